@@ -1,0 +1,105 @@
+"""The cell: one thing to measure, as host and worker both read it. Python 3.6 and later, standard library only."""
+import json
+from typing import NamedTuple
+
+MEASURES = ("train", "infer", "epochs", "check")
+
+# A switch is a setting that a study varies; "best", "native" and "default" leave the choice to the framework,
+# and the worker says in its start event what it became.
+SWITCHES = {
+    "input": ("pipeline", "synthetic"),
+    "precision": ("float32", "float64", "amp", "tf32"),
+    "optimizer": ("sgd", "momentum", "adam"),
+    "loop": ("native", "eager", "graph", "fit", "xla", "compile"),
+    "layout": ("best", "nchw", "nhwc"),
+    "sync": ("each", "end"),
+    "onednn": ("default", "on", "off"),
+    "init": ("seeded", "framework"),
+}
+
+
+class CellError(ValueError):
+    """A cell that cannot be: the message names key, found and expected."""
+
+
+class Cell(NamedTuple):
+    """One combination of stack, task, measure, sizes, resources and switches.
+
+    A default is part of every stored cell's key, so it never changes; a new field's default means "as before".
+    """
+
+    stack: str
+    task: str
+    measure: str
+    batch: int = 42               # samples a step
+    image: int = 32               # pixels, height and width
+    classes: int = 10
+    steps: int = 100              # timed steps
+    warmup: int = 10              # steps before them, reported apart
+    epochs: int = 1               # only for measure "epochs"
+    device: str = "cpu"
+    nodes: int = 1
+    cpus: int = 1                 # CPUs of each node, and threads of the framework
+    memory_bytes: int = 0         # limit of each node; 0: none
+    seed: int = 1                 # of weights, batch order and dropout
+    data: str = "digits32"        # name of the data set; its folder is told apart
+    learning_rate: float = 0.01
+    weight_decay: float = 0.0
+    input: str = "pipeline"
+    precision: str = "float32"
+    optimizer: str = "sgd"
+    loop: str = "native"
+    layout: str = "best"
+    sync: str = "each"
+    onednn: str = "default"
+    init: str = "seeded"
+
+
+FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types
+DEFAULTS = dict(getattr(Cell, "_field_defaults", {}))
+_LEAST = {"batch": 1, "image": 1, "classes": 2, "steps": 1, "warmup": 0, "epochs": 1, "nodes": 1, "cpus": 1,
+          "memory_bytes": 0, "seed": 0, "learning_rate": 0.0, "weight_decay": 0.0}
+_CHOICES = dict(SWITCHES, measure=MEASURES, device=("cpu", "gpu"))
+
+
+def parse(values):
+    """The Cell of a mapping. Raises CellError for an unknown key, a missing one, a wrong type or value."""
+    if not isinstance(values, dict):
+        raise CellError("found %s, expected an object of cell keys" % type(values).__name__)
+    for key in values:
+        if key not in FIELDS:
+            raise CellError('key "%s" is unknown; known: %s' % (key, ", ".join(FIELDS)))
+    for key in FIELDS:
+        if key not in values and key not in DEFAULTS:
+            raise CellError('key "%s" is missing' % key)
+    return Cell(**{key: checked(key, value) for key, value in values.items()})
+
+
+def checked(key, value):
+    """The value of a cell's key in its own type. Raises CellError saying found and expected."""
+    kind = FIELDS[key]
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise CellError('key "%s": found %s, expected %s' % (key, json.dumps(value, default=str), kind.__name__))
+    if key in _CHOICES and value not in _CHOICES[key]:
+        raise CellError('key "%s": found "%s", expected one of %s' % (key, value, ", ".join(_CHOICES[key])))
+    if key in _LEAST and not _LEAST[key] <= value < 2 ** 62:     # also refuses NaN and infinity
+        raise CellError('key "%s": found %s, expected a number of at least %s' % (key, value, _LEAST[key]))
+    if kind is str and not value:
+        raise CellError('key "%s": found "", expected a name' % key)
+    return value
+
+
+def content(cell):
+    """What differs from the defaults, as a dict: what a key is made of."""
+    return {key: value for key, value in cell._asdict().items() if key not in DEFAULTS or value != DEFAULTS[key]}
+
+
+def loads(text):
+    """The Cell of JSON text. Raises CellError."""
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise CellError("not JSON: %s" % error)
+    return parse(values)
