@@ -1,0 +1,134 @@
+"""Images as CIFAR's binary or pickle layout holds them, seeded synthetic ones, and what every pipeline does to them.
+
+Images are uint8 (n, 3, height, width), labels int64 (n,). Python 3.6 and later, numpy only.
+"""
+import hashlib
+import os
+import pickle
+from typing import NamedTuple
+
+import numpy as np
+
+from workloads.errors import DataError
+
+SIDE = 32
+PIXELS = 3 * SIDE * SIDE
+LAYOUTS = {"cifar10": 1, "digits32": 1, "cifar100": 2}     # label bytes before each image; CIFAR-100: coarse, fine
+PUBLISHED_RECORDS = 10000      # in each file of CIFAR-10; digits32 says its own
+
+
+class Images(NamedTuple):
+    """A data set's arrays and where they came from."""
+
+    images: np.ndarray
+    labels: np.ndarray
+    facts: dict
+
+
+def synthetic(cell):
+    """Seeded noise of the cell's size, one batch of it."""
+    random = np.random.RandomState(cell.seed)
+    images = random.randint(0, 256, (cell.batch, 3, cell.image, cell.image), dtype=np.uint8)
+    labels = random.randint(0, cell.classes, cell.batch).astype(np.int64)
+    return Images(images, labels, {"name": "synthetic", "images": cell.batch})
+
+
+def read(folder, cell, part="train"):
+    """The images of a part ("train" or "test") in the cell's seeded order, scaled to its size, as many as it can use.
+
+    Raises DataError where the folder has no such data set, a file is cut short or a label is out of range.
+    """
+    parts = [_file(path, cell.data) for path in _paths(folder, cell.data, part)]
+    images, labels = (np.concatenate(arrays) for arrays in zip(*parts))
+    if labels.min() < 0 or labels.max() >= cell.classes:
+        raise DataError("%s: found label %d, expected labels below classes = %d"
+                        % (folder, labels.max(), cell.classes))
+    order = np.random.RandomState(cell.seed).permutation(len(labels))
+    if cell.measure != "epochs":
+        order = order[:max(cell.batch, _used(cell))]
+    if len(order) < cell.batch:
+        raise DataError("%s: found %d images, expected at least a batch of %d" % (folder, len(order), cell.batch))
+    facts = {"name": cell.data, "images": len(order), "sha256": _digest(images, labels),
+             "stand_in": cell.data == "digits32", "order": "seeded permutation, the same in every epoch"}
+    return Images(scaled(images[order], cell.image), labels[order].astype(np.int64), facts)
+
+
+def _used(cell):
+    return (cell.warmup + cell.steps) * cell.batch
+
+
+def _paths(folder, name, part):
+    if name not in LAYOUTS:
+        raise DataError('data set "%s" is unknown; known: %s' % (name, ", ".join(sorted(LAYOUTS))))
+    if not os.path.isdir(folder):
+        raise DataError("%s: no such folder; name the one that holds %s with --data" % (folder, name))
+    wanted = ["train", "test"] if name == "cifar100" else ["data_batch_%d" % i for i in range(1, 6)] + ["test_batch"]
+    wanted = [stem for stem in wanted if (stem.startswith("test")) == (part == "test")]
+    return [_path(folder, name, stem) for stem in wanted]
+
+
+def _path(folder, name, stem):
+    for candidate in (stem + ".bin", stem):
+        path = os.path.join(folder, candidate)
+        if os.path.isfile(path):
+            return path
+    raise DataError("%s: found no %s.bin and no %s, expected the files of %s" % (folder, stem, stem, name))
+
+
+def _file(path, name):
+    return _binary(path, name) if path.endswith(".bin") else _pickled(path, name)
+
+
+def _binary(path, name):
+    head = LAYOUTS[name]
+    size = os.path.getsize(path)
+    wanted = PUBLISHED_RECORDS * (head + PIXELS)
+    if name == "cifar10" and size != wanted:
+        raise DataError("%s: found %d bytes, expected %d: the file is cut short or not CIFAR-10's" % (path, size, wanted))
+    if not size or size % (head + PIXELS):
+        raise DataError("%s: found %d bytes, expected a multiple of %d: the file is cut short"
+                        % (path, size, head + PIXELS))
+    records = np.fromfile(path, dtype=np.uint8).reshape(-1, head + PIXELS)
+    return records[:, head:].reshape(-1, 3, SIDE, SIDE), records[:, head - 1]
+
+
+class _Plain(pickle.Unpickler):
+    """Reads CIFAR's pickles, which hold numpy arrays and lists, and nothing that could run code."""
+
+    def find_class(self, module, name):
+        if (module.split(".")[0], name) in (("numpy", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype")):
+            return pickle.Unpickler.find_class(self, module, name)
+        raise DataError("found %s.%s in a pickle, expected numpy arrays only" % (module, name))
+
+
+def _pickled(path, name):
+    try:
+        with open(path, "rb") as file:
+            content = _Plain(file, encoding="bytes").load()
+        images = np.asarray(content[b"data"], dtype=np.uint8).reshape(-1, 3, SIDE, SIDE)
+        labels = np.asarray(content[b"fine_labels" if name == "cifar100" else b"labels"])
+    except DataError as error:
+        raise DataError("%s: %s" % (path, error))
+    except (EOFError, KeyError, IndexError, TypeError, ValueError, AttributeError, ImportError,
+            MemoryError, pickle.UnpicklingError) as error:
+        raise DataError("%s: not a batch of %s: %s" % (path, name, error or type(error).__name__))
+    if len(images) != len(labels):
+        raise DataError("%s: found %d images and %d labels" % (path, len(images), len(labels)))
+    return images, labels
+
+
+def _digest(images, labels):
+    return hashlib.sha256(images.tobytes() + labels.astype(np.int64).tobytes()).hexdigest()
+
+
+def scaled(images, size):
+    """The images at size x size pixels, each the nearest of the old ones: the same bytes in every framework."""
+    if images.shape[-1] == size:
+        return np.ascontiguousarray(images)
+    nearest = np.arange(size) * images.shape[-1] // size
+    return np.ascontiguousarray(images[:, :, nearest[:, None], nearest])
+
+
+def normalised(images, dtype="float32"):
+    """Pixels as numbers from -1 to 1."""
+    return np.asarray(images).astype(dtype) / np.dtype(dtype).type(127.5) - np.dtype(dtype).type(1)

@@ -1,0 +1,229 @@
+"""The layer types of image models, and what follows from a table of them: shapes, parameters, FLOPs.
+
+A table is a tuple of layers; shapes are (channels, height, width), or (units,) after Flatten. Padding is explicit pixels
+on both sides. Dispatch on a layer's type, never on equality or truth: two NamedTuples of different types can be equal,
+and an empty one is falsy. Python 3.6 and later, standard library only.
+"""
+from typing import NamedTuple, Tuple
+
+Shape = Tuple[int, ...]
+
+
+class Conv(NamedTuple):
+    """Convolution (cross-correlation) with kernel (height, width)."""
+
+    filters: int
+    kernel: Tuple[int, int]
+    stride: int = 1
+    pad: Tuple[int, int] = (0, 0)
+    groups: int = 1
+    bias: bool = False
+
+
+class Norm(NamedTuple):
+    """Batch normalisation over every axis but the channels; decay is the old mean's weight in the running one."""
+
+    epsilon: float = 1e-5
+    decay: float = 0.9
+
+
+class Act(NamedTuple):
+    """An element-wise activation: relu, relu6, tanh, swish or sigmoid."""
+
+    kind: str = "relu"
+
+
+class Pool(NamedTuple):
+    """Pooling, kind max or mean; padded pixels are minus infinity for max, and count as zeros for mean."""
+
+    kind: str
+    size: int
+    stride: int
+    pad: int = 0
+
+
+class GlobalPool(NamedTuple):
+    """The mean over height and width, which become 1."""
+
+    kind: str = "mean"
+
+
+class Residual(NamedTuple):
+    """body(x) + shortcut(x); an empty shortcut is x itself."""
+
+    body: tuple
+    shortcut: tuple = ()
+
+
+class Branch(NamedTuple):
+    """The branches' outputs, concatenated along the channels."""
+
+    branches: tuple
+
+
+class SqueezeExcite(NamedTuple):
+    """x times sigmoid(expand(act(squeeze(mean of x)))), both 1x1 convolutions with bias."""
+
+    squeezed: int
+    act: str = "swish"
+
+
+class Flatten(NamedTuple):
+    """Channels first in every framework: (c, h, w) becomes (c * h * w,)."""
+
+
+class Dropout(NamedTuple):
+    """Zeroes a share of the values while training."""
+
+    rate: float
+
+
+class Dense(NamedTuple):
+    """A fully connected layer with bias."""
+
+    units: int
+
+
+class Placed(NamedTuple):
+    """A layer at its path in the table, with the shapes that go in and come out."""
+
+    path: str
+    layer: tuple
+    shape: Shape
+    out: Shape
+
+
+class Parameter(NamedTuple):
+    """One array of a model in canonical layout: convolutions (out, in / groups, height, width), dense (out, in)."""
+
+    name: str
+    kind: str               # weight, bias, gamma, beta; mean and variance are running statistics
+    shape: Shape
+
+    @property
+    def is_trainable(self):
+        """Whether the optimizer updates it."""
+        return self.kind not in ("mean", "variance")
+
+
+def places(table, shape, path=""):
+    """The tuple of Placed leaves of a table in order of computation; shape is what goes in, without the batch."""
+    found = []
+    for index, layer in enumerate(table):
+        here = join(path, index)
+        found += _inside(layer, shape, here)
+        out = _out(layer, shape)
+        found.append(Placed(here, layer, shape, out))
+        shape = out
+    return tuple(found)
+
+
+def join(path, step):
+    """The path of what lies at step (an index or a word) below path."""
+    return "%s.%s" % (path, step) if path else str(step)
+
+
+def _inside(layer, shape, path):
+    if isinstance(layer, Residual):
+        return places(layer.body, shape, join(path, "body")) + places(layer.shortcut, shape, join(path, "shortcut"))
+    if isinstance(layer, Branch):
+        return sum((places(branch, shape, join(path, i)) for i, branch in enumerate(layer.branches)), ())
+    return ()
+
+
+def shape_after(table, shape):
+    """The shape that comes out of a table."""
+    for layer in table:
+        shape = _out(layer, shape)
+    return shape
+
+
+def _out(layer, shape):
+    if isinstance(layer, Conv):
+        return (layer.filters,) + tuple(_slid(size, kernel, layer.stride, pad, shape)
+                                        for size, kernel, pad in zip(shape[1:], layer.kernel, layer.pad))
+    if isinstance(layer, Pool):
+        return (shape[0],) + tuple(_slid(size, layer.size, layer.stride, layer.pad, shape) for size in shape[1:])
+    if isinstance(layer, GlobalPool):
+        return (shape[0], 1, 1)
+    if isinstance(layer, Residual):
+        return _same(shape_after(layer.body, shape), shape_after(layer.shortcut, shape))
+    if isinstance(layer, Branch):
+        outs = [shape_after(branch, shape) for branch in layer.branches]
+        return (sum(out[0] for out in outs),) + _same(*(out[1:] for out in outs))
+    if isinstance(layer, Flatten):
+        size = 1
+        for length in shape:
+            size *= length
+        return (size,)
+    if isinstance(layer, Dense):
+        return (layer.units,)
+    return shape
+
+
+def _slid(size, kernel, stride, pad, shape):
+    slid = (size + 2 * pad - kernel) // stride + 1
+    if slid < 1:
+        raise ValueError("a window of %d does not fit into %r with padding %d" % (kernel, shape, pad))
+    return slid
+
+
+def _same(*shapes):
+    if len(set(shapes)) != 1:
+        raise ValueError("shapes that must agree: %s" % (shapes,))
+    return shapes[0]
+
+
+def parameters(table, shape):
+    """The tuple of Parameter of a table on an input of shape, running statistics included, in order of computation."""
+    found = []
+    for place in places(table, shape):
+        for kind, size in _arrays(place.layer, place.shape):
+            found.append(Parameter(join(place.path, kind), kind.rsplit(".")[-1], size))
+    return tuple(found)
+
+
+def _arrays(layer, shape):
+    if isinstance(layer, Conv):
+        weight = [("weight", (layer.filters, shape[0] // layer.groups) + tuple(layer.kernel))]
+        return weight + ([("bias", (layer.filters,))] if layer.bias else [])
+    if isinstance(layer, Norm):
+        return [(kind, (shape[0],)) for kind in ("gamma", "beta", "mean", "variance")]
+    if isinstance(layer, SqueezeExcite):
+        return [("squeeze.weight", (layer.squeezed, shape[0], 1, 1)), ("squeeze.bias", (layer.squeezed,)),
+                ("expand.weight", (shape[0], layer.squeezed, 1, 1)), ("expand.bias", (shape[0],))]
+    if isinstance(layer, Dense):
+        return [("weight", (layer.units, shape[0])), ("bias", (layer.units,))]
+    return []
+
+
+def parameter_count(table, shape):
+    """How many numbers the optimizer updates."""
+    return sum(_product(parameter.shape) for parameter in parameters(table, shape) if parameter.is_trainable)
+
+
+def forward_flops(table, shape):
+    """FLOPs of one sample's forward pass: products of convolutions and dense layers, a multiply-add counted as 2.
+
+    Element-wise work (activation, normalisation, pooling, bias) is left out, as in the papers that count multiply-adds.
+    Training is counted as 3 times that: the gradients of inputs and of weights cost one forward pass each.
+    """
+    return 2 * sum(_multiply_adds(place) for place in places(table, shape))
+
+
+def _multiply_adds(place):
+    layer = place.layer
+    if isinstance(layer, Conv):
+        return _product(place.out) * (place.shape[0] // layer.groups) * _product(layer.kernel)
+    if isinstance(layer, SqueezeExcite):
+        return 2 * layer.squeezed * place.shape[0]
+    if isinstance(layer, Dense):
+        return layer.units * place.shape[0]
+    return 0
+
+
+def _product(lengths):
+    product = 1
+    for length in lengths:
+        product *= length
+    return product

@@ -1,0 +1,50 @@
+"""The tasks by name: a model's table with the sizes it was made for. Adding one costs a table and a row here."""
+from typing import NamedTuple
+
+from workloads.spec import image_models as models
+from workloads.spec import layers
+
+CHANNELS = 3
+
+
+class Task(NamedTuple):
+    """An image task: classify (3, image, image) with cross-entropy."""
+
+    table: tuple
+    image: int            # pixels it was made for
+    least: int            # pixels below which a layer's window no longer fits
+    classes: int
+    title: str
+
+
+TASKS = {
+    "lenet5": Task(models.LENET5, 32, 32, 10, "LeNet-5 (tanh)"),
+    "alexnet": Task(models.ALEXNET, 227, 63, 1000, "AlexNet"),
+    "vgg16": Task(models.VGG16, 224, 32, 1000, "VGG16"),
+    "resnet18": Task(models.RESNET18, 224, 32, 1000, "ResNet-18"),
+    "resnet18_cifar": Task(models.RESNET18_CIFAR, 32, 8, 10, "ResNet-18, CIFAR form"),
+    "resnet50": Task(models.RESNET50, 224, 32, 1000, "ResNet-50 v1.5"),
+    "resnet50_v1": Task(models.RESNET50_V1, 224, 32, 1000, "ResNet-50 v1"),
+    "resnet50_cifar": Task(models.RESNET50_CIFAR, 32, 8, 10, "ResNet-50 v1.5, CIFAR form"),
+    "resnet152": Task(models.RESNET152, 224, 32, 1000, "ResNet-152 v1.5"),
+    "inceptionv3": Task(models.INCEPTION_V3, 299, 75, 1000, "InceptionV3"),
+    "mobilenetv2": Task(models.MOBILENET_V2, 224, 32, 1000, "MobileNetV2"),
+    "efficientnet_b4": Task(models.EFFICIENTNET_B4, 380, 32, 1000, "EfficientNet-B4"),
+}
+
+
+def table(name, classes):
+    """The layers of a task with so many classes."""
+    found = TASKS[name].table
+    return found[:-1] + (layers.Dense(classes),)
+
+
+def input_shape(image):
+    """The shape of one sample, without the batch."""
+    return (CHANNELS, image, image)
+
+
+def step_flops(cell):
+    """FLOPs of one step of the cell: a batch forward, and three times that where it trains."""
+    passes = 1 if cell.measure == "infer" else 3
+    return passes * cell.batch * layers.forward_flops(table(cell.task, cell.classes), input_shape(cell.image))
