@@ -10,11 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from workloads.errors import DataError
+from workloads.spec.datasets import DATA_SETS, record_bytes, size_problem
 
 SIDE = 32
-PIXELS = 3 * SIDE * SIDE
-LAYOUTS = {"cifar10": 1, "digits32": 1, "cifar100": 2}     # label bytes before each image; CIFAR-100: coarse, fine
-PUBLISHED_RECORDS = 10000      # in each file of CIFAR-10; digits32 says its own
 
 
 class Images(NamedTuple):
@@ -38,7 +36,7 @@ def read(folder, cell, part="train"):
 
     Raises DataError where the folder has no such data set, a file is cut short or a label is out of range.
     """
-    parts = [_file(path, cell.data) for path in _paths(folder, cell.data, part)]
+    parts = [_file(path, cell.data, stem) for stem, path in _paths(folder, cell.data, part)]
     images, labels = (np.concatenate(arrays) for arrays in zip(*parts))
     if labels.min() < 0 or labels.max() >= cell.classes:
         raise DataError("%s: found label %d, expected labels below classes = %d"
@@ -49,7 +47,7 @@ def read(folder, cell, part="train"):
     if len(order) < cell.batch:
         raise DataError("%s: found %d images, expected at least a batch of %d" % (folder, len(order), cell.batch))
     facts = {"name": cell.data, "images": len(order), "sha256": _digest(images, labels),
-             "stand_in": cell.data == "digits32", "order": "seeded permutation, the same in every epoch"}
+             "stand_in": DATA_SETS[cell.data].is_stand_in, "order": "seeded permutation, the same in every epoch"}
     return Images(scaled(images[order], cell.image), labels[order].astype(np.int64), facts)
 
 
@@ -58,13 +56,12 @@ def _used(cell):
 
 
 def _paths(folder, name, part):
-    if name not in LAYOUTS:
-        raise DataError('data set "%s" is unknown; known: %s' % (name, ", ".join(sorted(LAYOUTS))))
+    """The (stem, path) of each file of a part."""
+    if name not in DATA_SETS:
+        raise DataError('data set "%s" is unknown; known: %s' % (name, ", ".join(sorted(DATA_SETS))))
     if not os.path.isdir(folder):
         raise DataError("%s: no such folder; name the one that holds %s with --data" % (folder, name))
-    wanted = ["train", "test"] if name == "cifar100" else ["data_batch_%d" % i for i in range(1, 6)] + ["test_batch"]
-    wanted = [stem for stem in wanted if (stem.startswith("test")) == (part == "test")]
-    return [_path(folder, name, stem) for stem in wanted]
+    return [(stem, _path(folder, name, stem)) for stem in getattr(DATA_SETS[name], part)]
 
 
 def _path(folder, name, stem):
@@ -75,20 +72,16 @@ def _path(folder, name, stem):
     raise DataError("%s: found no %s.bin and no %s, expected the files of %s" % (folder, stem, stem, name))
 
 
-def _file(path, name):
-    return _binary(path, name) if path.endswith(".bin") else _pickled(path, name)
+def _file(path, name, stem):
+    return _binary(path, name, stem) if path.endswith(".bin") else _pickled(path, name)
 
 
-def _binary(path, name):
-    head = LAYOUTS[name]
-    size = os.path.getsize(path)
-    wanted = PUBLISHED_RECORDS * (head + PIXELS)
-    if name == "cifar10" and size != wanted:
-        raise DataError("%s: found %d bytes, expected %d: the file is cut short or not CIFAR-10's" % (path, size, wanted))
-    if not size or size % (head + PIXELS):
-        raise DataError("%s: found %d bytes, expected a multiple of %d: the file is cut short"
-                        % (path, size, head + PIXELS))
-    records = np.fromfile(path, dtype=np.uint8).reshape(-1, head + PIXELS)
+def _binary(path, name, stem):
+    problem = size_problem(name, stem, os.path.getsize(path))
+    if problem:
+        raise DataError("%s: %s" % (path, problem))
+    records = np.fromfile(path, dtype=np.uint8).reshape(-1, record_bytes(name))
+    head = DATA_SETS[name].label_bytes
     return records[:, head:].reshape(-1, 3, SIDE, SIDE), records[:, head - 1]
 
 

@@ -1,0 +1,101 @@
+"""The clock around steps."""
+import math
+
+import pytest
+
+from tests.clock import FakeClock
+from workloads.errors import NotFinite
+from workloads.spec.cell import Cell
+from workloads.timing import Watch
+
+
+class Sent(list):
+    def __call__(self, event, **values):
+        self.append(dict(event=event, **values))
+
+    def of(self, event):
+        return [line for line in self if line["event"] == event]
+
+
+class Device:
+    """A framework whose steps are only done once it is waited for."""
+
+    def __init__(self, clock, seconds):
+        self.clock, self.seconds, self.pending, self.syncs = clock, seconds, 0, 0
+
+    def issue(self):
+        self.pending += 1
+
+    def sync(self, handle):
+        self.clock.advance(self.pending * self.seconds)
+        self.pending = 0
+        self.syncs += 1
+
+
+def cell(**values):
+    return Cell(stack="s", task="lenet5", measure="train", **values)
+
+
+def watched(losses, **values):
+    clock, sent = FakeClock(step=0.0), Sent()
+    device = Device(clock, seconds=0.25)
+    watch = Watch(cell(**values), device.sync, lambda handle: handle, sent, clock)
+    for loss in losses:
+        watch.loading()
+        clock.advance(0.125)
+        watch.loaded()
+        device.issue()
+        watch.stepped(loss)
+    return sent, device, clock
+
+
+def test_warm_up_steps_are_sent_apart_and_not_among_the_samples():
+    sent, _, _ = watched([3.0, 2.0, 1.0], warmup=1, steps=2)
+    assert [{"event": "warm", "seconds": [0.375]}] == sent.of("warm")
+    assert [0.375, 0.375] == [s for block in sent.of("steps") for s in block["seconds"]]
+
+
+def test_a_step_holds_its_loading_which_is_also_told_apart():
+    sent, _, _ = watched([1.0, 1.0], warmup=1, steps=1)
+    assert {"load": [0.125]} == sent.of("steps")[0]["phases"]
+
+
+def test_no_time_between_steps_is_lost_when_blocks_are_sent():
+    sent, _, clock = watched([1.0] * 12, warmup=2, steps=10)
+    samples = [s for line in sent for s in line["seconds"]]
+    assert sum(samples) == pytest.approx(clock.now)
+    assert len(sent.of("steps")) > 1          # 10 steps of 0.375 s are more than one block
+
+
+def test_blocks_say_the_first_step_that_they_hold():
+    sent, _, _ = watched([1.0] * 12, warmup=2, steps=10)
+    firsts = [block["first"] for block in sent.of("steps")]
+    counts = [len(block["seconds"]) for block in sent.of("steps")]
+    assert firsts == [sum(counts[:i]) for i in range(len(counts))]
+
+
+def test_sync_at_the_end_waits_twice_and_gives_one_time_for_all_steps():
+    sent, device, _ = watched([1.0] * 10, warmup=4, steps=6, sync="end")
+    block, = sent.of("steps")
+    assert 2 == device.syncs                  # after the warm-up and after the last step
+    assert (6, pytest.approx(6 * 0.375)) == (block["count"], block["seconds"][0])
+
+
+def test_a_loss_that_is_not_a_number_ends_the_run_and_leaves_valid_json_behind():
+    with pytest.raises(NotFinite, match="nan"):
+        watched([1.0, math.nan], warmup=1, steps=1)
+
+
+def test_an_adapter_that_does_not_wait_is_given_away_by_what_reading_a_loss_still_takes():
+    clock, sent = FakeClock(step=0.0), Sent()
+    device = Device(clock, seconds=0.25)
+
+    def value(handle):
+        device.sync(handle)
+        return handle
+
+    watch = Watch(cell(warmup=1, steps=4), lambda handle: None, value, sent, clock)
+    for _ in range(5):
+        device.issue()
+        watch.stepped(1.0)
+    assert 1.25 == sent.of("steps")[0]["drain_seconds"]

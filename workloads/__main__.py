@@ -1,0 +1,75 @@
+"""python -m workloads '<cell JSON>' [--data FOLDER]: measure one cell in this stack, JSON lines on standard output.
+
+Exit code 0: ended ok; 1: another ending, which the "end" event names; 2: the cell or the data cannot be read.
+"""
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+
+from workloads import emit, environment
+from workloads.errors import DataError, NotFinite, Unsupported
+from workloads.spec.cell import CellError, loads
+
+USAGE = "usage: python -m workloads '<cell JSON>' [--data FOLDER]"
+FRAMEWORKS = (("torch", "for_pytorch"), ("tensorflow", "for_tensorflow"), ("mxnet", "for_mxnet"))
+
+
+def main(arguments):
+    """The exit code; every run that could begin ends with an "end" event."""
+    send = emit.take_over()
+    try:
+        cell, folder = _read(arguments)
+        os.environ.update(environment.variables(cell))
+        adapter = _adapter()
+    except CellError as error:
+        return _end(send, "error", "cell: %s" % error, 2)
+    except (ImportError, OSError, AttributeError) as error:     # a library is missing, or numpy is of another age
+        return _end(send, "error", "the framework cannot be imported: %s" % error, 1)
+    return _measured(cell, adapter, folder, send)
+
+
+def _read(arguments):
+    if len(arguments) == 1:
+        return loads(arguments[0]), "/data"
+    if len(arguments) == 3 and arguments[1] == "--data":
+        return loads(arguments[0]), arguments[2]
+    raise CellError(USAGE)
+
+
+def _adapter():
+    """The adapter of the one framework that this stack has."""
+    for package, adapter in FRAMEWORKS:
+        if importlib.util.find_spec(package):
+            return importlib.import_module("workloads." + adapter)
+    raise CellError("this interpreter has none of %s: run the cell in a stack's image or environment"
+                    % ", ".join(package for package, _ in FRAMEWORKS))
+
+
+def _measured(cell, adapter, folder, send):
+    from workloads import measures    # imports numpy, whose threads the environment sets
+    try:
+        measures.run(cell, adapter, folder, send)
+    except Unsupported as error:
+        return _end(send, "unsupported", str(error), 1)
+    except NotFinite as error:
+        return _end(send, "not_finite", str(error), 1)
+    except DataError as error:
+        return _end(send, "error", str(error), 2)
+    except Exception as error:
+        status = "oom" if adapter.is_oom(error) else "error"
+        traceback.print_exc()
+        return _end(send, status, "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:500]), 1)
+    return _end(send, "ok", "", 0)
+
+
+def _end(send, status, message, code):
+    send("end", status=status, message=message, **environment.used())
+    if message:
+        print(message, file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

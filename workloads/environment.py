@@ -1,0 +1,66 @@
+"""The variables that frameworks read once, at import, and what the worker observes of its surroundings."""
+import os
+import platform
+import resource
+import sys
+
+_SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS", "MXNET_MKLDNN_ENABLED",
+         "MALLOC_ARENA_MAX", "LD_PRELOAD", "XLA_FLAGS", "TF_XLA_FLAGS", "KMP_AFFINITY", "DNNL_MAX_CPU_ISA")
+_FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_tile")
+
+
+def variables(cell):
+    """What must be in the environment before the framework is imported, equal for all of them."""
+    threads = str(cell.cpus)
+    wanted = {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads,
+              "TF_CPP_MIN_LOG_LEVEL": "2"}
+    if cell.device == "cpu":
+        wanted["CUDA_VISIBLE_DEVICES"] = "-1"
+    if cell.onednn != "default":
+        is_on = str(int(cell.onednn == "on"))
+        wanted.update(TF_ENABLE_ONEDNN_OPTS=is_on, MXNET_MKLDNN_ENABLED=is_on)
+    return wanted
+
+
+def facts():
+    """What the worker sees around it, whatever the framework."""
+    cpu = _cpu()
+    return {
+        "python": platform.python_version(),
+        "libc": "-".join(platform.libc_ver()),
+        "affinity": sorted(os.sched_getaffinity(0)),
+        "cpu": cpu.get("model name"),
+        "cpu_features": [flag for flag in _FEATURES if flag in cpu.get("flags", "").split()],
+        "environment": {name: os.environ[name] for name in _SEEN if name in os.environ},
+        "executable": sys.executable,
+    }
+
+
+def _cpu():
+    """The first processor's entries of /proc/cpuinfo."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            first = file.read().split("\n\n")[0]
+    except OSError:
+        return {}
+    return dict([part.strip() for part in line.split(":", 1)] for line in first.splitlines() if ":" in line)
+
+
+def used():
+    """What this process used: peak resident bytes, CPU seconds, and its control group's throttling where it has one."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {"peak_bytes": usage.ru_maxrss * 1024, "cpu_seconds": usage.ru_utime + usage.ru_stime,
+            "throttling": _throttling()}
+
+
+def _throttling():
+    """The counts of cpu.stat, control groups v1 or v2; None where there are none."""
+    for path in ("/sys/fs/cgroup/cpu/cpu.stat", "/sys/fs/cgroup/cpu.stat"):
+        try:
+            with open(path) as file:
+                stat = dict(line.split() for line in file)
+        except (OSError, ValueError):
+            continue
+        if "nr_periods" in stat:
+            return {"periods": int(stat["nr_periods"]), "throttled_periods": int(stat["nr_throttled"])}
+    return None

@@ -1,0 +1,105 @@
+"""The clock around steps. Between two reads of it lie a step and its sync, nothing else.
+
+One step is: batch, forward, loss, backward, update. Each step begins where the one before ended, so no time between
+steps can hide; only sending a block of samples, about once a second, happens outside of any sample.
+"""
+import math
+import time
+
+from workloads.errors import NotFinite
+
+BLOCK_SECONDS = 1.0      # often enough for a watchdog and a live rate, rare enough to leave the steps alone
+
+
+class Watch:
+    """What a workload calls as it goes; sends "warm", then "steps" in blocks.
+
+    sync=each takes a sample a step; sync=end takes one time over all timed steps, sent as a "steps" event whose
+    "count" says how many steps its one sample covers.
+    """
+
+    def __init__(self, cell, sync, value, emit, clock=time.perf_counter):
+        """sync(handle) waits for a step's work; value(handle) is its loss, or None where there is none."""
+        self._cell, self._sync, self._value, self._emit, self._clock = cell, sync, value, emit, clock
+        self._is_each = cell.sync == "each"
+        self._done = 0                  # steps that are over, warm-up included
+        self._first = 0                 # the first timed step that was not sent yet
+        self._seconds, self._loads, self._handles = [], [], []
+        self._began = self._sent = clock()
+
+    def loading(self):
+        """The next batch is asked for."""
+        self._load_began = self._clock()
+
+    def loaded(self):
+        """The batch is there."""
+        self._loads.append(self._clock() - self._load_began)
+
+    def stepped(self, handle):
+        """A step is issued; handle is its loss, or its logits."""
+        if self._is_each or self._done + 1 in (self._cell.warmup, self._cell.warmup + self._cell.steps):
+            self._sync(handle)
+        now = self._clock()
+        self._seconds.append(now - self._began)
+        self._handles.append(handle)
+        self._done += 1
+        self._began = now
+        if self._is_due(now):
+            self._send(now)
+            self._began = self._clock()
+
+    def _is_due(self, now):
+        if self._done in (self._cell.warmup, self._cell.warmup + self._cell.steps):
+            return True
+        return self._is_each and self._done > self._cell.warmup and now - self._sent > BLOCK_SECONDS
+
+    def _send(self, now):
+        if self._done == self._cell.warmup:
+            self._emit("warm", seconds=self._seconds)
+        losses = []
+        if self._done != self._cell.warmup:
+            drained = self._drained()
+            losses = self._losses()
+            self._emit("steps", **dict(self._block(losses), **drained))
+        self._first = self._done - self._cell.warmup
+        self._seconds, self._loads, self._handles, self._sent = [], [], [], now
+        if not all(map(math.isfinite, losses)):
+            raise NotFinite("the loss became %s before step %d" % (losses[-1], self._done))
+
+    def _drained(self):
+        """What reading the last loss still takes once its step is said to be over: next to nothing, or sync lied."""
+        if not self._value:
+            return {}
+        began = self._clock()
+        self._value(self._handles[-1])
+        return {"drain_seconds": self._clock() - began}
+
+    def _block(self, losses):
+        block = {"first": self._first, "seconds": self._seconds}
+        if not self._is_each:
+            block.update(seconds=[sum(self._seconds)], count=len(self._seconds))
+        if self._loads:
+            block["phases"] = {"load": self._loads}
+        if self._value:
+            block["loss"] = [loss if math.isfinite(loss) else None for loss in losses]
+        return block
+
+    def _losses(self):
+        return [self._value(handle) for handle in self._handles] if self._value else []
+
+
+class LossWatch:
+    """A watch for whole epochs: keeps the losses and leaves the clock to who trains the epoch."""
+
+    def __init__(self):
+        self.handles = []
+
+    def loading(self):
+        """Not timed."""
+
+    def loaded(self):
+        """Not timed."""
+
+    def stepped(self, handle):
+        """A step is issued."""
+        self.handles.append(handle)
