@@ -1,4 +1,4 @@
-"""The readable reference: what every framework's model has to compute, in float64, forward only. Python 3.6 and later."""
+"""The readable reference: what every framework has to compute, in float64, forward only. Python 3.6 and later."""
 import numpy as np
 
 from workloads import data

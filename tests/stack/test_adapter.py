@@ -1,0 +1,439 @@
+"""An adapter against the numpy reference, inside its stack.
+
+    python -m tests.stack.test_adapter pytorch [Equality Equality.test_lenet5 ...]
+
+Only the standard library, numpy and the stack's framework, Python 3.6 and later; under pytest it is skipped.
+"""
+import importlib
+import sys
+import unittest
+
+import numpy as np
+
+from workloads import data, errors, for_numpy
+from workloads import weights as initial
+from workloads.spec import layers, tasks
+from workloads.spec.cell import Cell
+from workloads.spec.layers import (
+    Act,
+    Branch,
+    Conv,
+    Dense,
+    Dropout,
+    Flatten,
+    GlobalPool,
+    Norm,
+    Pool,
+    Residual,
+    SqueezeExcite,
+)
+
+ADAPTERS = ("pytorch", "tensorflow", "mxnet")
+FORWARD = 1e-10        # relative, float64
+BACKWARD = 1e-6        # TensorFlow rounds its loss to float32
+LOOPS = ("eager", "graph", "fit", "xla", "compile")
+
+# every layer with each of its forms, small enough to move every array and look at the loss
+EVERY_LAYER = (
+    Conv(4, (3, 3), 2, (1, 1), bias=True), Act("tanh"),
+    Conv(8, (1, 3), 1, (0, 1), groups=2), Norm(1e-3, 0.8), Act("swish"),
+    Residual((Conv(8, (3, 3), 1, (1, 1), groups=8), Norm()), (Conv(8, (1, 1)), Norm())), Act("relu6"),
+    Residual((SqueezeExcite(2, "swish"), Conv(8, (5, 5), 1, (2, 2)), Norm())), Act(),
+    Branch(((Pool("mean", 3, 1, pad=1), Conv(2, (1, 1))), (Pool("max", 3, 1, pad=1),),
+            (Conv(4, (1, 1), bias=True), Branch(((Conv(2, (3, 1), 1, (1, 0)),), (Conv(2, (1, 3), 1, (0, 1)),)))))),
+    Pool("max", 3, 2, pad=1), Residual((SqueezeExcite(3, "relu"), Norm())), Act("sigmoid"), Pool("mean", 2, 2),
+    Dropout(0.5), Flatten(), Dense(6), Act(), Dropout(0.5), Dense(4),
+)
+POOLED = (Conv(4, (3, 3)), Norm(), Act(), GlobalPool(), Flatten(), Dense(4))
+
+adapter = None         # the module under test: unittest gives a test case no other way to take an argument
+
+
+def setUpModule():
+    if adapter is None:
+        raise unittest.SkipTest("runs inside a stack: python -m tests.stack.test_adapter " + "|".join(ADAPTERS))
+
+
+def cell_of(**changes):
+    """A float64 training cell that differs from it by the changes."""
+    values = {"stack": "here", "task": "lenet5", "measure": "check", "batch": 3, "image": 32, "classes": 4, "cpus": 1,
+              "precision": "float64", "learning_rate": 0.05}
+    return Cell(**dict(values, **changes))
+
+
+def varied(parameters, seed=5):
+    """Weights in which no array is constant, so that none can stand for another."""
+    arrays = initial.seeded(parameters, seed, "float64")
+    random = np.random.RandomState(seed)
+    for parameter in parameters:
+        noise = 0.1 * random.standard_normal(parameter.shape)
+        arrays[parameter.name] = arrays[parameter.name] + (np.abs(noise) if parameter.kind == "variance" else noise)
+    return arrays
+
+
+def built(table, cell):
+    """The adapter's workload, the reference and their common weights."""
+    weights = varied(layers.parameters(table, tasks.input_shape(cell.image)))
+    workload, reference = adapter.Workload(table, cell), for_numpy.Workload(table, cell)
+    workload.load(weights)
+    reference.load(weights)
+    return workload, reference, weights
+
+
+def updated(weights, gradients, cell):
+    """The weights after one update for each dict of gradients; weight decay is an L2 term in the gradient."""
+    after, first, second = dict(weights), {}, {}
+    for step, gradient in enumerate(gradients, 1):
+        for name, array in gradient.items():
+            slope = array + cell.weight_decay * after[name]
+            if cell.optimizer == "momentum":
+                slope = first[name] = 0.9 * first.get(name, 0.0) + slope
+            elif cell.optimizer == "adam":
+                first[name] = 0.9 * first.get(name, 0.0) + 0.1 * slope
+                second[name] = 0.999 * second.get(name, 0.0) + 0.001 * slope ** 2
+                slope = first[name] / (1 - 0.9 ** step) / (np.sqrt(second[name] / (1 - 0.999 ** step)) + 1e-8)
+            after[name] = after[name] - cell.learning_rate * slope
+    return after
+
+
+class AdapterCase(unittest.TestCase):
+    """Comparisons of arrays by their greatest difference, relative to the greatest value."""
+
+    def assert_close(self, expected, found, tolerance, what):
+        expected, found = np.asarray(expected), np.asarray(found)
+        self.assertEqual(expected.shape, found.shape, what)
+        difference = np.abs(expected - found).max() / max(np.abs(expected).max(), 1e-30)
+        self.assertLessEqual(difference, tolerance, what)
+
+    def assert_all_close(self, expected, found, tolerance):
+        self.assertEqual(sorted(expected), sorted(found))
+        for name in expected:
+            self.assert_close(expected[name], found[name], tolerance, name)
+
+
+class Equality(AdapterCase):
+    """Each task at its least size, and a table of every layer: logits, activations, loss, gradients, one update."""
+
+    def check(self, table, cell):
+        workload, reference, weights = built(table, cell)
+        sample = data.synthetic(cell)
+        self.assert_close(reference.logits(sample.images), workload.predict(sample.images), FORWARD, "predict")
+        found = workload.check(sample.images, sample.labels)
+        activations = reference.activations(sample.images)
+        places = [place.path for place in layers.places(table, tasks.input_shape(cell.image))]
+        self.assertEqual(sorted(places), sorted(found["activation"]))
+        self.assert_all_close(activations, found["activation"], FORWARD)
+        self.assert_close(reference.logits(sample.images, is_training=True), found["logits"], FORWARD, "logits")
+        self.assert_close(reference.loss(sample.images, sample.labels), found["loss"], BACKWARD, "loss")
+        self.assert_slope(reference, weights, found["gradient"], sample)
+        self.assert_update(table, cell, weights, found)
+        self.assert_all_close(found["weight"], workload.weights(), 0.0)
+        return workload, reference, weights, found, sample
+
+    def assert_slope(self, reference, weights, gradient, sample, names=None):
+        """Along the gradient the reference's loss rises by its norm."""
+        names = sorted(gradient) if names is None else names
+        norm = np.sqrt(sum(np.sum(gradient[name] ** 2) for name in names))
+        step = 1e-6 / max(norm, 1e-3)
+        losses = []
+        for sign in (1, -1):
+            moved = {name: weights[name] + sign * step * gradient[name] for name in names}
+            reference.load(dict(weights, **moved))
+            losses.append(reference.loss(sample.images, sample.labels))
+        reference.load(weights)
+        slope = (losses[0] - losses[1]) / (2 * step)
+        self.assertLessEqual(abs(slope - norm ** 2), 1e-3 * norm ** 2 + 1e-9, names)
+
+    def assert_update(self, table, cell, weights, found):
+        parameters = layers.parameters(table, tasks.input_shape(cell.image))
+        self.assertEqual(sorted(p.name for p in parameters if p.is_trainable), sorted(found["gradient"]))
+        expected = updated(weights, [found["gradient"]], cell)
+        expected.update(self.statistics(table, cell, weights, found["activation"]))
+        self.assert_all_close(expected, found["weight"], BACKWARD)
+
+    def statistics(self, table, cell, weights, activations):
+        """The running mean and variance after one batch."""
+        after = {}
+        for place in layers.places(table, tasks.input_shape(cell.image)):
+            if isinstance(place.layer, Norm):
+                x = activations[_before(place.path)]
+                values = x.size // x.shape[1]
+                scale = values / (values - 1.0) if adapter.unbiased_variance(cell) else 1.0
+                decay, mean, variance = place.layer.decay, place.path + ".mean", place.path + ".variance"
+                after[mean] = decay * weights[mean] + (1 - decay) * x.mean(axis=(0, 2, 3))
+                after[variance] = decay * weights[variance] + (1 - decay) * scale * x.var(axis=(0, 2, 3))
+        return after
+
+    def test_every_layer(self):
+        _, reference, weights, found, sample = self.check(EVERY_LAYER, cell_of())
+        for name in found["gradient"]:
+            self.assert_slope(reference, weights, found["gradient"], sample, [name])
+
+    def test_a_globally_pooled_table(self):
+        _, reference, weights, found, sample = self.check(POOLED, cell_of(image=9))
+        for name in found["gradient"]:
+            self.assert_slope(reference, weights, found["gradient"], sample, [name])
+
+    def test_channels_last(self):
+        self.check(EVERY_LAYER, cell_of(layout="nhwc"))
+
+    def test_channels_first(self):
+        self.check(EVERY_LAYER, cell_of(layout="nchw"))
+
+
+def _before(path):
+    """The path of the layer before a normalisation, which is never a table's first."""
+    head, _, index = path.rpartition(".")
+    return layers.join(head, int(index) - 1)
+
+
+def _task_test(name):
+    def test(self):
+        cell = cell_of(task=name, image=tasks.TASKS[name].least)
+        table = tasks.table(name, cell.classes)
+        workload = self.check(table, cell)[0]
+        self.assertEqual(layers.parameter_count(table, tasks.input_shape(cell.image)), workload.parameters())
+    return test
+
+
+for _name in tasks.TASKS:
+    setattr(Equality, "test_" + _name, _task_test(_name))
+
+
+class Definition(AdapterCase):
+    """What would be a different model is seen to differ, and what is counted is the published count."""
+
+    def assert_differs(self, wrong, right, cell):
+        weights = varied(layers.parameters(right, tasks.input_shape(cell.image)))
+        workload, reference = adapter.Workload(wrong, cell), for_numpy.Workload(right, cell)
+        workload.load(weights)
+        reference.load(weights)
+        images = data.synthetic(cell).images
+        expected = reference.logits(images)
+        difference = np.abs(expected - workload.predict(images)).max() / np.abs(expected).max()
+        self.assertGreater(difference, 1e-6)
+
+    def test_v1s_stride_in_v15_is_seen(self):
+        self.assert_differs(tasks.table("resnet50_v1", 4), tasks.table("resnet50", 4), cell_of(task="resnet50"))
+
+    def test_another_epsilon_is_seen(self):
+        self.assert_differs((*POOLED[:1], Norm(1e-3), *POOLED[2:]), POOLED, cell_of(image=9))
+
+    def test_lenet5_has_its_published_parameter_count(self):
+        self.assertEqual(62006, adapter.Workload(tasks.table("lenet5", 10), cell_of(classes=10)).parameters())
+
+    def test_resnet18_has_its_published_parameter_count(self):
+        cell = cell_of(task="resnet18", classes=1000)
+        self.assertEqual(11689512, adapter.Workload(tasks.table("resnet18", 1000), cell).parameters())
+
+
+class Weights(AdapterCase):
+    """What is loaded comes back, and the framework's own initialisation stays where nothing is loaded."""
+
+    def test_weights_come_back_as_they_were_loaded(self):
+        workload, _, weights = built(EVERY_LAYER, cell_of())
+        self.assert_all_close(weights, workload.weights(), 0.0)
+
+    def test_float32_weights_come_back_as_float32(self):
+        weights = initial.seeded(layers.parameters(EVERY_LAYER, (3, 32, 32)), 5)
+        workload = adapter.Workload(EVERY_LAYER, cell_of(precision="float32"))
+        workload.load(weights)
+        found = workload.weights()
+        self.assertEqual({np.dtype(np.float32)}, {array.dtype for array in found.values()})
+        self.assert_all_close(weights, found, 0.0)
+
+    def test_weights_that_came_back_do_not_change_with_training(self):
+        workload, _, weights = built(EVERY_LAYER, cell_of())
+        before = workload.weights()
+        sample = data.synthetic(cell_of())
+        workload.train(workload.synthetic(sample.images, sample.labels), 1, Watch())
+        self.assert_all_close(weights, before, 0.0)
+
+    def test_a_workload_that_loaded_nothing_has_the_frameworks_own_weights(self):
+        workload = adapter.Workload(EVERY_LAYER, cell_of(init="framework"))
+        parameters = layers.parameters(EVERY_LAYER, (3, 32, 32))
+        found = workload.weights()
+        self.assertEqual({p.name: p.shape for p in parameters}, {name: a.shape for name, a in found.items()})
+        self.assertGreater(np.std(found["0.weight"]), 0.0)
+
+
+class Watch:
+    """Keeps what train and infer hand over, and the order of the calls."""
+
+    def __init__(self):
+        self.handles, self.calls = [], []
+
+    def loading(self):
+        self.calls.append("loading")
+
+    def loaded(self):
+        self.calls.append("loaded")
+
+    def stepped(self, handle):
+        self.calls.append("stepped")
+        self.handles.append(handle)
+
+
+class Steps(AdapterCase):
+    """Training and inference by the adapter's own loops."""
+
+    def train(self, cell, count, batches="synthetic"):
+        workload, _, weights = built(tasks.table("lenet5", cell.classes), cell)
+        sample = data.synthetic(cell._replace(batch=2 * cell.batch))
+        watch = Watch()
+        if batches == "synthetic":
+            sample = data.Images(sample.images[:cell.batch], sample.labels[:cell.batch], sample.facts)
+        workload.train(getattr(workload, batches)(sample.images, sample.labels), count, watch)
+        workload.sync(watch.handles[-1])
+        return workload, weights, [workload.value(handle) for handle in watch.handles], watch
+
+    def test_training_lowers_the_loss(self):
+        losses = self.train(cell_of(measure="train"), 30)[2]
+        self.assertEqual({float}, {type(loss) for loss in losses})
+        self.assertLess(losses[-1], 0.5 * losses[0])
+
+    def test_training_is_over_the_pipelines_batches_in_order(self):
+        cell = cell_of(measure="train")
+        losses = self.train(cell, 2, "batches")[2]
+        table, sample = tasks.table("lenet5", cell.classes), data.synthetic(cell._replace(batch=6))
+        workload = built(table, cell)[0]
+        checked = [workload.check(sample.images[i:i + 3], sample.labels[i:i + 3])["loss"] for i in (0, 3)]
+        self.assert_close(checked, losses, BACKWARD, "losses")
+
+    def test_each_step_tells_the_watch(self):
+        calls = self.train(cell_of(measure="train"), 3)[3].calls
+        self.assertEqual(["stepped"] * 3, [call for call in calls if call == "stepped"])
+        self.assertIn(calls[:3], (["loading", "loaded", "stepped"], ["stepped"] * 3))
+
+    def test_training_can_be_continued(self):
+        workload = built(tasks.table("lenet5", 4), cell_of(measure="train"))[0]
+        sample, watch = data.synthetic(cell_of()), Watch()
+        batches = workload.synthetic(sample.images, sample.labels)
+        workload.train(batches, 2, watch)
+        workload.train(batches, 3, watch)
+        whole = self.train(cell_of(measure="train"), 5)[2]
+        self.assert_close(whole, [workload.value(handle) for handle in watch.handles], BACKWARD, "losses")
+
+    def test_inference_gives_the_logits_of_predict_and_changes_nothing(self):
+        workload, _, weights = built(EVERY_LAYER, cell_of(measure="infer"))
+        sample, watch = data.synthetic(cell_of(batch=6)), Watch()
+        workload.infer(workload.batches(sample.images, sample.labels), 3, watch)
+        first, second, again = (workload.value(handle) for handle in watch.handles)
+        expected = workload.predict(sample.images)
+        self.assert_close(expected, np.concatenate([first, second]), FORWARD, "logits")
+        self.assert_close(first, again, FORWARD, "logits of the first batch, again")
+        self.assert_all_close(weights, workload.weights(), 0.0)
+
+    def test_predict_takes_more_images_than_a_batch_and_a_rest(self):
+        workload, reference, _ = built(EVERY_LAYER, cell_of())
+        images = data.synthetic(cell_of(batch=7)).images
+        self.assert_close(reference.logits(images), workload.predict(images), FORWARD, "logits")
+
+    def test_dropout_acts_in_training_only(self):
+        table = (Flatten(), Dropout(0.5), Dense(4))
+        workload, reference, _ = built(table, cell_of(measure="train", learning_rate=0.0))
+        sample, watch = data.synthetic(cell_of()), Watch()
+        workload.train(workload.synthetic(sample.images, sample.labels), 3, watch)
+        losses = [workload.value(handle) for handle in watch.handles]
+        self.assertEqual(3, len(set(losses)))
+        self.assert_close(reference.logits(sample.images), workload.predict(sample.images), FORWARD, "logits")
+
+
+class Optimizers(AdapterCase):
+    """Two updates, so that what an optimizer remembers is seen."""
+
+    def two_updates(self, **changes):
+        cell = cell_of(**changes)
+        workload, _, weights = built(POOLED, cell)
+        sample = data.synthetic(cell)
+        found = [workload.check(sample.images, sample.labels) for _ in range(2)]
+        expected = updated(weights, [each["gradient"] for each in found], cell)
+        for name in found[0]["gradient"]:
+            self.assert_close(expected[name], found[1]["weight"][name], BACKWARD, name)
+
+    def test_sgd(self):
+        self.two_updates(image=9, optimizer="sgd")
+
+    def test_momentum(self):
+        self.two_updates(image=9, optimizer="momentum")
+
+    def test_adam(self):
+        self.two_updates(image=9, optimizer="adam")
+
+    def test_sgd_with_weight_decay(self):
+        self.two_updates(image=9, optimizer="sgd", weight_decay=0.1)
+
+    def test_momentum_with_weight_decay(self):
+        self.two_updates(image=9, optimizer="momentum", weight_decay=0.1)
+
+    def test_adam_with_weight_decay(self):
+        self.two_updates(image=9, optimizer="adam", weight_decay=0.1)
+
+
+class Switches(AdapterCase):
+    """What a stack cannot do is said with a reason; what it does is said and right."""
+
+    def workload(self, **changes):
+        cell = cell_of(**changes)
+        try:
+            return built(tasks.table("lenet5", cell.classes), cell)
+        except errors.Unsupported as reason:
+            self.assertGreater(len(str(reason)), 10)
+            return None
+
+    def test_every_loop_trains_alike_or_is_refused_with_a_reason(self):
+        wanted = cell_of(measure="train", precision="float32")
+        sample, trained = data.synthetic(wanted), {}
+        for loop in ("native", *LOOPS):
+            found = self.workload(measure="train", precision="float32", loop=loop)
+            if found:
+                watch = Watch()
+                found[0].train(found[0].synthetic(sample.images, sample.labels), 3, watch)
+                trained[loop] = [found[0].value(handle) for handle in watch.handles]
+                self.assertIsInstance(found[0].loop, str)
+        self.assertIn("native", trained)
+        for loop in trained:
+            self.assert_close(trained["native"], trained[loop], 1e-4, loop)
+
+    def test_amp_computes_nearly_the_same_or_is_refused_with_a_reason(self):
+        found = self.workload(precision="amp")
+        if found:
+            images = data.synthetic(cell_of()).images
+            self.assert_close(found[1].logits(images), found[0].predict(images), 0.05, "logits")
+
+    def test_tf32_is_refused_on_a_cpu(self):
+        self.assertIsNone(self.workload(precision="tf32"))
+
+    def test_a_switched_off_onednn_computes_the_same_or_is_refused_with_a_reason(self):
+        found = self.workload(onednn="off", precision="float32")
+        if found:
+            images = data.synthetic(cell_of()).images
+            self.assert_close(found[1].logits(images), found[0].predict(images), 1e-4, "logits")
+
+    def test_float32_is_float32(self):
+        workload, reference, _ = self.workload(precision="float32")
+        images = data.synthetic(cell_of()).images
+        self.assert_close(reference.logits(images), workload.predict(images), 1e-5, "logits")
+
+    def test_what_took_effect_is_said(self):
+        workload = self.workload()[0]
+        self.assertEqual("float64", workload.precision)
+        self.assertIn(workload.layout, ("nchw", "nhwc"))
+
+    def test_facts_are_observed(self):
+        self.workload(cpus=1)
+        facts = adapter.facts(cell_of(cpus=1))
+        self.assertEqual(adapter.NAME, facts["framework"])
+        self.assertEqual(1, facts["threads"])
+        self.assertLessEqual({"version", "device", "inter_op_threads", "onednn", "build"}, set(facts))
+
+    def test_out_of_memory_is_told_from_other_errors(self):
+        self.assertTrue(adapter.is_oom(MemoryError()))
+        self.assertFalse(adapter.is_oom(ValueError("shapes differ")))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in ADAPTERS:
+        sys.exit("usage: python -m tests.stack.test_adapter " + "|".join(ADAPTERS) + " [Class.test ...]")
+    adapter = importlib.import_module("workloads.for_" + sys.argv.pop(1))
+    unittest.main(argv=sys.argv, warnings="default")
