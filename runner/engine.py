@@ -1,0 +1,88 @@
+"""The Docker engine: the only module that imports docker. Everything else takes the client that connect returns."""
+
+import os
+from collections.abc import Mapping
+
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.models.containers import Container
+
+import docker
+from docker import DockerClient
+from runner.errors import EngineUnreachable
+
+__all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "NotFound", "connect",
+           "data_root", "image_id", "image_labels", "labelled_images", "remove_image"]
+
+_TIMEOUT_SECONDS = 60
+
+
+def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
+    """A client of the engine that the docker command would use, known to answer. Raises EngineUnreachable."""
+    try:
+        client = _client(environment)
+        client.ping()
+    except DockerException as error:
+        raise EngineUnreachable(_mending(environment, str(error))) from error
+    return client
+
+
+def image_id(client: DockerClient, tag: str) -> str | None:
+    """The image's id ("sha256:..."), None where there is no such tag."""
+    try:
+        return str(client.images.get(tag).id)
+    except ImageNotFound:
+        return None
+
+
+def image_labels(client: DockerClient, tag: str) -> dict[str, str] | None:
+    """The image's labels, None where there is no such tag."""
+    try:
+        return dict(client.images.get(tag).labels)
+    except ImageNotFound:
+        return None
+
+
+def labelled_images(client: DockerClient, label: str) -> dict[str, dict[str, str]]:
+    """Labels by id of every image with that label, the untagged ones too."""
+    found = client.images.list(filters={"label": label})
+    return {str(image.id): dict(image.labels) for image in found}
+
+
+def remove_image(client: DockerClient, identity: str) -> bool:
+    """True when the image is gone, False when a container still uses it."""
+    try:
+        client.images.remove(identity, force=False)
+    except NotFound:
+        return True
+    except APIError as error:
+        if error.status_code == 409:
+            return False
+        raise
+    return True
+
+
+def data_root(client: DockerClient) -> str:
+    """The folder in which the engine keeps its images, on the engine's machine."""
+    return str(client.info()["DockerRootDir"])
+
+
+def _client(environment: Mapping[str, str]) -> DockerClient:
+    """DOCKER_HOST counts first, then the context that `docker context use` chose, as for the docker command."""
+    if environment.get("DOCKER_HOST"):
+        return docker.from_env(environment=dict(environment), timeout=_TIMEOUT_SECONDS)
+    context = docker.ContextAPI.get_current_context()
+    return DockerClient(base_url=context.Host, tls=context.TLSConfig, timeout=_TIMEOUT_SECONDS)
+
+
+def _mending(environment: Mapping[str, str], error: str) -> str:
+    """What is wrong and what to do, from the client's long-winded error."""
+    host = environment.get("DOCKER_HOST")
+    if host:
+        return f"no Docker engine answers at DOCKER_HOST={host}: correct it, or run `unset DOCKER_HOST`"
+    if "PermissionError" in error or "Permission denied" in error:
+        return "the Docker engine does not let this user in: run `sudo usermod -aG docker $USER` and log in again"
+    if "FileNotFoundError" in error or "No such file" in error:
+        return "no Docker engine here (it has no socket): install it, or start it with `sudo systemctl start docker`"
+    if "ConnectionRefused" in error or "Connection refused" in error:
+        return "the Docker engine is not running: run `sudo systemctl start docker`"
+    return f"the Docker engine does not answer ({error.splitlines()[0]}): try `docker info`"

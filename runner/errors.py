@@ -1,0 +1,29 @@
+"""What the user can mend: each error is one line that says what is wrong and, where there is one, the next command."""
+
+
+class BenchError(Exception):
+    """Anything that ends a command with a message instead of a traceback."""
+
+
+class InputError(BenchError):
+    """A file, key or argument is wrong (exit code 2)."""
+
+
+class EngineUnreachable(BenchError):
+    """No Docker engine answers, or it does not let us in."""
+
+
+class ImageMissing(BenchError):
+    """A stack has no image on this engine."""
+
+
+class InterpreterMissing(BenchError):
+    """No Python of a stack's version is on this machine."""
+
+
+class DiskFull(BenchError):
+    """Too little space for what was about to be built."""
+
+
+class BuildFailed(BenchError):
+    """An image, a base, a virtual environment or a lock could not be made."""
