@@ -1,0 +1,38 @@
+PYTHON ?= python3
+EVENBENCH = .venv/bin/evenbench
+
+help:              ## list these targets
+	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: .venv/done  ## make .venv with evenbench and its tools
+
+.venv/done: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evenbench needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv .venv && .venv/bin/python -m pip install --quiet --editable '.[dev]' && touch $@
+
+bench: setup       ## set up all that is needed, then measure today's three frameworks on this machine
+	$(EVENBENCH) run quick
+
+bench-self: setup  ## what evenbench itself costs, measured
+	$(EVENBENCH) bench-self
+
+images: setup      ## build the images of all stacks
+	$(EVENBENCH) images
+
+doctor: setup      ## look at what measuring here needs, and what disturbs it
+	$(EVENBENCH) doctor
+
+check: setup       ## ruff, and mypy in strict mode on runner/
+	.venv/bin/ruff check . && .venv/bin/mypy
+
+test-unit: setup   ## the tests that need no engine, under a minute
+	.venv/bin/pytest tests/unit
+
+test: check setup  ## every check and test; builds the images it needs
+	.venv/bin/pytest tests
+
+clean:             ## remove .venv and caches, never results/
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache *.egg-info
+
+.PHONY: help setup bench bench-self images doctor check test-unit test clean
+.DEFAULT_GOAL := help

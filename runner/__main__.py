@@ -1,0 +1,221 @@
+"""The command line. Exit codes: 0 done, 1 a run did not end well, 2 the input is wrong, 130 interrupted."""
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+
+from runner import datasets, doctor, images, job, lock, screen, stack, store, study, summary
+from runner.errors import BenchError, InputError
+from runner.launch import Limits
+from runner.plan import Wishes, estimate_seconds
+from runner.session import Bench, Stopped
+from runner.session import run as run_session
+from workloads.spec.tasks import TASKS
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
+                  help="Which deep-learning framework is faster here, really?")
+
+StudyName = Annotated[str, typer.Argument(help="A study's id, or the path of a study file.", show_default=False)]
+StackNames = Annotated[list[str] | None, typer.Option("--stack", help="Run these stacks instead; repeat or separate by commas.")]
+Rounds = Annotated[int | None, typer.Option(min=1, max=1000, help="Rounds instead of the study's number.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")]
+Scale = Annotated[str | None, typer.Option(help="One of the study's scales.")]
+Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.")]
+LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers.")]
+DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=/data/cifar-10-batches-bin.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
+Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+RESULTS = Path("results")
+
+
+@app.command()
+def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
+        baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
+        results: Results = RESULTS,
+        fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew though an unfinished session is there.")] = False,
+        stall: Annotated[float, typer.Option(min=1, help="Seconds without a step after which a run has failed.")] = 300.0,
+        ) -> None:
+    """Measure a study; the same command resumes an interrupted session."""
+    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs), screen.say)
+    if not wanted.plan.cells:
+        raise InputError(f"nothing can run here: {_reasons(wanted)}")
+    wanted = job.prepared(wanted, screen.say)
+    with _terminated_politely(), job.measuring_alone(job.cache_folder()):
+        kept = None if fresh else store.unfinished(results, wanted.command())
+        folder = kept.folder if kept else job.new_folder(wanted, results)
+        if kept:
+            screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
+        is_ok = _measured(wanted, folder, kept, Limits(start=max(stall, 60.0), stall=stall))
+    sys.exit(0 if is_ok else 1)
+
+
+def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, limits: Limits) -> bool:
+    """Run the session, then show what there is, also after an interruption."""
+    with store.Store(folder) as opened, screen.progress() as progress:
+        opened.append(job.session_record(wanted, folder, kept is not None))
+        opened.append(wanted.plan.record())
+        bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, limits)
+        try:
+            is_ok = run_session(bench, kept)
+        except Stopped:
+            _show(folder, is_json=False)
+            screen.say("interrupted; the same command goes on from here")
+            sys.exit(130)
+    _show(folder, is_json=False)
+    return is_ok
+
+
+def _show(folder: Path, is_json: bool) -> None:
+    """Write summary.json beside the events, and print the summary."""
+    found = summary.summarise(store.read(folder))
+    text = json.dumps(summary.to_json(found), indent=2, allow_nan=False)
+    store.write_beside(folder, "summary.json", text)
+    if is_json:
+        print(text)
+    else:
+        screen.show(screen.summary_view(found))
+        screen.say(f"results: {folder}")
+
+
+@app.command()
+def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
+         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
+         results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
+    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs), screen.say)
+    seconds = estimate_seconds(wanted.plan, store.known_seconds(results))
+    if as_json:
+        print(json.dumps({**wanted.plan.record(), "estimate_seconds": seconds}, indent=2))
+    else:
+        screen.show(screen.plan_view(wanted.plan.record(), seconds))
+
+
+@app.command("list")
+def list_(what: Annotated[str, typer.Argument(help="stacks, tasks, studies, data or results.")] = "stacks",
+          results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """List stacks, tasks, studies, data sets or results."""
+    listings = {"stacks": _stacks, "tasks": _tasks, "studies": _studies, "data": _data,
+                "results": lambda: store.listing(results)}
+    if what not in listings:
+        raise InputError(f'list: found "{what}", expected one of {", ".join(listings)}')
+    found = listings[what]()
+    if as_json:
+        print(json.dumps(found, indent=2))
+    else:
+        screen.show(screen.list_view(found))
+
+
+def _stacks() -> list[dict[str, Any]]:
+    return [{"stack": s.name, "framework": f"{s.framework} {s.version}", "python": s.python,
+             "devices": ", ".join(s.devices), "studies": ", ".join(s.studies)}
+            for s in stack.read_all(job.STACKS).values()]
+
+
+def _tasks() -> list[dict[str, Any]]:
+    return [{"task": name, "title": task.title, "image": task.image, "classes": task.classes}
+            for name, task in TASKS.items()]
+
+
+def _studies() -> list[dict[str, Any]]:
+    read = [study.read(name, job.STUDIES) for name in study.available(job.STUDIES)]
+    return [{"study": s.id, "title": s.title, "experiments": len(s.experiments), "rounds": s.rounds} for s in read]
+
+
+def _data() -> list[dict[str, Any]]:
+    return [{"data": name, "title": known.title, "files": " ".join((*known.train, *known.test))}
+            for name, known in datasets.DATA_SETS.items()]
+
+
+@app.command("images")
+def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None,
+            prune: Annotated[bool, typer.Option("--prune", help="Remove images of ours that are out of date.")] = False,
+            ) -> None:
+    """Build the images of stacks (all of them, if none is named); unchanged ones take no time."""
+    known = stack.read_all(job.STACKS)
+    client = job.engine.connect()
+    if prune:
+        images.prune(client, list(known.values()), screen.say)
+        return
+    for name in _known_stacks(names, known):
+        images.build(client, known[name], screen.say)
+
+
+def _known_stacks(names: list[str] | None, known: dict[str, stack.Stack]) -> list[str]:
+    for name in names or []:
+        if name not in known:
+            raise InputError(f'stack "{name}" is unknown; known: {", ".join(known)}')
+    return names or list(known)
+
+
+@app.command()
+def report(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
+           results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Print the summary of a session again."""
+    _show(store.located(name, results), as_json)
+
+
+@app.command("doctor")
+def doctor_(as_json: AsJson = False) -> None:
+    """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
+    findings = doctor.examine(stack.read_all(job.STACKS), job.cache_folder())
+    if as_json:
+        print(json.dumps([finding._asdict() for finding in findings], indent=2))
+    else:
+        screen.show(screen.list_view([finding._asdict() for finding in findings]))
+    sys.exit(1 if any(finding.grade == "fails" for finding in findings) else 0)
+
+
+@app.command("lock")
+def lock_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None) -> None:
+    """Make the locks of stacks (requirements.txt) anew from their requirements.in."""
+    known = stack.read_all(job.STACKS)
+    for name in _known_stacks(names, known):
+        known[name].lock.write_text(lock.relock(known[name]))
+        screen.say(f"{name}: wrote {known[name].lock}")
+
+
+def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, scale: str | None, baseline: str,
+           launcher: str, data: str | None, pairs: list[str] | None) -> job.Asked:
+    names = tuple(name for words in stacks or [] for name in words.split(",") if name)
+    return job.Asked(name, scale, launcher, data, Wishes(names, rounds, seed, baseline, job.settings(pairs or [])))
+
+
+def _reasons(wanted: job.Job) -> str:
+    reasons = dict.fromkeys(f"{s.cell.stack}: {s.reason}" for s in wanted.plan.skipped)
+    return "; ".join(reasons) or "the study has no cells"
+
+
+@contextmanager
+def _terminated_politely() -> Iterator[None]:
+    """SIGTERM as Ctrl-C: the session ends between two records."""
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Stopped
+
+    earlier = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
+
+
+def main() -> None:
+    """Run the command; what the user can mend is one line on standard error and exit code 2."""
+    try:
+        app(standalone_mode=True)
+    except BenchError as error:
+        screen.say(f"evenbench: {error}")
+        sys.exit(2)
+    except Stopped:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""A cell's key and the words people read for it; the cell itself is workloads.spec.cell's, one definition for both sides."""
+
+import hashlib
+import json
+
+from workloads.spec.cell import Cell, content
+
+KEY_DIGITS = 16
+_SHOWN = ("task", "measure", "batch", "image")     # always part of a label; other fields only where they differ
+
+
+def key(cell: Cell) -> str:
+    """A hash of the cell's content, so that two experiments with equal cells share their runs."""
+    return _hash(content(cell))
+
+
+def comparison_key(cell: Cell) -> str:
+    """The key of what is compared: everything but the stack."""
+    return _hash({name: value for name, value in content(cell).items() if name != "stack"})
+
+
+def _hash(values: dict[str, object]) -> str:
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
+
+
+def label(cell: Cell) -> str:
+    """What is measured, for people: "lenet5 train, batch 42, 32 px", then every switch that is not the default."""
+    sizes = f"{cell.task} {cell.measure}, batch {cell.batch}, {cell.image} px"
+    quiet = {"stack", "steps", "warmup", "seed", "cpus", "memory_bytes", "classes", "learning_rate", "data", *_SHOWN}
+    switches = [f"{name} {value}" for name, value in content(cell).items() if name not in quiet]
+    return ", ".join([sizes, *switches])

@@ -1,0 +1,93 @@
+"""The data that runs read: a folder of the user's in CIFAR's layout, or the real digits written in that layout."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from runner.errors import InputError
+from workloads.spec.datasets import DATA_SETS, size_problem
+
+STAND_IN = "digits32"
+EPOCH_IMAGES = 10_000          # divides into five files, and one epoch of LeNet-5 stays within seconds
+_TEST_DIGITS = 297             # of the 1,797; the other 1,500 are repeated
+
+
+class Data(NamedTuple):
+    """A data set's name and the folder that workers read."""
+
+    name: str
+    folder: Path
+
+
+def chosen(argument: str | None, cache: Path, say: Callable[[str], None]) -> Data:
+    """The Data of `NAME=FOLDER`, or the stand-in where nothing was named. Raises InputError."""
+    if argument is None:
+        return Data(STAND_IN, digits32(cache, say))
+    name, separator, folder = argument.partition("=")
+    if not separator or name not in DATA_SETS:
+        raise InputError(f'--data: found "{argument}", expected NAME=FOLDER with NAME one of {", ".join(DATA_SETS)}')
+    path = Path(folder).expanduser().absolute()
+    verify(name, path)
+    return Data(name, path)
+
+
+def verify(name: str, folder: Path) -> None:
+    """Raise InputError unless the folder holds every file of the data set, whole as far as its size says."""
+    if not folder.is_dir():
+        raise InputError(f"--data: {folder}: no such folder")
+    known = DATA_SETS[name]
+    for stem in (*known.train, *known.test):
+        binary, pickled = folder / f"{stem}.bin", folder / stem
+        if not binary.is_file() and not pickled.is_file():
+            raise InputError(f"--data: {folder}: found no {stem}.bin and no {stem}, expected the files of {name}; "
+                             "is it the folder inside the unpacked archive?")
+        path = binary if binary.is_file() else pickled
+        if not os.access(path, os.R_OK):
+            raise InputError(f"--data: {path}: not readable")
+        problem = size_problem(name, stem, path.stat().st_size) if binary.is_file() else None
+        if problem:
+            raise InputError(f"--data: {path}: {problem}")
+
+
+def digits32(cache: Path, say: Callable[[str], None], images: int = EPOCH_IMAGES) -> Path:
+    """The folder of the 1,797 digits that scikit-learn ships, 32x32x3, repeated to so many training images.
+
+    Source: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI, 1998 (its test part).
+    """
+    folder = cache / "data" / f"{STAND_IN}-{images}"
+    if not folder.is_dir():
+        say(f"data: writing {images:,} images of {DATA_SETS[STAND_IN].title} to {folder}")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{STAND_IN}-"))
+        _write(unfinished, images)
+        unfinished.chmod(0o755)        # containers read it as another user
+        try:
+            unfinished.rename(folder)
+        except OSError:                # another session was faster; its files are the same
+            shutil.rmtree(unfinished)
+    return folder
+
+
+def _write(folder: Path, images: int) -> None:
+    records = _records()
+    train, test = records[:-_TEST_DIGITS], records[-_TEST_DIGITS:]
+    repeated = np.resize(train, (images, train.shape[1]))
+    stems = DATA_SETS[STAND_IN].train
+    for stem, part in zip(stems, np.array_split(repeated, len(stems)), strict=True):
+        part.tofile(folder / f"{stem}.bin")
+    test.tofile(folder / f"{DATA_SETS[STAND_IN].test[0]}.bin")
+
+
+def _records() -> "np.ndarray[tuple[int, int], np.dtype[np.uint8]]":
+    """CIFAR-10's records (1 + 3072 bytes) of the digits: each of the 8x8 pixels becomes 4x4, grey in three planes."""
+    from sklearn.datasets import load_digits    # takes a second that only the first session pays
+
+    digits = load_digits()
+    grey = np.round(digits.images * 255 / 16).astype(np.uint8)
+    planes = np.repeat(np.kron(grey, np.ones((1, 4, 4), np.uint8))[:, None], 3, axis=1)
+    return np.hstack([digits.target.astype(np.uint8)[:, None], planes.reshape(len(grey), -1)])

@@ -1,0 +1,88 @@
+"""What measuring on this machine needs and what disturbs it, each with the command that mends it."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from runner import engine, images, machine, venvs
+from runner.errors import BenchError
+from runner.stack import Stack
+
+_ROOM_BYTES = 10 * machine.GIB       # today's three images with their caches
+_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    grade: str          # good, note: results say so, fails: nothing can be measured
+    found: str
+    mend: str = ""
+
+
+def examine(stacks: Mapping[str, Stack], cache: Path) -> list[Finding]:
+    """All findings, the engine's first. Builds and changes nothing."""
+    interpreters = _interpreters(stacks)
+    found = [*_engine(stacks, can_do_without=any(finding.grade == "good" for finding in interpreters)), *interpreters]
+    return [*found, _disk(cache), _load(), _swap(), _governor(), _groups()]
+
+
+def _engine(stacks: Mapping[str, Stack], can_do_without: bool) -> list[Finding]:
+    try:
+        client = engine.connect()
+    except BenchError as error:
+        reason, _, mend = str(error).partition(": ")
+        return [Finding("engine", "note" if can_do_without else "fails", reason, mend)]
+    built = [name for name, stack in stacks.items() if images.find(client, stack)]
+    missing = [name for name in stacks if name not in built]
+    version = client.version()
+    return [Finding("engine", "good", f"Docker {version['Version']}, API {version['ApiVersion']}"),
+            Finding("images", "note" if missing else "good", f"{len(built)} of {len(stacks)} stacks are built",
+                    f"evenbench images {' '.join(missing)}" if missing else "")]
+
+
+def _interpreters(stacks: Mapping[str, Stack]) -> list[Finding]:
+    found = []
+    for python in sorted({stack.python for stack in stacks.values()}):
+        try:
+            found.append(Finding(f"python {python}", "good", str(venvs.find_interpreter(python))))
+        except BenchError as error:
+            reason, _, mend = str(error).partition(": ")
+            found.append(Finding(f"python {python}", "note", reason, mend))
+    return found
+
+
+def _disk(cache: Path) -> Finding:
+    place = next(path for path in (cache, *cache.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    enough = free > _ROOM_BYTES
+    return Finding("disk", "good" if enough else "note", f"{free / machine.GIB:.0f} GiB free at {place}",
+                   "" if enough else "evenbench images --prune; docker system df")
+
+
+def _load() -> Finding:
+    load, cpus = machine.reading().load_1m, machine.observe().cpus
+    return Finding("load", "good" if load < 0.5 * cpus else "note", f"{load:.2f} on {cpus} CPUs",
+                   "" if load < 0.5 * cpus else "end other programs before measuring")
+
+
+def _swap() -> Finding:
+    used = machine.reading().swap_used_bytes
+    return Finding("swap", "note" if used else "good", f"{used / machine.GIB:.1f} GiB used",
+                   "swapoff -a && swapon -a" if used else "")
+
+
+def _governor() -> Finding:
+    try:
+        governor = _GOVERNOR.read_text().strip()
+    except OSError:
+        return Finding("governor", "good", "none visible: the frequency is not ours to set, as on most virtual machines")
+    return Finding("governor", "good" if governor == "performance" else "note", governor,
+                   "" if governor == "performance" else "cpupower frequency-set -g performance")
+
+
+def _groups() -> Finding:
+    version = "2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "1"
+    return Finding("control groups", "good", f"version {version}")

@@ -1,0 +1,151 @@
+"""From what the user asked to a session that is ready to run: study, stacks, launcher, data, plan, store."""
+
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from runner import __version__, datasets, engine, machine, stack, store, study
+from runner.docker_launcher import DockerLauncher
+from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
+from runner.launch import Launcher
+from runner.plan import Plan, Wishes, plan
+from runner.venv_launcher import VenvLauncher
+from workloads.spec import cell as cells
+
+ROOT = Path(__file__).resolve().parent.parent
+STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
+LAUNCHERS = ("auto", "docker", "venv")
+Say = Callable[[str], None]
+
+
+class Asked(NamedTuple):
+    """The command line of run and plan."""
+
+    study: str
+    scale: str | None = None
+    launcher: str = "auto"
+    data: str | None = None
+    wishes: Wishes = Wishes()
+
+
+class Job(NamedTuple):
+    """What a session needs, before its folder is chosen."""
+
+    asked: Asked
+    plan: Plan
+    stacks: dict[str, stack.Stack]
+    launcher: Launcher
+    machine: machine.Machine
+    data: datasets.Data
+
+    def command(self) -> str:
+        """The fingerprint by which the same command finds its unfinished session; a changed stack is another one."""
+        names = sorted({planned.cell.stack for planned in self.plan.cells})
+        made_of = {name: self.launcher.fingerprint(self.stacks[name]) for name in names}
+        content = [self.plan.record(), self.plan.seed, self.plan.study.id, self.launcher.name, str(self.data.folder),
+                   made_of, self.machine._asdict()]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def cache_folder() -> Path:
+    """Where virtual environments and data are kept between sessions."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evenbench"
+
+
+def settings(pairs: list[str]) -> dict[str, Any]:
+    """Cell fields from KEY=VALUE words. Raises InputError."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, separator, text = pair.partition("=")
+        kind = cells.FIELDS.get(name)
+        if not separator or kind is None or name in ("stack", "data"):
+            raise InputError(f'--set: found "{pair}", expected KEY=VALUE with KEY one of {", ".join(cells.FIELDS)}')
+        try:
+            found[name] = cells.checked(name, kind(text))
+        except (ValueError, cells.CellError) as error:
+            raise InputError(f"--set {pair}: {error}") from error
+    return found
+
+
+def chosen_launcher(name: str, say: Say) -> Launcher:
+    """The launcher of that name; `auto` is docker where an engine answers, else venv, with the reason said."""
+    if name not in LAUNCHERS:
+        raise InputError(f'--launcher: found "{name}", expected one of {", ".join(LAUNCHERS)}')
+    if name == "venv":
+        return VenvLauncher(cache_folder())
+    try:
+        return DockerLauncher(engine.connect())
+    except EngineUnreachable as error:
+        if name == "docker":
+            raise
+        say(f"{error}. Measuring in virtual environments on this host instead; the results are marked so.")
+        return VenvLauncher(cache_folder())
+
+
+def planned(asked: Asked, say: Say) -> Job:
+    """The job without building anything. Raises InputError."""
+    read = study.read(asked.study, STUDIES, asked.scale)
+    stacks = stack.read_all(STACKS)
+    here = machine.observe()
+    launcher = chosen_launcher(asked.launcher, say)
+    data = datasets.chosen(asked.data, cache_folder(), say)
+    wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name})
+    asked = asked._replace(wishes=wishes)
+    return Job(asked, plan(read, stacks, here, wishes, launcher.missing), stacks, launcher, here, data)
+
+
+def prepared(job: Job, say: Say) -> Job:
+    """The job with every stack built; a stack that cannot be is skipped with the reason. Raises DiskFull, BuildFailed."""
+    failures: dict[str, str] = {}
+    for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells):
+        try:
+            job.launcher.prepare([job.stacks[name]], say)
+        except DiskFull:
+            raise
+        except BenchError as error:
+            say(f"{name}: {error}")
+            failures[name] = str(error)
+    if not failures:
+        return job
+    replanned = plan(job.plan.study, job.stacks, job.machine, job.asked.wishes,
+                     lambda stack: failures.get(stack.name) or job.launcher.missing(stack))
+    if not replanned.cells:
+        raise BuildFailed(next(iter(failures.values())))
+    return job._replace(plan=replanned)
+
+
+def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
+    """The first record of a session."""
+    return {"event": "session", "schema": store.SCHEMA, "id": folder.name, "study": job.plan.study.id,
+            "scale": job.plan.study.scale, "seed": job.plan.seed, "evenbench": __version__, "argv": sys.argv[1:],
+            "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
+            "launcher": job.launcher.name, "command": job.command(), "resumed": is_resumed}
+
+
+def new_folder(job: Job, results: Path) -> Path:
+    """results/<time>-<study>-<4 hex digits>."""
+    moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    return results / f"{moment}-{job.plan.study.id}-{secrets.token_hex(2)}"
+
+
+def measuring_alone(cache: Path) -> IO[str]:
+    """A held lock: two sessions at once would measure each other. Raises InputError while another one runs."""
+    cache.mkdir(parents=True, exist_ok=True)
+    lock = (cache / "measuring.lock").open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.seek(0)
+        raise InputError(f"another evenbench session ({lock.read().strip()}) is measuring on this machine: "
+                         "wait for it, or end it") from error
+    lock.truncate(0)
+    lock.write(f"process {os.getpid()}")
+    lock.flush()
+    return lock

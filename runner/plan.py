@@ -1,0 +1,162 @@
+"""Studies to cells: a pure function of the study, the stacks there are and the machine."""
+
+import itertools
+import random
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from runner.cell import comparison_key, key
+from runner.errors import InputError
+from runner.machine import Machine
+from runner.stack import Stack
+from runner.study import Experiment, Study
+from workloads.spec import cell as cells
+from workloads.spec.cell import Cell
+from workloads.spec.tasks import TASKS, step_flops
+
+
+class Planned(NamedTuple):
+    """A cell to run, for the experiment that asked for it first."""
+
+    key: str
+    experiment: str
+    cell: Cell
+
+
+class Skipped(NamedTuple):
+    """A cell that will not run, and why; its ending is `skipped`."""
+
+    experiment: str
+    cell: Cell
+    reason: str
+
+
+class Plan(NamedTuple):
+    """What a session does: every cell once a round."""
+
+    study: Study
+    rounds: int
+    baseline: str
+    seed: int
+    cells: tuple[Planned, ...]
+    skipped: tuple[Skipped, ...]
+
+    def order(self, round_index: int) -> list[Planned]:
+        """The cells in a round's own order, drawn from the seed, so that drift hits all stacks alike."""
+        shuffled = list(self.cells)
+        random.Random(f"{self.seed}:{round_index}").shuffle(shuffled)
+        return shuffled
+
+    def record(self) -> dict[str, Any]:
+        """The plan as the store keeps it."""
+        return {
+            "event": "plan", "rounds": self.rounds, "baseline": self.baseline, "scale": self.study.scale,
+            "cells": [{"key": p.key, "experiment": p.experiment, "cell": p.cell._asdict()} for p in self.cells],
+            "skipped": [{"experiment": s.experiment, "cell": s.cell._asdict(), "reason": s.reason}
+                        for s in self.skipped],
+        }
+
+
+class Wishes(NamedTuple):
+    """What the user asked for on top of the study."""
+
+    stacks: tuple[str, ...] = ()                # instead of the experiments' own
+    rounds: int | None = None
+    seed: int = 1
+    baseline: str = ""
+    settings: Mapping[str, Any] = MappingProxyType({})     # cell fields, over the study's
+
+
+def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wishes,
+         missing: Callable[[Stack], str | None]) -> Plan:
+    """The cells of a study, and the skipped ones with reasons.
+
+    missing(stack) says why the launcher cannot run a stack, or None. Raises InputError for an unknown stack.
+    """
+    planned: dict[str, Planned] = {}
+    skipped: list[Skipped] = []
+    reasons: dict[str, str | None] = {}
+    for experiment in study.experiments:
+        for cell, why in _expanded(study, experiment, stacks, machine, wishes):
+            if why is None and cell.stack not in reasons:
+                reasons[cell.stack] = missing(stacks[cell.stack])
+            reason = why or reasons.get(cell.stack) or _impossible(cell, stacks[cell.stack])
+            if reason:
+                skipped.append(Skipped(experiment.id, cell, reason))
+            else:
+                planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
+    chosen = tuple(planned.values())
+    return Plan(study, wishes.rounds or study.rounds, _baseline(chosen, wishes.baseline or study.baseline, stacks),
+                wishes.seed, chosen, tuple(skipped))
+
+
+def _expanded(study: Study, experiment: Experiment, stacks: Mapping[str, Stack], machine: Machine,
+              wishes: Wishes) -> list[tuple[Cell, str | None]]:
+    """Every cell of an experiment's grid, with the study's own reason to leave it out, or None."""
+    names = wishes.stacks or experiment.stacks
+    for name in names:
+        if name not in stacks:
+            raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{name}" is unknown; '
+                             f"known: {', '.join(sorted(stacks))}")
+    found = []
+    for values in itertools.product(*experiment.grid.values()):
+        settings = {**experiment.settings, **dict(zip(experiment.grid, values, strict=True)), **wishes.settings}
+        for name in names:
+            cell = _cell(name, settings, machine)
+            found.append((cell, _excepted(cell, experiment)))
+    return found
+
+
+def _cell(stack: str, settings: Mapping[str, Any], machine: Machine) -> Cell:
+    defaults = {"cpus": machine.cpus, "memory_bytes": machine.limit_bytes, "classes": TASKS[settings["task"]].classes,
+                "image": TASKS[settings["task"]].image}
+    try:
+        return cells.parse({**defaults, **settings, "stack": stack})
+    except cells.CellError as error:
+        raise InputError(f"cell of {stack}: {error}") from error
+
+
+def _excepted(cell: Cell, experiment: Experiment) -> str | None:
+    values = cell._asdict()
+    for item in experiment.excepted:
+        if all(values[name] == value for name, value in item.items() if name != "why"):
+            return str(item["why"])
+    return None
+
+
+def _impossible(cell: Cell, stack: Stack) -> str | None:
+    """Why no launcher could run the cell in the stack, from what both say of themselves."""
+    least = TASKS[cell.task].least
+    if cell.image < least:
+        return f"{cell.task} needs images of at least {least} pixels"
+    if cell.device not in stack.devices:
+        return f"{stack.name} runs on {', '.join(stack.devices)}, not on a {cell.device}"
+    return None
+
+
+def _baseline(chosen: tuple[Planned, ...], wished: str, stacks: Mapping[str, Stack]) -> str:
+    """The stack that ratios are taken to: the wished one where it runs, else the first that does."""
+    if wished and wished not in stacks:
+        raise InputError(f'baseline "{wished}" is unknown; known stacks: {", ".join(sorted(stacks))}')
+    names = [planned.cell.stack for planned in chosen]
+    return wished if wished in names or not names else names[0]
+
+
+def comparisons(chosen: tuple[Planned, ...]) -> dict[str, list[Planned]]:
+    """The planned cells by what they are compared in: all but the stack equal."""
+    groups: dict[str, list[Planned]] = {}
+    for planned in chosen:
+        groups.setdefault(comparison_key(planned.cell), []).append(planned)
+    return groups
+
+
+def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0) -> float:
+    """How long the plan takes: known seconds of earlier runs by key, else start-up and a guess from the FLOPs."""
+    return chosen.rounds * sum(known.get(p.key) or start_seconds + _guess(p.cell) for p in chosen.cells)
+
+
+def _guess(cell: Cell) -> float:
+    """Seconds of a cell's steps at an assumed 20 GFLOP/s a CPU, half of what small models reach on old cores."""
+    steps = (cell.steps + cell.warmup) * (cell.epochs if cell.measure == "epochs" else 1)
+    return steps * (step_flops(cell) / (2e10 * cell.cpus) + 0.002)

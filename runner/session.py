@@ -1,0 +1,144 @@
+"""A session: for every round, for every cell in the round's order, one run; everything it hears goes to the store."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from runner import machine
+from runner.cell import label
+from runner.errors import BenchError, DiskFull
+from runner.launch import Ending, Exit, Launcher, Limits, Running, follow
+from runner.plan import Plan, Planned
+from runner.stack import Stack
+from runner.store import Kept, Store
+
+
+class Progress(Protocol):
+    """Who shows how far a session is."""
+
+    def begin(self, total: int, seconds_estimate: float | None) -> None:
+        """So many runs are ahead."""
+
+    def run_started(self, label: str, index: int, key: str) -> None:
+        """A run begins."""
+
+    def rate(self, samples_per_second: float) -> None:
+        """What the run does now."""
+
+    def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
+        """A run is over."""
+
+    def close(self) -> None:
+        """No more runs."""
+
+
+class Stopped(Exception):
+    """Ctrl-C or SIGTERM: the session ends between two lines, its results usable."""
+
+
+class Bench(NamedTuple):
+    """All that runs are made with."""
+
+    plan: Plan
+    stacks: dict[str, Stack]
+    launcher: Launcher
+    data: Path
+    store: Store
+    progress: Progress
+    limits: Limits = Limits()
+    clock: Callable[[], float] = time.monotonic
+    readings: Callable[[], machine.Reading] = machine.reading
+
+
+def run(bench: Bench, kept: Kept | None = None) -> bool:
+    """Run what is not finished yet; whether every ending was ok. Raises Stopped, DiskFull."""
+    waiting = [(index, planned) for index in range(bench.plan.rounds) for planned in bench.plan.order(index)
+               if not kept or (planned.key, index) not in kept.finished]
+    attempts = dict(kept.attempts) if kept else {}
+    bench.progress.begin(len(waiting), None)
+    words = set()
+    try:
+        for number, (index, planned) in enumerate(waiting):
+            attempt = attempts.get((planned.key, index), 0) + 1
+            words.add(_run(bench, planned, index, attempt, number))
+        bench.store.append({"event": "closed", "reason": "done"})
+    except (Stopped, KeyboardInterrupt) as stop:
+        bench.store.append({"event": "closed", "reason": "interrupted"})
+        raise Stopped from stop
+    finally:
+        bench.progress.close()
+    return words <= {"ok"}
+
+
+def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) -> str:
+    """One run from start to ending, stored as it goes; the ending's word."""
+    name = f"{planned.key}.{index}.{attempt}"
+    shown = f"{planned.cell.stack}: {label(planned.cell)}"
+    bench.progress.run_started(shown, number, planned.key)
+    before, began = bench.readings(), bench.clock()
+    running: Running | None = None
+    rates: list[float] = []
+    head = {"event": "begin", "run": name, "key": planned.key, "round": index, "attempt": attempt,
+            "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": before.record()}
+    ending = Ending("killed", "the session was interrupted")
+    try:
+        try:
+            running = bench.launcher.start(planned.cell, bench.stacks[planned.cell.stack], bench.data, name)
+        except BenchError as error:
+            bench.store.append({**head, "place": None})
+            ending = Ending("not_started", str(error))
+        else:
+            bench.store.append({**head, "place": running.place})
+            ending = _listened(bench, planned, name, running, rates)
+    except DiskFull:
+        ending = Ending("killed", "the disk was full")
+        raise
+    finally:
+        found = running.exit(bench.limits.leave if ending.word == "ok" else 0) if running else Exit(None)
+        if running:
+            running.stop()
+        seconds = bench.clock() - began
+        bench.progress.run_ended(shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
+        bench.store.append(_ending_record(bench, planned, name, _judged(ending, found), before, seconds))
+    return _judged(ending, found).word
+
+
+def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates: list[float]) -> Ending:
+    """Store every event until the ending."""
+    for heard in follow(running, bench.limits, bench.clock):
+        if isinstance(heard, Ending):
+            return heard
+        bench.store.append({"event": "line", "run": name, "line": heard})
+        if rate := _rate(heard, planned):
+            rates.append(rate)
+            bench.progress.rate(rate)
+    raise AssertionError("follow always yields an Ending last")
+
+
+def _rate(event: dict[str, Any], planned: Planned) -> float | None:
+    """Samples a second of a block, for the eye only; what is claimed is computed from the stored samples."""
+    seconds = event.get("seconds") if event["event"] == "steps" else None
+    if not isinstance(seconds, list) or not all(isinstance(s, int | float) for s in seconds) or sum(seconds) <= 0:
+        return None
+    return planned.cell.batch * int(event.get("count", len(seconds))) / sum(seconds)
+
+
+def _judged(ending: Ending, found: Exit) -> Ending:
+    """An ok run whose process then hung or failed is told so, and still counts: the samples were whole."""
+    if ending.word == "ok" and found.code not in (0, None):
+        return ending._replace(message=f"exit code {found.code} after its end")
+    return ending
+
+
+def _ending_record(bench: Bench, planned: Planned, name: str, ending: Ending, before: machine.Reading,
+                   seconds: float) -> dict[str, Any]:
+    after, said = bench.readings(), ending.said
+    throttling = said.get("throttling") or {}
+    own = said.get("cpu_seconds")
+    host = {**after.record(), "peak_bytes": said.get("peak_bytes"), "periods": throttling.get("periods"),
+            "throttled_periods": throttling.get("throttled_periods"), "throttled_seconds": None,
+            "foreign_cpu_share": machine.foreign_share(before, after, own, seconds, planned.cell.cpus)}
+    return {"event": "ending", "run": name, "ending": ending.word, "message": ending.message,
+            "seconds": seconds, "host": host}

@@ -1,0 +1,212 @@
+"""Study files: experiments as data, read strictly. Nothing in them is an expression."""
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner.errors import InputError
+from workloads.spec import cell as cells
+from workloads.spec.tasks import TASKS
+
+# what an experiment may set besides a cell's own fields
+_EXPERIMENT_KEYS = ("id", "title", "stacks", "grid", "except", "assumed", "scale")
+_STUDY_KEYS = ("id", "title", "rounds", "baseline", "scales", "default_scale")
+_OF_THE_PLAN = ("stack",)     # cell fields that the planner fills in
+
+
+class Experiment(NamedTuple):
+    """A grid of cells: settings that all share, and the lists whose combinations vary."""
+
+    id: str
+    title: str
+    stacks: tuple[str, ...]
+    settings: dict[str, Any]
+    grid: dict[str, tuple[Any, ...]]
+    excepted: tuple[dict[str, Any], ...]     # each some cell fields, and "why"
+    assumed: dict[str, str]
+
+
+class Study(NamedTuple):
+    """A study at one scale."""
+
+    id: str
+    title: str
+    rounds: int
+    baseline: str
+    scale: str
+    experiments: tuple[Experiment, ...]
+
+
+class _Place(NamedTuple):
+    """Where in a file a mistake lies, for the message."""
+
+    file: str
+    part: str = ""
+
+    def wrong(self, text: str) -> InputError:
+        return InputError(": ".join(part for part in (self.file, self.part, text) if part))
+
+
+def available(folder: Path) -> list[str]:
+    """The ids of the studies in a folder."""
+    return sorted(path.stem for path in folder.glob("*.toml"))
+
+
+def read(name: str, folder: Path, scale: str | None = None) -> Study:
+    """The study of that id, or of that path. Raises InputError with file, key, found and expected."""
+    path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
+    if not path.is_file():
+        known = available(folder)
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        raise InputError(f'study "{name}" is unknown; known: {", ".join(known)}{hint}')
+    return parse(path.read_bytes(), str(path), scale)
+
+
+def parse(content: bytes, file: str, scale: str | None = None) -> Study:
+    """The study in a file's bytes. Raises InputError."""
+    place = _Place(file)
+    try:
+        document = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise place.wrong(f"not TOML: {error}") from error
+    _refuse_unknown(document, ("study", "experiment"), place)
+    head = _table(document, "study", place)
+    _refuse_unknown(head, _STUDY_KEYS, _Place(file, "[study]"))
+    text = _Place(file, "[study]")
+    scales = _strings(head, "scales", text, ("paper",))
+    scale = scale or _string(head, "default_scale", text, scales[0])
+    if scale not in scales:
+        raise text.wrong(f'scale "{scale}" is unknown; known: {", ".join(scales)}')
+    listed = _list(document, "experiment", place)
+    experiments = tuple(_experiment(found, _Place(file), scale, scales) for found in listed)
+    if not experiments:
+        raise place.wrong("found no [[experiment]], expected at least one")
+    _refuse_twice([experiment.id for experiment in experiments], place)
+    return Study(_string(head, "id", text), _string(head, "title", text), _rounds(head, text),
+                 _string(head, "baseline", text, ""), scale, experiments)
+
+
+def _experiment(found: Any, place: _Place, scale: str, scales: tuple[str, ...]) -> Experiment:
+    if not isinstance(found, dict):
+        raise place.wrong("[[experiment]]: expected a table")
+    name = found.get("id")
+    place = _Place(place.file, f"experiment {name}" if isinstance(name, str) else "[[experiment]]")
+    values = _scaled(found, place, scale, scales)
+    settings = {name: value for name, value in values.items() if name not in _EXPERIMENT_KEYS}
+    grid = {name: _options(name, options, place) for name, options in _table(values, "grid", place, {}).items()}
+    for name, value in settings.items():
+        _checked(name, value, place)
+    for name in grid:
+        if name in settings:
+            raise place.wrong(f'key "{name}" stands both beside and in grid')
+    if "measure" not in settings and "measure" not in grid:
+        raise place.wrong(f'key "measure" is missing; expected one of {", ".join(cells.MEASURES)}')
+    if "task" not in settings and "task" not in grid:
+        raise place.wrong(f'key "task" is missing; known: {", ".join(TASKS)}')
+    return Experiment(_string(values, "id", place), _string(values, "title", place, ""),
+                      _strings(values, "stacks", place), settings, grid,
+                      tuple(_excepted(item, place) for item in _list(values, "except", place)),
+                      _assumed(values, place))
+
+
+def _scaled(found: dict[str, Any], place: _Place, scale: str, scales: tuple[str, ...]) -> dict[str, Any]:
+    """The experiment's values with its overrides for the scale put in; a grid is overridden key by key."""
+    _refuse_unknown(found, (*_EXPERIMENT_KEYS, *_settable()), place)
+    overrides = _table(found, "scale", place, {})
+    _refuse_unknown(overrides, scales, _Place(place.file, f"{place.part}: scale"))
+    values = {name: value for name, value in found.items() if name != "scale"}
+    for name, value in _table(overrides, scale, place, {}).items():
+        here = _Place(place.file, f"{place.part}: scale.{scale}")
+        if name not in ("grid", *_settable()):
+            _refuse_unknown({name: value}, ("grid", *_settable()), here)
+        values[name] = {**_table(values, "grid", place, {}), **_table({name: value}, name, here)} if name == "grid" else value
+    return values
+
+
+def _settable() -> tuple[str, ...]:
+    return tuple(name for name in cells.FIELDS if name not in _OF_THE_PLAN)
+
+
+def _options(name: str, options: Any, place: _Place) -> tuple[Any, ...]:
+    if not isinstance(options, list) or not options:
+        raise place.wrong(f'grid key "{name}": expected a list of values that is not empty')
+    for option in options:
+        _checked(name, option, place)
+    return tuple(options)
+
+
+def _checked(name: str, value: Any, place: _Place) -> None:
+    """Raise InputError unless the cell's field may have the value."""
+    if name not in _settable():
+        _refuse_unknown({name: value}, _settable(), place)
+    try:
+        cells.checked(name, value)
+    except cells.CellError as error:
+        raise place.wrong(str(error)) from error
+    if name == "task" and value not in TASKS:
+        raise place.wrong(f'task "{value}" is unknown; known: {", ".join(TASKS)}')
+
+
+def _excepted(item: Any, place: _Place) -> dict[str, Any]:
+    if not isinstance(item, dict) or not isinstance(item.get("why"), str) or len(item) < 2:
+        raise place.wrong('except: expected tables of cell keys and "why"')
+    for name, value in item.items():
+        if name not in ("why", "stack"):
+            _checked(name, value, place)
+    return item
+
+
+def _assumed(values: dict[str, Any], place: _Place) -> dict[str, str]:
+    assumed = _table(values, "assumed", place, {})
+    return {name: _string(assumed, name, place) for name in assumed}
+
+
+def _rounds(head: dict[str, Any], place: _Place) -> int:
+    rounds = head.get("rounds", 5)
+    if not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= 1000:
+        raise place.wrong(f'key "rounds": found {rounds!r}, expected a number from 1 to 1000')
+    return rounds
+
+
+def _refuse_unknown(values: dict[str, Any], known: tuple[str, ...], place: _Place) -> None:
+    for name in values:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(known)}"
+            raise place.wrong(f'key "{name}" is unknown{hint}')
+
+
+def _refuse_twice(names: list[str], place: _Place) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise place.wrong(f'experiment id "{name}" is there twice')
+
+
+def _table(values: dict[str, Any], name: str, place: _Place, default: dict[str, Any] | None = None) -> dict[str, Any]:
+    found = values.get(name, default)
+    if not isinstance(found, dict):
+        raise place.wrong(f'key "{name}": expected a table')
+    return found
+
+
+def _list(values: dict[str, Any], name: str, place: _Place) -> list[Any]:
+    found = values.get(name, [])
+    if not isinstance(found, list):
+        raise place.wrong(f'key "{name}": expected a list of tables')
+    return found
+
+
+def _string(values: dict[str, Any], name: str, place: _Place, default: str | None = None) -> str:
+    found = values.get(name, default)
+    if not isinstance(found, str) or (not found and default is None):
+        raise place.wrong(f'key "{name}": ' + ("missing" if found is None else f"found {found!r}, expected text"))
+    return found
+
+
+def _strings(values: dict[str, Any], name: str, place: _Place, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+    found = values.get(name, list(default))
+    if not isinstance(found, list) or not found or not all(isinstance(item, str) and item for item in found):
+        raise place.wrong(f'key "{name}": expected a list of names that is not empty')
+    return tuple(found)

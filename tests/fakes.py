@@ -1,0 +1,104 @@
+"""A launcher, a worker and a progress that tests script; the clock is tests.clock's."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from runner.errors import EngineUnreachable
+from runner.launch import Exit
+from runner.machine import Machine, Reading
+from runner.stack import Stack
+from workloads.spec.cell import Cell
+
+MACHINE = Machine("a CPU", 2, 8 * 2**30, "6.1", "Debian", "host")
+READING = Reading(0.1, None, 2**30, 0, 0.0)
+
+
+def stack(name: str = "torch-x", **values: Any) -> Stack:
+    facts = {"name": name, "framework": "pytorch", "version": "1", "python": "3.11", "studies": (), "devices": ("cpu",),
+             "title": name, "base_image": f"ubuntu@sha256:{'0' * 64}", "base_verified": False, "wheels_bytes": 1,
+             "folder": Path("docker") / name}
+    return Stack(**{**facts, **values})
+
+
+def good_lines(seconds: float = 0.5) -> list[bytes]:
+    return [b'{"event": "start", "facts": {}, "parameters": 1, "flops": 1}\n',
+            b'{"event": "warm", "seconds": [0.75]}\n',
+            b'{"event": "steps", "first": 0, "seconds": [%g, %g], "loss": [2.0, 1.0]}\n' % (seconds, seconds),
+            b'{"event": "end", "status": "ok", "message": "", "peak_bytes": 1}\n']
+
+
+class FakeRunning:
+    """Gives its lines; None means that nothing came in time, a callable is called."""
+
+    def __init__(self, lines: list[Any], exit: Exit, clock: Any) -> None:
+        self.place = {"launcher": "fake", "isolation": "fake", "image": None, "base": "none", "base_is_default": True,
+                      "stack_version": "1", "fingerprint": "f"}
+        self.is_stopped = False
+        self._lines, self._exit, self._clock = list(lines), exit, clock
+
+    def next_line(self, seconds: float) -> bytes | None:
+        if not self._lines:
+            return b""
+        line = self._lines[0]
+        if line is None:                       # for ever
+            self._clock.advance(seconds)
+            return None
+        self._lines.pop(0)
+        return line() if callable(line) else line
+
+    def exit(self, seconds: float) -> Exit:
+        return self._exit
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+class FakeLauncher:
+    """Starts what `script(cell, run)` returns: lines, or lines and an Exit, or an error to raise."""
+
+    name = "fake"
+
+    def __init__(self, clock: Any, script: Callable[[Cell, str], Any] = lambda cell, run: good_lines()) -> None:
+        self._clock, self._script = clock, script
+        self.started: list[tuple[Cell, str]] = []
+        self.running: list[FakeRunning] = []
+
+    def missing(self, stack: Stack) -> str | None:
+        return None
+
+    def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
+        pass
+
+    def fingerprint(self, stack: Stack) -> str:
+        return "f"
+
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str) -> FakeRunning:
+        self.started.append((cell, run))
+        found = self._script(cell, run)
+        if isinstance(found, Exception):
+            raise found
+        lines, exit = found if isinstance(found, tuple) else (found, Exit(0))
+        self.running.append(FakeRunning(lines, exit, self._clock))
+        return self.running[-1]
+
+
+def no_engine() -> EngineUnreachable:
+    return EngineUnreachable("the engine went away")
+
+
+class QuietProgress:
+    def begin(self, total: int, seconds_estimate: float | None) -> None:
+        self.total = total
+
+    def run_started(self, label: str, index: int, key: str) -> None:
+        pass
+
+    def rate(self, samples_per_second: float) -> None:
+        self.last_rate = samples_per_second
+
+    def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
+        pass
+
+    def close(self) -> None:
+        pass

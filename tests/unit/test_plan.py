@@ -1,0 +1,81 @@
+"""Plans: a pure function of study, stacks and machine."""
+
+import pytest
+
+from runner.cell import comparison_key, key, label
+from runner.errors import InputError
+from runner.plan import Plan, Wishes, plan
+from runner.study import parse
+from tests.fakes import MACHINE, stack
+from workloads.spec.cell import Cell
+
+STUDY = b"""
+[study]
+id = "s"
+title = "S"
+baseline = "b"
+[[experiment]]
+id = "e1"
+measure = "train"
+stacks = ["a", "b"]
+grid = { task = ["lenet5", "vgg16"], image = [32, 16] }
+except = [{ task = "vgg16", image = 32, why = "too long here" }]
+[[experiment]]
+id = "e2"
+measure = "train"
+task = "lenet5"
+image = 32
+stacks = ["a"]
+"""
+STACKS = {name: stack(name) for name in "ab"}
+
+
+def made(wishes: Wishes = Wishes(), missing: dict[str, str] | None = None) -> Plan:  # noqa: B008
+    return plan(parse(STUDY, "s.toml"), STACKS, MACHINE, wishes, lambda stack: (missing or {}).get(stack.name))
+
+
+def test_cells_that_cannot_be_are_skipped_with_the_reason() -> None:
+    reasons = {(s.cell.stack, s.cell.task, s.cell.image): s.reason for s in made().skipped}
+    assert "too long here" == reasons["a", "vgg16", 32]
+    assert "lenet5 needs images of at least 32 pixels" == reasons["a", "lenet5", 16]
+    assert 6 == len(reasons)
+
+
+def test_figures_share_the_cells_that_are_equal() -> None:
+    assert [("e1", "a"), ("e1", "b")] == [(p.experiment, p.cell.stack) for p in made().cells]
+
+
+def test_a_stack_that_the_launcher_lacks_is_skipped_and_the_rest_run() -> None:
+    found = made(missing={"a": "no Python 3.6 here"})
+    assert ["b"] == [p.cell.stack for p in found.cells]
+    assert "no Python 3.6 here" in {s.reason for s in found.skipped}
+
+
+def test_cells_take_their_resources_from_the_machine_and_sizes_from_the_task() -> None:
+    cell = made().cells[0].cell
+    assert (2, 6 * 2**30, 10) == (cell.cpus, cell.memory_bytes, cell.classes)
+
+
+def test_the_baseline_falls_back_to_a_stack_that_runs() -> None:
+    assert "b" == made().baseline
+    assert "a" == made(missing={"b": "gone"}).baseline
+
+
+def test_an_unknown_stack_is_refused() -> None:
+    with pytest.raises(InputError, match='stack "c" is unknown; known: a, b'):
+        made(Wishes(stacks=("c",)))
+
+
+def test_a_key_is_of_the_content_alone_and_a_new_field_s_default_would_not_change_it() -> None:
+    cell = Cell(stack="a", task="lenet5", measure="train")
+    assert key(cell) == key(cell._replace(batch=42))
+    assert key(cell) != key(cell._replace(batch=41))
+    assert key(cell) != key(cell._replace(stack="b"))
+    assert comparison_key(cell) == comparison_key(cell._replace(stack="b"))
+    # printf '{"measure":"train","stack":"a","task":"lenet5"}' | sha256sum
+    assert "8d08a46f93ad265a" == key(cell)
+
+
+def test_a_label_names_the_switches_that_are_not_the_default() -> None:
+    cell = Cell(stack="a", task="lenet5", measure="train", precision="amp")
+    assert "lenet5 train, batch 42, 32 px, precision amp" == label(cell)

@@ -1,0 +1,157 @@
+"""Sessions: what is stored, in which order, and what an interrupted one leaves."""
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import store
+from runner.errors import DiskFull
+from runner.plan import Wishes, plan
+from runner.session import Bench, Stopped, run
+from runner.study import parse
+from tests.clock import FakeClock
+from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, no_engine, stack
+from workloads.spec.cell import Cell
+
+STUDY = b"""
+[study]
+id = "s"
+title = "S"
+rounds = 3
+[[experiment]]
+id = "e"
+measure = "train"
+task = "lenet5"
+stacks = ["a", "b"]
+"""
+STACKS = {name: stack(name) for name in ("a", "b")}
+
+
+def bench(folder: Path, script: Any = lambda cell, run: good_lines(), seed: int = 1) -> Bench:
+    clock = FakeClock(step=0.001)
+    planned = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(seed=seed), lambda stack: None)
+    opened = store.Store(folder)
+    opened.append({"event": "session", "schema": 1, "command": "c"})
+    return Bench(planned, STACKS, FakeLauncher(clock, script), folder, opened, QuietProgress(), clock=clock,
+                 readings=lambda: READING)
+
+
+@pytest.fixture(autouse=True)
+def close_stores(monkeypatch: pytest.MonkeyPatch) -> Any:
+    opened = []
+    original = store.Store.__init__
+
+    def remembered(self: store.Store, folder: Path) -> None:
+        original(self, folder)
+        opened.append(self)
+
+    monkeypatch.setattr(store.Store, "__init__", remembered)
+    yield
+    for each in opened:
+        each.close()
+
+
+def endings(folder: Path) -> list[str]:
+    return [record["ending"] for record in store.read(folder) if record["event"] == "ending"]
+
+
+def begun(launcher: Any) -> list[tuple[str, str]]:
+    return [(cell.stack, run.split(".")[1]) for cell, run in launcher.started]
+
+
+def test_every_cell_runs_once_a_round_and_rounds_are_not_mixed(tmp_path: Path) -> None:
+    made = bench(tmp_path / "r")
+    assert run(made)
+    rounds = [index for _, index in begun(made.launcher)]
+    assert ["0", "0", "1", "1", "2", "2"] == rounds
+    assert all({"a", "b"} == {name for name, index in begun(made.launcher) if index == r} for r in "012")
+
+
+def test_the_order_in_a_round_is_drawn_from_the_seed(tmp_path: Path) -> None:
+    orders = []
+    for number, seed in enumerate((1, 1, 2, 3, 4)):
+        made = bench(tmp_path / str(number), seed=seed)
+        run(made)
+        orders.append(begun(made.launcher))
+    assert orders[0] == orders[1]
+    assert any(order != orders[0] for order in orders[2:])
+
+
+def test_raw_samples_are_stored_and_no_mean_is(tmp_path: Path) -> None:
+    run(bench(tmp_path / "r"))
+    lines = [record["line"] for record in store.read(tmp_path / "r") if record["event"] == "line"]
+    assert [0.5, 0.5] == next(line["seconds"] for line in lines if line["event"] == "steps")
+    assert not any("mean" in line for line in lines)
+
+
+def test_every_worker_is_stopped_however_it_went(tmp_path: Path) -> None:
+    made = bench(tmp_path / "r", lambda cell, run: [None] if cell.stack == "a" else [b"garbage\n"])
+    assert not run(made)
+    assert {"timeout", "died"} == set(endings(tmp_path / "r"))
+    assert all(running.is_stopped for running in made.launcher.running)  # type: ignore[attr-defined]
+
+
+def test_a_run_that_cannot_start_has_an_ending_and_the_rest_run(tmp_path: Path) -> None:
+    made = bench(tmp_path / "r", lambda cell, run: no_engine() if cell.stack == "a" else good_lines())
+    assert not run(made)
+    assert (3, 3) == (endings(tmp_path / "r").count("not_started"), endings(tmp_path / "r").count("ok"))
+
+
+def stopping(after: int) -> Any:
+    """A script whose run number `after` is interrupted between its lines."""
+    runs = []
+
+    def interrupt() -> bytes:
+        raise Stopped
+
+    def script(cell: Cell, run: str) -> list[Any]:
+        runs.append(run)
+        return [*good_lines()[:2], interrupt] if len(runs) > after else good_lines()
+    return script
+
+
+def test_an_interrupted_session_resumes_and_repeats_no_finished_run(tmp_path: Path) -> None:
+    made = bench(tmp_path / "r", stopping(after=3))
+    with pytest.raises(Stopped):
+        run(made)
+    assert ["ok", "ok", "ok", "killed"] == endings(tmp_path / "r")
+    kept = store.unfinished(tmp_path, "c")
+    assert kept and 3 == len(kept.finished)
+    again = bench(tmp_path / "r")
+    assert run(again, kept)
+    assert 3 == len(again.launcher.started)  # type: ignore[attr-defined]
+    assert ["ok", "ok", "ok", "killed", "ok", "ok", "ok"] == endings(tmp_path / "r")
+    assert store.unfinished(tmp_path, "c") is None
+
+
+def test_another_command_does_not_find_the_session(tmp_path: Path) -> None:
+    with pytest.raises(Stopped):
+        run(bench(tmp_path / "r", stopping(after=1)))
+    assert store.unfinished(tmp_path, "another") is None
+
+
+def test_a_full_disk_ends_the_session_and_what_was_written_stays_readable(tmp_path: Path) -> None:
+    made = bench(tmp_path / "r")
+    written = made.store._file
+
+    class Full:
+        def __init__(self) -> None:
+            self.left = 2000
+
+        def write(self, line: bytes) -> int:
+            self.left -= len(line)
+            if self.left < 0:
+                written.write(line[:10])
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return written.write(line)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(written, name)
+
+    made.store._file = Full()  # type: ignore[assignment]
+    with pytest.raises(DiskFull, match="disk is full"):
+        run(made)
+    assert all(running.is_stopped for running in made.launcher.running)  # type: ignore[attr-defined]
+    assert "begin" in [record["event"] for record in store.read(tmp_path / "r")]

@@ -1,0 +1,72 @@
+"""The store: appended, readable after anything, refused where it is newer or broken."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from runner import store
+from runner.errors import InputError
+
+SESSION = {"event": "session", "schema": 1, "command": "c"}
+
+
+def made(folder: Path, *records: dict[str, object]) -> Path:
+    with store.Store(folder) as opened:
+        for record in (SESSION, *records):
+            opened.append(record)
+    return folder
+
+
+def test_a_torn_last_line_is_left_out_and_cut_off_before_the_next_append(tmp_path: Path) -> None:
+    made(tmp_path, {"event": "closed", "reason": "interrupted"})
+    with (tmp_path / "events.jsonl").open("ab") as file:
+        file.write(b'{"event": "beg')
+    assert ["session", "closed"] == [record["event"] for record in store.read(tmp_path)]
+    made(tmp_path)
+    assert ["session", "closed", "session"] == [record["event"] for record in store.read(tmp_path)]
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    with store.Store(tmp_path) as opened:
+        opened.append({"event": "session", "schema": store.SCHEMA + 1})
+    with pytest.raises(InputError, match=r"events\.jsonl:1: schema 2 is newer"):
+        list(store.read(tmp_path))
+
+
+@pytest.mark.parametrize("line", [b"nonsense\n", b"[1, 2]\n", b'{"no": "event"}\n', b"\xff\n"])
+def test_a_broken_line_is_named_by_file_and_number(tmp_path: Path, line: bytes) -> None:
+    made(tmp_path)
+    with (tmp_path / "events.jsonl").open("ab") as file:
+        file.write(line)
+    with pytest.raises(InputError, match=r"events\.jsonl:2: "):
+        list(store.read(tmp_path))
+
+
+def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="choose another folder with --results"):
+        store.Store(tmp_path / "file" / "r")
+
+
+def test_a_run_killed_from_outside_is_not_finished_and_one_out_of_memory_is(tmp_path: Path) -> None:
+    made(tmp_path / "r", {"event": "begin", "run": "k.0.1", "key": "k", "round": 0},
+         {"event": "ending", "run": "k.0.1", "ending": "killed"},
+         {"event": "begin", "run": "m.0.1", "key": "m", "round": 0},
+         {"event": "ending", "run": "m.0.1", "ending": "oom"})
+    kept = store.unfinished(tmp_path, "c")
+    assert kept and frozenset({("m", 0)}) == kept.finished
+    assert {("k", 0): 1, ("m", 0): 1} == kept.attempts
+
+
+def test_somebody_s_broken_result_does_not_hinder_a_new_session(tmp_path: Path) -> None:
+    (tmp_path / "zzz").mkdir()
+    (tmp_path / "zzz" / "events.jsonl").write_text("garbage\n")
+    made(tmp_path / "r")
+    kept = store.unfinished(tmp_path, "c")
+    assert kept and tmp_path / "r" == kept.folder
+
+
+def test_a_file_beside_the_events_is_replaced_whole(tmp_path: Path) -> None:
+    store.write_beside(tmp_path, "summary.json", "{}")
+    assert ["summary.json"] == os.listdir(tmp_path)

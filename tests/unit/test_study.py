@@ -1,0 +1,82 @@
+"""Study files: read strictly, refused in one line."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.errors import InputError
+from runner.study import available, parse, read
+
+STUDIES = Path(__file__).parents[2] / "studies"
+GOOD = """
+[study]
+id = "s"
+title = "S"
+scales = ["paper", "quick"]
+[[experiment]]
+id = "e"
+measure = "train"
+stacks = ["a"]
+steps = 100
+grid = { task = ["lenet5", "vgg16"], batch = [1, 2] }
+except = [{ task = "vgg16", why = "large" }]
+scale.quick = { steps = 5, grid = { batch = [1] } }
+"""
+
+
+def changed(old: str, new: str) -> bytes:
+    assert old in GOOD
+    return GOOD.replace(old, new).encode()
+
+
+def test_a_scale_overrides_settings_and_single_keys_of_the_grid() -> None:
+    experiment, = parse(GOOD.encode(), "s.toml", "quick").experiments
+    assert 5 == experiment.settings["steps"]
+    assert {"task": ("lenet5", "vgg16"), "batch": (1,)} == experiment.grid
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("steps = 100", "step = 100", 's.toml: experiment e: key "step" is unknown; did you mean "steps"?'),
+    ("steps = 100", 'steps = "many"', 's.toml: experiment e: key "steps": found "many", expected int'),
+    ("steps = 100", "steps = 0", 's.toml: experiment e: key "steps": found 0, expected a number of at least 1'),
+    ("steps = 100", "precision = 'half'", 'key "precision": found "half", expected one of float32, float64, amp, tf32'),
+    ('"vgg16"]', '"vgg17"]', 's.toml: experiment e: task "vgg17" is unknown'),
+    ('measure = "train"', "", 's.toml: experiment e: key "measure" is missing'),
+    ('stacks = ["a"]', "", 's.toml: experiment e: key "stacks": expected a list'),
+    ("batch = [1, 2]", "batch = []", 'grid key "batch": expected a list of values'),
+    ("batch = [1, 2]", "steps = [1, 2]", 'key "steps" stands both beside and in grid'),
+    ("scale.quick", "scale.fast", 's.toml: experiment e: scale: key "fast" is unknown'),
+    ('title = "S"', 'title = "S"\nrounds = 0', 's.toml: [study]: key "rounds": found 0'),
+    ('title = "S"', "title = 3", 's.toml: [study]: key "title": found 3, expected text'),
+    ('[[experiment]]', "[[experiments]]", 's.toml: key "experiments" is unknown; did you mean "experiment"?'),
+    ('id = "e"', 'id = "e', "s.toml: not TOML"),
+])
+def test_a_mistake_is_told_with_file_place_found_and_expected(old: str, new: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(changed(old, new), "s.toml")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_study_is_told_with_the_nearest_one() -> None:
+    with pytest.raises(InputError, match="did you mean `quick`"):
+        read("quik", STUDIES)
+
+
+@pytest.mark.parametrize("name", available(STUDIES))
+def test_every_study_of_the_repository_is_read(name: str) -> None:
+    assert name == read(name, STUDIES).id
+
+
+@given(st.data())
+def test_a_mutated_study_is_read_or_refused_but_never_breaks(data: st.DataObject) -> None:
+    text = list(GOOD)
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(text) - 1))
+        text[place] = data.draw(st.sampled_from(list('[]{}="\n1a#.') + [""]))
+    try:
+        parse("".join(text).encode(), "s.toml")
+    except InputError as error:
+        assert "\n" not in str(error)
