@@ -152,7 +152,7 @@ class Workload:
                                for first in range(0, len(images), size)])
 
     def check(self, images, labels):
-        """One update with dropout off by the loop that is measured, and every place's activations from a pass before."""
+        """One update by the loop that is measured, dropout off; every place's activations from a pass before it."""
         if self._forward is not self._net:
             raise Unsupported("check in amp: MXNet's casts are in the graph, where a layer's output cannot be seen")
         pixels, targets = self._batch(images, labels)

@@ -1,7 +1,7 @@
 """Optimizers with the arithmetic that all frameworks share, as MXNet's own where that is equal. MXNet 1.7 and 1.9.
 
-Gradients come in as the mean over the batch, so rescale_grad stays 1. Weight decay is an L2 term in the gradient of every
-trainable parameter: gluon's wd_mult is 1 for all of them, also where the older Module interface leaves out biases.
+Gradients come in as the mean over the batch, so rescale_grad stays 1. Weight decay is an L2 term in the gradient of
+every trainable parameter: gluon's wd_mult is 1 for all, also where the older Module interface leaves out biases.
 """
 import math
 
