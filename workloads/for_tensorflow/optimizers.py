@@ -1,0 +1,81 @@
+"""The optimizers, with the arithmetic that all frameworks share. Keras 2 (TensorFlow 1.15 to 2.15) and Keras 3.
+
+    sgd        w -= rate * g
+    momentum   v = 0.9 v + g; w -= rate * v            (Keras: v = 0.9 v - rate * g; w += v; equal at a constant rate)
+    adam       w -= rate * m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon)
+
+where g is the gradient plus weight_decay * w.
+"""
+import numpy as np
+import tensorflow as tf
+
+keras = tf.keras
+IS_KERAS_3 = hasattr(keras.optimizers.Optimizer, "apply")
+ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8}
+
+
+def optimizer(cell, dtype):
+    """The Keras optimizer of a cell, for weights of dtype."""
+    family = keras.optimizers if IS_KERAS_3 else getattr(keras.optimizers, "legacy", keras.optimizers)
+    rate, exact = _rate(cell, dtype), _exactly(dtype)
+    if cell.optimizer == "adam":
+        found = _adam(family.Adam)(rate, **{name: exact(value) for name, value in ADAM.items() if name != "epsilon"})
+    elif cell.optimizer == "momentum":
+        found = _decaying(family.SGD)(rate, momentum=exact(0.9))
+    else:
+        found = _decaying(family.SGD)(rate)
+    found.decayed = cell.weight_decay
+    return found
+
+
+def _rate(cell, dtype):
+    """The learning rate as a constant: as a plain number it would become a float32 variable, in float64 too."""
+    return lambda: tf.constant(cell.learning_rate, dtype)
+
+
+def _exactly(dtype):
+    """A function that wraps a number so that Keras does not round it to float32 first."""
+    if not IS_KERAS_3:
+        return lambda value: lambda: tf.constant(value, dtype)
+    return np.float64 if dtype == "float64" else float       # a numpy scalar in float32 would promote to float64
+
+
+def _decaying(kind):
+    """The optimizer class with an L2 term in the gradient of every parameter; Keras 3's own weight_decay is AdamW's."""
+
+    class Decaying(kind):
+        """See _decaying."""
+
+        decayed = 0.0
+
+        def apply_gradients(self, grads_and_vars, *args, **kwargs):
+            """Update the variables."""
+            pairs = [(self._with_decay(gradient, variable), variable) for gradient, variable in grads_and_vars]
+            return super(Decaying, self).apply_gradients(pairs, *args, **kwargs)
+
+        def _with_decay(self, gradient, variable):
+            return gradient + self.decayed * variable if self.decayed else gradient
+
+    return Decaying
+
+
+def _adam(kind):
+    """Adam with the paper's epsilon: Keras adds it to sqrt(v) before the bias correction, where it stands for
+    epsilon * sqrt(1 - beta_2^t); so that is what Keras is given, and its fused update stays."""
+
+    class Adam(_decaying(kind)):
+        """See _adam."""
+
+        def _prepare_local(self, device, dtype, apply_state):
+            super(Adam, self)._prepare_local(device, dtype, apply_state)
+            state = apply_state[(device, dtype)]
+            state["epsilon"] = tf.cast(ADAM["epsilon"], dtype) * tf.sqrt(1 - state["beta_2_power"])
+
+        def update_step(self, gradient, variable, learning_rate):
+            """Keras 3's update of one variable."""
+            step = tf.cast(self.iterations + 1, gradient.dtype)
+            beta = tf.constant(ADAM["beta_2"], gradient.dtype)
+            self.epsilon = ADAM["epsilon"] * tf.sqrt(1 - beta ** step)
+            return super(Adam, self).update_step(gradient, variable, learning_rate)
+
+    return Adam

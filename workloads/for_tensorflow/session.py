@@ -1,0 +1,173 @@
+"""The workload where execution is a graph's in a session: TensorFlow 1.15."""
+import contextlib
+
+import numpy as np
+import tensorflow as tf
+
+from workloads import data
+from workloads.errors import Unsupported
+from workloads.for_tensorflow import device, feed, model, optimizers
+from workloads.spec import tasks
+
+v1 = tf.compat.v1
+keras = tf.keras
+
+
+class Feed:
+    """The tensors of the next batch, inside the graph."""
+
+    def __init__(self, images, labels):
+        self.images, self.labels = images, labels
+        self.fetches = {}          # mode -> what a step runs, built when it is first asked for
+
+
+class Workload:
+    """A table's model, its loss and its optimizer, and the steps of a cell."""
+
+    def __init__(self, table, cell):
+        """Raises Unsupported where the stack cannot do what the cell asks."""
+        if cell.loop not in ("native", "graph"):
+            raise Unsupported('TensorFlow %s runs a graph in a session; it has no loop "%s"'
+                              % (tf.__version__, cell.loop))
+        device.prepare(cell)
+        self.cell = cell
+        self.loop, self.precision = "session", cell.precision
+        self.layout = "nchw" if cell.layout == "nchw" else "nhwc"     # on a GPU Grappler makes NCHW of it by itself
+        self._session = v1.Session(graph=tf.Graph(), config=device.session_config())
+        with self._entered():
+            v1.set_random_seed(cell.seed)
+            policy, self.dtype = device.dtypes(cell)
+            self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy)
+            self.optimizer = optimizers.optimizer(cell, self.dtype)
+            self._images, self._labels = self._placeholders()
+            self._logits = self.net.network(self._images, training=False)
+        if cell.device == "cpu" and self.layout == "nchw":
+            self._try_a_step()
+
+    def parameters(self):
+        """How many numbers the optimizer updates."""
+        return self.net.parameters()
+
+    def load(self, weights):
+        """Take the arrays of every parameter and running statistic by canonical name."""
+        with self._entered():
+            self.net.load(weights)
+
+    def weights(self):
+        """The arrays by canonical name."""
+        with self._entered():
+            return self.net.weights()
+
+    def batches(self, images, labels):
+        """The Feed of an endless pipeline in the graph."""
+        with self._entered():
+            images = self.net.native_images(images)
+            slots = v1.placeholder(images.dtype, images.shape), v1.placeholder(labels.dtype, labels.shape)
+            batches = v1.data.make_initializable_iterator(feed.pipeline(*slots, self.cell.batch, self.dtype))
+            self._session.run(batches.initializer, dict(zip(slots, (images, labels))))   # 2 GB are a graph's limit
+            return Feed(*batches.get_next())
+
+    def synthetic(self, images, labels):
+        """The Feed of one batch in variables; a constant's first operations would be computed once and for all."""
+        with self._entered():
+            kept = []
+            for array in self._native(images, labels):
+                slot = v1.placeholder(array.dtype, array.shape)
+                variable = tf.Variable(slot, trainable=False, collections=[], use_resource=True)
+                self._session.run(variable.initializer, {slot: array})
+                kept.append(variable.read_value())
+            return Feed(*kept)
+
+    def train(self, batches, count, watch):
+        """Train for count steps; the batch is loaded within the step."""
+        fetches = self._fetches(batches, "train", self._one_update)
+        for _ in range(count):
+            _, loss = self._session.run(fetches)
+            watch.stepped(loss)
+
+    def infer(self, batches, count, watch):
+        """Compute the logits of count batches in evaluation mode."""
+        fetches = self._fetches(batches, "infer", self._evaluated)
+        for _ in range(count):
+            watch.stepped(self._session.run(fetches))
+
+    def sync(self, handle):
+        """Nothing: a session returns when all that was fetched is done, and the update was."""
+
+    def value(self, handle):
+        """The float of a loss, the array of logits."""
+        return handle if handle.ndim else float(handle)
+
+    def predict(self, images):
+        """Logits (n, classes) of uint8 images in evaluation mode."""
+        with self._entered():
+            return self._session.run(self._logits, {self._images: self._native(images, ())[0]})
+
+    def check(self, images, labels):
+        """Everything that one update computes, in canonical layouts: training mode without dropout."""
+        with self._entered(), self.net.without_dropout():
+            outputs, loss, gradients, update = self._checked_update()
+            keras.backend.get_session()
+            outputs, loss, gradients, _ = self._session.run(
+                [outputs, loss, gradients, update], dict(zip((self._images, self._labels), self._native(images, labels))))
+        activation = {path: self.net.canonical(path, out) for path, out in zip(self.net.outputs, outputs)}
+        return {"activation": activation, "logits": outputs[-1], "loss": float(loss),
+                "gradient": self.net.canonical_arrays(self.net.network.trainable_weights, gradients),
+                "weight": self.weights()}
+
+    @contextlib.contextmanager
+    def _entered(self):
+        with self._session.graph.as_default(), self._session.as_default():
+            yield
+
+    def _fetches(self, batches, mode, build):
+        """What a step of the mode runs on these batches."""
+        if mode not in batches.fetches:
+            with self._entered():
+                batches.fetches[mode] = build(batches)
+                keras.backend.get_session()            # initialises the variables that the optimizer just made
+        return batches.fetches[mode]
+
+    def _one_update(self, batches):
+        """The update, and the loss before it."""
+        logits = self.net.network(batches.images, training=True)
+        loss = feed.loss(batches.labels, logits, self.dtype)
+        return [self._apply(self.net.network, batches.images, loss)[1], loss]
+
+    def _checked_update(self):
+        """Every place's output, the loss, the gradients and the update of what is fed."""
+        outputs = self.net.every(self._images, training=True)
+        loss = feed.loss(self._labels, outputs[-1], self.dtype)
+        gradients, update = self._apply(self.net.every, self._images, loss)
+        return outputs, loss, gradients, update
+
+    def _apply(self, network, images, loss):
+        """The gradients, and the operation that updates weights and running statistics."""
+        variables = self.net.network.trainable_weights
+        gradients = tf.gradients(loss, variables)
+        with tf.control_dependencies(network.get_updates_for(images)):
+            return gradients, self.optimizer.apply_gradients(zip(gradients, variables))
+
+    def _evaluated(self, batches):
+        return self.net.network(batches.images, training=False)
+
+    def _native(self, images, labels):
+        """Canonical images, normalised and in the layout's order, and labels."""
+        return data.normalised(self.net.native_images(images), self.dtype), np.asarray(labels, np.int64)
+
+    def _placeholders(self):
+        shape = self.net.native_shape(tasks.input_shape(self.cell.image))
+        return v1.placeholder(self.dtype, (None,) + shape), v1.placeholder(tf.int64, (None,))
+
+    def _try_a_step(self):
+        """Raise Unsupported where this CPU has no kernel for the model's layout."""
+        shape = (1, tasks.CHANNELS, self.cell.image, self.cell.image)
+        values = self._native(np.zeros(shape, np.uint8), np.zeros(1, np.int64))
+        try:
+            with self._entered():
+                loss = feed.loss(self._labels, self.net.network(self._images, training=True), self.dtype)
+                gradients = tf.gradients(loss, self.net.network.trainable_weights)
+                keras.backend.get_session().run(gradients, dict(zip((self._images, self._labels), values)))
+        except tf.errors.OpError as error:
+            raise Unsupported("no kernel on a CPU for layout %s, precision %s: %s"
+                              % (self.layout, self.precision, str(error).strip().split("\n")[0][:160]))

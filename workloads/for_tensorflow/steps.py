@@ -1,0 +1,202 @@
+"""The workload where execution is eager: TensorFlow 2.x. One tf.function a step, or the cell's other loop."""
+import inspect
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from workloads import data
+from workloads.errors import Unsupported
+from workloads.for_tensorflow import device, feed, model, optimizers
+from workloads.spec import tasks
+
+keras = tf.keras
+LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fit": "fit", "xla": "tf.function, XLA"}
+
+
+class Workload:
+    """A table's model, its loss and its optimizer, and the steps of a cell."""
+
+    def __init__(self, table, cell):
+        """Raises Unsupported where the stack cannot do what the cell asks."""
+        if cell.loop not in LOOPS:
+            raise Unsupported('TensorFlow has no loop "%s"; it has %s' % (cell.loop, ", ".join(LOOPS)))
+        device.prepare(cell)
+        tf.random.set_seed(cell.seed)
+        self.cell = cell
+        self.loop, self.precision = LOOPS[cell.loop], cell.precision
+        self.layout = "nchw" if cell.layout == "nchw" else "nhwc"     # on a GPU Grappler makes NCHW of it by itself
+        policy, self.dtype = device.dtypes(cell)
+        self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy)
+        self.optimizer = optimizers.optimizer(cell, self.dtype)
+        self._update, self._logits = self._compiled(self._one_update), self._compiled(self._evaluated)
+        self._checked = self._compiled(self._checked_update)
+        self._compile_fit()
+        if cell.device == "cpu" and (self.layout == "nchw" or cell.precision == "amp"):
+            self._try_a_step()
+
+    def parameters(self):
+        """How many numbers the optimizer updates."""
+        return self.net.parameters()
+
+    def load(self, weights):
+        """Take the arrays of every parameter and running statistic by canonical name."""
+        self.net.load(weights)
+
+    def weights(self):
+        """The arrays by canonical name."""
+        return self.net.weights()
+
+    def batches(self, images, labels):
+        """An endless iterator of batches; for loop=fit the dataset, which each call of train begins anew."""
+        batches = feed.pipeline(self.net.native_images(images), labels, self.cell.batch, self.dtype)
+        return batches if self.loop == "fit" else iter(batches)
+
+    def synthetic(self, images, labels):
+        """An endless iterator of one batch that lies on the device."""
+        batch = self._tensors(images, labels)
+        return tf.data.Dataset.from_tensors(batch).repeat() if self.loop == "fit" else itertools.repeat(batch)
+
+    def train(self, batches, count, watch):
+        """Train for count steps."""
+        if self.loop == "fit":
+            self._fit(batches, count, watch)
+            return
+        for _ in range(count):
+            watch.loading()
+            images, labels = next(batches)
+            watch.loaded()
+            watch.stepped(self._update(images, labels))
+
+    def infer(self, batches, count, watch):
+        """Compute the logits of count batches in evaluation mode. Raises Unsupported for loop=fit."""
+        if self.loop == "fit":
+            raise Unsupported("Keras' fit trains; measure inference with loop=native")
+        for _ in range(count):
+            watch.loading()
+            images, _ = next(batches)
+            watch.loaded()
+            watch.stepped(self._logits(images))
+
+    def sync(self, handle):
+        """Read the value: on a CPU a step returns when it is done, on a GPU its copy queues behind the step's work."""
+        np.asarray(handle.mean if isinstance(handle, RunningLoss) else handle)
+
+    def value(self, handle):
+        """The float of a loss, the array of logits."""
+        if isinstance(handle, RunningLoss):
+            return handle.last()
+        array = np.asarray(handle)
+        return array if array.ndim else float(array)
+
+    def predict(self, images):
+        """Logits (n, classes) of uint8 images in evaluation mode."""
+        return np.asarray(self._logits(self._tensors(images, ())[0]))
+
+    def check(self, images, labels):
+        """Everything that one update computes, in canonical layouts: training mode without dropout."""
+        with self.net.without_dropout():
+            outputs, loss, gradients = self._checked(*self._tensors(images, labels))
+        activation = {path: self.net.canonical(path, out) for path, out in zip(self.net.outputs, outputs)}
+        return {"activation": activation, "logits": np.asarray(outputs[-1]), "loss": float(loss),
+                "gradient": self.net.canonical_arrays(self.net.network.trainable_weights, gradients),
+                "weight": self.weights()}
+
+    def _compiled(self, function):
+        """The function as the cell's loop calls it. Raises Unsupported where tf.function has no XLA."""
+        if self.cell.loop == "eager":
+            return function
+        if self.cell.loop != "xla":
+            return tf.function(function, autograph=False)
+        known = inspect.signature(tf.function).parameters
+        for switch in ("jit_compile", "experimental_compile"):
+            if switch in known:
+                return tf.function(function, autograph=False, **{switch: True})
+        raise Unsupported("tf.function of TensorFlow %s cannot compile with XLA" % tf.__version__)
+
+    def _one_update(self, images, labels):
+        """The loss before the update."""
+        with tf.GradientTape() as tape:
+            loss = feed.loss(labels, self.net.network(images, training=True), self.dtype)
+        self._apply(tape, loss)
+        return loss
+
+    def _checked_update(self, images, labels):
+        """Every place's output, the loss and the gradients of one update."""
+        with tf.GradientTape() as tape:
+            outputs = self.net.every(images, training=True)
+            loss = feed.loss(labels, outputs[-1], self.dtype)
+        return outputs, loss, self._apply(tape, loss)
+
+    def _apply(self, tape, loss):
+        variables = self.net.network.trainable_weights
+        gradients = tape.gradient(loss, variables)
+        self.optimizer.apply_gradients(zip(gradients, variables))
+        return gradients
+
+    def _evaluated(self, images):
+        return self.net.network(images, training=False)
+
+    def _tensors(self, images, labels):
+        """Canonical images, normalised and in the layout's order, and labels, on the device."""
+        images = data.normalised(self.net.native_images(images), self.dtype)
+        return tf.constant(images), tf.constant(labels, tf.int64)
+
+    def _try_a_step(self):
+        """Raise Unsupported where this CPU has no kernel for the model's layout or precision."""
+        before = self.weights()
+        shape = (1, tasks.CHANNELS, self.cell.image, self.cell.image)
+        batch = self._tensors(np.zeros(shape, np.uint8), np.zeros(1, np.int64))
+        try:
+            self._compiled(self._checked_gradients)(*batch)
+        except tf.errors.OpError as error:
+            raise Unsupported("no kernel on a CPU for layout %s, precision %s: %s"
+                              % (self.layout, self.precision, str(error).strip().split("\n")[0][:160]))
+        self.load(before)
+
+    def _checked_gradients(self, images, labels):
+        with tf.GradientTape() as tape:
+            loss = feed.loss(labels, self.net.network(images, training=True), self.dtype)
+        return tape.gradient(loss, self.net.network.trainable_weights)
+
+    def _compile_fit(self):
+        """Hand the same optimizer and loss to Keras' own loop."""
+        if self.loop != "fit":
+            return
+        switches = {"jit_compile": False} if "jit_compile" in inspect.signature(keras.Model.compile).parameters else {}
+        self.net.network.compile(self.optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                                 **switches)         # Keras 3 would choose XLA by itself: that is loop=xla
+
+    def _fit(self, dataset, count, watch):
+        self.net.network.fit(dataset, steps_per_epoch=count, verbose=0, callbacks=[_Stepped(watch)])
+
+
+class RunningLoss(NamedTuple):
+    """What Keras' fit tells after a batch: the mean loss of the batches since its start, and what it was before."""
+
+    index: int
+    mean: Any
+    before: Any
+
+    def last(self):
+        """The loss of the last batch alone."""
+        mean = float(np.asarray(self.mean, np.float64))
+        return mean if not self.index else mean + self.index * (mean - float(np.asarray(self.before, np.float64)))
+
+
+class _Stepped(keras.callbacks.Callback):
+    """Tells the watch of every batch; the logs stay tensors."""
+
+    _supports_tf_logs = True
+
+    def __init__(self, watch):
+        super(_Stepped, self).__init__()
+        self._watch, self._before = watch, None
+
+    def on_train_batch_end(self, batch, logs=None):
+        """A step is over."""
+        mean = logs["loss"]
+        # before 2.2, where Model has no train_step, it is the batch's own loss
+        self._watch.stepped(RunningLoss(batch, mean, self._before) if hasattr(keras.Model, "train_step") else mean)
+        self._before = mean
