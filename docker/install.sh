@@ -5,11 +5,12 @@ set -eu
 stack=$1 python=python$2
 if [ -s /run/secrets/ca ]; then export PIP_CERT=/run/secrets/ca; fi
 if [ -s /run/secrets/pip ]; then export PIP_CONFIG_FILE=/run/secrets/pip; fi
-if [ -d "/mnt/$stack/wheels" ]; then export PIP_FIND_LINKS="/mnt/$stack/wheels"; fi
-export PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+export PIP_DISABLE_PIP_VERSION_CHECK=1
 "$python" -m venv /opt/venv
-pip() { /opt/venv/bin/python -m pip "$@"; }
+# as an option: pip 18, which comes with Python 3.6, fails on PIP_NO_CACHE_DIR
+pip() { /opt/venv/bin/python -m pip --no-cache-dir "$@"; }
 pip install --require-hashes -r "/mnt/pip/$2.txt"
-# the lock is whole, and source archives are built with the locked setuptools
-pip install --require-hashes --no-deps --no-build-isolation --progress-bar off -r "/mnt/$stack/requirements.txt"
+# the lock is whole, source archives are built with the locked setuptools, and there need not be a folder of wheels
+pip install --require-hashes --no-deps --no-build-isolation --progress-bar off \
+  --find-links "/mnt/$stack/wheels" -r "/mnt/$stack/requirements.txt"
 pip check

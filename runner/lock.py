@@ -5,9 +5,10 @@ import re
 import tempfile
 from pathlib import Path
 
+from runner.commands import fresh_log, run
 from runner.errors import InputError
 from runner.stack import Stack, is_source
-from runner.venvs import create, run
+from runner.venvs import create
 
 _HEADER = "# Made by `evenbench lock {name}` from requirements.in: the files for Python {python} on x86_64 Linux.\n"
 
@@ -20,8 +21,7 @@ def relock(stack: Stack) -> str:
     """
     with tempfile.TemporaryDirectory(prefix="evenbench-lock-") as name:
         folder = Path(name)
-        log = Path(tempfile.gettempdir()) / f"evenbench-lock-{stack.name}.log"
-        log.unlink(missing_ok=True)
+        log = fresh_log(Path(tempfile.gettempdir()) / f"evenbench-lock-{stack.name}.log")
         python = create(stack.python, stack.pip_lock, folder / "venv", log)
         run([str(python), "-m", "pip", "download", "--no-build-isolation", "--progress-bar=off", "--no-input",
              "-d", str(folder / "files"), "-r", str(stack.folder / "requirements.in")], log)

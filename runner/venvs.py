@@ -1,23 +1,21 @@
 """Virtual environments of stacks on the host: the same locks as the images, without an engine."""
 
-import fcntl
 import os
-import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
+from runner.commands import Say, clean_environment, fresh_log, locked, run
 from runner.errors import BuildFailed, DiskFull, InterpreterMissing
 from runner.stack import Stack, wheels_fingerprint
 
 CACHE = Path("~/.cache/evenbench").expanduser()
-Say = Callable[[str], None]
 
 # pip unpacks a wheel beside its downloaded copy, and keeps the download
 _UNPACKED_AND_DOWNLOADED = 1.6
 _INSTALL = ("install", "--require-hashes", "--no-deps", "--no-build-isolation", "--no-input", "--progress-bar=off")
+_WHO = "import os, sys, venv, ensurepip; print('%d.%d.%d' % sys.version_info[:3], os.path.realpath(sys.executable))"
 
 
 def find_interpreter(python: str) -> Path:
@@ -44,8 +42,7 @@ def ready(stack: Stack, cache: Path = CACHE, say: Say = lambda line: None) -> Pa
     """
     home = folder(stack, cache)
     python = home / "bin" / "python"
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(home.with_name(home.name + ".lock")):
+    with locked(home.with_name(home.name + ".lock")):
         if not python.exists():
             _make(stack, home, say)
     return python
@@ -56,34 +53,18 @@ def create(python: str, pip_lock: Path, home: Path, log: Path) -> Path:
     shutil.rmtree(home, ignore_errors=True)
     run([str(find_interpreter(python)), "-m", "venv", str(home)], log)
     inside = home / "bin" / "python"
-    # the first pip is the interpreter's own and may be too old to know --no-input's like
     run([str(inside), "-m", "pip", "install", "--require-hashes", "-r", str(pip_lock)], log)
     return inside
 
 
-def run(command: list[str], log: Path) -> None:
-    """Run a command, its output appended to the log. Raises BuildFailed with its reason and the log's path."""
-    with log.open("a", encoding="utf-8") as lines:
-        lines.write(f"$ {' '.join(command)}\n")
-        lines.flush()
-        began = lines.tell()
-        ended = subprocess.run(command, stdout=lines, stderr=subprocess.STDOUT, check=False, env=_environment())
-    if ended.returncode:
-        with log.open(encoding="utf-8", errors="replace") as lines:
-            lines.seek(began)
-            raise BuildFailed(f"{reason(lines.read(), ended.returncode)} (log: {log})")
-
-
 def _make(stack: Stack, home: Path, say: Say) -> None:
-    """Build in a folder beside it and rename, so that a killed build leaves nothing that looks whole."""
-    need = int(stack.wheels_bytes * _UNPACKED_AND_DOWNLOADED)
-    free = shutil.disk_usage(home.parent).free
-    if free < need:
-        raise DiskFull(f"{stack.name}: its virtual environment needs {need / 1e9:.1f} GB in {home.parent},"
-                       f" {free / 1e9:.1f} GB are free")
+    """Build beside it and rename, so that a killed build leaves nothing that looks whole.
+
+    Only bin/python is used of it: the scripts beside it keep the name from before.
+    """
+    _check_disk(stack, home.parent)
     unfinished = home.with_name(home.name + ".unfinished")
-    log = home.with_name(home.name + ".log")
-    log.unlink(missing_ok=True)
+    log = fresh_log(home.with_name(home.name + ".log"))
     say(f"{stack.name}: making its virtual environment (log: {log})")
     try:
         inside = create(stack.python, stack.pip_lock, unfinished, log)
@@ -92,30 +73,30 @@ def _make(stack: Stack, home: Path, say: Say) -> None:
     except BuildFailed as error:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise BuildFailed(f"{stack.name}: {error}") from error
+    shutil.rmtree(home, ignore_errors=True)     # one whose interpreter was removed
     unfinished.rename(home)
     say(f"{stack.name}: virtual environment ready")
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock file; the kernel lets go of it when its holder dies."""
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def _check_disk(stack: Stack, place: Path) -> None:
+    need = int(stack.wheels_bytes * _UNPACKED_AND_DOWNLOADED)
+    free = shutil.disk_usage(place).free
+    if free < need:
+        raise DiskFull(f"{stack.name}: its virtual environment needs {need / 1e9:.1f} GB in {place},"
+                       f" {free / 1e9:.1f} GB are free: see `du -sh {place}/*`")
 
 
 def _starting(python: str) -> Iterator[tuple[tuple[int, ...], Path]]:
     """(version, path) of the interpreters that start and have the module venv."""
-    question = "import sys, venv, ensurepip; print('%d.%d.%d' % sys.version_info[:3])"
     for path in _candidates(python):
         try:
-            answer = subprocess.run([path, "-c", question], capture_output=True, text=True, timeout=20, check=False,
-                                    env=_environment())
+            answer = subprocess.run([path, "-c", _WHO], capture_output=True, text=True, timeout=20, check=False,
+                                    env=clean_environment())
         except (OSError, subprocess.TimeoutExpired):
             continue
-        version = answer.stdout.strip()
+        version, _, real = answer.stdout.strip().partition(" ")
         if version.startswith(python + "."):
-            yield tuple(int(part) for part in version.split(".")), path
+            yield tuple(int(part) for part in version.split(".")), Path(real)
 
 
 def _candidates(python: str) -> Iterator[Path]:
@@ -139,20 +120,4 @@ def _install_command(python: str) -> str:
     """uv has no Python before 3.8."""
     if shutil.which("uv") and int(python.partition(".")[2]) >= 8:
         return f"`uv python install {python}`"
-    return f"`pyenv install {python}` (pyenv: https://github.com/pyenv/pyenv)"
-
-
-def _environment() -> dict[str, str]:
-    """Ours without what would lead an interpreter to another one's packages; pip's PIP_* settings stay."""
-    return {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
-
-
-def reason(output: str, status: int) -> str:
-    """The line with which pip or apt says why it failed."""
-    errors = re.findall(r"^\s*(?:ERROR|error): (.+)$", output, re.MULTILINE)
-    if any("No space left on device" in line for line in output.splitlines()):
-        return "the disk is full"
-    if errors:
-        return str(errors[0]).strip()
-    lines = output.strip().splitlines()
-    return lines[-1].strip() if lines else f"exit status {status}"
+    return f"`pyenv install {python}`"

@@ -1,0 +1,70 @@
+"""Running other programs: their output kept in a log, one line of it as the reason when they fail, one at a time."""
+
+import fcntl
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from runner.errors import BuildFailed
+
+Say = Callable[[str], None]
+
+# how pip, apt and debootstrap say it, after what BuildKit puts before each line ("#7 12.34 ")
+_ERROR = re.compile(r"^(?:#\d+ (?:[\d.]+ )?)?\s*(?:ERROR|error|E): (.+)$")
+
+
+def run(command: list[str], log: Path, heard: Say = lambda line: None, environment: Mapping[str, str] | None = None,
+        ) -> None:
+    """Run a command, its output appended to the log and told line by line.
+
+    Raises BuildFailed with the reason it printed and the log's path.
+    """
+    lines: list[str] = []
+    variables = clean_environment() if environment is None else environment
+    with log.open("a", encoding="utf-8", errors="replace") as kept:
+        kept.write(f"$ {' '.join(command)}\n")
+        try:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                       errors="replace", env=variables)
+        except OSError as error:
+            raise BuildFailed(f"{command[0]} did not start: {error.strerror}") from error
+        with process:
+            for line in process.stdout or ():
+                kept.write(line)
+                lines.append(line.rstrip())
+                heard(lines[-1])
+    if process.returncode:
+        raise BuildFailed(f"{reason(lines, process.returncode)} (log: {log})")
+
+
+def reason(lines: list[str], status: int) -> str:
+    """Why a command failed, in the line in which it says so; a full disk has precedence over what it led to."""
+    if any("No space left on device" in line for line in lines):
+        return "the disk is full"
+    errors = [found[1].strip() for found in map(_ERROR.match, lines) if found]
+    said = errors or [line.strip() for line in reversed(lines) if line.strip()]
+    return said[0] if said else f"exit status {status}"
+
+
+def fresh_log(path: Path) -> Path:
+    """The path, its folder made and what lay there gone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    return path
+
+
+def clean_environment() -> dict[str, str]:
+    """Ours without what would lead an interpreter to another one's packages; pip's PIP_* settings stay."""
+    return {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file; the kernel lets go of it when its holder dies."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
