@@ -52,13 +52,14 @@ def epochs(cell, adapter, workload, images, folder, emit):
     """Whole epochs: training and validation timed apart, accuracy from the confusion matrix."""
     held_out = data.synthetic(cell) if cell.input == "synthetic" else data.read(folder, cell, "test")
     batches = _batches(cell, workload, images)
+    steps = len(images.labels) // cell.batch
     for index in range(cell.epochs):
-        train_seconds, losses = _epoch(cell, workload, batches, len(images.labels) // cell.batch)
+        train_seconds, losses = _epoch(cell, workload, batches, steps)
         if not np.isfinite(losses).all():
             raise NotFinite("the loss became %s in epoch %d" % (losses[-1], index))
         began = time.perf_counter()
         confusion = _confusion(cell, workload, held_out)
-        emit("epoch", index=index, train_seconds=train_seconds, validation_seconds=time.perf_counter() - began,
+        emit("epoch", index=index, steps=steps, train_seconds=train_seconds, validation_seconds=time.perf_counter() - began,
              loss=float(np.mean(losses)), accuracy=float(np.trace(confusion) / confusion.sum()),
              confusion=confusion.tolist())
 
