@@ -11,25 +11,26 @@ from typing import Annotated, Any
 
 import typer
 
-from runner import datasets, doctor, images, job, lock, screen, stack, store, study, summary
+from runner import doctor, engine, images, job, lock, screen, stack, store, study, summary
 from runner.errors import BenchError, InputError
 from runner.launch import Limits
 from runner.plan import Wishes, estimate_seconds
 from runner.session import Bench, Stopped
 from runner.session import run as run_session
+from workloads.spec.datasets import DATA_SETS
 from workloads.spec.tasks import TASKS
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Which deep-learning framework is faster here, really?")
 
 StudyName = Annotated[str, typer.Argument(help="A study's id, or the path of a study file.", show_default=False)]
-StackNames = Annotated[list[str] | None, typer.Option("--stack", help="Run these stacks instead; repeat or separate by commas.")]
+StackNames = Annotated[list[str] | None, typer.Option("--stack", help="These stacks instead; repeat, or put commas.")]
 Rounds = Annotated[int | None, typer.Option(min=1, max=1000, help="Rounds instead of the study's number.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")]
 Scale = Annotated[str | None, typer.Option(help="One of the study's scales.")]
 Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.")]
 LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers.")]
-DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=/data/cifar-10-batches-bin.")]
+DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
@@ -40,8 +41,8 @@ RESULTS = Path("results")
 def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
         results: Results = RESULTS,
-        fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew though an unfinished session is there.")] = False,
-        stall: Annotated[float, typer.Option(min=1, help="Seconds without a step after which a run has failed.")] = 300.0,
+        fresh: Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")] = False,
+        stall: Annotated[float, typer.Option(min=1, help="Seconds without a step that end a run.")] = 300.0,
         ) -> None:
     """Measure a study; the same command resumes an interrupted session."""
     wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs), screen.say)
@@ -131,7 +132,7 @@ def _studies() -> list[dict[str, Any]]:
 
 def _data() -> list[dict[str, Any]]:
     return [{"data": name, "title": known.title, "files": " ".join((*known.train, *known.test))}
-            for name, known in datasets.DATA_SETS.items()]
+            for name, known in DATA_SETS.items()]
 
 
 @app.command("images")
@@ -140,7 +141,7 @@ def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]..
             ) -> None:
     """Build the images of stacks (all of them, if none is named); unchanged ones take no time."""
     known = stack.read_all(job.STACKS)
-    client = job.engine.connect()
+    client = engine.connect()
     if prune:
         images.prune(client, list(known.values()), screen.say)
         return

@@ -1,4 +1,4 @@
-"""A cell's key and the words people read for it; the cell itself is workloads.spec.cell's, one definition for both sides."""
+"""A cell's key and the words people read for it; the cell itself is workloads.spec.cell's, for both sides."""
 
 import hashlib
 import json

@@ -85,7 +85,7 @@ def _write(folder: Path, images: int) -> None:
 
 def _records() -> "np.ndarray[tuple[int, int], np.dtype[np.uint8]]":
     """CIFAR-10's records (1 + 3072 bytes) of the digits: each of the 8x8 pixels becomes 4x4, grey in three planes."""
-    from sklearn.datasets import load_digits    # takes a second that only the first session pays
+    from sklearn.datasets import load_digits  # takes a second that only the first session pays
 
     digits = load_digits()
     grey = np.round(digits.images * 255 / 16).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Runs cells in fresh containers of the local engine: pinned CPUs, memory without swap, no network, nothing to write to."""
+"""Runs cells in fresh containers: pinned CPUs, memory without swap, no network, nothing to write to."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import psutil
 
 from runner import images
 from runner.engine import APIError, Container, DockerClient, DockerException, NotFound
-from runner.errors import BenchError, EngineUnreachable, ImageMissing
+from runner.errors import EngineUnreachable, ImageMissing
 from runner.launch import Exit
 from runner.pipe import Pipe, lines_of_chunks
 from runner.stack import Stack, fingerprint
@@ -128,7 +128,7 @@ class DockerRunning:
         self._errors: deque[bytes] = deque(maxlen=64)
         try:
             # attached before the start, so that no line is missed
-            stream = client.api.attach(container.id, stdout=True, stderr=True, stream=True, demux=True)
+            stream = client.api.attach(str(container.id), stdout=True, stderr=True, stream=True, demux=True)
             self._pipe = Pipe(lines_of_chunks(self._outputs(stream)))
             container.start()
         except DockerException:
@@ -167,8 +167,3 @@ class DockerRunning:
         if hasattr(self, "_pipe"):
             self._pipe.close()
         _remove(self._container)
-
-
-def unreachable(error: BenchError) -> str:
-    """The sentence with which the venv launcher is chosen."""
-    return f"{error}. Measuring in virtual environments on the host instead; results are marked so."

@@ -78,7 +78,7 @@ def _governor() -> Finding:
     try:
         governor = _GOVERNOR.read_text().strip()
     except OSError:
-        return Finding("governor", "good", "none visible: the frequency is not ours to set, as on most virtual machines")
+        return Finding("governor", "good", "none visible, as on most virtual machines")
     return Finding("governor", "good" if governor == "performance" else "note", governor,
                    "" if governor == "performance" else "cpupower frequency-set -g performance")
 

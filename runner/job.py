@@ -102,7 +102,7 @@ def planned(asked: Asked, say: Say) -> Job:
 
 
 def prepared(job: Job, say: Say) -> Job:
-    """The job with every stack built; a stack that cannot be is skipped with the reason. Raises DiskFull, BuildFailed."""
+    """The job with every stack built; one that cannot be is skipped with the reason. Raises DiskFull, BuildFailed."""
     failures: dict[str, str] = {}
     for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells):
         try:

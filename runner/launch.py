@@ -128,9 +128,13 @@ def parsed(line: bytes) -> dict[str, Any]:
         event = None
     if not isinstance(event, dict) or event.get("event") not in EVENTS:
         raise NotAnEvent(f'the worker wrote what is no event: "{shown}"')
-    if event["event"] == "end" and (event.get("status") not in SAID_BY_WORKER or not isinstance(event.get("message"), str)):
+    if event["event"] == "end" and not _is_whole_end(event):
         raise NotAnEvent(f'the worker ended with no known status: "{shown}"')
     return event
+
+
+def _is_whole_end(event: dict[str, Any]) -> bool:
+    return event.get("status") in SAID_BY_WORKER and isinstance(event.get("message"), str)
 
 
 def _refuse_constant(name: str) -> None:

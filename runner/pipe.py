@@ -31,9 +31,10 @@ class Pipe:
     def _put(self, line: bytes) -> None:
         while not self._is_closed.is_set():
             try:
-                return self._lines.put(line, timeout=0.5)
+                self._lines.put(line, timeout=0.5)
             except queue.Full:
                 continue
+            return
 
     def next(self, seconds: float) -> bytes | None:
         """The next line; None if none came in time, b"" at the end."""

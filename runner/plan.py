@@ -112,9 +112,10 @@ def _cell(stack: str, settings: Mapping[str, Any], machine: Machine) -> Cell:
     defaults = {"cpus": machine.cpus, "memory_bytes": machine.limit_bytes, "classes": TASKS[settings["task"]].classes,
                 "image": TASKS[settings["task"]].image}
     try:
-        return cells.parse({**defaults, **settings, "stack": stack})
+        cell: Cell = cells.parse({**defaults, **settings, "stack": stack})
     except cells.CellError as error:
         raise InputError(f"cell of {stack}: {error}") from error
+    return cell
 
 
 def _excepted(cell: Cell, experiment: Experiment) -> str | None:
@@ -159,4 +160,4 @@ def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: fl
 def _guess(cell: Cell) -> float:
     """Seconds of a cell's steps at an assumed 20 GFLOP/s a CPU, half of what small models reach on old cores."""
     steps = (cell.steps + cell.warmup) * (cell.epochs if cell.measure == "epochs" else 1)
-    return steps * (step_flops(cell) / (2e10 * cell.cpus) + 0.002)
+    return float(steps * (step_flops(cell) / (2e10 * cell.cpus) + 0.002))

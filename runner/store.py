@@ -176,7 +176,8 @@ def listing(results: Path) -> list[dict[str, Any]]:
 
 
 def _listed(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {"result": folder.name, "study": "", "launcher": "", "runs": 0, "ok": 0, "state": "unfinished"}
+    found: dict[str, Any] = {"result": folder.name, "study": "", "launcher": "", "runs": 0, "ok": 0,
+                             "state": "unfinished"}
     try:
         for record in read(folder):
             match record["event"]:

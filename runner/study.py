@@ -121,7 +121,9 @@ def _scaled(found: dict[str, Any], place: _Place, scale: str, scales: tuple[str,
         here = _Place(place.file, f"{place.part}: scale.{scale}")
         if name not in ("grid", *_settable()):
             _refuse_unknown({name: value}, ("grid", *_settable()), here)
-        values[name] = {**_table(values, "grid", place, {}), **_table({name: value}, name, here)} if name == "grid" else value
+        if name == "grid":
+            value = {**_table(values, "grid", place, {}), **_table({name: value}, name, here)}
+        values[name] = value
     return values
 
 

@@ -70,7 +70,7 @@ class VenvRunning:
 
     def __init__(self, command: list[str], cpus: int, root: Path, place: dict[str, Any]) -> None:
         self.place = place
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the worker)
         self._scratch = tempfile.TemporaryDirectory(prefix="evenbench-")
         try:
             self._process = subprocess.Popen(

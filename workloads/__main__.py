@@ -48,7 +48,7 @@ def _adapter():
 
 
 def _measured(cell, adapter, folder, send):
-    from workloads import measures    # imports numpy, whose threads the environment sets
+    from workloads import measures  # imports numpy, whose threads the environment sets
     try:
         measures.run(cell, adapter, folder, send)
     except Unsupported as error:

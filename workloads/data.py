@@ -101,10 +101,10 @@ def _pickled(path, name):
         images = np.asarray(content[b"data"], dtype=np.uint8).reshape(-1, 3, SIDE, SIDE)
         labels = np.asarray(content[b"fine_labels" if name == "cifar100" else b"labels"])
     except DataError as error:
-        raise DataError("%s: %s" % (path, error))
+        raise DataError("%s: %s" % (path, error)) from error
     except (EOFError, KeyError, IndexError, TypeError, ValueError, AttributeError, ImportError,
             MemoryError, pickle.UnpicklingError) as error:
-        raise DataError("%s: not a batch of %s: %s" % (path, name, error or type(error).__name__))
+        raise DataError("%s: not a batch of %s: %s" % (path, name, error or type(error).__name__)) from error
     if len(images) != len(labels):
         raise DataError("%s: found %d images and %d labels" % (path, len(images), len(labels)))
     return images, labels

@@ -59,8 +59,8 @@ def epochs(cell, adapter, workload, images, folder, emit):
             raise NotFinite("the loss became %s in epoch %d" % (losses[-1], index))
         began = time.perf_counter()
         confusion = _confusion(cell, workload, held_out)
-        emit("epoch", index=index, steps=steps, train_seconds=train_seconds, validation_seconds=time.perf_counter() - began,
-             loss=float(np.mean(losses)), accuracy=float(np.trace(confusion) / confusion.sum()),
+        emit("epoch", index=index, steps=steps, train_seconds=train_seconds,
+             validation_seconds=time.perf_counter() - began, loss=float(np.mean(losses)), accuracy=float(np.trace(confusion) / confusion.sum()),
              confusion=confusion.tolist())
 
 

@@ -1,8 +1,9 @@
 """Arrays made small enough to send, so that two of them can still be compared: count sketches.
 
-The entries, each times a seeded sign, are summed into WIDTH buckets (Charikar, Chen and Farach-Colton 2002; Alon, Matias
-and Szegedy 1996). The sketch is linear, and the expected squared length of a difference's sketch is the squared length of
-the difference, with a relative standard deviation of sqrt(2 / WIDTH), 4 %. An array of up to WIDTH entries is sent whole.
+The entries, each times a seeded sign, are summed into WIDTH buckets (Charikar, Chen and Farach-Colton 2002; Alon,
+Matias and Szegedy 1996). The sketch is linear, and the expected squared length of a difference's sketch is the squared
+length of the difference, with a relative standard deviation of sqrt(2 / WIDTH), 4 %. An array of up to WIDTH entries
+is sent whole.
 """
 import base64
 import zlib

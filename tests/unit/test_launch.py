@@ -8,10 +8,11 @@ from runner.launch import ENDINGS, Ending, Exit, Limits, follow
 from tests.clock import FakeClock
 from tests.fakes import FakeRunning, good_lines
 
+WELL = Exit(0)
 LIMITS = Limits(start=60, stall=30, leave=5)
 
 
-def ending(lines: list[Any], exit: Exit = Exit(0)) -> Ending:
+def ending(lines: list[Any], exit: Exit = WELL) -> Ending:
     clock = FakeClock(step=0.0)
     *events, last = follow(FakeRunning(lines, exit, clock), LIMITS, clock)
     assert isinstance(last, Ending) and last.word in ENDINGS
@@ -51,7 +52,8 @@ def test_a_worker_that_goes_without_a_word_died_and_its_last_words_are_told() ->
     assert ("died", "exit code 1 without an end event; last words: ImportError: no") == found[:2]
 
 
-@pytest.mark.parametrize("garbage", [b"hello\n", b"[1]\n", b'{"event": "dance"}\n', b'{"event": "end"}\n', b"\xff\x00\n",
+@pytest.mark.parametrize("garbage", [b"hello\n", b"[1]\n", b'{"event": "dance"}\n', b'{"event": "end"}\n',
+                                     b"\xff\x00\n",
                                      b'{"event": "end", "status": "fine", "message": ""}\n', b"[" * 100_000 + b"\n",
                                      b'{"event": "steps", "seconds": [NaN]}\n', b"x" * (2**24 + 2)])
 def test_garbage_on_the_pipe_ends_the_run(garbage: bytes) -> None:

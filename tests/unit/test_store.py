@@ -1,6 +1,5 @@
 """The store: appended, readable after anything, refused where it is newer or broken."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -69,4 +68,4 @@ def test_somebody_s_broken_result_does_not_hinder_a_new_session(tmp_path: Path) 
 
 def test_a_file_beside_the_events_is_replaced_whole(tmp_path: Path) -> None:
     store.write_beside(tmp_path, "summary.json", "{}")
-    assert ["summary.json"] == os.listdir(tmp_path)
+    assert [tmp_path / "summary.json"] == list(tmp_path.iterdir())

@@ -22,8 +22,8 @@ def prepare(cell):
         raise Unsupported("TF32 is a GPU's arithmetic: a CPU has none")
     _set_tf32(cell.precision == "tf32")
     if cell.onednn != "default" and has_onednn() != (cell.onednn == "on"):
-        raise Unsupported("oneDNN is not %s in this process: TF_ENABLE_ONEDNN_OPTS is read at import, and builds before "
-                          "2.5 have no oneDNN" % cell.onednn)
+        raise Unsupported("oneDNN cannot be %s here: TF_ENABLE_ONEDNN_OPTS is read at import, and builds before 2.5 "
+                          "have no oneDNN" % cell.onednn)
 
 
 def _set_tf32(is_on):
@@ -55,6 +55,12 @@ def has_onednn():
                     {images: np.zeros((1, 4, 4, 2)), kernel: np.zeros((3, 3, 2, 2))}, run_metadata=seen,
                     options=tf.compat.v1.RunOptions(output_partition_graphs=True))
     return any(node.op.startswith("_Mkl") for graph in seen.partition_graphs for node in graph.node)
+
+
+def no_kernel(cell, error):
+    """The Unsupported for a step that TensorFlow refused to run on this device."""
+    return Unsupported("no %s kernel for layout %s, precision %s: %s" % (
+        cell.device, cell.layout, cell.precision, str(error).strip().split("\n")[0][:160]))
 
 
 def dtypes(cell):

@@ -150,12 +150,13 @@ class _Grouped(keras.layers.Layer):
 
     def __init__(self, layer, padding, net, **arguments):
         super(_Grouped, self).__init__(**arguments)
-        self._filters, self._window, self._groups, self._has_bias = layer.filters, layer.kernel, layer.groups, layer.bias
-        self._strides, self._padding, self._axis = [layer.stride] * 2, padding.upper(), net.axis
+        self._filters, self._window, self._groups = layer.filters, tuple(layer.kernel), layer.groups
+        self._strides, self._padding, self._axis = layer.stride, padding.upper(), net.axis
+        self._has_bias = layer.bias
 
     def build(self, shape):
         """Make the kernel (height, width, in / groups, out), as Keras' own grouped convolution has it."""
-        shape = tuple(self._window) + (int(shape[self._axis]) // self._groups, self._filters)
+        shape = self._window + (int(shape[self._axis]) // self._groups, self._filters)
         self.kernel = self.add_weight(name="kernel", shape=shape, initializer="glorot_uniform")
         if self._has_bias:
             self.bias = self.add_weight(name="bias", shape=(self._filters,), initializer="zeros")
@@ -187,7 +188,7 @@ def act(layer, x, net, path):
 
 
 def pool(layer, x, net, path):
-    """Padding before the window: Keras' own is never counted in a mean, and lies elsewhere where the stride is not 1."""
+    """Padding before the window: Keras' own is not counted in a mean, and lies elsewhere where the stride is not 1."""
     if layer.pad:
         x = keras.layers.Lambda(_padded(layer, net.axis), **net.common(path + ".pad"))(x)
     kind = keras.layers.MaxPooling2D if layer.kind == "max" else keras.layers.AveragePooling2D

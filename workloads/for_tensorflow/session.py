@@ -107,9 +107,8 @@ class Workload:
         """Everything that one update computes, in canonical layouts: training mode without dropout."""
         with self._entered(), self.net.without_dropout():
             outputs, loss, gradients, update = self._checked_update()
-            keras.backend.get_session()
-            outputs, loss, gradients, _ = self._session.run(
-                [outputs, loss, gradients, update], dict(zip((self._images, self._labels), self._native(images, labels))))
+            values = dict(zip((self._images, self._labels), self._native(images, labels)))
+            outputs, loss, gradients, _ = keras.backend.get_session().run([outputs, loss, gradients, update], values)
         activation = {path: self.net.canonical(path, out) for path, out in zip(self.net.outputs, outputs)}
         return {"activation": activation, "logits": outputs[-1], "loss": float(loss),
                 "gradient": self.net.canonical_arrays(self.net.network.trainable_weights, gradients),
@@ -169,5 +168,4 @@ class Workload:
                 gradients = tf.gradients(loss, self.net.network.trainable_weights)
                 keras.backend.get_session().run(gradients, dict(zip((self._images, self._labels), values)))
         except tf.errors.OpError as error:
-            raise Unsupported("no kernel on a CPU for layout %s, precision %s: %s"
-                              % (self.layout, self.precision, str(error).strip().split("\n")[0][:160]))
+            raise device.no_kernel(self.cell, error) from None

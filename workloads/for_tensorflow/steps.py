@@ -151,8 +151,7 @@ class Workload:
         try:
             self._compiled(self._checked_gradients)(*batch)
         except tf.errors.OpError as error:
-            raise Unsupported("no kernel on a CPU for layout %s, precision %s: %s"
-                              % (self.layout, self.precision, str(error).strip().split("\n")[0][:160]))
+            raise device.no_kernel(self.cell, error) from None
         self.load(before)
 
     def _checked_gradients(self, images, labels):

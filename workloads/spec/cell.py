@@ -101,5 +101,5 @@ def loads(text):
     try:
         values = json.loads(text)
     except ValueError as error:
-        raise CellError("not JSON: %s" % error)
+        raise CellError("not JSON: %s" % error) from error
     return parse(values)

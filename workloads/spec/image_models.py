@@ -3,8 +3,19 @@
 A variant is part of the name: resnet50 is v1.5, with the stride in a block's 3x3 convolution; resnet50_v1 has it in the
 first 1x1. The CIFAR forms of ResNet begin with a 3x3 convolution of stride 1 and have no pooling after it.
 """
-from workloads.spec.layers import (Act, Branch, Conv, Dense, Dropout, Flatten, GlobalPool, Norm, Pool, Residual,
-                                   SqueezeExcite)
+from workloads.spec.layers import (
+    Act,
+    Branch,
+    Conv,
+    Dense,
+    Dropout,
+    Flatten,
+    GlobalPool,
+    Norm,
+    Pool,
+    Residual,
+    SqueezeExcite,
+)
 
 
 def _conv(filters, kernel, stride=1, pad=0, act="relu"):
@@ -34,7 +45,7 @@ LENET5 = (
     Flatten(), Dense(120), Act("tanh"), Dense(84), Act("tanh"), Dense(10),
 )
 
-# Krizhevsky et al. 2012 on one device: the paper's widths without its split into groups, no local response normalisation
+# Krizhevsky et al. 2012 on one device: the paper's widths, without groups and local response normalisation
 ALEXNET = (
     *_conv(96, 11, stride=4, pad=2), Pool("max", 3, 2),
     *_conv(256, 5, pad=2), Pool("max", 3, 2),
