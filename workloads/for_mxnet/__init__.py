@@ -42,8 +42,9 @@ def unbiased_variance(cell):
     """Whether a running variance is n / (n - 1) times the batch's, seen on the two values 0 and 4 of variance 4."""
     norm = gluon.nn.BatchNorm(momentum=0.0, in_channels=1)
     norm.initialize()
-    with autograd.train_mode():
-        norm(mx.nd.array([0.0, 4.0]).reshape((2, 1, 1, 1))).wait_to_read()
+    with autograd.record():
+        normed = norm(mx.nd.array([0.0, 4.0]).reshape((2, 1, 1, 1)))
+    normed.backward()                          # only there does MXNet update running statistics
     return bool(norm.running_var.data().asscalar() > 6.0)
 
 
@@ -104,7 +105,7 @@ class Workload:
         return tuple(mx.nd.array(array, self._device, self._numbers) for array in (images, labels))
 
     def train(self, batches, count, watch):
-        """That many steps; the handle is the loss of each sample."""
+        """Take count steps of training; the watch gets the losses of each one's samples."""
         share = self._share(self.cell.batch)
         for _ in range(count):
             watch.loading()
@@ -124,7 +125,7 @@ class Workload:
         return mx.nd.full((count,), 1.0 / count, self._device, self._numbers)
 
     def infer(self, batches, count, watch):
-        """That many forward passes in evaluation mode; the handle is the logits."""
+        """Take count forward passes in evaluation mode; the watch gets each one's logits."""
         for _ in range(count):
             watch.loading()
             images, _ = next(batches)
@@ -177,15 +178,14 @@ class Workload:
         self._hybridize()
 
     def _activations(self, pixels):
-        """Every place's output in training mode by path; running statistics are left as they were."""
-        found, before = {}, self.weights()
+        """Every place's output in training mode by path; without a backward pass running statistics stay."""
+        found = {}
         self._net.hybridize(False)            # only then do inner blocks run by themselves and call their hooks
         hooks = [block.register_forward_hook(_keeping(found, path)) for path, block in self._blocks.items()]
         with autograd.train_mode():
             self._net(pixels)
         for hook in hooks:
             hook.detach()
-        self.load(before)
         self._hybridize()
         return {path: out.asnumpy() for path, out in found.items()}
 
