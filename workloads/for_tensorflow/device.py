@@ -57,10 +57,11 @@ def has_onednn():
     return any(node.op.startswith("_Mkl") for graph in seen.partition_graphs for node in graph.node)
 
 
-def no_kernel(cell, error):
+def no_kernel(cell, layout, error):
     """The Unsupported for a step that TensorFlow refused to run on this device."""
-    return Unsupported("no %s kernel for layout %s, precision %s: %s" % (
-        cell.device, cell.layout, cell.precision, str(error).strip().split("\n")[0][:160]))
+    lines = [line for line in str(error).split("\n") if line.strip() and not line.startswith("Graph execution error")]
+    return Unsupported("no %s kernel for layout %s, precision %s: %s"
+                       % (cell.device, layout, cell.precision, lines[0][:160]))
 
 
 def dtypes(cell):
@@ -74,8 +75,8 @@ def dtypes(cell):
         return dtype, dtype
     keras.backend.set_floatx("float32")
     policies = getattr(keras, "mixed_precision", None)
-    policies = getattr(policies, "experimental", policies) if not hasattr(policies, "Policy") else policies
-    if not hasattr(policies, "Policy"):
+    policies = policies if hasattr(policies, "Policy") else getattr(policies, "experimental", None)     # before 2.4
+    if policies is None:
         raise Unsupported("Keras of TensorFlow %s has no mixed precision policy" % tf.__version__)
     return policies.Policy("mixed_bfloat16"), "float32"
 

@@ -29,6 +29,8 @@ class Workload:
         if cell.loop not in ("native", "graph"):
             raise Unsupported('TensorFlow %s runs a graph in a session; it has no loop "%s"'
                               % (tf.__version__, cell.loop))
+        if cell.precision == "amp":
+            raise Unsupported("the mixed precision policies of TensorFlow %s keep no float32 weights" % tf.__version__)
         device.prepare(cell)
         self.cell = cell
         self.loop, self.precision = "session", cell.precision
@@ -168,4 +170,4 @@ class Workload:
                 gradients = tf.gradients(loss, self.net.network.trainable_weights)
                 keras.backend.get_session().run(gradients, dict(zip((self._images, self._labels), values)))
         except tf.errors.OpError as error:
-            raise device.no_kernel(self.cell, error) from None
+            raise device.no_kernel(self.cell, self.layout, error) from None

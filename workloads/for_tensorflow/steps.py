@@ -125,7 +125,7 @@ class Workload:
     def _checked_update(self, images, labels):
         """Every place's output, the loss and the gradients of one update."""
         with tf.GradientTape() as tape:
-            outputs = self.net.every(images, training=True)
+            outputs = [tf.cast(output, self.dtype) for output in self.net.every(images, training=True)]
             loss = feed.loss(labels, outputs[-1], self.dtype)
         return outputs, loss, self._apply(tape, loss)
 
@@ -136,7 +136,7 @@ class Workload:
         return gradients
 
     def _evaluated(self, images):
-        return self.net.network(images, training=False)
+        return tf.cast(self.net.network(images, training=False), self.dtype)      # amp: numpy has no bfloat16
 
     def _tensors(self, images, labels):
         """Canonical images, normalised and in the layout's order, and labels, on the device."""
@@ -151,7 +151,7 @@ class Workload:
         try:
             self._compiled(self._checked_gradients)(*batch)
         except tf.errors.OpError as error:
-            raise device.no_kernel(self.cell, error) from None
+            raise device.no_kernel(self.cell, self.layout, error) from None
         self.load(before)
 
     def _checked_gradients(self, images, labels):
