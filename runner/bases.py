@@ -124,8 +124,9 @@ def _build_python(tag: str, system: str, interpreter: Path, version: str, say: S
             " && rm -rf /var/lib/apt/lists/*\n"
             f"COPY python /opt/py/{version}\n"
             # the interpreter looks for its library where it was built: a folder that others may not enter
-            f"RUN echo /opt/py/{version}/lib >/etc/ld.so.conf.d/evenbench-python.conf && ldconfig"
-            f" && ln -s /opt/py/{version}/bin/python{minor} /usr/local/bin/\n"
+            f"RUN echo /opt/py/{version}/lib >/etc/ld.so.conf.d/evenbench-python.conf && ldconfig\n"
+            # not a link in /usr/local/bin: a virtual environment would look for the library beside the link
+            f"ENV PATH=/opt/py/{version}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
             f"LABEL {RECIPE_LABEL}={RECIPE}\n")
         run(["docker", "build", "--progress=plain", *proxy_arguments(), "-t", tag, name], log,
             environment=build_environment())

@@ -5,7 +5,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,18 +80,26 @@ def build_all(client: DockerClient, stacks: Iterable[Stack], say: Say) -> dict[s
 
 def prune(client: DockerClient, stacks: Iterable[Stack], say: Say) -> int:
     """Remove images of ours that are out of date or of no known stack; how many went. Nothing of others is touched."""
-    current = {stack.name: fingerprint(stack) for stack in stacks}
-    stale = {identity: labels[_LABEL + "stack"]
-             for identity, labels in labelled_images(client, _LABEL + "fingerprint").items()
-             if current.get(labels[_LABEL + "stack"]) != labels[_LABEL + "fingerprint"]}
-    stale |= {identity: "base" for identity, labels in labelled_images(client, bases.RECIPE_LABEL).items()
-              if _LABEL + "stack" not in labels and labels[bases.RECIPE_LABEL] != bases.RECIPE}
+    found = {**labelled_images(client, bases.RECIPE_LABEL), **labelled_images(client, _LABEL + "fingerprint")}
     removed = 0
-    for identity, name in stale.items():
+    for identity, name in stale(found, stacks).items():
         is_gone = remove_image(client, identity)
         say(f"{name}: {identity[7:19]} {'removed' if is_gone else 'kept, a container uses it'}")
         removed += is_gone
     return removed
+
+
+def stale(found: Mapping[str, Mapping[str, str]], stacks: Iterable[Stack]) -> dict[str, str]:
+    """What each image is of ("tf-2.5", "base") that is out of date or of no known stack, by id, from labels by id."""
+    current = {stack.name: fingerprint(stack) for stack in stacks}
+    old = {}
+    for identity, said in found.items():
+        name = said.get(_LABEL + "stack")           # an image has its base's labels too
+        if name is not None and current.get(name) != said.get(_LABEL + "fingerprint"):
+            old[identity] = name
+        elif name is None and said.get(bases.RECIPE_LABEL) != bases.RECIPE:
+            old[identity] = "base"
+    return old
 
 
 def labels(stack: Stack, base: bases.Base) -> dict[str, str]:

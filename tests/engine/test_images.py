@@ -1,0 +1,103 @@
+from pathlib import Path
+
+import pytest
+
+from runner import engine, images
+from runner.errors import BuildFailed, EngineUnreachable
+from runner.stack import read, read_all
+from tests.stack_folder import STACK_TOML, repository
+
+pytestmark = pytest.mark.engine
+
+STACKS = read_all(Path(__file__).parents[2] / "docker")
+BASE = STACKS["torch-2.13-cpu"].base_image
+MODULES = {"tensorflow": "tensorflow", "pytorch": "torch", "mxnet": "mxnet"}
+DOCKERFILE = """ARG BASE
+FROM ${BASE}
+RUN --mount=type=secret,id=pip grep -q global /run/secrets/pip
+USER 1000
+COPY workloads workloads
+ENTRYPOINT ["cat", "workloads/__main__.py"]
+"""
+
+
+@pytest.fixture
+def client():
+    found = engine.connect()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def stack(tmp_path, client):
+    """A stack without wheels, so that its image takes a second."""
+    text = STACK_TOML.replace("torch-9", "test-of-images").replace('image = "', f'image = "{BASE}" # ')
+    folder = repository(tmp_path, STACK_TOML).rename(tmp_path / "docker/test-of-images")
+    (folder / "stack.toml").write_text(text)
+    (folder / "Dockerfile").write_text(DOCKERFILE)
+    yield read(folder)
+    for identity, labels in engine.labelled_images(client, "org.evenbench.stack").items():
+        if labels["org.evenbench.stack"] == "test-of-images":
+            engine.remove_image(client, identity)
+
+
+def test_an_unchanged_stack_is_not_built_again(client, stack):
+    first = images.build(client, stack, lambda line: None)
+    said = []
+
+    assert images.build(client, stack, said.append) == first
+    assert said == []
+
+
+def test_an_image_holds_the_workloads_of_the_moment_and_says_so(client, stack):
+    before = images.build(client, stack, lambda line: None)
+    (stack.root / "workloads/__main__.py").write_text("print('another worker')\n")
+    after = images.build(client, stack, lambda line: None)
+
+    assert before.id != after.id
+    assert before.fingerprint != after.fingerprint
+    assert client.containers.run(after.id, remove=True) == b"print('another worker')\n"
+
+
+def test_an_image_knows_its_base(client, stack):
+    image = images.build(client, stack, lambda line: None)
+
+    assert image.base_is_default == (image.base == BASE)
+    assert engine.image_id(client, image.base)
+
+
+def test_a_build_that_fails_says_why_in_one_line_and_leaves_no_image(client, stack):
+    (stack.folder / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nRUN echo 'ERROR: no such wheel'; exit 1\n")
+
+    with pytest.raises(BuildFailed, match=r"^test-of-images: no such wheel \(log: .*/test-of-images\.log\)$"):
+        images.build(client, stack, lambda line: None)
+    assert images.find(client, stack) is None
+
+
+def test_an_image_can_be_removed_but_not_below_a_container(client, stack):
+    image = images.build(client, stack, lambda line: None)
+    container = client.containers.create(image.id)
+
+    assert not engine.remove_image(client, image.id)
+    container.remove()
+    assert engine.remove_image(client, image.id)
+    assert engine.image_labels(client, image.tag) is None
+
+
+def test_an_engine_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(EngineUnreachable, match=f"no Docker engine answers at DOCKER_HOST=unix://{tmp_path}/none"):
+        engine.connect({"DOCKER_HOST": f"unix://{tmp_path}/none"})
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_an_image_runs_its_framework_as_a_normal_user(client, name):
+    image = images.find(client, STACKS[name])
+    if image is None:
+        pytest.skip(f"{name} is not built here")
+    module = MODULES[STACKS[name].framework]
+    program = f"import os, {module}; print(os.getuid(), {module}.__version__)"
+
+    said = client.containers.run(image.id, ["-c", program], entrypoint="python", remove=True, read_only=True,
+                                 tmpfs={"/tmp": ""}, network_mode="none", cap_drop=["ALL"])
+
+    assert said.decode().splitlines()[-1] == f"1000 {STACKS[name].version}"

@@ -1,0 +1,48 @@
+import pytest
+
+from runner import commands
+from runner.errors import BuildFailed
+
+
+def test_a_commands_output_is_kept_and_told(tmp_path):
+    told = []
+
+    commands.run(["sh", "-c", "echo one; echo two >&2"], tmp_path / "log", told.append)
+
+    assert told == ["one", "two"]
+    assert (tmp_path / "log").read_text().splitlines()[1:] == ["one", "two"]
+
+
+def test_a_failed_command_says_its_reason_and_where_its_log_is(tmp_path):
+    script = "echo looking; echo 'ERROR: No matching distribution found for torch==9'; echo 'ERROR: gave up'; exit 1"
+
+    with pytest.raises(BuildFailed) as caught:
+        commands.run(["sh", "-c", script], tmp_path / "log")
+
+    assert str(caught.value) == f"No matching distribution found for torch==9 (log: {tmp_path}/log)"
+
+
+def test_a_command_that_is_not_there_says_so(tmp_path):
+    with pytest.raises(BuildFailed, match="no-such-command did not start: No such file"):
+        commands.run(["no-such-command"], tmp_path / "log")
+
+
+@pytest.mark.parametrize(("lines", "expected"), [
+    (["#12 8.10 E: Unable to locate package libgomp9", "#12 ERROR: executor failed"],
+     "Unable to locate package libgomp9"),
+    (["ERROR: Could not install packages", "OSError: [Errno 28] No space left on device"], "the disk is full"),
+    (["Fetching", "it broke", "", " "], "it broke"),
+    ([], "exit status 3"),
+])
+def test_the_reason_is_the_line_that_tells_most(lines, expected):
+    assert commands.reason(lines, 3) == expected
+
+
+def test_an_interpreters_variables_do_not_reach_another_one(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    monkeypatch.setenv("PIP_FIND_LINKS", "/wheels")
+
+    environment = commands.clean_environment()
+
+    assert "PYTHONPATH" not in environment
+    assert environment["PIP_FIND_LINKS"] == "/wheels"

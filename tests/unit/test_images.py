@@ -1,0 +1,95 @@
+import hashlib
+import stat
+
+import pytest
+
+from runner import images
+from runner.bases import RECIPE, RECIPE_LABEL, Base
+from runner.stack import fingerprint
+from tests.stack_folder import small_stack
+
+
+def pin(name: str, content: bytes) -> str:
+    return f"{name} \\\n    --hash=sha256:{hashlib.sha256(content).hexdigest()}\n"
+
+
+def test_only_wheels_that_the_lock_names_by_hash_are_taken(tmp_path):
+    named = tmp_path / "torch-9.0+cpu-cp311-cp311-linux_x86_64.whl"
+    named.write_bytes(b"right")
+    (tmp_path / "numpy-2.0-cp311-cp311-linux_x86_64.whl").write_bytes(b"not the locked one")
+    (tmp_path / "other-1.0-py3-none-any.whl").write_bytes(b"right")
+
+    lock = pin("torch==9.0+cpu", b"right") + pin("numpy==2.0", b"the locked one")
+
+    assert images.matching_wheels(lock, [tmp_path]) == [named]
+
+
+def test_a_wheel_is_found_whatever_the_spelling_of_its_name(tmp_path):
+    wheel = tmp_path / "Google_Pasta-0.2.0-py3-none-any.whl"
+    wheel.write_bytes(b"wheel")
+
+    assert images.matching_wheels(pin("google-pasta==0.2.0", b"wheel"), [tmp_path]) == [wheel]
+
+
+def test_a_build_sees_only_its_own_inputs(tmp_path):
+    stack = small_stack(tmp_path / "repository")
+    wheel = tmp_path / "torch-9.0-py3-none-any.whl"
+    wheel.write_bytes(b"wheel")
+    left_behind = tmp_path / "repository/workloads/__pycache__/x.pyc"
+    left_behind.parent.mkdir()
+    left_behind.write_bytes(b"")
+
+    images.context(stack, tmp_path / "context", [wheel])
+
+    seen = {str(path.relative_to(tmp_path / "context")) for path in (tmp_path / "context").rglob("*") if path.is_file()}
+    assert seen == {"docker/torch-9/Dockerfile", "docker/torch-9/requirements.txt", "docker/pip/3.11.txt",
+                    "docker/system.sh", "docker/torch-9/wheels/torch-9.0-py3-none-any.whl",
+                    "workloads/__main__.py", "workloads/spec/cell.py"}
+
+
+def test_the_images_user_may_read_what_a_private_checkout_holds(tmp_path):
+    stack = small_stack(tmp_path / "repository")
+    (tmp_path / "repository/workloads/__main__.py").chmod(0o600)
+
+    images.context(stack, tmp_path / "context", [])
+
+    assert stat.S_IMODE((tmp_path / "context/workloads/__main__.py").stat().st_mode) == 0o644
+
+
+def test_labels_say_what_is_inside_and_on_which_base(tmp_path):
+    stack = small_stack(tmp_path)
+
+    labels = images.labels(stack, Base("evenbench-base:bookworm", is_default=False))
+
+    assert labels["org.opencontainers.image.title"] == "PyTorch 9"
+    assert labels["org.opencontainers.image.version"] == "9.0"
+    assert labels["org.opencontainers.image.base.name"] == "evenbench-base:bookworm"
+    assert labels["org.opencontainers.image.revision"] == fingerprint(stack)
+    assert labels["org.evenbench.stack"] == "torch-9"
+    assert labels["org.evenbench.studies"] == "quick"
+    assert labels["org.evenbench.base-is-default"] == "false"
+
+
+def test_images_of_other_inputs_or_of_unknown_stacks_or_recipes_are_stale(tmp_path):
+    stack = small_stack(tmp_path)
+    current = images.labels(stack, Base("evenbench-base:bookworm", is_default=False))
+    found = {"current": {**current, RECIPE_LABEL: "an old base's"},
+             "changed": {**current, "org.evenbench.fingerprint": "before"},
+             "deleted": {**current, "org.evenbench.stack": "tf-9"},
+             "base": {RECIPE_LABEL: RECIPE},
+             "old base": {RECIPE_LABEL: "0"}}
+
+    assert images.stale(found, [stack]) == {"changed": "torch-9", "deleted": "tf-9", "old base": "base"}
+
+
+@pytest.mark.parametrize(("line", "expected"), [
+    ("#7 [3/5] RUN --mount=type=bind,target=/mnt --mount=type=secret,id=ca     sh /mnt/install.sh torch-9 3.11",
+     "step 3/5: sh /mnt/install.sh torch-9 3.11"),
+    ("#9 [stage-0 5/5] COPY workloads workloads", "step 5/5: COPY workloads workloads"),
+    ("#7 12.30   Downloading https://files.example/torch-9.0.whl (776.7 MB)", "downloading torch-9.0.whl, 776.7 MB"),
+    ("#7 12.30 Downloading numpy-2.0.whl (12.7 MB)", ""),
+    ("#7 12.41 Collecting numpy==2.0", ""),
+    ("#7 DONE 14.2s", ""),
+])
+def test_only_steps_and_long_downloads_are_told(line, expected):
+    assert images.told(line) == expected

@@ -1,0 +1,105 @@
+from pathlib import Path
+
+import pytest
+
+from runner.errors import InputError
+from runner.stack import fingerprint, read, read_all, wheels_fingerprint
+from tests.stack_folder import DIGEST, STACK_TOML, repository, small_stack
+
+DOCKER = Path(__file__).parents[2] / "docker"
+
+
+def test_a_folder_is_read_whole(tmp_path):
+    stack = small_stack(tmp_path)
+
+    assert (stack.name, stack.framework, stack.version, stack.python) == ("torch-9", "pytorch", "9.0", "3.11")
+    assert (stack.studies, stack.devices, stack.title) == (("quick",), ("cpu",), "PyTorch 9")
+    assert stack.base_image == f"debian:bookworm-slim@sha256:{DIGEST}"
+    assert (stack.base_verified, stack.wheels_bytes) == (False, 1_000_000)
+    assert stack.lock == tmp_path / "docker/torch-9/requirements.txt"
+    assert stack.pip_lock == tmp_path / "docker/pip/3.11.txt"
+
+
+@pytest.mark.parametrize(("found", "instead", "message"), [
+    ('framework = "pytorch"', 'framework = "caffe"', r"framework: .*'tensorflow', 'pytorch' or 'mxnet'.*found 'caffe'"),
+    ('python = "3.11"', 'python = "2.7"', "python: .*found '2.7'"),
+    ('title = "PyTorch 9"', "", "title: Field required"),
+    ('title = "PyTorch 9"', 'titel = "PyTorch 9"', "stack.titel is unknown; known: name, framework"),
+    ("[size]", "[weight]", '"weight" is unknown; known tables: stack, base, size'),
+    (f"@sha256:{DIGEST}", "", "base_image: .*found 'debian:bookworm-slim'"),
+    ("verified = false", 'verified = "no"', "base_verified: .*found 'no'"),
+    ('name = "torch-9"', 'name = "torch-8"', 'name "torch-8" is not the folder\'s, "torch-9"'),
+    ('name = "torch-9"', "name = torch-9", "not TOML"),
+])
+def test_what_is_wrong_in_a_stack_is_said_with_file_and_key(tmp_path, found, instead, message):
+    folder = repository(tmp_path, STACK_TOML.replace(found, instead))
+
+    with pytest.raises(InputError, match=f"stack.toml: .*{message}" if message != "not TOML" else "not TOML") as caught:
+        read(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_stacks_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no stack here"):
+        read_all(tmp_path)
+
+
+def test_only_folders_with_a_stack_file_are_stacks(tmp_path):
+    repository(tmp_path)
+
+    assert list(read_all(tmp_path / "docker")) == ["torch-9"]
+
+
+@pytest.mark.parametrize("name", ["docker/torch-9/Dockerfile", "docker/torch-9/requirements.txt",
+                                  "docker/pip/3.11.txt", "docker/system.sh", "workloads/spec/cell.py"])
+def test_an_images_fingerprint_changes_with_each_of_its_inputs(tmp_path, name):
+    stack = small_stack(tmp_path)
+    before = fingerprint(stack)
+    (tmp_path / name).write_text("changed\n")
+
+    assert fingerprint(stack) != before
+
+
+@pytest.mark.parametrize("name", ["runner/__main__.py", "docker/other-1/requirements.txt",
+                                  "workloads/spec/__pycache__/cell.cpython-311.pyc"])
+def test_an_images_fingerprint_stays_when_something_else_changes(tmp_path, name):
+    stack = small_stack(tmp_path)
+    before = fingerprint(stack)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("changed\n")
+
+    assert fingerprint(stack) == before
+
+
+def test_an_environments_fingerprint_depends_on_the_locks_alone(tmp_path):
+    stack = small_stack(tmp_path)
+    before = wheels_fingerprint(stack)
+    (tmp_path / "workloads/__main__.py").write_text("changed\n")
+    (tmp_path / "docker/torch-9/Dockerfile").write_text("changed\n")
+    assert wheels_fingerprint(stack) == before
+
+    stack.pip_lock.write_text("changed\n")
+    assert wheels_fingerprint(stack) != before
+
+
+def test_a_missing_lock_is_named(tmp_path):
+    stack = small_stack(tmp_path)
+    stack.lock.unlink()
+
+    with pytest.raises(InputError, match=r"requirements\.txt: No such file"):
+        wheels_fingerprint(stack)
+
+
+@pytest.mark.parametrize("stack", read_all(DOCKER).values(), ids=lambda stack: stack.name)
+def test_each_stack_of_the_repository_installs_only_by_hash(stack):
+    for lock in (stack.lock, stack.pip_lock):
+        lines = [line.strip() for line in lock.read_text().splitlines() if not line.startswith("#")]
+
+        assert lines
+        assert all("==" in pin and pin.endswith("\\") for pin in lines[::2])
+        assert all(line.startswith("--hash=sha256:") and len(line) == 78 for line in lines[1::2])
+
+
+@pytest.mark.parametrize("stack", read_all(DOCKER).values(), ids=lambda stack: stack.name)
+def test_each_stacks_dockerfile_defaults_to_the_base_that_its_stack_file_names(stack):
+    assert f"ARG BASE={stack.base_image}\n" in (stack.folder / "Dockerfile").read_text()

@@ -1,0 +1,128 @@
+import base64
+import hashlib
+import subprocess
+import sys
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from runner import venvs
+from runner.errors import BuildFailed, DiskFull, InterpreterMissing
+from runner.stack import read
+from tests.stack_folder import STACK_TOML, repository
+
+MINOR = f"3.{sys.version_info.minor}"
+
+
+def interpreter(path: Path, version: str) -> Path:
+    """A program that answers as the interpreter of a version does."""
+    path.parent.mkdir(parents=True)
+    path.write_text(f'#!/bin/sh\necho "{version} {path}"\n')
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """A machine whose interpreters all lie below tmp_path."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin") + ":/usr/bin:/bin")
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "uv"))
+    return tmp_path
+
+
+def test_the_newest_interpreter_of_a_version_is_found_wherever_it_lies(bare):
+    interpreter(bare / "bin/python3.6", "3.6.9")
+    interpreter(bare / "uv/cpython-3.6.7-linux-x86_64-gnu/bin/python3.6", "3.6.7")
+    newest = interpreter(bare / "pyenv/versions/3.6.15/bin/python3.6", "3.6.15")
+
+    assert venvs.find_interpreter("3.6") == newest
+
+
+def test_an_interpreter_that_does_not_start_is_passed_over(bare):
+    broken = interpreter(bare / "pyenv/versions/3.6.15/bin/python3.6", "3.6.15")
+    broken.write_text("#!/bin/sh\nexit 127\n")
+    starting = interpreter(bare / "bin/python3.6", "3.6.9")
+
+    assert venvs.find_interpreter("3.6") == starting
+
+
+def test_a_program_that_is_another_version_than_its_name_says_is_passed_over(bare):
+    interpreter(bare / "bin/python3.6", "3.12.1")
+
+    with pytest.raises(InterpreterMissing, match=r"no Python 3\.6 .*: run `pyenv install 3\.6`"):
+        venvs.find_interpreter("3.6")
+
+
+def lock_of_wheel(folder: Path, name: str) -> str:
+    """A lock of one package, whose wheel with one module is put into the folder."""
+    about = f"{name}-1.0.dist-info"
+    files = {f"{name}.py": b"IS_HERE = True\n",
+             f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n".encode(),
+             f"{about}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+    digests = {name: base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+               for name, content in files.items()}
+    record = "".join(f"{name},sha256={digests[name]},{len(content)}\n" for name, content in files.items())
+    files[f"{about}/RECORD"] = f"{record}{about}/RECORD,,\n".encode()
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for file_name, content in files.items():
+            archive.writestr(file_name, content)
+    return f"{name}==1.0 \\\n    --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+@pytest.fixture
+def stack(tmp_path, monkeypatch):
+    """A stack for this test's own interpreter whose packages come from a folder of wheels."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    docker_folder = repository(tmp_path / "repository", STACK_TOML.replace('"3.11"', f'"{MINOR}"'))
+    made = read(docker_folder)
+    made.lock.write_text(lock_of_wheel(folder, "evenly"))
+    made.pip_lock.write_text(lock_of_wheel(folder, "installer"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).resolve().parent}:/usr/bin:/bin")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return made
+
+
+def test_callers_at_once_get_one_environment_that_holds_the_lock(stack, tmp_path):
+    said, pythons = [], []
+    callers = [threading.Thread(target=lambda: pythons.append(venvs.ready(stack, tmp_path / "cache", said.append)))
+               for _ in range(2)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+
+    assert len(set(pythons)) == 1
+    assert len([line for line in said if "making" in line]) == 1
+    assert subprocess.check_output([pythons[0], "-c", "import evenly; print(evenly.IS_HERE)"]) == b"True\n"
+
+
+def test_a_package_that_is_not_the_locked_one_is_refused_and_nothing_is_left(stack, tmp_path):
+    stack.lock.write_text("evenly==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n")
+
+    with pytest.raises(BuildFailed, match=r"^torch-9: THESE PACKAGES DO NOT MATCH THE HASHES.* \(log: .*\.log\)$"):
+        venvs.ready(stack, tmp_path / "cache")
+
+    assert [path.suffix for path in sorted((tmp_path / "cache/venvs").iterdir())] == [".lock", ".log"]
+
+
+def test_a_disk_that_is_too_small_is_said_before_anything_is_made(stack, tmp_path):
+    too_big = stack.model_copy(update={"wheels_bytes": 10 ** 18})
+
+    with pytest.raises(DiskFull, match=r"torch-9: .* needs 1600000000\.0 GB in .*, .* GB are free"):
+        venvs.ready(too_big, tmp_path / "cache")
+
+    assert not venvs.folder(too_big, tmp_path / "cache").exists()
+
+
+def test_another_lock_is_another_environment(stack, tmp_path):
+    before = venvs.folder(stack, tmp_path)
+    stack.lock.write_text("evenly==2.0\n")
+
+    assert venvs.folder(stack, tmp_path) != before
