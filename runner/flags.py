@@ -1,0 +1,143 @@
+"""What a reader must know beside a number: a closed list of flags, each with its footnote. Pure."""
+
+from collections.abc import Callable, Set
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from runner.rows import Row, Run, Samples
+from runner.stats import LEAST_RUNS
+from workloads.spec.cell import Cell
+
+Proved = Set[tuple[str, str]]      # (task, stack) whose build was checked to be the same model
+
+_LEAST_LOSSES = 8                  # fewer do not show whether a loss falls
+_LEAST_SAMPLES = 10                # fewer do not show whether a run is steady
+_UNSTEADY = 0.10                   # difference of the halves' medians; noise of single steps stays below
+_BUSY_LOAD = 0.5                   # of the CPUs
+_FOREIGN_SHARE = 0.1               # of the machine's CPU time
+_SWAP_BYTES = 2**20                # less is bookkeeping of the kernel
+_DRAIN_SHARE = 0.05                # reading a finished loss takes microseconds
+
+
+class Flag(StrEnum):
+    """In the order of the footnotes."""
+
+    UNPROVED = "unproved"
+    TIMER_MISMATCH = "timer_mismatch"
+    FEW_RUNS = "few_runs"
+    OTHER_BASE = "other_base"
+    VENV = "venv"
+    STAND_IN_DATA = "stand_in_data"
+    THREADS_DIFFER = "threads_differ"
+    ONEDNN_DIFFERS = "onednn_differs"
+    THROTTLED = "throttled"
+    LOADED_HOST = "loaded_host"
+    SWAPPING = "swapping"
+    UNSTEADY = "unsteady"
+    LOSS_NOT_FALLING = "loss_not_falling"
+
+
+FOOTNOTES = {
+    Flag.UNPROVED: "It was not checked here that this stack builds the same model as the others.",
+    Flag.TIMER_MISMATCH: "Reading losses took more than 5 % of the timed seconds: steps were not waited for.",
+    Flag.FEW_RUNS: f"Fewer than {LEAST_RUNS} runs ended ok: no interval.",
+    Flag.OTHER_BASE: "Ran in an image on another base than the stack's pinned one.",
+    Flag.VENV: "Ran in a virtual environment on the host, not in a container: no limits, the host's system libraries.",
+    Flag.STAND_IN_DATA: "The images are a stand-in for the data set: good for speed, not for accuracy.",
+    Flag.THREADS_DIFFER: "The framework used another number of threads than the cell asks for.",
+    Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
+    Flag.THROTTLED: "The CPU limit throttled at least one run.",
+    Flag.LOADED_HOST: "Other programs took more than 10 % of the CPUs (or, where that is not known, the load was high).",
+    Flag.SWAPPING: "Swap in use grew during at least one run.",
+    Flag.UNSTEADY: "The second half of a run was more than 10 % faster or slower than the first.",
+    Flag.LOSS_NOT_FALLING: "The loss did not fall over the timed steps of at least one run.",
+}
+
+
+class _Seen(NamedTuple):
+    """What a run is judged by."""
+
+    cell: Cell
+    run: Run
+    cpus: int              # of the machine
+
+
+def flags(row: Row, cpus: int | None, proved: Proved) -> tuple[Flag, ...]:
+    """What holds for the row or for any of its ok runs, in the order of the footnotes. cpus: the machine's."""
+    found = {flag for run in row.ok_runs for flag, holds in _OF_A_RUN.items()
+             if holds(_Seen(row.cell, run, cpus or row.cell.cpus))}
+    if row.ok_runs and len(row.ok_runs) < LEAST_RUNS:
+        found.add(Flag.FEW_RUNS)
+    if row.ok_runs and (row.cell.task, row.cell.stack) not in proved:
+        found.add(Flag.UNPROVED)
+    return tuple(flag for flag in Flag if flag in found)
+
+
+def is_unsteady(seconds: Samples) -> bool:
+    """Whether the median of the second half of the samples differs from the first's by more than 10 %."""
+    if len(seconds) < _LEAST_SAMPLES:
+        return False
+    half = len(seconds) // 2
+    first, second = float(np.median(seconds[:half])), float(np.median(seconds[-half:]))
+    return abs(second - first) > _UNSTEADY * first
+
+
+def is_not_falling(losses: Samples) -> bool:
+    """Whether the median of the last quarter of the losses is no lower than the first's."""
+    if len(losses) < _LEAST_LOSSES:
+        return False
+    quarter = len(losses) // 4
+    return float(np.median(losses[-quarter:])) >= float(np.median(losses[:quarter]))
+
+
+def _is_loaded(seen: _Seen) -> bool:
+    """The share that others took says more than the load, which the run before this one raises as well."""
+    share = seen.run.after.get("foreign_cpu_share")
+    if share is not None:
+        return share > _FOREIGN_SHARE
+    return (seen.run.before.get("load_1m") or 0.0) > _BUSY_LOAD * seen.cpus
+
+
+def _is_swapping(seen: _Seen) -> bool:
+    before, after = seen.run.before.get("swap_used_bytes"), seen.run.after.get("swap_used_bytes")
+    return before is not None and after is not None and after - before > _SWAP_BYTES
+
+
+def _is_mistimed(seen: _Seen) -> bool:
+    return seen.run.drain_seconds > _DRAIN_SHARE * float(seen.run.step_seconds.sum())
+
+
+def _has_stand_in(seen: _Seen) -> bool:
+    data = seen.run.facts.get("data")
+    return isinstance(data, dict) and data.get("stand_in") is True
+
+
+def _has_other_threads(seen: _Seen) -> bool:
+    threads = seen.run.facts.get("threads")
+    return bool(threads is not None and threads != seen.cell.cpus)
+
+
+def _has_other_onednn(seen: _Seen) -> bool:
+    found = seen.run.facts.get("onednn")
+    return isinstance(found, bool) and seen.cell.onednn != "default" and found != (seen.cell.onednn == "on")
+
+
+def _is_venv(seen: _Seen) -> bool:
+    return bool(seen.run.place.get("isolation") == "venv")
+
+
+_OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
+    Flag.TIMER_MISMATCH: _is_mistimed,
+    Flag.OTHER_BASE: lambda seen: seen.run.place.get("base_is_default") is False and not _is_venv(seen),
+    Flag.VENV: _is_venv,
+    Flag.STAND_IN_DATA: _has_stand_in,
+    Flag.THREADS_DIFFER: _has_other_threads,
+    Flag.ONEDNN_DIFFERS: _has_other_onednn,
+    Flag.THROTTLED: lambda seen: (seen.run.after.get("throttled_periods") or 0) > 0,
+    Flag.LOADED_HOST: _is_loaded,
+    Flag.SWAPPING: _is_swapping,
+    Flag.UNSTEADY: lambda seen: is_unsteady(seen.run.step_seconds),
+    Flag.LOSS_NOT_FALLING: lambda seen: seen.cell.measure == "train" and is_not_falling(seen.run.losses),
+}
