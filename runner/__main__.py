@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from runner import doctor, engine, images, job, lock, screen, stack, store, study, summary
+from runner import check, doctor, engine, images, job, lock, machine, screen, stack, store, study, summary
 from runner.errors import BenchError, InputError
 from runner.launch import Limits
 from runner.plan import Wishes, estimate_seconds
@@ -163,6 +164,42 @@ def report(name: Annotated[str, typer.Argument(help="A result's id or folder; th
     _show(store.located(name, results), as_json)
 
 
+@app.command("check")
+def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]...", help="Tasks; lenet5 if none.")] = None,
+           stacks: StackNames = None,
+           every: Annotated[bool, typer.Option("--all", help="Every task in every stack.")] = False,
+           precision: Annotated[str, typer.Option(help="float64 proves; float32 shows what rounding does.")] = "float64",
+           launcher: LauncherName = "auto", results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
+    known = stack.read_all(job.STACKS)
+    chosen = [known[name] for name in _known_stacks(_split(stacks), known)]
+    tasks = list(TASKS) if every else names or ["lenet5"]
+    for name in tasks:
+        if name not in TASKS:
+            raise InputError(f'check: task "{name}" is unknown; known: {", ".join(TASKS)}')
+    if precision not in check.LIMITS:
+        raise InputError(f'--precision: found "{precision}", expected float64 or float32')
+    how = job.chosen_launcher(launcher, screen.say)
+    chosen = job.buildable(chosen, how, screen.say)
+    here = machine.observe()
+    with job.measuring_alone(job.cache_folder()):
+        verdicts = check.run(tasks, chosen, precision, how, job.cache_folder(), (here.cpus, here.limit_bytes),
+                             time.monotonic, screen.say)
+    check.keep(verdicts, {each.name: how.fingerprint(each) for each in chosen}, results)
+    if as_json:
+        print(json.dumps([{**verdict._asdict(), "passed": verdict.passed} for verdict in verdicts], indent=2))
+    else:
+        screen.show(screen.list_view([_told(verdict) for verdict in verdicts]))
+    sys.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
+
+
+def _told(verdict: check.Verdict) -> dict[str, str]:
+    """A verdict as a line of a table."""
+    worst = {kind: f"{verdict.worst[kind]:.0e}" if verdict.worst else "-" for kind in check.KINDS}
+    outcome = "equal" if verdict.passed else verdict.problem or f"DIFFERS first in {verdict.first}"
+    return {"task": verdict.task, "stack": verdict.stack, "against": verdict.reference, **worst, "verdict": outcome}
+
+
 @app.command("doctor")
 def doctor_(as_json: AsJson = False) -> None:
     """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
@@ -185,8 +222,12 @@ def lock_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]..."
 
 def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, scale: str | None, baseline: str,
            launcher: str, data: str | None, pairs: list[str] | None) -> job.Asked:
-    names = tuple(name for words in stacks or [] for name in words.split(",") if name)
-    return job.Asked(name, scale, launcher, data, Wishes(names, rounds, seed, baseline, job.settings(pairs or [])))
+    return job.Asked(name, scale, launcher, data, Wishes(tuple(_split(stacks)), rounds, seed, baseline, job.settings(pairs or [])))
+
+
+def _split(words: list[str] | None) -> list[str]:
+    """The names in options that may hold several, put apart by commas."""
+    return [name for word in words or [] for name in word.split(",") if name]
 
 
 def _reasons(wanted: job.Job) -> str:

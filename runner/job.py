@@ -101,6 +101,18 @@ def planned(asked: Asked, say: Say) -> Job:
     return Job(asked, plan(read, stacks, here, wishes, launcher.missing), stacks, launcher, here, data)
 
 
+def buildable(stacks: list[stack.Stack], launcher: Launcher, say: Say) -> list[stack.Stack]:
+    """The stacks that the launcher has built or can build here; the others are told with the reason."""
+    found = []
+    for each in stacks:
+        try:
+            launcher.prepare([each], say)
+            found.append(each)
+        except BenchError as error:
+            say(f"{each.name}: {error}")
+    return found
+
+
 def prepared(job: Job, say: Say) -> Job:
     """The job with every stack built; one that cannot be is skipped with the reason. Raises DiskFull, BuildFailed."""
     failures: dict[str, str] = {}

@@ -92,8 +92,11 @@ def check(cell, adapter, workload, images, folder, emit):
     found = workload.check(images.images[:cell.batch], images.labels[:cell.batch])
     if adapter.unbiased_variance(cell):
         _unbias(cell, found["weight"])
-    for kind in ("activation", "gradient", "weight"):
+    for kind in ("activation", "gradient"):
         _send(emit, kind, found[kind])
+    running = {name: array for name, array in found["weight"].items() if name.endswith((".mean", ".variance"))}
+    _send(emit, "weight", {name: array for name, array in found["weight"].items() if name not in running})
+    _send(emit, "statistic", running)
     _send(emit, "logits", {"logits": found["logits"]})
     _send(emit, "loss", {"loss": found["loss"]})
 

@@ -1,0 +1,96 @@
+"""Checks: what agrees passes, what differs is named by its first layer."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runner import check
+from runner.launch import Ending
+from tests.fakes import stack
+from workloads.sketch import WIDTH, sketch
+from workloads.spec.cell import Cell
+
+TORCH, TF = stack("torch-x"), stack("tf-x", framework="tensorflow")
+
+
+def cell(precision: str = "float64") -> Cell:
+    return check.check_cell("lenet5", "tf-x", precision, 2, 0)
+
+
+def arrays(scale: float = 1.0, name: str = "3", kind: str = "activation") -> check.Sent:
+    """Made arrays of LeNet-5's layers, one of them times scale."""
+    random = np.random.default_rng(3)
+    made = {each: {path: random.normal(size=8) for path in ("0", "3", "7.weight")} for each in check.KINDS}
+    made[kind][name] = made[kind][name] * scale
+    return check.Sent(made)
+
+
+def test_equal_arrays_pass() -> None:
+    assert check.compare(cell(), arrays(), arrays(), TF, TORCH).passed
+
+
+@pytest.mark.parametrize(("pair", "difference", "passes"), [
+    ((TF, TORCH), 1e-7, True), ((TF, TORCH), 3e-6, False), ((TORCH, TORCH), 1e-7, False), ((TORCH, TORCH), 1e-11, True)])
+def test_float64_must_agree_to_1e_10_and_to_1e_6_with_tensorflow(pair: tuple[object, object], difference: float,
+                                                                passes: bool) -> None:
+    ours, reference = pair
+    found = check.compare(cell(), arrays(1 + difference), arrays(), ours, reference)  # type: ignore[arg-type]
+    assert passes == found.passed
+
+
+def test_the_first_layer_that_differs_is_named_with_its_type() -> None:
+    found = check.compare(cell(), arrays(1.5, "3"), arrays(), TF, TORCH)
+    assert not found.passed
+    assert "activation 3 (Conv)" == found.first
+    assert "gradient 7.weight (Dense)" == check.compare(cell(), arrays(1.5, "7.weight", "gradient"), arrays(), TF,
+                                                        TORCH).first
+
+
+def test_in_float32_one_gradient_may_be_far_off_if_the_whole_is_not() -> None:
+    ours, theirs = arrays(), arrays()
+    ours.arrays["gradient"]["0"] = ours.arrays["gradient"]["0"] * 100         # the one that counts
+    theirs.arrays["gradient"]["0"] = theirs.arrays["gradient"]["0"] * 100
+    ours.arrays["gradient"]["3"] = ours.arrays["gradient"]["3"] * 1.2
+    assert check.compare(cell("float32"), ours, theirs, TF, TORCH).passed
+    assert not check.compare(cell("float64"), ours, theirs, TF, TORCH).passed
+
+
+def test_what_is_not_a_number_never_passes() -> None:
+    assert not check.compare(cell(), arrays(np.nan), arrays(), TF, TORCH).passed
+    assert not check.compare(cell("float32"), arrays(np.nan), arrays(), TF, TORCH).passed
+
+
+def test_a_stack_that_cannot_run_the_task_is_not_passed_and_says_why() -> None:
+    found = check.compare(cell(), Ending("unsupported", "no such layer"), arrays(), TF, TORCH)
+    assert not found.passed and "tf-x: unsupported: no such layer" == found.problem
+
+
+def test_a_sketch_keeps_the_length_of_a_difference_to_a_few_percent() -> None:
+    random = np.random.default_rng(5)
+    first = random.normal(size=200_000)
+    second = first.copy()
+    second[::1000] += 0.01
+    apart = np.linalg.norm(sketch("w", first) - sketch("w", second))
+    assert apart == pytest.approx(np.linalg.norm(first - second), rel=0.15)
+    assert (WIDTH,) == sketch("w", first).shape
+
+
+def test_a_small_array_is_sent_whole() -> None:
+    assert [1.0, 2.0, 3.0] == list(sketch("b", np.array([[1.0, 2.0, 3.0]])))
+
+
+def test_verdicts_prove_only_what_the_stacks_are_made_of_now(tmp_path: Path) -> None:
+    verdict = check.compare(cell(), arrays(), arrays(), TF, TORCH)
+    check.keep([verdict], {"tf-x": "1", "torch-x": "2"}, tmp_path)
+    assert {("lenet5", "tf-x"), ("lenet5", "torch-x")} == check.proved(tmp_path, {"tf-x": "1", "torch-x": "2"})
+    assert set() == check.proved(tmp_path, {"tf-x": "1", "torch-x": "3"})
+
+
+def test_a_later_failure_takes_an_earlier_proof_back_and_garbage_proves_nothing(tmp_path: Path) -> None:
+    made_of = {"tf-x": "1", "torch-x": "2"}
+    check.keep([check.compare(cell(), arrays(), arrays(), TF, TORCH)], made_of, tmp_path)
+    check.keep([check.compare(cell(), arrays(2.0), arrays(), TF, TORCH)], made_of, tmp_path)
+    with (tmp_path / check.VERDICTS).open("a") as file:
+        file.write('nonsense\n{"task": 1}\n[]\n')
+    assert set() == check.proved(tmp_path, made_of)
