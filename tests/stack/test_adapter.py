@@ -146,7 +146,7 @@ class Equality(AdapterCase):
             losses.append(reference.loss(sample.images, sample.labels))
         reference.load(weights)
         slope = (losses[0] - losses[1]) / (2 * step)
-        self.assertLessEqual(abs(slope - norm ** 2), 1e-3 * norm ** 2 + 1e-9, names)
+        self.assertLessEqual(abs(slope - norm ** 2), 1e-5 * norm ** 2 + 1e-9, names)
 
     def assert_update(self, table, cell, weights, found):
         parameters = layers.parameters(table, tasks.input_shape(cell.image))

@@ -1,0 +1,199 @@
+"""PyTorch as evenbench measures it: eager and compiled, on a CPU or one GPU. PyTorch 1.4 and later, Python 3.6."""
+import inspect
+import itertools
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from workloads import data
+from workloads.for_pytorch import model, settings
+from workloads.spec import layers, tasks
+
+NAME = "pytorch"
+
+_NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory", "alloc_failed", "bad_alloc")
+_no_gradients = getattr(torch, "inference_mode", torch.no_grad)
+
+
+def facts(cell):
+    """What PyTorch says of itself, once the cell's Workload is built."""
+    return {
+        "framework": NAME,
+        "version": torch.__version__,
+        "device": torch.cuda.get_device_name(0) if cell.device == "gpu" else "cpu",
+        "threads": torch.get_num_threads(),
+        "inter_op_threads": torch.get_num_interop_threads(),
+        "onednn": torch.backends.mkldnn.is_available() and bool(torch.backends.mkldnn.enabled),
+        "build": _build(),
+    }
+
+
+def _build():
+    """The libraries that PyTorch was built with, without its compiler's flags."""
+    shown = torch.__config__.show().split("Build settings")[0].splitlines()[1:]
+    return "; ".join(line.strip(" -") for line in shown if line.strip(" -"))
+
+
+def is_oom(error):
+    """Whether an exception says that memory, the host's or the device's, ran out."""
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and any(s in text for s in _NO_MEMORY))
+
+
+def unbiased_variance(cell):
+    """Whether a running variance is n / (n - 1) times the batch's, seen on the two values 0 and 2 of variance 1."""
+    norm = nn.BatchNorm2d(1, momentum=1.0)
+    norm(torch.tensor([0.0, 2.0]).reshape(2, 1, 1, 1))
+    return bool(norm.running_var.item() > 1.5)
+
+
+class Workload:
+    """A table's model, its loss and optimizer, as a cell says. Raises errors.Unsupported."""
+
+    def __init__(self, table, cell):
+        settings.apply(cell)
+        self.cell = cell
+        self.loop, self.precision = settings.loop(cell), settings.precision(cell)
+        self._device = settings.device(cell)
+        self._numbers = "float64" if cell.precision == "float64" else "float32"
+        dtype = getattr(torch, self._numbers)
+        self.layout = settings.layout(cell, dtype)
+        self._format = torch.channels_last if self.layout == "nhwc" else torch.contiguous_format
+        torch.manual_seed(cell.seed)
+        self._places = layers.places(table, tasks.input_shape(cell.image))
+        self._parameters = layers.parameters(table, tasks.input_shape(cell.image))
+        self._net = model.build(table, tasks.input_shape(cell.image)).to(self._device, dtype)
+        self._net = self._net.to(memory_format=self._format)
+        self._optimizer = settings.optimizer(cell, self._net.parameters())
+        takes_none = "set_to_none" in inspect.signature(self._optimizer.zero_grad).parameters
+        self._clearing = {"set_to_none": True} if takes_none else {}
+        self._forward = torch.compile(self._net) if self.loop == "compile" else self._net
+        self._loss = self._cross_entropy
+        if cell.precision == "amp":
+            autocast = torch.autocast(self._device.type, dtype=torch.bfloat16)
+            self._forward, self._loss = autocast(self._forward), autocast(self._loss)
+
+    def parameters(self):
+        """How many numbers the optimizer updates."""
+        return sum(parameter.numel() for parameter in self._net.parameters() if parameter.requires_grad)
+
+    def load(self, weights):
+        """Copy the arrays of every parameter and running statistic, by canonical name, into the net."""
+        with torch.no_grad():
+            for name, tensor in model.tensors(self._net, self._parameters).items():
+                tensor.copy_(torch.from_numpy(weights[name]))
+
+    def weights(self):
+        """Copies of the arrays by canonical name."""
+        return {name: _array(tensor) for name, tensor in model.tensors(self._net, self._parameters).items()}
+
+    def batches(self, images, labels):
+        """Normalised batches on the device, in the order given, over and over; a rest is dropped."""
+        dataset = TensorDataset(torch.from_numpy(data.normalised(images, self._numbers)), torch.from_numpy(labels))
+        loader = DataLoader(dataset, self.cell.batch, drop_last=True, pin_memory=self._device.type == "cuda")
+        return (self._placed(*batch) for _ in itertools.count() for batch in loader)
+
+    def synthetic(self, images, labels):
+        """One batch that lies on the device, over and over."""
+        return itertools.repeat(self._batch(images, labels))
+
+    def _batch(self, images, labels):
+        return self._placed(torch.from_numpy(data.normalised(images, self._numbers)), torch.from_numpy(labels))
+
+    def _placed(self, images, labels):
+        """Both on the device, the images in the net's layout; no copy where they already are."""
+        images = images.to(self._device, non_blocking=True, memory_format=self._format)
+        return images, labels.to(self._device, non_blocking=True)
+
+    def train(self, batches, count, watch):
+        """Take count steps of training; the watch gets each one's loss, which stays on the device."""
+        self._net.train()
+        for _ in range(count):
+            watch.loading()
+            images, labels = next(batches)
+            watch.loaded()
+            watch.stepped(self._step(images, labels))
+
+    def _step(self, images, labels):
+        self._optimizer.zero_grad(**self._clearing)
+        loss = self._loss(images, labels)
+        loss.backward()
+        self._optimizer.step()
+        return loss.detach()
+
+    def _cross_entropy(self, images, labels):
+        return nn.functional.cross_entropy(self._forward(images), labels)
+
+    def infer(self, batches, count, watch):
+        """Take count forward passes in evaluation mode; the watch gets each one's logits."""
+        self._net.eval()
+        with _no_gradients():
+            for _ in range(count):
+                watch.loading()
+                images, _labels = next(batches)
+                watch.loaded()
+                watch.stepped(self._forward(images))
+
+    def sync(self, handle):
+        """Return when the device is idle; a CPU's operators return when they are done."""
+        if self._device.type == "cuda":
+            torch.cuda.synchronize()
+
+    def value(self, handle):
+        """The float of a loss, the array of logits."""
+        return float(handle) if handle.dim() == 0 else _array(handle)
+
+    def predict(self, images):
+        """The logits (n, classes) of uint8 images in evaluation mode, a batch at a time."""
+        self._net.eval()
+        found = []
+        with _no_gradients():
+            for first in range(0, len(images), self.cell.batch):
+                some = images[first:first + self.cell.batch]
+                found.append(_array(self._forward(self._batch(some, np.zeros(len(some), np.int64))[0])))
+        return np.concatenate(found)
+
+    def check(self, images, labels):
+        """One update in training mode without dropout: every activation, logits, loss, gradients, new weights.
+
+        A compiled net has no activations of its own: there they are left out.
+        """
+        self._net.train()
+        for module in self._net.modules():
+            if isinstance(module, nn.Dropout):
+                module.eval()
+        activations = {}
+        images, labels = self._batch(images, labels)
+        hooks = self._hooks(activations)
+        logits = self._forward(images)
+        for hook in hooks:
+            hook.remove()
+        loss = nn.functional.cross_entropy(logits.float() if logits.dtype == torch.bfloat16 else logits, labels)
+        self._optimizer.zero_grad(**self._clearing)
+        loss.backward()
+        own = model.tensors(self._net, self._parameters)
+        gradients = {p.name: _array(own[p.name].grad) for p in self._parameters if p.is_trainable}
+        self._optimizer.step()
+        return {"activation": activations, "logits": _array(logits), "loss": self.value(loss.detach()),
+                "gradient": gradients, "weight": self.weights()}
+
+    def _hooks(self, activations):
+        """Hooks that copy each place's output into activations, before a later layer overwrites it in place."""
+        if self.loop == "compile":
+            return []
+        modules = dict(self._net.named_modules())
+        return [modules[place.path].register_forward_hook(_keeping(activations, place.path)) for place in self._places]
+
+
+def _keeping(activations, path):
+    def hook(module, inputs, output):
+        activations[path] = _array(output)
+    return hook
+
+
+def _array(tensor):
+    """A copy as a numpy array; bfloat16, which numpy lacks, becomes float32."""
+    tensor = tensor.detach().cpu()
+    return np.array((tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy(), order="C")
