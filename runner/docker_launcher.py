@@ -47,7 +47,8 @@ class DockerLauncher:
         """The Dockerfile, the locks and the workloads."""
         return fingerprint(stack)
 
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str) -> "DockerRunning":
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str,
+              module: str = "workloads") -> "DockerRunning":
         """Start a container. Raises BenchError."""
         image = self._images.get(stack.name) or images.find(self._client, stack)
         if image is None:
@@ -56,15 +57,16 @@ class DockerLauncher:
                  "base_is_default": image.base_is_default, "stack_version": stack.version,
                  "fingerprint": image.fingerprint}
         try:
-            container = self._client.containers.create(image.id, **settings(cell, data, run))
+            container = self._client.containers.create(image.id, **settings(cell, data, run, module))
             return DockerRunning(self._client, container, place)
         except DockerException as error:
             raise EngineUnreachable(f"the engine did not start a container: {explained(error)}") from error
 
 
-def settings(cell: Cell, data: Path, run: str) -> dict[str, Any]:
+def settings(cell: Cell, data: Path, run: str, module: str = "workloads") -> dict[str, Any]:
     """What a worker's container is created with: no more than it needs."""
     return {
+        "entrypoint": ["python", "-m", module],
         "command": [json.dumps(cell._asdict())],
         "name": f"evenbench-{run.replace('.', '-')}-{os.getpid()}",
         "labels": {OWNER: _owner(), RUN: run},

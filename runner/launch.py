@@ -77,8 +77,8 @@ class Launcher(Protocol):
     def fingerprint(self, stack: Stack) -> str:
         """What the stack's runs are made of: runs of different fingerprints are never mixed."""
 
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str) -> Running:
-        """Start a fresh worker. Raises BenchError where none can be started."""
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads") -> Running:
+        """Start a fresh worker, `python -m MODULE '<cell>'`. Raises BenchError where none can be started."""
 
 
 class Ending(NamedTuple):

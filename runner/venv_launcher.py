@@ -52,17 +52,18 @@ class VenvLauncher:
         """The locks and the workloads."""
         return fingerprint(stack)
 
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str) -> "VenvRunning":
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str,
+              module: str = "workloads") -> "VenvRunning":
         """Start a worker on the first cell.cpus CPUs. Raises BenchError."""
         python = self._pythons.get(stack.name) or venvs.ready(stack, self._cache, lambda text: None)
         place = {"launcher": "venv", "isolation": "venv", "image": None, "base": f"host, {python}",
                  "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack)}
-        return VenvRunning(worker_command(python, cell, data), cell.cpus, stack.root, place)
+        return VenvRunning(worker_command(python, cell, data, module), cell.cpus, stack.root, place)
 
 
-def worker_command(python: Path, cell: Cell, data: Path) -> list[str]:
+def worker_command(python: Path, cell: Cell, data: Path, module: str) -> list[str]:
     """What starts a worker, as anyone could type it."""
-    return [str(python), "-m", "workloads", json.dumps(cell._asdict()), "--data", str(data)]
+    return [str(python), "-m", module, json.dumps(cell._asdict()), "--data", str(data)]
 
 
 class VenvRunning:

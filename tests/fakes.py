@@ -73,7 +73,7 @@ class FakeLauncher:
     def fingerprint(self, stack: Stack) -> str:
         return "f"
 
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str) -> FakeRunning:
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads") -> FakeRunning:
         self.started.append((cell, run))
         found = self._script(cell, run)
         if isinstance(found, Exception):

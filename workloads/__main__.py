@@ -22,7 +22,7 @@ def main(arguments):
     try:
         cell, folder = _read(arguments)
         os.environ.update(environment.variables(cell))
-        adapter = _adapter()
+        adapter = importlib.import_module("workloads." + find_adapter())
     except CellError as error:
         return _end(send, "error", "cell: %s" % error, 2)
     except (ImportError, OSError, AttributeError) as error:     # a library is missing, or numpy is of another age
@@ -38,11 +38,11 @@ def _read(arguments):
     raise CellError(USAGE)
 
 
-def _adapter():
-    """The adapter of the one framework that this stack has."""
+def find_adapter():
+    """The name of the adapter of the one framework that this stack has. Raises CellError where it has none."""
     for package, adapter in FRAMEWORKS:
         if importlib.util.find_spec(package):
-            return importlib.import_module("workloads." + adapter)
+            return adapter
     raise CellError("this interpreter has none of %s: run the cell in a stack's image or environment"
                     % ", ".join(package for package, _ in FRAMEWORKS))
 

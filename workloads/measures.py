@@ -1,4 +1,5 @@
 """What is done with a task: train, infer, epochs, check. The framework's adapter is handed in, never imported here."""
+import importlib
 import time
 
 import numpy as np
@@ -124,4 +125,36 @@ def _finite(number):
     return float(number) if np.isfinite(number) else None
 
 
-MEASURES = {"train": train, "infer": infer, "epochs": epochs, "check": check}
+def harness(cell, adapter, workload, images, folder, emit):
+    """Our LeNet-5 training loop and a bare one by turns, cell.steps blocks of cell.warmup steps each; seconds a block.
+
+    Ours is timed twice: by the samples that it reports, and by the wall around it, which also reads the losses.
+    """
+    bare = importlib.import_module(adapter.__name__ + ".bare")
+    step, sync = bare.lenet5(cell.batch, cell.learning_rate)
+    batches = _batches(cell, workload, images)
+    for turn in range(cell.steps + 1):
+        ours = _our_block(cell, workload, batches)
+        theirs = _bare_block(cell, step, sync)
+        if turn:                                  # the first turn warms both up
+            emit("harness", reported=ours[0], wall=ours[1], bare=theirs, steps=cell.warmup)
+
+
+def _our_block(cell, workload, batches):
+    """Seconds of a block by its samples and by the wall."""
+    samples = []
+    watch = Watch(cell._replace(steps=cell.warmup, warmup=0), workload.sync, workload.value,
+                  lambda event, seconds=(), **values: samples.extend(seconds))
+    began = time.perf_counter()
+    workload.train(batches, cell.warmup, watch)
+    return sum(samples), time.perf_counter() - began
+
+
+def _bare_block(cell, step, sync):
+    began = time.perf_counter()
+    for _ in range(cell.warmup):
+        sync(step())
+    return time.perf_counter() - began
+
+
+MEASURES = {"harness": harness, "train": train, "infer": infer, "epochs": epochs, "check": check}

@@ -2,7 +2,7 @@
 import json
 from typing import NamedTuple
 
-MEASURES = ("train", "infer", "epochs", "check")
+MEASURES = ("train", "infer", "epochs", "check", "harness")
 
 # A switch is a setting that a study varies; "best", "native" and "default" leave the choice to the framework,
 # and the worker says in its start event what it became.
