@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from runner import check, doctor, engine, images, job, lock, machine, screen, stack, store, study, summary
+from runner import bench_self, check, doctor, engine, images, job, lock, machine, screen, stack, store, study, summary
 from runner.errors import BenchError, InputError
 from runner.launch import Limits
 from runner.plan import Wishes, estimate_seconds
@@ -191,6 +191,31 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]..."
     else:
         screen.show(screen.list_view([_told(verdict) for verdict in verdicts]))
     sys.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
+
+
+@app.command("bench-self")
+def bench_self_(stacks: StackNames = None, turns: Annotated[int, typer.Option(min=1, help="Starts of each kind.")] = 5,
+                launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
+    """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
+    known = stack.read_all(job.STACKS)
+    how = job.chosen_launcher(launcher, screen.say)
+    chosen = job.buildable([known[name] for name in _known_stacks(_split(stacks), known)], how, screen.say)
+    with job.measuring_alone(job.cache_folder()):
+        costs = bench_self.run(chosen, how, job.cache_folder(), machine.observe().cpus, turns, time.monotonic, screen.say)
+    if as_json:
+        print(json.dumps([{**cost._asdict(), "met": cost.is_met} for cost in costs], indent=2))
+    else:
+        screen.show(screen.list_view([_priced(cost) for cost in costs]))
+    sys.exit(0 if all(cost.is_met for cost in costs) else 1)
+
+
+def _priced(cost: bench_self.Cost) -> dict[str, str]:
+    """A cost as a line of a table."""
+    value = "-" if cost.value is None else f"{cost.value:.3f} {cost.unit}"
+    interval = f"{cost.interval.low:.3f} to {cost.interval.high:.3f}" if cost.interval else ""
+    outcome = cost.problem or ("met" if cost.is_met else "NOT MET")
+    return {"what": cost.what, "stack": cost.stack, "found": value, "interval": interval,
+            "goal": f"at most {cost.goal:g} {cost.unit}", "turns": str(cost.turns), "": outcome}
 
 
 def _told(verdict: check.Verdict) -> dict[str, str]:

@@ -118,8 +118,8 @@ def _differences(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, floa
     """The relative difference of each array, in order."""
     total = max(_length(ours.values()), _length(theirs.values()))
     least = _NOTHING * total or 1.0
-    return {name: float(np.linalg.norm(ours[name] - theirs[name])
-                        / max(np.linalg.norm(ours[name]), np.linalg.norm(theirs[name]), least)) for name in ours}
+    return {name: _length([ours[name] - theirs[name]]) / max(_length([ours[name]]), _length([theirs[name]]), least)
+            for name in ours}
 
 
 def _worst(found: dict[str, float]) -> float:
@@ -146,7 +146,9 @@ def _first(cell: Cell, each: dict[str, dict[str, float]], limits: dict[str, floa
 
 
 def _places(cell: Cell) -> tuple[layers.Placed, ...]:
-    return layers.places(tasks.table(cell.task, cell.classes), tasks.input_shape(cell.image))
+    placed: tuple[layers.Placed, ...] = layers.places(tasks.table(cell.task, cell.classes),
+                                                      tasks.input_shape(cell.image))
+    return placed
 
 
 def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launcher, data: Path, resources: tuple[int, int],

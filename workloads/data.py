@@ -85,11 +85,15 @@ def _binary(path, name, stem):
     return records[:, head:].reshape(-1, 3, SIDE, SIDE), records[:, head - 1]
 
 
+# what pickled arrays are made of; encode is how Python 3 writes bytes for Python 2
+_HARMLESS = (("numpy", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode"))
+
+
 class _Plain(pickle.Unpickler):
     """Reads CIFAR's pickles, which hold numpy arrays and lists, and nothing that could run code."""
 
     def find_class(self, module, name):
-        if (module.split(".")[0], name) in (("numpy", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype")):
+        if (module.split(".")[0], name) in _HARMLESS:
             return pickle.Unpickler.find_class(self, module, name)
         raise DataError("found %s.%s in a pickle, expected numpy arrays only" % (module, name))
 

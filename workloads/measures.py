@@ -61,8 +61,8 @@ def epochs(cell, adapter, workload, images, folder, emit):
         began = time.perf_counter()
         confusion = _confusion(cell, workload, held_out)
         emit("epoch", index=index, steps=steps, train_seconds=train_seconds,
-             validation_seconds=time.perf_counter() - began, loss=float(np.mean(losses)), accuracy=float(np.trace(confusion) / confusion.sum()),
-             confusion=confusion.tolist())
+             validation_seconds=time.perf_counter() - began, loss=float(np.mean(losses)),
+             accuracy=float(np.trace(confusion) / confusion.sum()), confusion=confusion.tolist())
 
 
 def _epoch(cell, workload, batches, steps):

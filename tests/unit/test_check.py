@@ -32,8 +32,8 @@ def test_equal_arrays_pass() -> None:
 
 @pytest.mark.parametrize(("pair", "difference", "passes"), [
     ((TF, TORCH), 1e-7, True), ((TF, TORCH), 3e-6, False), ((TORCH, TORCH), 1e-7, False), ((TORCH, TORCH), 1e-11, True)])
-def test_float64_must_agree_to_1e_10_and_to_1e_6_with_tensorflow(pair: tuple[object, object], difference: float,
-                                                                passes: bool) -> None:
+def test_float64_must_agree_to_1e_10_and_1e_6_with_tensorflow(pair: tuple[object, object], difference: float,
+                                                             passes: bool) -> None:
     ours, reference = pair
     found = check.compare(cell(), arrays(1 + difference), arrays(), ours, reference)  # type: ignore[arg-type]
     assert passes == found.passed

@@ -1,1 +1,1 @@
-"""Definitions shared by host and worker: cells, tasks, layers, data sets. Standard library only, Python 3.6 and later."""
+"""What host and worker share: cells, tasks, layers, data sets. Standard library only, Python 3.6 and later."""

@@ -100,6 +100,6 @@ def loads(text):
     """The Cell of JSON text. Raises CellError."""
     try:
         values = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CellError("not JSON: %s" % error) from error
     return parse(values)

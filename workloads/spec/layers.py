@@ -1,8 +1,8 @@
 """The layer types of image models, and what follows from a table of them: shapes, parameters, FLOPs.
 
 A table is a tuple of layers; shapes are (channels, height, width), or (units,) after Flatten. Padding is explicit
-pixels on both sides. Dispatch on a layer's type, never on equality or truth: two NamedTuples of different types can be equal,
-and an empty one is falsy. Python 3.6 and later, standard library only.
+pixels on both sides. Dispatch on a layer's type, never on equality or truth: two NamedTuples of different types can be
+equal, and an empty one is falsy. Python 3.6 and later, standard library only.
 """
 from typing import NamedTuple, Tuple
 

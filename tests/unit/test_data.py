@@ -1,0 +1,128 @@
+"""Data: CIFAR's layouts, the stand-in written in them, and what is refused before training starts."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runner import datasets
+from runner.errors import InputError
+from workloads import data
+from workloads.errors import DataError
+from workloads.spec.cell import Cell
+
+CELL = Cell(stack="s", task="lenet5", measure="epochs", batch=4)
+
+
+def quiet(text: str) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return datasets.digits32(tmp_path_factory.mktemp("cache"), quiet, images=3000)
+
+
+def cifar(folder: Path, name: str = "cifar10") -> Path:
+    """Five made files in CIFAR-10's binary layout and size: image i of a file is all i % 251, its label i % 10."""
+    folder.mkdir()
+    index = np.arange(10_000)
+    records = np.repeat((index % 251)[:, None], 3073, axis=1).astype(np.uint8)
+    records[:, 0] = index % 10
+    for stem in ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"):
+        records.tofile(folder / f"{stem}.bin")
+    return folder
+
+
+def test_the_stand_in_has_the_epoch_s_length_and_real_digits_of_every_class(digits: Path) -> None:
+    found = data.read(str(digits), CELL)
+    assert (3000, 3, 32, 32) == found.images.shape
+    assert set(range(10)) == set(found.labels.tolist())
+    assert found.facts["stand_in"] and 64 == len(found.facts["sha256"])
+
+
+def test_each_digit_s_pixel_becomes_four_by_four_grey_ones(digits: Path) -> None:
+    from sklearn.datasets import load_digits
+
+    record = np.fromfile(digits / "data_batch_1.bin", dtype=np.uint8)[:3073]
+    first = load_digits().images[0]
+    image = record[1:].reshape(3, 32, 32)
+    assert record[0] == load_digits().target[0]
+    assert (image[0] == image[1]).all() and (image[0] == image[2]).all()
+    assert (image[0][::4, ::4] == np.round(first * 255 / 16)).all() and (image[0][3::4, 3::4] == image[0][::4, ::4]).all()
+
+
+def test_test_digits_are_none_of_the_training_ones(digits: Path) -> None:
+    train = {image.tobytes() for image in data.read(str(digits), CELL).images}
+    test = data.read(str(digits), CELL, "test").images
+    assert 297 == len(test)
+    assert sum(image.tobytes() in train for image in test) == 0
+
+
+def test_a_second_session_finds_the_digits_written(digits: Path) -> None:
+    said: list[str] = []
+    assert digits == datasets.digits32(digits.parents[1], said.append, images=3000) and not said
+
+
+def test_the_order_is_the_seed_s(digits: Path) -> None:
+    first, same, other = (data.read(str(digits), CELL._replace(seed=seed)).labels for seed in (1, 1, 2))
+    assert (first == same).all() and (first != other).any()
+
+
+def test_cifar_s_binary_and_pickle_layouts_give_the_same_arrays(tmp_path: Path) -> None:
+    binary = cifar(tmp_path / "binary")
+    pickled = tmp_path / "pickled"
+    pickled.mkdir()
+    for path in binary.iterdir():
+        records = np.fromfile(path, dtype=np.uint8).reshape(-1, 3073)
+        content = {b"data": records[:, 1:], b"labels": records[:, 0].tolist()}
+        (pickled / path.stem).write_bytes(pickle.dumps(content, protocol=2))
+    cell = CELL._replace(data="cifar10")
+    first, second = (data.read(str(folder), cell) for folder in (binary, pickled))
+    assert (first.images == second.images).all() and (first.labels == second.labels).all()
+    assert first.facts["sha256"] == second.facts["sha256"] and not first.facts["stand_in"]
+
+
+def test_a_pickle_that_would_run_code_is_refused_and_runs_none(tmp_path: Path) -> None:
+    class Evil:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return Path.touch, (str(tmp_path / "ran"),)
+
+    for stem in ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"):
+        (tmp_path / stem).write_bytes(pickle.dumps(Evil(), protocol=2))
+    with pytest.raises(DataError, match="expected numpy arrays only"):
+        data.read(str(tmp_path), CELL._replace(data="cifar10"))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_file_cut_short_is_named_before_anything_starts(tmp_path: Path) -> None:
+    folder = cifar(tmp_path / "c")
+    (folder / "data_batch_3.bin").write_bytes(b"\0" * 3073 * 5000)
+    with pytest.raises(InputError, match=r"data_batch_3\.bin: found 15365000 bytes, expected 30730000: cut short"):
+        datasets.verify("cifar10", folder)
+    with pytest.raises(DataError, match=r"data_batch_3\.bin: found 15365000 bytes"):
+        data.read(str(folder), CELL._replace(data="cifar10"))
+
+
+@pytest.mark.parametrize(("argument", "message"), [
+    ("cifar10", 'found "cifar10", expected NAME=FOLDER'), ("mnist=/tmp", "expected NAME=FOLDER with NAME one of"),
+    ("cifar10=/no/such", "/no/such: no such folder"), ("cifar10=/tmp", r"found no data_batch_1\.bin")])
+def test_a_wrong_data_argument_is_told(argument: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        datasets.chosen(argument, tmp_path, quiet)
+
+
+def test_labels_beyond_the_classes_are_refused(digits: Path) -> None:
+    with pytest.raises(DataError, match="found label 9, expected labels below classes = 5"):
+        data.read(str(digits), CELL._replace(classes=5))
+
+
+def test_scaling_takes_the_nearest_pixel() -> None:
+    images = np.arange(4, dtype=np.uint8).reshape(1, 1, 2, 2)
+    assert [[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3], [2, 2, 3, 3]] == data.scaled(images, 4)[0, 0].tolist()
+
+
+def test_pixels_become_numbers_from_minus_one_to_one() -> None:
+    found = data.normalised(np.array([0, 255], np.uint8))
+    assert [-1.0, 1.0] == found.tolist() and np.float32 == found.dtype

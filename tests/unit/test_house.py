@@ -1,0 +1,77 @@
+"""The house's rules: who may import whom, and what no file may say."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STANDARD = sys.stdlib_module_names
+FRAMEWORKS = {"for_pytorch": {"torch"}, "for_tensorflow": {"tensorflow"}, "for_mxnet": {"mxnet"}, "for_numpy": set()}
+# each is imported in one place only
+ALONE = {"docker": "runner/engine.py", "rich": "runner/screen.py", "typer": "runner/__main__.py"}
+
+
+def sources(folder: str) -> list[Path]:
+    return sorted(path for path in (ROOT / folder).rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The modules that a file imports, as dotted names; `from a import b` counts as a.b."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def top(name: str) -> str:
+    return name.split(".")[0]
+
+
+@pytest.mark.parametrize("path", sources("workloads/spec"), ids=lambda path: path.name)
+def test_the_spec_imports_the_standard_library_alone(path: Path) -> None:
+    assert all(top(name) in STANDARD or name.startswith("workloads.spec") for name in imports(path))
+
+
+@pytest.mark.parametrize("adapter", FRAMEWORKS)
+def test_an_adapter_imports_its_framework_numpy_and_what_all_share(adapter: str) -> None:
+    ours = (f"workloads.{adapter}", "workloads.spec", "workloads.errors", "workloads.data")
+    for path in sources(f"workloads/{adapter}"):
+        for name in imports(path):
+            allowed = top(name) in STANDARD | FRAMEWORKS[adapter] | {"numpy"} or f"{name}.".startswith(ours)
+            assert allowed, f"{path} imports {name}"
+
+
+def test_what_measures_imports_no_framework() -> None:
+    for path in (ROOT / "workloads").glob("*.py"):
+        foreign = {top(name) for name in imports(path)} - STANDARD - {"numpy", "workloads"}
+        assert not foreign, f"{path} imports {foreign}"
+
+
+def test_the_runner_takes_only_the_spec_of_the_workloads() -> None:
+    for path in sources("runner"):
+        names = [name for name in imports(path) if top(name) == "workloads"]
+        assert all(name.startswith("workloads.spec") for name in names), f"{path} imports {names}"
+
+
+@pytest.mark.parametrize("package", ALONE)
+def test_a_package_that_has_one_place_is_imported_there_alone(package: str) -> None:
+    found = [str(path.relative_to(ROOT)) for path in sources("runner") if package in map(top, imports(path))]
+    assert [ALONE[package]] == found
+
+
+def test_plans_rows_and_statistics_touch_no_world() -> None:
+    pure = ("cell", "plan", "rows", "stats", "flags", "summary")
+    for path in (ROOT / "runner" / f"{name}.py" for name in pure):
+        assert not {"os", "time", "subprocess", "socket", "random.random"} & set(map(top, imports(path))), path
+
+
+def test_no_registry_s_host_and_no_machine_s_path_stands_in_the_repository() -> None:
+    words = ["py" + "pi.org", "python" + "hosted", "deb." + "debian", "registry." + "npm", "/wo" + "rk/", "/root/" + ".py"]
+    found = subprocess.run(["git", "grep", "-nI", *(f"-e{word}" for word in words)], cwd=ROOT, capture_output=True,
+                           text=True, check=False)
+    assert "" == found.stdout
