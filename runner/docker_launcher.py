@@ -130,8 +130,8 @@ class DockerRunning:
         self._errors: deque[bytes] = deque(maxlen=64)
         try:
             # attached before the start, so that no line is missed
-            stream = client.api.attach(str(container.id), stdout=True, stderr=True, stream=True, demux=True)
-            self._pipe = Pipe(lines_of_chunks(self._outputs(stream)))
+            self._stream = client.api.attach(str(container.id), stdout=True, stderr=True, stream=True, demux=True)
+            self._pipe = Pipe(lines_of_chunks(self._outputs(self._stream)))
             container.start()
         except DockerException:
             self.stop()
@@ -169,3 +169,5 @@ class DockerRunning:
         if hasattr(self, "_pipe"):
             self._pipe.close()
         _remove(self._container)
+        if hasattr(self, "_stream"):
+            self._stream.close()

@@ -1,0 +1,185 @@
+"""Workers in real containers: what they may do, how they end, and what a killed runner leaves."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import datasets, engine, images, job, machine, stack, store
+from runner.docker_launcher import OWNER, DockerLauncher, sweep
+from runner.launch import Ending, Limits, follow
+from workloads.spec.cell import Cell
+
+# docker-py leaves the sockets of attached streams to the garbage collector, which then warns of them
+pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
+SIX = ("tf-2.5", "torch-1.7", "mxnet-1.7", "tf-2.21", "torch-2.13-cpu", "mxnet-1.9")
+SMALL = "mxnet-1.9"          # the smallest of today's images
+STACKS = stack.read_all(job.STACKS)
+
+
+def quiet(text: str) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def client() -> Any:
+    made = engine.connect()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def launcher(client: Any) -> DockerLauncher:
+    made = DockerLauncher(client)
+    made.prepare([STACKS[SMALL]], quiet)
+    return made
+
+
+@pytest.fixture(scope="module")
+def data() -> Path:
+    return datasets.digits32(job.cache_folder(), quiet)
+
+
+def cell(name: str = SMALL, **values: Any) -> Cell:
+    facts = {"task": "lenet5", "measure": "train", "cpus": 1, "memory_bytes": 2 * machine.GIB, "steps": 5, "warmup": 1}
+    return Cell(stack=name, **{**facts, **values})
+
+
+def heard(running: Any, limits: Limits = Limits()) -> list[Any]:  # noqa: B008
+    try:
+        return list(follow(running, limits, time.monotonic))
+    finally:
+        running.stop()
+
+
+def ours(client: Any) -> list[str]:
+    return [each.name for each in client.containers.list(all=True, filters={"label": OWNER})]
+
+
+@pytest.mark.parametrize("name", SIX)
+def test_every_image_prints_json_lines_and_nothing_else(client: Any, name: str) -> None:
+    image = images.build(client, STACKS[name], quiet)
+    text = json.dumps(cell(name, input="synthetic")._asdict())
+    found = subprocess.run(["docker", "run", "--rm", "--network", "none", image.id, text], capture_output=True, check=True)
+    events = [json.loads(line) for line in found.stdout.splitlines()]
+    assert ["start", "warm", "steps", "end"] == [event["event"] for event in events]
+    assert "ok" == events[-1]["status"] and 62_006 == events[0]["parameters"]
+    assert events[0]["facts"]["version"].startswith(STACKS[name].version.removesuffix("+cpu"))
+
+
+def test_a_worker_has_no_more_than_it_needs(client: Any, launcher: DockerLauncher, data: Path) -> None:
+    running = launcher.start(cell(steps=100_000), STACKS[SMALL], data, "limits.0.1")
+    try:
+        container = client.containers.get(ours(client)[0])
+        host, config = container.attrs["HostConfig"], container.attrs["Config"]
+        assert "none" == host["NetworkMode"] and host["ReadonlyRootfs"] and not host["Privileged"]
+        assert ["ALL"] == host["CapDrop"] and ["no-new-privileges"] == host["SecurityOpt"]
+        assert 2 * machine.GIB == host["Memory"] == host["MemorySwap"]
+        assert str(sorted(os.sched_getaffinity(0))[0]) == host["CpusetCpus"]
+        assert ["/tmp"] == list(host["Tmpfs"]) and [f"{data}:/data:ro"] == host["Binds"]
+        assert "bench" == config["User"]
+        assert running.place["image"] == container.image.id
+        assert "1000" == container.exec_run("id -u").output.decode().strip()
+    finally:
+        running.stop()
+    assert not ours(client)
+
+
+def test_a_worker_sees_the_cpus_and_the_data_that_the_cell_says(launcher: DockerLauncher, data: Path) -> None:
+    start, *_, ending = heard(launcher.start(cell(), STACKS[SMALL], data, "facts.0.1"))
+    assert "ok" == ending.word
+    assert (1, "digits32", True) == (len(start["facts"]["affinity"]), start["facts"]["data"]["name"],
+                                     start["facts"]["data"]["stand_in"])
+
+
+def test_a_worker_over_its_memory_limit_ends_as_out_of_memory(launcher: DockerLauncher, data: Path) -> None:
+    big = cell(task="vgg16", image=224, classes=1000, batch=64, input="synthetic", memory_bytes=machine.GIB)
+    assert "oom" == heard(launcher.start(big, STACKS[SMALL], data, "memory.0.1"))[-1].word
+
+
+def test_a_worker_killed_from_outside_ends_as_killed(client: Any, launcher: DockerLauncher, data: Path) -> None:
+    running = launcher.start(cell(steps=100_000), STACKS[SMALL], data, "killed.0.1")
+    found = []
+    for event in follow(running, Limits(), time.monotonic):
+        found.append(event)
+        if not isinstance(event, Ending) and event["event"] == "warm":
+            client.containers.get(ours(client)[0]).kill()
+    running.stop()
+    assert "killed" == found[-1].word and not ours(client)
+
+
+def test_a_paused_worker_ends_as_timeout(client: Any, launcher: DockerLauncher, data: Path) -> None:
+    running = launcher.start(cell(steps=100_000), STACKS[SMALL], data, "paused.0.1")
+    found = []
+    for event in follow(running, Limits(start=60, stall=3), time.monotonic):
+        found.append(event)
+        if not isinstance(event, Ending) and event["event"] == "warm":
+            client.containers.get(ours(client)[0]).pause()
+    running.stop()
+    assert "timeout" == found[-1].word and not ours(client)
+
+
+def evenbench(*words: str, results: Path) -> list[str]:
+    return [sys.executable, "-m", "runner", "run", "quick", "--stack", SMALL, "--rounds", "3", "--set", "steps=60",
+            "--results", str(results), *words]
+
+
+def test_a_killed_runner_s_session_resumes_and_nothing_is_left(client: Any, tmp_path: Path) -> None:
+    first = subprocess.Popen(evenbench(results=tmp_path), cwd=job.ROOT, stderr=subprocess.DEVNULL)
+    events = _after_runs(tmp_path, 2)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    finished = _finished(events.parent)
+    assert len(finished) >= 2
+    done = subprocess.run(evenbench(results=tmp_path), cwd=job.ROOT, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stderr
+    assert "resuming" in done.stderr and [events.parent] == [path.parent for path in tmp_path.glob("*/events.jsonl")]
+    again = _finished(events.parent)
+    assert 6 == len(again) == len(set(again)) and finished == again[: len(finished)]
+    assert not ours(client)
+
+
+def test_sigterm_leaves_a_summary_of_what_there_is(client: Any, tmp_path: Path) -> None:
+    first = subprocess.Popen(evenbench(results=tmp_path), cwd=job.ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    events = _after_runs(tmp_path, 1)
+    first.send_signal(signal.SIGTERM)
+    assert first.stdout and b"lenet5" in first.stdout.read()
+    assert 130 == first.wait()
+    assert not json.loads((events.parent / "summary.json").read_text())["done"]
+    assert not ours(client)
+
+
+def test_what_a_dead_runner_left_is_swept_and_what_a_living_one_has_is_not(client: Any, launcher: DockerLauncher,
+                                                                         data: Path) -> None:
+    running = launcher.start(cell(steps=100_000), STACKS[SMALL], data, "living.0.1")
+    image = running.place["image"]
+    client.containers.create(image, labels={OWNER: "999999999:1.00"}, name="evenbench-dead")
+    try:
+        assert 1 == sweep(client, quiet)
+        assert 1 == len(ours(client))
+    finally:
+        running.stop()
+
+
+def _after_runs(results: Path, count: int) -> Path:
+    """The events file once so many runs have ended."""
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline:
+        for path in results.glob("*/events.jsonl"):
+            if path.read_bytes().count(b'"event": "ending"') >= count:
+                return path
+        time.sleep(0.2)
+    raise AssertionError("no run ended in 300 s")
+
+
+def _finished(folder: Path) -> list[str]:
+    return [record["run"].rsplit(".", 1)[0] for record in store.read(folder)
+            if record["event"] == "ending" and record["ending"] == "ok"]
+
+
