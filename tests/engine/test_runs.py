@@ -16,8 +16,7 @@ from runner.docker_launcher import OWNER, DockerLauncher, sweep
 from runner.launch import Ending, Limits, follow
 from workloads.spec.cell import Cell
 
-# docker-py leaves the sockets of attached streams to the garbage collector, which then warns of them
-pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
+pytestmark = pytest.mark.engine
 SIX = ("tf-2.5", "torch-1.7", "mxnet-1.7", "tf-2.21", "torch-2.13-cpu", "mxnet-1.9")
 SMALL = "mxnet-1.9"          # the smallest of today's images
 STACKS = stack.read_all(job.STACKS)
