@@ -1,9 +1,15 @@
 """Tables against published counts, FLOPs and shapes."""
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
-from workloads.spec import layers
+from workloads.spec import image_models, layers
 from workloads.spec.layers import Conv, Flatten, Residual
-from workloads.spec.tasks import TASKS, input_shape, table
+from workloads.spec.tasks import TASKS, Task, input_shape, table
+
+CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
 
 # torchvision's and the papers' counts at 1000 classes; InceptionV3 is torchvision's 27,161,264 less its auxiliary
 # head's 3,326,696; AlexNet is the paper's network without groups; LeNet-5 has 10 classes
@@ -57,3 +63,13 @@ def test_a_window_larger_than_its_input_is_refused():
 def test_layers_of_different_types_can_be_equal_so_shapes_dispatch_on_type():
     assert Flatten() == () and not Flatten()
     assert (12,) == layers.shape_after((Flatten(),), (3, 2, 2))
+
+
+def test_the_example_of_contributing_makes_a_model_of_one_table_and_two_rows():
+    blocks = re.findall(r"```python\n(.*?)```", CONTRIBUTING.read_text(), flags=re.DOTALL)
+    names = dict(vars(image_models))
+    exec(blocks[0], names)
+    row = eval("{" + blocks[1] + "}", {"Task": Task, "models": SimpleNamespace(TINY=names["TINY"])})["tiny"]
+    published = eval("{" + blocks[2] + "}")["tiny"]
+    assert published == layers.parameter_count(row.table, input_shape(row.image))
+    assert (row.classes,) == layers.shape_after(row.table, input_shape(row.least))
