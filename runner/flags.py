@@ -49,7 +49,7 @@ FOOTNOTES = {
     Flag.THREADS_DIFFER: "The framework used another number of threads than the cell asks for.",
     Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
     Flag.THROTTLED: "The CPU limit throttled at least one run.",
-    Flag.LOADED_HOST: "Other programs took more than 10 % of the CPUs (or, where that is not known, the load was high).",
+    Flag.LOADED_HOST: "Other programs took more than 10 % of the CPUs (where that is not known: the load was high).",
     Flag.SWAPPING: "Swap in use grew during at least one run.",
     Flag.UNSTEADY: "The second half of a run was more than 10 % faster or slower than the first.",
     Flag.LOSS_NOT_FALLING: "The loss did not fall over the timed steps of at least one run.",

@@ -1,4 +1,4 @@
-"""Store records to rows: every cell of the last plan with its runs, pure. Samples stay raw; nothing is averaged here."""
+"""Store records to rows: every cell of the last plan with its runs. Pure; samples stay raw, nothing is averaged."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -214,7 +214,8 @@ def _run(begun: _Begun, record: Mapping[str, Any]) -> Run:
         warm_seconds=_seconds(begun.warm), step_seconds=_seconds(begun.seconds), steps=begun.steps,
         load_seconds=_seconds(begun.loads), losses=_samples(begun.losses), drain_seconds=begun.drain_seconds,
         accuracy=begun.accuracy, parameters=begun.parameters, facts=begun.facts,
-        place=_mapping(head.get("place") or {}), before=_readings(head.get("host")), after=_readings(record.get("host")),
+        place=_mapping(head.get("place") or {}), before=_readings(head.get("host")),
+        after=_readings(record.get("host")),
     )
 
 

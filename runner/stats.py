@@ -134,8 +134,9 @@ class _Resamples(NamedTuple):
 
 
 def _resamples(size: int, random: np.random.Generator) -> _Resamples:
-    drawn = random.integers(0, size, (RESAMPLES, size))
-    noise = random.standard_normal((RESAMPLES, size)) * 1.06 * size**-0.2
+    drawn = np.tile(random.integers(0, size, (RESAMPLES // 2, size)), (2, 1))
+    half = random.standard_normal((RESAMPLES // 2, size)) * 1.06 * size**-0.2
+    noise = np.concatenate([half, -half])      # so that "a over b" and "b over a" get the same verdict
     counts, noises = np.zeros((RESAMPLES, size)), np.zeros((RESAMPLES, size))
     resample = np.arange(RESAMPLES)[:, None]
     np.add.at(counts, (resample, drawn), 1)

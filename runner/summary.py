@@ -1,0 +1,277 @@
+"""Rows to a Summary: what a session found, comparison by comparison, with intervals, verdicts and what to mistrust."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic import ValidationError
+
+from runner import stats
+from runner.cell import comparison_key, key, label
+from runner.errors import InputError
+from runner.flags import FOOTNOTES, Flag, Proved, flags
+from runner.rows import Facts, Measurements, Row, Run, measurements
+from runner.stats import Ratio, Verdict
+from runner.summary_format import (
+    Column,
+    Comparison,
+    Data,
+    Failure,
+    Footnote,
+    GeometricMean,
+    Interval,
+    Machine,
+    Methods,
+    Result,
+    Skip,
+    Summary,
+)
+from workloads.spec.cell import Cell
+
+TIMED = ("train", "infer", "epochs")       # measures that have a rate
+
+
+class _Group(NamedTuple):
+    """The cells of a comparison by stack: planned ones with their rows, and skipped ones."""
+
+    rows: dict[str, Row]
+    skipped: dict[str, Cell]
+
+
+class _Statistics(NamedTuple):
+    """Of one comparison, by stack."""
+
+    rates: dict[str, stats.Interval | None]
+    ratios: dict[str, Ratio]               # to the baseline
+    against: dict[str, Ratio]              # of the stack with the highest median rate, to each other
+
+
+def summarise(records: Iterable[Mapping[str, Any]], proved: Proved = frozenset()) -> Summary:
+    """The Summary of a store's records. proved: the (task, stack) whose check has passed. Raises InputError."""
+    measured = measurements(records)
+    try:
+        return _summary(measured, proved)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InputError(f"the events cannot be summarised: {error.title} {where}: {first['msg']}") from error
+
+
+def to_json(summary: Summary) -> dict[str, Any]:
+    """What summary.json holds."""
+    return summary.model_dump(mode="json", by_alias=True)
+
+
+def _summary(measured: Measurements, proved: Proved) -> Summary:
+    session, names = measured.session, _names(measured)
+    machine = Machine(**_known(session.get("machine"), Machine.model_fields))
+    comparisons = _comparisons(measured, names, machine.cpus, proved)
+    return Summary(
+        **{"id": "", "study": "", "scale": None, "evenbench": None, "began": None, "launcher": None, "seed": None,
+           **_known(session, ("id", "study", "scale", "evenbench", "began", "launcher", "seed"))},
+        is_complete=measured.is_done, machine=machine, data=_data(measured), rounds=measured.rounds,
+        baseline=measured.baseline, columns=tuple(_column(name, measured) for name in names), comparisons=comparisons,
+        geometric_means=_geometric_means(comparisons, names, measured.baseline), failures=_failures(measured),
+        skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=label(each.cell),
+                           reason=each.reason)
+                      for each in measured.skipped),
+        footnotes=_footnotes(comparisons), methods=Methods(),
+    )
+
+
+def _known(values: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: values[name] for name in names if name in values} if isinstance(values, dict) else {}
+
+
+def _names(measured: Measurements) -> list[str]:
+    """The stacks that were planned, the baseline first."""
+    names = list(dict.fromkeys(row.cell.stack for row in measured.rows if row.cell.measure in TIMED))
+    return sorted(names, key=lambda name: name != measured.baseline)
+
+
+def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None, proved: Proved
+                 ) -> tuple[Comparison, ...]:
+    groups = _groups(measured, names)
+    found = _statistics(list(groups.values()), measured)
+    labels = _labels(list(groups.values()))
+    return tuple(_comparison(group_key, group, statistics, shown, measured.baseline, cpus, proved)
+                 for (group_key, group), statistics, shown in zip(groups.items(), found, labels, strict=True))
+
+
+def _groups(measured: Measurements, names: Sequence[str]) -> dict[str, _Group]:
+    """By comparison key, in the plan's order; stacks in the order of names."""
+    groups: dict[str, _Group] = {}
+    for row in sorted(measured.rows, key=lambda row: names.index(row.cell.stack) if row.cell.stack in names else 0):
+        if row.cell.measure in TIMED:
+            groups.setdefault(comparison_key(row.cell), _Group({}, {})).rows[row.cell.stack] = row
+    for skip in measured.skipped:
+        group = groups.get(comparison_key(skip.cell)) if skip.cell.measure in TIMED else None
+        if group and skip.cell.stack not in group.rows:
+            group.skipped[skip.cell.stack] = skip.cell
+    ordered = dict.fromkeys(comparison_key(row.cell) for row in measured.rows)
+    return {group_key: groups[group_key] for group_key in ordered if group_key in groups}
+
+
+def _statistics(groups: Sequence[_Group], measured: Measurements) -> list[_Statistics]:
+    """All intervals at once: groups of as many runs share their resamples."""
+    random = np.random.default_rng(_seed(measured.session))
+    rates = [{name: row.rates for name, row in group.rows.items()} for group in groups]
+    singles = [list(by_round.values()) for found in rates for by_round in found.values()]
+    bases = [(found[name], found.get(measured.baseline, {})) for found in rates for name in found]
+    fastest = [_fastest(found) for found in rates]
+    rivals = [(found[best], found[name]) for found, best in zip(rates, fastest, strict=True) if best
+              for name in _rivals(found, best)]
+    intervals = iter(stats.intervals(singles, random))
+    ratios, against = iter(stats.ratios(bases, random)), iter(stats.ratios(rivals, random))
+    return [_Statistics({name: next(intervals) for name in found}, {name: next(ratios) for name in found},
+                        {name: next(against) for name in (_rivals(found, best) if best else ())})
+            for found, best in zip(rates, fastest, strict=True)]
+
+
+def _seed(session: Facts) -> int:
+    seed = session.get("seed")
+    return seed if isinstance(seed, int) and seed >= 0 else 0
+
+
+def _fastest(rates: Mapping[str, Mapping[int, float]]) -> str | None:
+    medians = {name: stats.median(list(by_round.values())) for name, by_round in rates.items()}
+    return max(medians, key=lambda name: medians[name] or 0.0) if any(medians.values()) else None
+
+
+def _rivals(rates: Mapping[str, Mapping[int, float]], best: str) -> list[str]:
+    """The other stacks that were measured."""
+    return [name for name, by_round in rates.items() if name != best and by_round]
+
+
+def _labels(groups: Sequence[_Group]) -> list[str]:
+    """A label each; where two read alike, what differs between them is added."""
+    cells = [next(iter(group.rows.values())).cell for group in groups]
+    labels = [label(cell) for cell in cells]
+    counts = Counter(labels)
+    alike = {shown: [cell for cell, other in zip(cells, labels, strict=True) if other == shown]
+             for shown, count in counts.items() if count > 1}
+    return [", ".join([shown, *_differences(cell, alike.get(shown, []))])
+            for cell, shown in zip(cells, labels, strict=True)]
+
+
+def _differences(cell: Cell, others: Sequence[Cell]) -> list[str]:
+    return [f"{name} {value}" for name, value in cell._asdict().items()
+            if name != "stack" and any(getattr(other, name) != value for other in others)]
+
+
+def _comparison(group_key: str, group: _Group, found: _Statistics, shown: str, baseline: str, cpus: int | None,
+                proved: Proved) -> Comparison:
+    first = next(iter(group.rows.values()))
+    results = [_result(row, found, name == baseline, flags(row, cpus, proved)) for name, row in group.rows.items()]
+    results += [_skipped_result(cell) for cell in group.skipped.values()]
+    wins = {stats.verdict(ratio) for ratio in found.against.values()} == {Verdict.FASTER}
+    return Comparison(
+        key=group_key, experiment=first.experiment, label=shown, task=first.cell.task, measure=first.cell.measure,
+        settings={name: value for name, value in first.cell._asdict().items() if name != "stack"},
+        results=tuple(results),
+        winner=_fastest({name: row.rates for name, row in group.rows.items()}) if wins else None,
+        unproved=tuple(result.stack for result in results if Flag.UNPROVED in result.flags),
+    )
+
+
+def _result(row: Row, found: _Statistics, is_baseline: bool, flagged: tuple[Flag, ...]) -> Result:
+    name, runs, rates = row.cell.stack, row.ok_runs, row.rates
+    ratio = found.ratios[name]
+    peak, parameters = _middle(runs, _peak_bytes), [run.parameters for run in runs if run.parameters is not None]
+    return Result(
+        stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)),
+        rate_per_worker=stats.median(list(rates.values())), rate_interval=_interval(found.rates[name]),
+        ratio=None if is_baseline else ratio.value, ratio_interval=None if is_baseline else _interval(ratio.interval),
+        pairs=ratio.pairs, verdict=Verdict.BASELINE if is_baseline else stats.verdict(ratio), flags=flagged,
+        outlier_rounds=tuple(list(rates)[place] for place in stats.outliers(list(rates.values()))),
+        first_step_seconds=_middle(runs, lambda run: _first_step_seconds(row.cell, run)),
+        load_share=_middle(runs, _load_share),
+        loss_first=_middle(runs, lambda run: float(run.losses[0]) if len(run.losses) else None),
+        loss_last=_middle(runs, lambda run: float(run.losses[-1]) if len(run.losses) else None),
+        accuracy=_middle(runs, lambda run: run.accuracy), peak_bytes=None if peak is None else round(peak),
+        parameters=parameters[0] if parameters else None,
+    )
+
+
+def _skipped_result(cell: Cell) -> Result:
+    return Result(
+        stack=cell.stack, key=key(cell), endings={"skipped": 1}, rate_per_worker=None, rate_interval=None, ratio=None,
+        ratio_interval=None, pairs=0, verdict=Verdict.NO_DATA, flags=(), outlier_rounds=(), first_step_seconds=None,
+        load_share=None, loss_first=None, loss_last=None, accuracy=None, peak_bytes=None, parameters=None,
+    )
+
+
+def _interval(found: stats.Interval | None) -> Interval | None:
+    return None if found is None else Interval(low=found.low, high=found.high)
+
+
+def _middle(runs: Sequence[Run], of: Callable[[Run], float | None]) -> float | None:
+    """The median over the runs that have the value."""
+    return stats.median([value for value in map(of, runs) if value is not None])
+
+
+def _first_step_seconds(cell: Cell, run: Run) -> float | None:
+    if cell.sync != "each" or not len(run.warm_seconds):
+        return None                        # with sync=end no single step is waited for
+    return float(run.warm_seconds[0])
+
+
+def _load_share(run: Run) -> float | None:
+    seconds = float(run.step_seconds.sum())
+    return float(run.load_seconds.sum()) / seconds if len(run.load_seconds) and seconds > 0 else None
+
+
+def _peak_bytes(run: Run) -> float | None:
+    return run.after.get("peak_bytes")
+
+
+def _column(name: str, measured: Measurements) -> Column:
+    """From the stack's first run that told of itself."""
+    runs = [run for row in measured.rows if row.cell.stack == name for run in row.runs]
+    facts: Facts = next((run.facts for run in runs if run.facts), {})
+    place: Facts = next((run.place for run in runs if run.place), {})
+    return Column(stack=name,
+                  **{field: facts.get(field) for field in ("framework", "version", "python", "onednn", "threads")},
+                  **{field: place.get(field) for field in ("isolation", "image", "base", "base_is_default")})
+
+
+def _data(measured: Measurements) -> tuple[Data, ...]:
+    found: dict[tuple[Any, ...], Data] = {}
+    for row in measured.rows:
+        for run in row.runs:
+            facts = run.facts.get("data")
+            if isinstance(facts, dict) and "name" in facts:
+                data = Data(name=facts["name"], images=facts.get("images"), is_stand_in=facts.get("stand_in") is True,
+                            sha256=facts.get("sha256"))
+                found[tuple(facts.get(name) for name in ("name", "images", "sha256"))] = data
+    return tuple(found.values())
+
+
+def _geometric_means(comparisons: Sequence[Comparison], names: Sequence[str], baseline: str
+                     ) -> tuple[GeometricMean, ...]:
+    """One a measure: rows of different measures answer different questions."""
+    others = [name for name in names if name != baseline]
+    by_measure: dict[str, list[dict[str, float]]] = {}
+    for comparison in comparisons:
+        ratios = {result.stack: result.ratio for result in comparison.results if result.ratio is not None}
+        if others and all(name in ratios for name in others):
+            by_measure.setdefault(comparison.measure, []).append(ratios)
+    return tuple(
+        GeometricMean(measure=measure, comparisons=len(rows),
+                      ratios={name: stats.geometric_mean([ratios[name] for ratios in rows]) for name in others})
+        for measure, rows in by_measure.items() if len(rows) > 1
+    )
+
+
+def _failures(measured: Measurements) -> tuple[Failure, ...]:
+    return tuple(
+        Failure(run=run.name, stack=row.cell.stack, label=label(row.cell), round=run.round, ending=run.ending,
+                message=run.message)
+        for row in measured.rows for run in row.runs if run.ending != "ok"
+    )
+
+
+def _footnotes(comparisons: Iterable[Comparison]) -> tuple[Footnote, ...]:
+    used = {flag for comparison in comparisons for result in comparison.results for flag in result.flags}
+    return tuple(Footnote(flag=flag, text=FOOTNOTES[flag]) for flag in Flag if flag in used)

@@ -1,0 +1,212 @@
+"""summary.json's format: the Summary and its parts, as frozen models. docs/summary.schema.json is json_schema()'s text.
+
+Format 1 (2026-11-21): the first.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from runner import stats
+from runner.flags import Flag
+from runner.stats import Verdict
+
+UNIT: Literal["samples/s"] = "samples/s"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True)
+
+
+class Interval(_Model):
+    """A 95 % interval; methods.interval says how it was made."""
+
+    low: float
+    high: float
+
+
+class Machine(_Model):
+    """What was measured on. Null: not recorded."""
+
+    cpu: str | None = None
+    cpus: int | None = None
+    """That the session could use."""
+    memory_bytes: int | None = None
+    kernel: str | None = None
+    system: str | None = None
+    hostname: str | None = None
+
+
+class Data(_Model):
+    """A data set that runs read, as they observed it."""
+
+    name: str
+    images: int | None
+    """That one run used."""
+    is_stand_in: bool
+    sha256: str | None
+    """Of the images and labels in the files' order; null for synthetic input."""
+
+
+class Column(_Model):
+    """A stack and what its runs observed; null where none started."""
+
+    stack: str
+    framework: str | None
+    version: str | None
+    python: str | None
+    isolation: str | None
+    """docker, or venv: a virtual environment on the host."""
+    image: str | None
+    """Digest of the image that ran."""
+    base: str | None
+    """The base image, or the host's interpreter."""
+    base_is_default: bool | None
+    """Whether it is the base that the stack pins."""
+    onednn: bool | None
+    threads: int | None
+
+
+class Result(_Model):
+    """A stack in a comparison."""
+
+    stack: str
+    key: str
+    """The cell's key: finds its runs in events.jsonl."""
+    endings: dict[str, int]
+    """How many runs ended with each word."""
+    rate_per_worker: float | None
+    """Median of the runs' rates, in the comparison's unit; null without an ok run."""
+    rate_interval: Interval | None
+    """Null with fewer than three ok runs."""
+    ratio: float | None
+    """How many times as fast as the baseline; null without a common round, and for the baseline itself."""
+    ratio_interval: Interval | None
+    pairs: int
+    """Rounds in which both this stack and the baseline ran ok."""
+    verdict: Verdict
+    flags: tuple[Flag, ...]
+    outlier_rounds: tuple[int, ...]
+    """Rounds whose rate is far from the others; they count like the others."""
+    first_step_seconds: float | None
+    load_share: float | None
+    loss_first: float | None
+    loss_last: float | None
+    accuracy: float | None
+    peak_bytes: int | None
+    parameters: int | None
+
+
+class Comparison(_Model):
+    """The stacks in cells that are equal but for the stack."""
+
+    key: str
+    """A hash of all that is equal."""
+    experiment: str
+    label: str
+    unit: Literal["samples/s"] = UNIT
+    task: str
+    measure: Literal["train", "infer", "epochs"]
+    settings: dict[str, str | int | float]
+    """Every field of the cell but the stack."""
+    results: tuple[Result, ...]
+    winner: str | None
+    """The stack whose ratio to every other measured stack has an interval above 1; null where none has."""
+    unproved: tuple[str, ...]
+    """Measured stacks that no check has shown to build the same model."""
+
+
+class GeometricMean(_Model):
+    """Over the comparisons of one measure in which every stack has a ratio."""
+
+    measure: str
+    comparisons: int
+    ratios: dict[str, float]
+    """By stack, to the baseline."""
+
+
+class Failure(_Model):
+    """A run that did not end ok."""
+
+    run: str
+    stack: str
+    label: str
+    round: int
+    ending: str
+    message: str
+
+
+class Skip(_Model):
+    """A cell that the plan left out."""
+
+    experiment: str
+    stack: str
+    label: str
+    reason: str
+
+
+class Footnote(_Model):
+    """What a flag means."""
+
+    flag: Flag
+    text: str
+
+
+class Methods(_Model):
+    """How each number was made."""
+
+    rate_per_worker: str = ("samples of the timed steps over the sum of their seconds, for one worker and each run; "
+                            "the median over the runs that ended ok")
+    interval: str = ("95 %, smoothed studentised bootstrap over runs on logarithms, "
+                     f"{stats.RESAMPLES} resamples; none with fewer than {stats.LEAST_RUNS} runs or rounds")
+    ratio: str = ("rate over the baseline's rate in the same round; the geometric mean over the rounds in which both "
+                  "ended ok, its interval over those rounds")
+    verdict: str = "faster or slower only where the ratio's interval excludes 1"
+    winner: str = ("the stack with the highest median rate, where its paired ratio to every other measured stack has "
+                   "an interval above 1")
+    outlier_rounds: str = f"modified z-score of the run's rate above {stats.OUTLIER_SCORE:g}; flagged, never removed"
+    first_step_seconds: str = "the first warm-up step, compilation included; the median over runs"
+    load_share: str = "seconds of waiting for input over seconds of the timed steps; the median over runs"
+    loss: str = "the first and the last timed step's, or epoch's; the median over runs"
+    accuracy: str = "on the held-out images after the last epoch; the median over runs"
+    peak_bytes: str = "peak resident memory of the worker; the median over runs"
+    geometric_mean: str = "of the ratios, over comparisons in which every stack has one"
+
+
+class Summary(_Model):
+    """What a session found. Raw samples stay in events.jsonl beside it."""
+
+    schema_: Literal[1] = Field(1, alias="schema")
+    """Version of this format."""
+    id: str
+    study: str
+    scale: str | None
+    evenbench: str | None
+    """Version that measured."""
+    began: str | None
+    """ISO 8601."""
+    is_complete: bool
+    """Whether the session ran to its end."""
+    machine: Machine
+    data: tuple[Data, ...]
+    launcher: str | None
+    seed: int | None
+    """Of the order of the runs, and of the bootstrap."""
+    rounds: int
+    baseline: str
+    """The stack that ratios are taken to."""
+    columns: tuple[Column, ...]
+    """The stacks, the baseline first."""
+    comparisons: tuple[Comparison, ...]
+    geometric_means: tuple[GeometricMean, ...]
+    failures: tuple[Failure, ...]
+    skipped: tuple[Skip, ...]
+    footnotes: tuple[Footnote, ...]
+    """Of the flags that are set."""
+    methods: Methods
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a Summary; every key is required, no other one allowed."""
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return {**dialect, **Summary.model_json_schema(by_alias=True, mode="serialization")}

@@ -1,0 +1,60 @@
+"""Made store records, for tests of what is computed from them: every value is chosen here, none was measured."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runner.cell import key
+from workloads.spec.cell import Cell
+
+Record = dict[str, Any]
+FACTS = {"framework": "pytorch", "version": "2.13.0", "python": "3.11.7", "device": "cpu", "threads": 2,
+         "onednn": True, "data": {"name": "digits32", "images": 1000, "stand_in": False, "sha256": "0" * 64}}
+PLACE = {"launcher": "docker", "isolation": "docker", "image": "sha256:" + "1" * 64, "base": "ubuntu:18.04",
+         "base_is_default": True, "stack_version": "2.13.0"}
+BEFORE = {"load_1m": 0.1, "frequency_hz": None, "free_bytes": 2**32, "swap_used_bytes": 0}
+AFTER = {"load_1m": 1.0, "throttled_periods": 0, "periods": 0, "throttled_seconds": None, "peak_bytes": 3 * 10**8,
+         "frequency_hz": None, "swap_used_bytes": 0, "foreign_cpu_share": 0.02}
+MACHINE = {"cpu": "a CPU", "cpus": 2, "memory_bytes": 2**33, "kernel": "6.1", "system": "Debian", "hostname": "host"}
+
+
+def cell(stack: str = "torch", **values: Any) -> Cell:
+    return Cell(**{"stack": stack, "task": "lenet5", "measure": "train", "batch": 10, "steps": 2, "cpus": 2, **values})
+
+
+def session(**values: Any) -> Record:
+    return {"schema": 1, "event": "session", "id": "made", "study": "quick", "scale": "quick", "seed": 7,
+            "evenbench": "0.1.0", "argv": [], "began": "2026-11-21T03:40:00+00:00", "machine": MACHINE,
+            "launcher": "docker", **values}
+
+
+def plan(*cells: Cell, rounds: int = 5, baseline: str = "torch", skipped: Mapping[Cell, str] | None = None) -> Record:
+    return {"event": "plan", "rounds": rounds, "baseline": baseline,
+            "cells": [{"key": key(each), "experiment": "e", "cell": each._asdict()} for each in cells],
+            "skipped": [{"experiment": "e", "cell": each._asdict(), "reason": reason}
+                        for each, reason in (skipped or {}).items()]}
+
+
+def steps(seconds: list[float], **values: Any) -> Record:
+    return {"event": "steps", "first": 0, "seconds": seconds, **values}
+
+
+def run(measured: Cell, round: int, *lines: Record, attempt: int = 1, ending: str | None = "ok", message: str = "",
+        facts: Mapping[str, Any] = FACTS, place: Mapping[str, Any] | None = PLACE, before: Mapping[str, Any] = BEFORE,
+        after: Mapping[str, Any] = AFTER) -> Iterator[Record]:
+    """The records of one run; ending None: the session was killed meanwhile."""
+    name = f"{key(measured)}.{round}.{attempt}"
+    yield {"event": "begin", "run": name, "key": key(measured), "round": round, "attempt": attempt, "began": "",
+           "place": place, "host": dict(before)}
+    start = {"event": "start", "facts": dict(facts), "parameters": 62006, "flops": 1}
+    for line in (start, {"event": "warm", "seconds": [1.5, 0.1]}, *lines):
+        yield {"event": "line", "run": name, "line": line}
+    if ending is not None:
+        yield {"event": "ending", "run": name, "ending": ending, "message": message, "seconds": 4.0,
+               "host": dict(after)}
+
+
+def runs(measured: Cell, rates: list[float], first_round: int = 0, **values: Any) -> Iterator[Record]:
+    """A run a rate, in consecutive rounds, each of two steps of equal seconds."""
+    for index, rate in enumerate(rates, first_round):
+        yield from run(measured, index, steps([measured.batch / rate] * 2, loss=[2.0, 1.0],
+                                              phases={"load": [0.1 * measured.batch / rate] * 2}), **values)

@@ -1,0 +1,109 @@
+"""Flags: what a row is marked with, and what not."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner.flags import FOOTNOTES, Flag, flags, is_not_falling, is_unsteady
+from runner.rows import measurements
+from tests import made_rows as made
+
+CELL = made.cell()
+PROVED = {("lenet5", "torch")}
+
+
+def found(rounds: int = 3, cell: Any = CELL, **values: Any) -> set[Flag]:
+    lines = values.pop("lines", (made.steps([1.0, 1.0], loss=[2.0, 1.0]),))
+    records = [record for index in range(rounds) for record in made.run(cell, index, *lines, **values)]
+    (row,) = measurements([made.session(), made.plan(cell), *records]).rows
+    return set(flags(row, 2, PROVED))
+
+
+def test_a_run_as_it_should_be_has_no_flag() -> None:
+    assert set() == found()
+
+
+def test_every_flag_has_a_footnote() -> None:
+    assert set(Flag) == set(FOOTNOTES)
+
+
+@pytest.mark.parametrize(("flag", "part", "values"), [
+    (Flag.OTHER_BASE, "place", {"base_is_default": False}),
+    (Flag.VENV, "place", {"isolation": "venv", "base_is_default": False}),
+    (Flag.STAND_IN_DATA, "facts", {"data": {"name": "digits32", "stand_in": True}}),
+    (Flag.THREADS_DIFFER, "facts", {"threads": 1}),
+    (Flag.THROTTLED, "after", {"throttled_periods": 1}),
+    (Flag.LOADED_HOST, "after", {"foreign_cpu_share": 0.11}),
+    (Flag.SWAPPING, "after", {"swap_used_bytes": 2**24}),
+])
+def test_what_the_host_or_the_worker_observed_is_flagged(flag: Flag, part: str, values: Mapping[str, Any]) -> None:
+    usual = {"place": made.PLACE, "facts": made.FACTS, "after": made.AFTER}[part]
+
+    assert {flag} == found(**{part: {**usual, **values}})
+
+
+def test_the_load_counts_where_the_others_share_is_not_known() -> None:
+    after = {**made.AFTER, "foreign_cpu_share": None}
+
+    assert {Flag.LOADED_HOST} == found(after=after, before={**made.BEFORE, "load_1m": 1.1})
+    assert set() == found(after=after, before={**made.BEFORE, "load_1m": 0.9})
+
+
+def test_the_load_that_the_run_before_left_is_nobody_s_fault() -> None:
+    assert set() == found(before={**made.BEFORE, "load_1m": 2.0})
+
+
+def test_what_was_not_measured_is_not_flagged() -> None:
+    nothing: dict[str, Any] = {}
+
+    assert set() == found(place=nothing, facts=nothing, before=nothing, after=nothing)
+
+
+@pytest.mark.parametrize(("asked", "observed", "is_flagged"), [
+    ("on", False, True), ("off", True, True), ("on", True, False), ("default", False, False), ("on", None, False)])
+def test_onednn_against_what_the_cell_asks(asked: str, observed: bool | None, is_flagged: bool) -> None:
+    cell = made.cell(onednn=asked)
+
+    assert is_flagged is (Flag.ONEDNN_DIFFERS in found(cell=cell, facts={**made.FACTS, "onednn": observed}))
+
+
+def test_work_left_after_the_last_sync_is_flagged() -> None:
+    assert {Flag.TIMER_MISMATCH} == found(lines=(made.steps([1.0, 1.0], drain_seconds=0.2),))
+    assert set() == found(lines=(made.steps([1.0, 1.0], drain_seconds=0.02),))
+
+
+def test_two_runs_are_few() -> None:
+    assert {Flag.FEW_RUNS} == found(rounds=2)
+
+
+def test_a_cell_without_an_ok_run_has_no_flag() -> None:
+    assert set() == found(ending="oom")
+
+
+def test_a_stack_that_no_check_has_proved_for_the_task_is_flagged() -> None:
+    assert {Flag.UNPROVED} == found(cell=made.cell("tf"))
+    assert {Flag.UNPROVED} == found(cell=made.cell(task="alexnet"))
+
+
+def test_inference_needs_no_falling_loss() -> None:
+    lines = (made.steps([1.0] * 8, loss=[1.0] * 8),)
+
+    assert {Flag.LOSS_NOT_FALLING} == found(lines=lines)
+    assert set() == found(cell=made.cell(measure="infer"), lines=lines)
+
+
+@pytest.mark.parametrize(("losses", "expected"), [
+    ([8, 7, 6, 5, 4, 3, 2, 1], False), ([1, 2, 3, 4, 5, 6, 7, 8], True), ([1] * 8, True), ([1, 1, 1], False)])
+def test_the_last_quarter_of_the_losses_is_held_against_the_first(losses: list[float], expected: bool) -> None:
+    assert expected is is_not_falling(np.array(losses, dtype=float))
+
+
+@pytest.mark.parametrize(("second", "expected"), [(1.0, False), (1.09, False), (1.2, True), (0.8, True)])
+def test_halves_of_a_run_that_differ_by_a_tenth_are_unsteady(second: float, expected: bool) -> None:
+    assert expected is is_unsteady(np.array([1.0] * 10 + [second] * 10))
+
+
+def test_one_slow_step_is_not_unsteady() -> None:
+    assert not is_unsteady(np.array([1.0] * 19 + [50.0]))

@@ -1,0 +1,136 @@
+"""Rows: what is read from a store's records."""
+
+from typing import Any
+
+import pytest
+
+from runner.errors import InputError
+from runner.rows import Row, measurements
+from tests import made_rows as made
+
+CELL = made.cell()
+
+
+def only_row(*records: Any) -> Row:
+    (row,) = measurements([made.session(), made.plan(CELL), *records]).rows
+    return row
+
+
+def test_rate_times_seconds_is_samples() -> None:
+    row = only_row(*made.run(CELL, 0, made.steps([0.25, 0.75])))
+
+    assert {0: 20.0} == row.rates         # 10 a batch, 2 steps, 1 second
+
+
+def test_samples_of_several_blocks_are_one_window() -> None:
+    row = only_row(*made.run(CELL, 0, made.steps([0.5]), made.steps([1.5], first=1)))
+
+    assert {0: 10.0} == row.rates
+
+
+def test_one_sample_over_many_steps_counts_as_many() -> None:
+    row = only_row(*made.run(CELL, 0, made.steps([4.0], count=8)))
+
+    assert {0: 20.0} == row.rates
+
+
+def test_an_epoch_s_rate_is_its_batches_over_its_training_seconds() -> None:
+    epochs = [{"event": "epoch", "index": i, "steps": 6, "train_seconds": seconds, "validation_seconds": 9.0,
+               "loss": 1.0, "accuracy": accuracy} for i, (seconds, accuracy) in enumerate([(2.0, 0.25), (4.0, 0.5)])]
+    row = only_row(*made.run(CELL, 0, *epochs))
+
+    assert {0: 20.0} == row.rates
+    assert 0.5 == row.runs[0].accuracy
+
+
+def test_warm_up_is_kept_apart() -> None:
+    row = only_row(*made.run(CELL, 0, made.steps([1.0])))
+
+    assert [1.5, 0.1] == row.runs[0].warm_seconds.tolist()
+    assert [1.0] == row.runs[0].step_seconds.tolist()
+
+
+def test_a_loss_that_was_not_finite_is_left_out() -> None:
+    row = only_row(*made.run(CELL, 0, made.steps([1.0, 1.0], loss=[2.0, None]), ending="not_finite"))
+
+    assert [2.0] == row.runs[0].losses.tolist()
+
+
+def test_only_runs_that_ended_ok_have_a_rate() -> None:
+    row = only_row(*made.run(CELL, 0, made.steps([1.0]), ending="died"), *made.run(CELL, 1, made.steps([1.0])))
+
+    assert {1: 10.0} == row.rates
+    assert ["died", "ok"] == [run.ending for run in row.runs]
+
+
+def test_an_ok_run_without_timed_steps_has_no_rate() -> None:
+    assert {} == only_row(*made.run(CELL, 0)).rates
+
+
+@pytest.mark.parametrize(("first", "second", "counts"), [
+    ("killed", "ok", "ok"), ("ok", "killed", "ok"), ("not_started", "oom", "oom"), ("killed", "killed", "killed")])
+def test_of_several_attempts_the_last_result_counts(first: str, second: str, counts: str) -> None:
+    row = only_row(*made.run(CELL, 0, made.steps([1.0]), ending=first),
+                   *made.run(CELL, 0, made.steps([1.0]), attempt=2, ending=second))
+
+    assert [counts] == [run.ending for run in row.runs]
+
+
+def test_a_run_without_an_ending_is_no_run() -> None:
+    assert () == only_row(*made.run(CELL, 0, made.steps([1.0]), ending=None)).runs
+
+
+def test_the_last_plan_counts() -> None:
+    other = made.cell("tf")
+    found = measurements([made.session(), made.plan(CELL, rounds=3), *made.runs(CELL, [1.0]),
+                          made.session(resumed=True), made.plan(other, rounds=4)])
+
+    assert ["tf"] == [row.cell.stack for row in found.rows]
+    assert 4 == found.rounds
+
+
+def test_runs_are_in_the_order_of_their_rounds() -> None:
+    row = only_row(*made.runs(CELL, [1.0], first_round=2), *made.runs(CELL, [2.0], first_round=0))
+
+    assert [0, 2] == [run.round for run in row.runs]
+
+
+@pytest.mark.parametrize(("reason", "is_done"), [("done", True), ("interrupted", False)])
+def test_a_session_is_done_when_it_was_closed_so(reason: str, is_done: bool) -> None:
+    found = measurements([made.session(), made.plan(CELL), {"event": "closed", "reason": reason}])
+
+    assert is_done is found.is_done
+
+
+def test_a_run_that_never_started_has_no_place() -> None:
+    row = only_row(*made.run(CELL, 0, ending="not_started", place=None))
+
+    assert {} == row.runs[0].place
+
+
+def test_kinds_of_records_and_lines_that_are_unknown_are_passed_over() -> None:
+    row = only_row({"event": "weather"}, *made.run(CELL, 0, made.steps([1.0]), {"event": "harness", "x": 1}))
+
+    assert {0: 10.0} == row.rates
+
+
+def test_events_without_a_plan_say_what_to_do() -> None:
+    with pytest.raises(InputError, match="hold no plan"):
+        measurements([made.session()])
+
+
+@pytest.mark.parametrize(("record", "message"), [
+    ({"event": "begin"}, r"record 3 \(begin\): key 'key' is missing"),
+    ({"event": "plan", "cells": 3}, r"record 3 \(plan\): "),
+    ({"event": "line", "run": [], "line": {}}, r"record 3 \(line\): "),
+    ({"event": "begin", "run": "a", "key": "b", "round": "0", "attempt": 1}, r"found '0', expected a count"),
+])
+def test_a_record_of_another_shape_is_refused_with_its_number(record: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        measurements([made.session(), made.plan(CELL), record])
+
+
+@pytest.mark.parametrize("seconds", [[float("nan")], [-1.0], ["fast"], [[1.0]]])
+def test_samples_that_are_no_seconds_are_refused(seconds: Any) -> None:
+    with pytest.raises(InputError, match="ending"):
+        only_row(*made.run(CELL, 0, made.steps(seconds)))
