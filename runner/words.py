@@ -1,0 +1,72 @@
+"""Numbers and names as people read them. Pure; SI on printing, and nothing from a file reaches a terminal unseen."""
+
+import unicodedata
+
+from runner.summary_format import Interval
+
+DASH = "–"
+# C: control, format (also what turns the direction of text), surrogate, unassigned; Zl, Zp: line ends
+_UNSEEN = ("C", "Zl", "Zp")
+
+
+def clean(text: object) -> str:
+    """The text with every character that a terminal would obey instead of show written out, on one line."""
+    return "".join(_escaped(letter) if unicodedata.category(letter).startswith(_UNSEEN) else letter
+                   for letter in str(text).replace("\n", " "))
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape", "surrogatepass").decode()
+
+
+def in_ascii(text: str) -> str:
+    """The text for a terminal or file that knows no more."""
+    return text.replace(DASH, "-").encode("ascii", "backslashreplace").decode()
+
+
+def number(value: float, like: float | None = None) -> str:
+    """Three digits or more, thousands parted; with as many decimals as `like` would have."""
+    size = abs(value if like is None else like)
+    decimals = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 4
+    return f"{value:,.{decimals}f}"
+
+
+def rate(value: float, interval: Interval | None) -> str:
+    """1,520 (1,480–1,560)."""
+    if interval is None:
+        return number(value)
+    return f"{number(value)} ({number(interval.low, value)}{DASH}{number(interval.high, value)})"
+
+
+def ratio(value: float, interval: Interval | None) -> str:
+    """1.32x (1.28–1.37); with more decimals where an end would else read as 1."""
+    ends = (interval.low, interval.high) if interval else ()
+    decimals = 2 if value >= 0.3 else 3 if value >= 0.1 else 4
+    while decimals < 4 and any(end != 1 and round(end, decimals) == 1 for end in ends):
+        decimals += 1
+    shown = f"{value:.{decimals}f}x"
+    return f"{shown} ({DASH.join(f'{end:.{decimals}f}' for end in ends)})" if ends else shown
+
+
+def seconds(value: float) -> str:
+    """12 ms, 3.4 s, 25 s, 7 min, 2.5 h."""
+    if value < 1:
+        return f"{value * 1000:.0f} ms"
+    if value < 90:
+        return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
+    return f"{value / 60:.0f} min" if value < 5400 else f"{value / 3600:.1f} h"
+
+
+def size(value: float) -> str:
+    """812 MB, 2.1 GB."""
+    return f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"
+
+
+def share(value: float) -> str:
+    """3.2 %, 12 %."""
+    return f"{value * 100:.1f} %" if value < 0.0995 else f"{value * 100:.0f} %"
+
+
+def count(value: int, one: str, many: str = "") -> str:
+    """1 run, 2 runs."""
+    return f"{value:,} {one if value == 1 else many or one + 's'}"
