@@ -5,8 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads import data
-from workloads.errors import Unsupported
-from workloads.for_tensorflow import device, feed, model, optimizers
+from workloads.for_tensorflow import feed, model, optimizers, settings
 from workloads.spec import tasks
 
 v1 = tf.compat.v1
@@ -26,24 +25,18 @@ class Workload:
 
     def __init__(self, table, cell):
         """Raises Unsupported where the stack cannot do what the cell asks."""
-        if cell.loop not in ("native", "graph"):
-            raise Unsupported('TensorFlow %s runs a graph in a session; it has no loop "%s"'
-                              % (tf.__version__, cell.loop))
-        if cell.precision == "amp":
-            raise Unsupported("the mixed precision policies of TensorFlow %s keep no float32 weights" % tf.__version__)
-        device.prepare(cell)
+        settings.apply(cell)
         self.cell = cell
-        self.loop, self.precision = "session", cell.precision
-        self.layout = "nchw" if cell.layout == "nchw" else "nhwc"     # on a GPU Grappler makes NCHW of it by itself
-        self._session = v1.Session(graph=tf.Graph(), config=device.session_config())
+        self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
+        self._session = v1.Session(graph=tf.Graph(), config=settings.session_config())
         with self._entered():
             v1.set_random_seed(cell.seed)
-            policy, self.dtype = device.dtypes(cell)
+            policy, self._numbers = settings.dtypes(cell)
             self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy)
-            self.optimizer = optimizers.optimizer(cell, self.dtype)
+            self.optimizer = optimizers.optimizer(cell, self._numbers)
             self._images, self._labels = self._placeholders()
             self._logits = self.net.network(self._images, training=False)
-        if cell.device == "cpu" and self.layout == "nchw":
+        if settings.may_lack_kernels(cell):
             self._try_a_step()
 
     def parameters(self):
@@ -65,7 +58,7 @@ class Workload:
         with self._entered():
             images = self.net.native_images(images)
             slots = v1.placeholder(images.dtype, images.shape), v1.placeholder(labels.dtype, labels.shape)
-            batches = v1.data.make_initializable_iterator(feed.pipeline(*slots, self.cell.batch, self.dtype))
+            batches = v1.data.make_initializable_iterator(feed.pipeline(*slots, self.cell.batch, self._numbers))
             self._session.run(batches.initializer, dict(zip(slots, (images, labels))))   # 2 GB are a graph's limit
             return Feed(*batches.get_next())
 
@@ -81,14 +74,14 @@ class Workload:
             return Feed(*kept)
 
     def train(self, batches, count, watch):
-        """Train for count steps; the batch is loaded within the step."""
+        """Take count steps of training, loading included; the watch gets each one's loss."""
         fetches = self._fetches(batches, "train", self._one_update)
         for _ in range(count):
             _, loss = self._session.run(fetches)
             watch.stepped(loss)
 
     def infer(self, batches, count, watch):
-        """Compute the logits of count batches in evaluation mode."""
+        """Take count forward passes in evaluation mode; the watch gets each one's logits."""
         fetches = self._fetches(batches, "infer", self._evaluated)
         for _ in range(count):
             watch.stepped(self._session.run(fetches))
@@ -132,13 +125,13 @@ class Workload:
     def _one_update(self, batches):
         """The update, and the loss before it."""
         logits = self.net.network(batches.images, training=True)
-        loss = feed.loss(batches.labels, logits, self.dtype)
+        loss = feed.loss(batches.labels, logits, self._numbers)
         return [self._apply(self.net.network, batches.images, loss)[1], loss]
 
     def _checked_update(self):
         """Every place's output, the loss, the gradients and the update of what is fed."""
         outputs = self.net.every(self._images, training=True)
-        loss = feed.loss(self._labels, outputs[-1], self.dtype)
+        loss = feed.loss(self._labels, outputs[-1], self._numbers)
         gradients, update = self._apply(self.net.every, self._images, loss)
         return outputs, loss, gradients, update
 
@@ -154,11 +147,11 @@ class Workload:
 
     def _native(self, images, labels):
         """Canonical images, normalised and in the layout's order, and labels."""
-        return data.normalised(self.net.native_images(images), self.dtype), np.asarray(labels, np.int64)
+        return data.normalised(self.net.native_images(images), self._numbers), np.asarray(labels, np.int64)
 
     def _placeholders(self):
         shape = self.net.native_shape(tasks.input_shape(self.cell.image))
-        return v1.placeholder(self.dtype, (None,) + shape), v1.placeholder(tf.int64, (None,))
+        return v1.placeholder(self._numbers, (None,) + shape), v1.placeholder(tf.int64, (None,))
 
     def _try_a_step(self):
         """Raise Unsupported where this CPU has no kernel for the model's layout."""
@@ -166,8 +159,8 @@ class Workload:
         values = self._native(np.zeros(shape, np.uint8), np.zeros(1, np.int64))
         try:
             with self._entered():
-                loss = feed.loss(self._labels, self.net.network(self._images, training=True), self.dtype)
+                loss = feed.loss(self._labels, self.net.network(self._images, training=True), self._numbers)
                 gradients = tf.gradients(loss, self.net.network.trainable_weights)
                 keras.backend.get_session().run(gradients, dict(zip((self._images, self._labels), values)))
         except tf.errors.OpError as error:
-            raise device.no_kernel(self.cell, self.layout, error) from None
+            raise settings.no_kernel(self.cell, error) from None

@@ -7,12 +7,10 @@ import numpy as np
 import tensorflow as tf
 
 from workloads import data
-from workloads.errors import Unsupported
-from workloads.for_tensorflow import device, feed, model, optimizers
+from workloads.for_tensorflow import feed, model, optimizers, settings
 from workloads.spec import tasks
 
 keras = tf.keras
-LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fit": "fit", "xla": "tf.function, XLA"}
 
 
 class Workload:
@@ -20,20 +18,18 @@ class Workload:
 
     def __init__(self, table, cell):
         """Raises Unsupported where the stack cannot do what the cell asks."""
-        if cell.loop not in LOOPS:
-            raise Unsupported('TensorFlow has no loop "%s"; it has %s' % (cell.loop, ", ".join(LOOPS)))
-        device.prepare(cell)
-        tf.random.set_seed(cell.seed)
+        settings.apply(cell)
         self.cell = cell
-        self.loop, self.precision = LOOPS[cell.loop], cell.precision
-        self.layout = "nchw" if cell.layout == "nchw" else "nhwc"     # on a GPU Grappler makes NCHW of it by itself
-        policy, self.dtype = device.dtypes(cell)
+        self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
+        tf.random.set_seed(cell.seed)
+        policy, self._numbers = settings.dtypes(cell)
         self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy)
-        self.optimizer = optimizers.optimizer(cell, self.dtype)
+        self.optimizer = optimizers.optimizer(cell, self._numbers)
         self._update, self._logits = self._compiled(self._one_update), self._compiled(self._evaluated)
         self._checked = self._compiled(self._checked_update)
-        self._compile_fit()
-        if cell.device == "cpu" and (self.layout == "nchw" or cell.precision == "amp"):
+        if self.loop == "fit":
+            self._compile_fit()
+        if settings.may_lack_kernels(cell):
             self._try_a_step()
 
     def parameters(self):
@@ -50,7 +46,7 @@ class Workload:
 
     def batches(self, images, labels):
         """An endless iterator of batches; for loop=fit the dataset, which each call of train begins anew."""
-        batches = feed.pipeline(self.net.native_images(images), labels, self.cell.batch, self.dtype)
+        batches = feed.pipeline(self.net.native_images(images), labels, self.cell.batch, self._numbers)
         return batches if self.loop == "fit" else iter(batches)
 
     def synthetic(self, images, labels):
@@ -59,7 +55,7 @@ class Workload:
         return tf.data.Dataset.from_tensors(batch).repeat() if self.loop == "fit" else itertools.repeat(batch)
 
     def train(self, batches, count, watch):
-        """Train for count steps."""
+        """Take count steps of training; the watch gets each one's loss, which stays on the device."""
         if self.loop == "fit":
             self._fit(batches, count, watch)
             return
@@ -70,9 +66,7 @@ class Workload:
             watch.stepped(self._update(images, labels))
 
     def infer(self, batches, count, watch):
-        """Compute the logits of count batches in evaluation mode. Raises Unsupported for loop=fit."""
-        if self.loop == "fit":
-            raise Unsupported("Keras' fit trains; measure inference with loop=native")
+        """Take count forward passes in evaluation mode; the watch gets each one's logits."""
         for _ in range(count):
             watch.loading()
             images, _ = next(batches)
@@ -80,7 +74,7 @@ class Workload:
             watch.stepped(self._logits(images))
 
     def sync(self, handle):
-        """Read the value: on a CPU a step returns when it is done, on a GPU its copy queues behind the step's work."""
+        """Read the value. On a CPU a step returns when all of it is done; a GPU copies the value behind its work."""
         np.asarray(handle.mean if isinstance(handle, RunningLoss) else handle)
 
     def value(self, handle):
@@ -104,29 +98,23 @@ class Workload:
                 "weight": self.weights()}
 
     def _compiled(self, function):
-        """The function as the cell's loop calls it. Raises Unsupported where tf.function has no XLA."""
-        if self.cell.loop == "eager":
+        """The function as the cell's loop calls it."""
+        if self.loop == "eager":
             return function
-        if self.cell.loop != "xla":
-            return tf.function(function, autograph=False)
-        known = inspect.signature(tf.function).parameters
-        for switch in ("jit_compile", "experimental_compile"):
-            if switch in known:
-                return tf.function(function, autograph=False, **{switch: True})
-        raise Unsupported("tf.function of TensorFlow %s cannot compile with XLA" % tf.__version__)
+        return tf.function(function, autograph=False, **settings.xla_switch() if self.cell.loop == "xla" else {})
 
     def _one_update(self, images, labels):
         """The loss before the update."""
         with tf.GradientTape() as tape:
-            loss = feed.loss(labels, self.net.network(images, training=True), self.dtype)
+            loss = feed.loss(labels, self.net.network(images, training=True), self._numbers)
         self._apply(tape, loss)
         return loss
 
     def _checked_update(self, images, labels):
         """Every place's output, the loss and the gradients of one update."""
         with tf.GradientTape() as tape:
-            outputs = [tf.cast(output, self.dtype) for output in self.net.every(images, training=True)]
-            loss = feed.loss(labels, outputs[-1], self.dtype)
+            outputs = [tf.cast(output, self._numbers) for output in self.net.every(images, training=True)]
+            loss = feed.loss(labels, outputs[-1], self._numbers)
         return outputs, loss, self._apply(tape, loss)
 
     def _apply(self, tape, loss):
@@ -136,11 +124,11 @@ class Workload:
         return gradients
 
     def _evaluated(self, images):
-        return tf.cast(self.net.network(images, training=False), self.dtype)      # amp: numpy has no bfloat16
+        return tf.cast(self.net.network(images, training=False), self._numbers)      # amp: numpy has no bfloat16
 
     def _tensors(self, images, labels):
         """Canonical images, normalised and in the layout's order, and labels, on the device."""
-        images = data.normalised(self.net.native_images(images), self.dtype)
+        images = data.normalised(self.net.native_images(images), self._numbers)
         return tf.constant(images), tf.constant(labels, tf.int64)
 
     def _try_a_step(self):
@@ -151,18 +139,16 @@ class Workload:
         try:
             self._compiled(self._checked_gradients)(*batch)
         except tf.errors.OpError as error:
-            raise device.no_kernel(self.cell, self.layout, error) from None
+            raise settings.no_kernel(self.cell, error) from None
         self.load(before)
 
     def _checked_gradients(self, images, labels):
         with tf.GradientTape() as tape:
-            loss = feed.loss(labels, self.net.network(images, training=True), self.dtype)
+            loss = feed.loss(labels, self.net.network(images, training=True), self._numbers)
         return tape.gradient(loss, self.net.network.trainable_weights)
 
     def _compile_fit(self):
         """Hand the same optimizer and loss to Keras' own loop."""
-        if self.loop != "fit":
-            return
         switches = {"jit_compile": False} if "jit_compile" in inspect.signature(keras.Model.compile).parameters else {}
         self.net.network.compile(self.optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True),
                                  **switches)         # Keras 3 would choose XLA by itself: that is loop=xla
@@ -179,7 +165,7 @@ class RunningLoss(NamedTuple):
     before: Any
 
     def last(self):
-        """The loss of the last batch alone."""
+        """The loss of the last batch alone; float32 means lose about 6e-8 * index of it."""
         mean = float(np.asarray(self.mean, np.float64))
         return mean if not self.index else mean + self.index * (mean - float(np.asarray(self.before, np.float64)))
 
