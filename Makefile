@@ -11,7 +11,7 @@ setup: .venv/done  ## make .venv with evenbench and its tools
 	$(PYTHON) -m venv .venv && .venv/bin/python -m pip install --quiet --editable '.[dev]' && touch $@
 
 bench: setup       ## set up all that is needed, then measure today's three frameworks on this machine
-	$(EVENBENCH) run quick
+	$(EVENBENCH) run quick --prove
 
 bench-self: setup  ## what evenbench itself costs, measured
 	$(EVENBENCH) bench-self

@@ -14,7 +14,7 @@ import typer
 
 from runner import bench_self, check, doctor, engine, images, job, lock, machine, screen, stack, store, study, summary
 from runner.errors import BenchError, InputError
-from runner.launch import Limits
+from runner.launch import Launcher, Limits
 from runner.plan import Wishes, estimate_seconds
 from runner.session import Bench, Stopped
 from runner.session import run as run_session
@@ -43,6 +43,7 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
         results: Results = RESULTS,
         fresh: Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")] = False,
+        prove: Annotated[bool, typer.Option("--prove", help="First check what no check has shown equal yet.")] = False,
         stall: Annotated[float, typer.Option(min=1, help="Seconds without a step that end a run.")] = 300.0,
         ) -> None:
     """Measure a study; the same command resumes an interrupted session."""
@@ -51,6 +52,8 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
         raise InputError(f"nothing can run here: {_reasons(wanted)}")
     wanted = job.prepared(wanted, screen.say)
     with _terminated_politely(), job.measuring_alone(job.cache_folder()):
+        if prove:
+            _prove(wanted, results)
         kept = None if fresh else store.unfinished(results, wanted.command())
         folder = kept.folder if kept else job.new_folder(wanted, results)
         if kept:
@@ -75,9 +78,31 @@ def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, limits: Li
     return is_ok
 
 
+def _prove(wanted: job.Job, results: Path) -> None:
+    """Check the tasks and stacks of the plan that no check has shown to compute the same yet."""
+    stacks = [wanted.stacks[name] for name in dict.fromkeys(planned.cell.stack for planned in wanted.plan.cells)]
+    made_of = {each.name: wanted.launcher.fingerprint(each) for each in stacks}
+    known = check.proved(results, made_of)
+    tasks = [task for task in dict.fromkeys(planned.cell.task for planned in wanted.plan.cells)
+             if any((task, each.name) not in known for each in stacks)]
+    if len(stacks) > 1 and tasks:
+        _checked(tasks, stacks, "float64", wanted.launcher, results)
+
+
+def _checked(tasks: list[str], stacks: list[stack.Stack], precision: str, how: Launcher,
+             results: Path) -> list[check.Verdict]:
+    """The verdicts of a check, kept in the results and said one by one."""
+    here = machine.observe()
+    verdicts = check.run(tasks, stacks, precision, how, job.cache_folder(), (here.cpus, here.limit_bytes),
+                         time.monotonic, screen.say)
+    check.keep(verdicts, {each.name: how.fingerprint(each) for each in stacks}, results)
+    return verdicts
+
+
 def _show(folder: Path, is_json: bool) -> None:
     """Write summary.json beside the events, and print the summary."""
-    found = summary.summarise(store.read(folder))
+    proved = check.proved(folder.parent, store.made_of(folder))
+    found = summary.summarise(store.read(folder), proved)
     text = json.dumps(summary.to_json(found), indent=2, allow_nan=False)
     store.write_beside(folder, "summary.json", text)
     if is_json:
@@ -165,10 +190,10 @@ def report(name: Annotated[str, typer.Argument(help="A result's id or folder; th
 
 
 @app.command("check")
-def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]...", help="Tasks; lenet5 if none.")] = None,
+def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]...", help="lenet5 if none.")] = None,
            stacks: StackNames = None,
            every: Annotated[bool, typer.Option("--all", help="Every task in every stack.")] = False,
-           precision: Annotated[str, typer.Option(help="float64 proves; float32 shows what rounding does.")] = "float64",
+           precision: Annotated[str, typer.Option(help="float64 proves; float32 shows rounding.")] = "float64",
            launcher: LauncherName = "auto", results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     known = stack.read_all(job.STACKS)
@@ -181,11 +206,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]..."
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
     how = job.chosen_launcher(launcher, screen.say)
     chosen = job.buildable(chosen, how, screen.say)
-    here = machine.observe()
     with job.measuring_alone(job.cache_folder()):
-        verdicts = check.run(tasks, chosen, precision, how, job.cache_folder(), (here.cpus, here.limit_bytes),
-                             time.monotonic, screen.say)
-    check.keep(verdicts, {each.name: how.fingerprint(each) for each in chosen}, results)
+        verdicts = _checked(tasks, chosen, precision, how, results)
     if as_json:
         print(json.dumps([{**verdict._asdict(), "passed": verdict.passed} for verdict in verdicts], indent=2))
     else:
@@ -201,7 +223,8 @@ def bench_self_(stacks: StackNames = None, turns: Annotated[int, typer.Option(mi
     how = job.chosen_launcher(launcher, screen.say)
     chosen = job.buildable([known[name] for name in _known_stacks(_split(stacks), known)], how, screen.say)
     with job.measuring_alone(job.cache_folder()):
-        costs = bench_self.run(chosen, how, job.cache_folder(), machine.observe().cpus, turns, time.monotonic, screen.say)
+        cpus = machine.observe().cpus
+        costs = bench_self.run(chosen, how, job.cache_folder(), cpus, turns, time.monotonic, screen.say)
     if as_json:
         print(json.dumps([{**cost._asdict(), "met": cost.is_met} for cost in costs], indent=2))
     else:
@@ -247,7 +270,8 @@ def lock_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]..."
 
 def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, scale: str | None, baseline: str,
            launcher: str, data: str | None, pairs: list[str] | None) -> job.Asked:
-    return job.Asked(name, scale, launcher, data, Wishes(tuple(_split(stacks)), rounds, seed, baseline, job.settings(pairs or [])))
+    wishes = Wishes(tuple(_split(stacks)), rounds, seed, baseline, job.settings(pairs or []))
+    return job.Asked(name, scale, launcher, data, wishes)
 
 
 def _split(words: list[str] | None) -> list[str]:

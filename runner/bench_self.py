@@ -1,4 +1,4 @@
-"""What evenbench itself costs, measured: its training loop against a bare one, and its start against the framework's."""
+"""What evenbench itself costs: its training loop against a bare one, and its start against the framework's."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -82,13 +82,17 @@ def _first_step(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock:
     try:
         for heard in follow(running, Limits(), clock):
             is_bare_end = isinstance(heard, Ending) and module != "workloads" and heard.word == "ok"
-            if seconds is None and (is_bare_end or not isinstance(heard, Ending) and heard["event"] == "warm"):
+            if seconds is None and (is_bare_end or _is_warm(heard)):
                 seconds = clock() - began
             if isinstance(heard, Ending):
                 return seconds, heard
     finally:
         running.stop()
     raise AssertionError("follow always yields an Ending last")
+
+
+def _is_warm(heard: dict[str, Any] | Ending) -> bool:
+    return not isinstance(heard, Ending) and heard["event"] == "warm"
 
 
 def _cost(what: str, stack: Stack, values: list[float], unit: str, goal: float, ending: Ending) -> Cost:

@@ -1,9 +1,9 @@
 """Whether stacks compute the same: one update from the same weights and batch, compared array by array.
 
-Workers send sketches (workloads/sketch.py): a difference's length is known to about 4 %, and exactly for arrays of up to
-1,024 numbers. In float64 every array must agree to LIMITS; in float32 deep networks' gradients differ between two
-stacks as much as between float32 and float64 in one, since a ReLU's input beside zero changes sign with the last bit
-(measured: 0.7 % of the gradient's length in ResNet-18, one array up to 16 %), so gradients and weights are judged by the
+Workers send sketches (workloads/sketch.py): a difference's length is known to about 4 %, and exactly for arrays of up
+to 1,024 numbers. In float64 every array must agree to LIMITS; in float32 deep networks' gradients differ between two
+stacks as much as between float32 and float64 in one, since a ReLU's input beside zero changes sign with the last
+bit (measured: 0.7 % of the gradient's length in ResNet-18, one array up to 16 %), so gradients and weights are judged by the
 relative length over all arrays together, logits and activations by the worst array.
 """
 
@@ -61,8 +61,8 @@ class Verdict(NamedTuple):
 
 def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: int) -> Cell:
     """The cell that checks a task: twice its least size, so that normalisation has more than one pixel to average."""
-    return Cell(stack=stack, task=task, measure="check", batch=BATCH, classes=CLASSES, image=2 * tasks.TASKS[task].least,
-                input="synthetic", precision=precision, optimizer="momentum", weight_decay=1e-4, cpus=cpus,
+    return Cell(stack=stack, task=task, measure="check", batch=BATCH, classes=CLASSES,
+                image=2 * tasks.TASKS[task].least, input="synthetic", precision=precision, optimizer="momentum", weight_decay=1e-4, cpus=cpus,
                 memory_bytes=memory_bytes)
 
 
@@ -151,8 +151,8 @@ def _places(cell: Cell) -> tuple[layers.Placed, ...]:
     return placed
 
 
-def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launcher, data: Path, resources: tuple[int, int],
-        clock: Callable[[], float], say: Callable[[str], None]) -> list[Verdict]:
+def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launcher, data: Path,
+        resources: tuple[int, int], clock: Callable[[], float], say: Callable[[str], None]) -> list[Verdict]:
     """Check every task in every stack against the first one that can run it; resources are (cpus, memory bytes)."""
     if len(stacks) < 2:
         raise InputError("check: found one stack, expected two or more to compare")

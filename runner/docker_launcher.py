@@ -171,4 +171,4 @@ class DockerRunning:
         _remove(self._container)
         if hasattr(self, "_stream"):
             self._stream.close()
-            self._stream._response.close()     # the stream's own close leaves its descriptor to the collector
+            self._stream._response.close()  # type: ignore[attr-defined]  # the stream's own close leaves its descriptor to the collector

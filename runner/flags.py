@@ -4,10 +4,8 @@ from collections.abc import Callable, Set
 from enum import StrEnum
 from typing import NamedTuple
 
-import numpy as np
-
 from runner.rows import Row, Run, Samples
-from runner.stats import LEAST_RUNS
+from runner.stats import LEAST_RUNS, median
 from workloads.spec.cell import Cell
 
 Proved = Set[tuple[str, str]]      # (task, stack) whose build was checked to be the same model
@@ -80,7 +78,7 @@ def is_unsteady(seconds: Samples) -> bool:
     if len(seconds) < _LEAST_SAMPLES:
         return False
     half = len(seconds) // 2
-    first, second = float(np.median(seconds[:half])), float(np.median(seconds[-half:]))
+    first, second = median(seconds[:half]) or 0.0, median(seconds[-half:]) or 0.0
     return abs(second - first) > _UNSTEADY * first
 
 
@@ -89,7 +87,7 @@ def is_not_falling(losses: Samples) -> bool:
     if len(losses) < _LEAST_LOSSES:
         return False
     quarter = len(losses) // 4
-    return float(np.median(losses[-quarter:])) >= float(np.median(losses[:quarter]))
+    return (median(losses[-quarter:]) or 0.0) >= (median(losses[:quarter]) or 0.0)
 
 
 def _is_loaded(seen: _Seen) -> bool:

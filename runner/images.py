@@ -131,7 +131,9 @@ def context(stack: Stack, folder: Path, wheels: Iterable[Path]) -> None:
     for path, copy in copies.items():
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
-        copy.chmod(0o644)           # whatever the checkout's mode: the image's user is not its owner
+    # not the checkout's modes, not the umask's: the image's user is not the owner, and modes count for a layer's cache
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 class _Progress:

@@ -193,6 +193,19 @@ def _listed(folder: Path) -> dict[str, Any]:
     return found
 
 
+def made_of(folder: Path) -> dict[str, str]:
+    """The fingerprint of what each stack's runs were made of, by the stack's name."""
+    stacks: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for record in read(folder):
+        match record["event"]:
+            case "plan":
+                stacks.update({item["key"]: item["cell"]["stack"] for item in record["cells"]})
+            case "begin" if record["key"] in stacks and record.get("place"):
+                found[stacks[record["key"]]] = record["place"].get("fingerprint", "")
+    return found
+
+
 def known_seconds(results: Path) -> dict[str, float]:
     """How long the last finished run of each cell took, start-up included, by the cell's key."""
     found: dict[str, float] = {}

@@ -11,8 +11,10 @@ _UNSEEN = ("C", "Zl", "Zp")
 
 def clean(text: object) -> str:
     """The text with every character that a terminal would obey instead of show written out, on one line."""
-    return "".join(_escaped(letter) if unicodedata.category(letter).startswith(_UNSEEN) else letter
-                   for letter in str(text).replace("\n", " "))
+    line = str(text).replace("\n", " ")
+    if line.isascii() and line.isprintable():
+        return line
+    return "".join(_escaped(letter) if unicodedata.category(letter).startswith(_UNSEEN) else letter for letter in line)
 
 
 def _escaped(letter: str) -> str:

@@ -65,7 +65,8 @@ def ours(client: Any) -> list[str]:
 def test_every_image_prints_json_lines_and_nothing_else(client: Any, name: str) -> None:
     image = images.build(client, STACKS[name], quiet)
     text = json.dumps(cell(name, input="synthetic")._asdict())
-    found = subprocess.run(["docker", "run", "--rm", "--network", "none", image.id, text], capture_output=True, check=True)
+    command = ["docker", "run", "--rm", "--network", "none", image.id, text]
+    found = subprocess.run(command, capture_output=True, check=True)
     events = [json.loads(line) for line in found.stdout.splitlines()]
     assert ["start", "warm", "steps", "end"] == [event["event"] for event in events]
     assert "ok" == events[-1]["status"] and 62_006 == events[0]["parameters"]
@@ -145,12 +146,13 @@ def test_a_killed_runner_s_session_resumes_and_nothing_is_left(client: Any, tmp_
 
 
 def test_sigterm_leaves_a_summary_of_what_there_is(client: Any, tmp_path: Path) -> None:
-    first = subprocess.Popen(evenbench(results=tmp_path), cwd=job.ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    first = subprocess.Popen(evenbench(results=tmp_path), cwd=job.ROOT, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
     events = _after_runs(tmp_path, 1)
     first.send_signal(signal.SIGTERM)
     assert first.stdout and b"lenet5" in first.stdout.read()
     assert 130 == first.wait()
-    assert not json.loads((events.parent / "summary.json").read_text())["done"]
+    assert not json.loads((events.parent / "summary.json").read_text())["is_complete"]
     assert not ours(client)
 
 

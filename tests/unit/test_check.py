@@ -31,7 +31,8 @@ def test_equal_arrays_pass() -> None:
 
 
 @pytest.mark.parametrize(("pair", "difference", "passes"), [
-    ((TF, TORCH), 1e-7, True), ((TF, TORCH), 3e-6, False), ((TORCH, TORCH), 1e-7, False), ((TORCH, TORCH), 1e-11, True)])
+    ((TF, TORCH), 1e-7, True), ((TF, TORCH), 3e-6, False), ((TORCH, TORCH), 1e-7, False),
+    ((TORCH, TORCH), 1e-11, True)])
 def test_float64_must_agree_to_1e_10_and_1e_6_with_tensorflow(pair: tuple[object, object], difference: float,
                                                              passes: bool) -> None:
     ours, reference = pair

@@ -50,7 +50,8 @@ def test_each_digit_s_pixel_becomes_four_by_four_grey_ones(digits: Path) -> None
     image = record[1:].reshape(3, 32, 32)
     assert record[0] == load_digits().target[0]
     assert (image[0] == image[1]).all() and (image[0] == image[2]).all()
-    assert (image[0][::4, ::4] == np.round(first * 255 / 16)).all() and (image[0][3::4, 3::4] == image[0][::4, ::4]).all()
+    assert (image[0][::4, ::4] == np.round(first * 255 / 16)).all()
+    assert (image[0][3::4, 3::4] == image[0][::4, ::4]).all()
 
 
 def test_test_digits_are_none_of_the_training_ones(digits: Path) -> None:

@@ -71,7 +71,8 @@ def test_plans_rows_and_statistics_touch_no_world() -> None:
 
 
 def test_no_registry_s_host_and_no_machine_s_path_stands_in_the_repository() -> None:
-    words = ["py" + "pi.org", "python" + "hosted", "deb." + "debian", "registry." + "npm", "/wo" + "rk/", "/root/" + ".py"]
+    words = ["py" + "pi.org", "python" + "hosted", "deb." + "debian", "registry." + "npm", "/wo" + "rk/",
+             "/root/" + ".py"]
     found = subprocess.run(["git", "grep", "-nI", *(f"-e{word}" for word in words)], cwd=ROOT, capture_output=True,
                            text=True, check=False)
     assert "" == found.stdout

@@ -1,4 +1,5 @@
 import hashlib
+import os
 import stat
 
 import pytest
@@ -48,12 +49,14 @@ def test_a_build_sees_only_its_own_inputs(tmp_path):
 
 
 def test_the_images_user_may_read_what_a_private_checkout_holds(tmp_path):
-    stack = small_stack(tmp_path / "repository")
-    (tmp_path / "repository/workloads/__main__.py").chmod(0o600)
+    mask = os.umask(0o077)
+    try:
+        images.context(small_stack(tmp_path / "repository"), tmp_path / "context", [])
+    finally:
+        os.umask(mask)
 
-    images.context(stack, tmp_path / "context", [])
-
-    assert stat.S_IMODE((tmp_path / "context/workloads/__main__.py").stat().st_mode) == 0o644
+    assert stat.S_IMODE((tmp_path / "context/workloads/spec").stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / "context/workloads/spec/cell.py").stat().st_mode) == 0o644
 
 
 def test_labels_say_what_is_inside_and_on_which_base(tmp_path):
