@@ -1,0 +1,198 @@
+"""What people see: on 80 columns, without colour, in a pipe; and what no file can make a terminal do."""
+
+import io
+import re
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from runner import words
+from runner.screen import list_view, plan_view, progress, say, show, summary_view
+from runner.summary import summarise
+from runner.summary_format import Interval, Summary
+from tests import made_rows as made
+
+SLOW, FAST = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
+NAMES = ["torch-2.13-cpu", "tf-2.21", "mxnet-1.9", "torch-1.4", "tf-1.15", "mxnet-1.7"]
+EVIL = "\x1b]0;owned\x07[red]x\u202e\x9b31m\r"
+
+
+def summary(stacks: int = 3, message: str = "no step finished in 300 s", task: str = "lenet5", **plan: Any) -> Summary:
+    cells = [made.cell(name, task=task) for name in NAMES[:stacks]]
+    records = [record for i, cell in enumerate(cells) for record in made.runs(cell, FAST if i == 1 else SLOW)]
+    failed = made.run(cells[0], 5, ending="timeout", message=message)
+    plan = {"rounds": 6, "baseline": NAMES[0], **plan}
+    return summarise([made.session(), made.plan(*cells, **plan), *records, *failed])
+
+
+def printed(view: Any, width: int = 80, **settings: Any) -> str:
+    file = io.StringIO()
+    Console(file=file, width=width, markup=False, highlight=False, emoji=False, **settings).print(view)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("stacks", [1, 2, 3, 6])
+def test_a_summary_fits_80_columns(stacks: int) -> None:
+    assert max(map(len, printed(summary_view(summary(stacks))).splitlines())) <= 80
+
+
+def test_three_stacks_are_columns() -> None:
+    heads = [line for line in printed(summary_view(summary(3))).splitlines() if all(n in line for n in NAMES[:3])]
+
+    assert 1 == len(heads)
+
+
+def test_six_stacks_are_lines_with_rate_ratio_and_verdict() -> None:
+    lines = printed(summary_view(summary(6))).splitlines()
+    line = next(line for line in lines if line.startswith("  tf-2.21"))
+
+    assert re.fullmatch(r"  tf-2.21 +150 \(149–151\) +1\.50x \(1\.\d\d–1\.\d\d\) +WINNER +\[\d\]", line.rstrip())
+
+
+def test_the_winner_is_a_word_and_not_only_a_colour() -> None:
+    assert "WINNER" in printed(summary_view(summary(3)))
+    assert "\x1b" not in printed(summary_view(summary(3)))
+
+
+def test_colours_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    coloured = printed(summary_view(summary(3)), force_terminal=True, color_system="standard")
+    plain = printed(summary_view(summary(3)), force_terminal=True, color_system="standard", no_color=True)
+    monkeypatch.setenv("TERM", "dumb")
+
+    assert "\x1b[1;32m" in coloured
+    assert not re.search(r"\x1b\[[\d;]*3\d", plain)
+    assert "\x1b" not in printed(summary_view(summary(3)), force_terminal=True)
+
+
+def test_no_difference_is_said_in_words() -> None:
+    assert "no difference shown" in printed(summary_view(summary(3)))
+
+
+def test_a_closing_line_names_the_baseline_and_what_a_ratio_is() -> None:
+    shown = " ".join(printed(summary_view(summary(3))).split())
+
+    assert "1.32x (1.28–1.37) is 1.32 times as fast as torch-2.13-cpu in the same rounds" in shown
+
+
+def test_failures_skips_and_footnotes_are_told() -> None:
+    shown = " ".join(printed(summary_view(summary(skipped={made.cell("tf-0"): "no image"}))).split())
+
+    assert "torch-2.13-cpu, lenet5 train, batch 10, 32 px, round 5: timeout: no step finished in 300 s" in shown
+    assert "tf-0, lenet5 train, batch 10, 32 px: no image" in shown
+    assert "[1] It was not checked here that this stack builds the same model" in shown
+
+
+def test_an_unfinished_session_says_so() -> None:
+    assert "NOT COMPLETE" in printed(summary_view(summary()))
+
+
+@pytest.mark.parametrize("view", [
+    lambda: summary_view(summary(message=EVIL)), lambda: summary_view(summary(task=EVIL)),
+    lambda: summary_view(summary(6, task=EVIL)), lambda: summary_view(summary(skipped={made.cell(EVIL): EVIL})),
+    lambda: plan_view(made.plan(made.cell(EVIL, task=EVIL), baseline=EVIL, skipped={made.cell(EVIL): EVIL}), 1.0),
+    lambda: list_view([{"result": EVIL}]),
+])
+def test_no_file_can_send_a_terminal_control_codes_or_markup(view: Any) -> None:
+    shown = printed(view())
+
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown)
+    assert r"\x1b" in shown.replace("\n", "").replace(" ", "")
+
+
+def test_a_stranger_s_markup_is_shown_and_not_obeyed() -> None:
+    assert "[bold]x[/bold] :smile:" in printed(list_view([{"result": "[bold]x[/bold] :smile:"}]))
+
+
+def test_a_console_that_knows_only_ascii_gets_only_ascii() -> None:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding="ascii")
+    Console(file=file, width=80).print(summary_view(summary(3)))
+    file.flush()
+
+    assert b"1.50x (1." in raw.getvalue()
+
+
+def test_results_go_to_standard_output_and_messages_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    show(list_view([{"stack": "torch"}]))
+    say("a message [bold] " + "long " * 40)
+    out, err = capsys.readouterr()
+
+    assert "torch" in out and "message" not in out
+    assert err.startswith("a message [bold] long") and 1 == err.count("\n")
+
+
+def test_a_plan_shows_its_runs_its_time_and_what_is_skipped() -> None:
+    record = made.plan(made.cell("torch"), made.cell("tf"), rounds=5, skipped={made.cell("mxnet"): "no image"})
+    shown = printed(plan_view(record, 150.0))
+
+    assert "2 cells x 5 rounds = 10 runs, about 2 min; baseline torch" in shown
+    assert re.search(r"e +lenet5 train, batch 10, 32 px +torch, tf", shown)
+    assert "mxnet, lenet5 train, batch 10, 32 px: no image" in shown
+
+
+def test_an_empty_list_says_so() -> None:
+    assert "nothing yet\n" == printed(list_view([]))
+
+
+def shown_progress(**settings: Any) -> str:
+    file = io.StringIO()
+    with progress(Console(file=file, width=80, **settings)) as shown:
+        shown.begin(2, 20.0)
+        shown.run_started("torch: lenet5", 0, "0123456789abcdef")
+        shown.rate(1234.0)
+        shown.run_ended("torch: lenet5", "ok", 1520.0, 8.25, "")
+        shown.run_started("tf: lenet5", 1, "fedcba9876543210")
+        shown.run_ended("tf: lenet5", "oom", None, 4.0, "out of memory " + "x" * 80 + EVIL)
+        shown.close()
+    return file.getvalue()
+
+
+def test_in_a_pipe_progress_is_a_whole_line_a_run_with_its_key() -> None:
+    lines = shown_progress().splitlines()
+
+    assert ["2 runs, about 20 s", "[1/2] 0123456789abcdef torch: lenet5: ok, 1,520 samples/s, 8.2 s"] == lines[:2]
+    assert 3 == len(lines)
+    assert lines[2].startswith("[2/2] fedcba9876543210 tf: lenet5: oom, 4.0 s: out of memory xxx")
+    assert "\x1b" not in lines[2]
+
+
+def test_a_dumb_terminal_gets_lines_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+
+    assert "\x1b" not in shown_progress(force_terminal=True)
+
+
+def test_a_terminal_shows_the_rate_of_the_moment_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    shown = shown_progress(force_terminal=True)
+
+    assert "1,234 samples/s" in shown
+    assert "20 s left" in shown       # 2 runs ahead, 10 s each by the estimate
+    assert "8.2 s left" in shown      # one run ahead, as long as the first
+    assert "\x1b]0" not in shown
+
+
+@pytest.mark.parametrize(("value", "interval", "expected"), [
+    (1520.4, None, "1,520"), (1520.4, Interval(low=1480.2, high=1560.0), "1,520 (1,480–1,560)"),
+    (12.345, Interval(low=9.876, high=13.0), "12.3 (9.9–13.0)"), (0.01234, None, "0.0123")])
+def test_rates_have_three_digits_or_more(value: float, interval: Interval | None, expected: str) -> None:
+    assert expected == words.rate(value, interval)
+
+
+@pytest.mark.parametrize(("value", "low", "high", "expected"), [
+    (1.32, 1.28, 1.37, "1.32x (1.28–1.37)"), (1.02, 1.001, 1.04, "1.020x (1.001–1.040)"),
+    (0.9999, 0.95, 1.05, "1.00x (0.95–1.05)"), (0.05, 0.04, 0.06, "0.0500x (0.0400–0.0600)")])
+def test_an_end_that_excludes_one_does_not_read_as_one(value: float, low: float, high: float, expected: str) -> None:
+    assert expected == words.ratio(value, Interval(low=low, high=high))
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [
+    (0.0123, "12 ms"), (3.42, "3.4 s"), (25.4, "25 s"), (420.0, "7 min"), (9000.0, "2.5 h")])
+def test_seconds_are_scaled(seconds: float, expected: str) -> None:
+    assert expected == words.seconds(seconds)
+
+
+def test_sizes_and_shares_are_scaled() -> None:
+    assert ["812 MB", "2.1 GB", "3.2 %", "10 %"] == [
+        words.size(812e6), words.size(2.1e9), words.share(0.032), words.share(0.0996)]
