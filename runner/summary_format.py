@@ -157,7 +157,8 @@ class Methods(_Model):
 
     rate_per_worker: str = ("samples of the timed steps over the sum of their seconds, for one worker and each run; "
                             "the median over the runs that ended ok")
-    interval: str = ("95 %, smoothed studentised bootstrap over runs on logarithms, "
+    interval: str = ("95 %, smoothed studentised bootstrap over runs of the mean logarithm (the median's, where rates "
+                     "scatter evenly on that scale), "
                      f"{stats.RESAMPLES} resamples; none with fewer than {stats.LEAST_RUNS} runs or rounds")
     ratio: str = ("rate over the baseline's rate in the same round; the geometric mean over the rounds in which both "
                   "ended ok, its interval over those rounds")
