@@ -67,7 +67,8 @@ def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, limits: Li
     with store.Store(folder) as opened, screen.progress() as progress:
         opened.append(job.session_record(wanted, folder, kept is not None))
         opened.append(wanted.plan.record())
-        bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, limits)
+        bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, limits,
+                      estimate_seconds(wanted.plan, store.known_seconds(folder.parent)))
         try:
             is_ok = run_session(bench, kept)
         except Stopped:

@@ -3,8 +3,8 @@
 Workers send sketches (workloads/sketch.py): a difference's length is known to about 4 %, and exactly for arrays of up
 to 1,024 numbers. In float64 every array must agree to LIMITS; in float32 deep networks' gradients differ between two
 stacks as much as between float32 and float64 in one, since a ReLU's input beside zero changes sign with the last
-bit (measured: 0.7 % of the gradient's length in ResNet-18, one array up to 16 %), so gradients and weights are judged by the
-relative length over all arrays together, logits and activations by the worst array.
+bit (measured: 0.7 % of the gradient's length in ResNet-18, one array up to 16 %), so gradients and weights are judged
+by the relative length over all arrays together, logits and activations by the worst array.
 """
 
 import base64
@@ -62,8 +62,8 @@ class Verdict(NamedTuple):
 def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: int) -> Cell:
     """The cell that checks a task: twice its least size, so that normalisation has more than one pixel to average."""
     return Cell(stack=stack, task=task, measure="check", batch=BATCH, classes=CLASSES,
-                image=2 * tasks.TASKS[task].least, input="synthetic", precision=precision, optimizer="momentum", weight_decay=1e-4, cpus=cpus,
-                memory_bytes=memory_bytes)
+                image=2 * tasks.TASKS[task].least, input="synthetic", precision=precision, optimizer="momentum",
+                weight_decay=1e-4, cpus=cpus, memory_bytes=memory_bytes)
 
 
 def sent(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]) -> Sent | Ending:

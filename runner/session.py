@@ -48,6 +48,7 @@ class Bench(NamedTuple):
     store: Store
     progress: Progress
     limits: Limits = Limits()
+    seconds_estimate: float | None = None         # of the whole plan
     clock: Callable[[], float] = time.monotonic
     readings: Callable[[], machine.Reading] = machine.reading
 
@@ -57,7 +58,8 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     waiting = [(index, planned) for index in range(bench.plan.rounds) for planned in bench.plan.order(index)
                if not kept or (planned.key, index) not in kept.finished]
     attempts = dict(kept.attempts) if kept else {}
-    bench.progress.begin(len(waiting), None)
+    share = len(waiting) / max(1, bench.plan.rounds * len(bench.plan.cells))
+    bench.progress.begin(len(waiting), bench.seconds_estimate and bench.seconds_estimate * share)
     words = set()
     try:
         for number, (index, planned) in enumerate(waiting):
