@@ -18,7 +18,8 @@ def variables(cell):
         wanted["CUDA_VISIBLE_DEVICES"] = "-1"
     if cell.onednn != "default":
         is_on = str(int(cell.onednn == "on"))
-        wanted.update(TF_ENABLE_ONEDNN_OPTS=is_on, MXNET_MKLDNN_ENABLED=is_on)
+        wanted.update(TF_ENABLE_ONEDNN_OPTS=is_on, MXNET_MKLDNN_ENABLED=is_on,
+                      MXNET_STORAGE_FALLBACK_LOG_VERBOSE="0")      # else a line for every operator
     return wanted
 
 
