@@ -20,7 +20,7 @@ from workloads.spec.cell import Cell
 OWNER = "org.evenbench.owner"       # "<pid>:<its start>" of the runner whose container it is
 RUN = "org.evenbench.run"
 _LAST_WORDS = 400                   # characters of standard error that an ending quotes
-_WRITABLE = {"/tmp": "rw,nosuid,nodev,size=1g,mode=1777"}
+_WRITABLE = {"/tmp": "rw,exec,nosuid,nodev,size=1g,mode=1777"}      # exec: torch.compile loads what it compiles
 _GONE_SECONDS = 10
 
 

@@ -3,11 +3,11 @@
 import os
 from collections.abc import Mapping
 
+import docker
+from docker import DockerClient
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 
-import docker
-from docker import DockerClient
 from runner.errors import EngineUnreachable
 
 __all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "NotFound", "connect",
