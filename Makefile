@@ -8,7 +8,7 @@ setup: .venv/done  ## make .venv with evenbench and its tools
 
 .venv/done: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evenbench needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
-	$(PYTHON) -m venv .venv && .venv/bin/python -m pip install --quiet --editable '.[dev]' && touch $@
+	$(PYTHON) -m venv .venv && .venv/bin/python -m pip install -qq --editable '.[dev]' && touch $@
 
 bench: setup       ## set up all that is needed, then measure today's three frameworks on this machine
 	$(EVENBENCH) run quick --prove

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from runner import stats
 from runner.launch import Ending, Launcher, Limits, follow
 from runner.stack import Stack
@@ -14,7 +12,6 @@ from workloads.spec.cell import Cell
 HARNESS_GOAL = 1.01          # of the bare loop's time
 START_GOAL_SECONDS = 1.0     # more than the framework's own import and first step
 _STEPS_A_BLOCK = 60          # LeNet-5's steps take 5 to 20 ms: blocks of about half a second
-_SEED = 1
 
 
 class Cost(NamedTuple):
@@ -99,7 +96,7 @@ def _cost(what: str, stack: Stack, values: list[float], unit: str, goal: float, 
     if ending.word != "ok" or not values:
         return Cost(what, stack.name, None, None, unit, goal, len(values), f"{ending.word}: {ending.message}")
     if unit == "x":
-        interval, = stats.intervals([values], np.random.default_rng(_SEED))
+        interval, = stats.intervals([values])
         return Cost(what, stack.name, stats.geometric_mean(values), interval, unit, goal, len(values))
     return Cost(what, stack.name, stats.median(values), None, unit, goal, len(values))
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from pydantic import ValidationError
 
 from runner import stats
@@ -115,23 +114,17 @@ def _groups(measured: Measurements, names: Sequence[str]) -> dict[str, _Group]:
 
 def _statistics(groups: Sequence[_Group], measured: Measurements) -> list[_Statistics]:
     """All intervals at once: groups of as many runs share their resamples."""
-    random = np.random.default_rng(_seed(measured.session))
     rates = [{name: row.rates for name, row in group.rows.items()} for group in groups]
     singles = [list(by_round.values()) for found in rates for by_round in found.values()]
     bases = [(found[name], found.get(measured.baseline, {})) for found in rates for name in found]
     fastest = [_fastest(found) for found in rates]
     rivals = [(found[best], found[name]) for found, best in zip(rates, fastest, strict=True) if best
               for name in _rivals(found, best)]
-    intervals = iter(stats.intervals(singles, random))
-    ratios, against = iter(stats.ratios(bases, random)), iter(stats.ratios(rivals, random))
+    intervals = iter(stats.intervals(singles))
+    ratios, against = iter(stats.ratios(bases)), iter(stats.ratios(rivals))
     return [_Statistics({name: next(intervals) for name in found}, {name: next(ratios) for name in found},
                         {name: next(against) for name in (_rivals(found, best) if best else ())})
             for found, best in zip(rates, fastest, strict=True)]
-
-
-def _seed(session: Facts) -> int:
-    seed = session.get("seed")
-    return seed if isinstance(seed, int) and seed >= 0 else 0
 
 
 def _fastest(rates: Mapping[str, Mapping[int, float]]) -> str | None:

@@ -192,7 +192,7 @@ class Summary(_Model):
     data: tuple[Data, ...]
     launcher: str | None
     seed: int | None
-    """Of the order of the runs, and of the bootstrap."""
+    """Of the order of the runs."""
     rounds: int
     baseline: str
     """The stack that ratios are taken to."""

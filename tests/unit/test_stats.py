@@ -18,10 +18,6 @@ from runner.stats import (
 SESSIONS = 2000        # simulated ones: coverage is then known to 0.5 %
 
 
-def generator() -> np.random.Generator:
-    return np.random.default_rng(5)
-
-
 def rates(kind: str, runs: int) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]]":
     """(sessions, runs), their median 100."""
     noise = np.random.default_rng(runs).standard_normal((SESSIONS, runs))
@@ -31,7 +27,7 @@ def rates(kind: str, runs: int) -> "np.ndarray[tuple[int, int], np.dtype[np.floa
 @pytest.mark.parametrize("runs", [3, 5, 10, 20])
 @pytest.mark.parametrize("kind", ["normal", "lognormal"])
 def test_a_95_percent_interval_covers_93_to_97_percent(kind: str, runs: int) -> None:
-    found = intervals(list(rates(kind, runs)), generator())
+    found = intervals(list(rates(kind, runs)))
     covered = np.mean([interval is not None and interval.low <= 100 <= interval.high for interval in found])
 
     assert 0.93 <= covered <= 0.97
@@ -40,7 +36,7 @@ def test_a_95_percent_interval_covers_93_to_97_percent(kind: str, runs: int) -> 
 @pytest.mark.parametrize("rounds", [3, 5, 10])
 def test_a_stack_against_itself_is_called_faster_or_slower_one_time_in_twenty(rounds: int) -> None:
     both = np.exp(0.05 * np.random.default_rng(rounds).standard_normal((2, SESSIONS, rounds)))
-    found = ratios([(dict(enumerate(a)), dict(enumerate(b))) for a, b in zip(*both, strict=True)], generator())
+    found = ratios([(dict(enumerate(a)), dict(enumerate(b))) for a, b in zip(*both, strict=True)])
     alarms = np.mean([verdict(ratio) is not Verdict.NO_DIFFERENCE for ratio in found])
 
     assert 0.035 <= alarms <= 0.065
@@ -48,7 +44,7 @@ def test_a_stack_against_itself_is_called_faster_or_slower_one_time_in_twenty(ro
 
 def test_a_tenth_faster_is_shown_by_five_rounds_with_three_percent_noise() -> None:
     noise = np.exp(0.03 * np.random.default_rng(1).standard_normal((2, 500, 5)))
-    found = ratios([(dict(enumerate(1.1 * a)), dict(enumerate(b))) for a, b in zip(*noise, strict=True)], generator())
+    found = ratios([(dict(enumerate(1.1 * a)), dict(enumerate(b))) for a, b in zip(*noise, strict=True)])
 
     assert np.mean([verdict(ratio) is Verdict.FASTER for ratio in found]) > 0.9
 
@@ -56,7 +52,7 @@ def test_a_tenth_faster_is_shown_by_five_rounds_with_three_percent_noise() -> No
 def test_a_drift_that_both_stacks_share_cancels() -> None:
     drift = {0: 1.0, 1: 2.0, 2: 4.0, 3: 8.0}
     twice = {index: 2 * rate for index, rate in drift.items()}
-    (ratio,) = ratios([(twice, drift)], generator())
+    (ratio,) = ratios([(twice, drift)])
 
     assert 4 == ratio.pairs
     assert ratio.value == pytest.approx(2.0)
@@ -65,18 +61,18 @@ def test_a_drift_that_both_stacks_share_cancels() -> None:
 
 def test_only_rounds_that_both_have_are_paired() -> None:
     # the geometric mean of 4 and 9; two pairs have no interval
-    (ratio,) = ratios([({0: 4.0, 1: 9.0, 5: 100.0}, {0: 1.0, 1: 1.0, 2: 7.0})], generator())
+    (ratio,) = ratios([({0: 4.0, 1: 9.0, 5: 100.0}, {0: 1.0, 1: 1.0, 2: 7.0})])
 
     assert Ratio(pytest.approx(6.0), None, 2) == ratio
 
 
 def test_without_a_common_round_there_is_no_ratio() -> None:
-    assert [Ratio(None, None, 0)] == ratios([({0: 1.0}, {1: 1.0})], generator())
+    assert [Ratio(None, None, 0)] == ratios([({0: 1.0}, {1: 1.0})])
 
 
 def test_an_interval_scales_with_its_values() -> None:
     values = np.array([1.0, 1.1, 1.3, 1.2])
-    (one,), (ten,) = intervals([values], generator()), intervals([10 * values], generator())
+    (one,), (ten,) = intervals([values]), intervals([10 * values])
 
     assert one is not None
     assert ten == pytest.approx((10 * one.low, 10 * one.high))
@@ -85,7 +81,7 @@ def test_an_interval_scales_with_its_values() -> None:
 def test_the_interval_of_a_ratio_turned_round_is_turned_round() -> None:
     up = dict(enumerate([1.0, 1.1, 1.3, 1.2, 1.25]))
     flat = dict.fromkeys(up, 1.0)
-    one, other = ratios([(up, flat), (flat, up)], generator())
+    one, other = ratios([(up, flat), (flat, up)])
 
     assert one.interval is not None and other.interval is not None
     assert one.value == pytest.approx(1 / (other.value or 0))
@@ -95,13 +91,13 @@ def test_the_interval_of_a_ratio_turned_round_is_turned_round() -> None:
 
 def test_an_interval_does_not_depend_on_the_other_groups_of_its_size() -> None:
     group = [1.0, 1.2, 0.9]
-    alone = intervals([group], generator())
+    alone = intervals([group])
 
-    assert alone[0] == pytest.approx(intervals([[5.0, 6.0, 9.0], group], generator())[1])
+    assert alone[0] == pytest.approx(intervals([[5.0, 6.0, 9.0], group])[1])
 
 
 def test_fewer_than_three_values_have_no_interval() -> None:
-    assert [None, None] == intervals([[1.0, 2.0], []], generator())
+    assert [None, None] == intervals([[1.0, 2.0], []])
 
 
 @pytest.mark.parametrize(("ratio", "expected"), [
@@ -136,3 +132,13 @@ def test_where_most_values_are_equal_the_mean_distance_is_the_scale() -> None:
 
 def test_equal_values_have_no_outlier() -> None:
     assert [] == outliers([5.0] * 5)
+
+
+def test_a_ratio_has_the_same_interval_wherever_it_stands_and_the_other_way_round_its_inverse() -> None:
+    one, other = {0: 4.0, 1: 9.0, 2: 5.0, 3: 7.0}, {0: 1.0, 1: 1.5, 2: 1.1, 3: 1.3}
+    alone, = ratios([(one, other)])
+    *_, late, back = ratios([(other, other), (one, other), (other, one)])
+
+    assert alone == late
+    assert alone.interval and back.interval
+    assert back.interval == pytest.approx((1 / alone.interval.high, 1 / alone.interval.low))
