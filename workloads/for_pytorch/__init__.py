@@ -55,11 +55,11 @@ class Workload:
     def __init__(self, table, cell):
         settings.apply(cell)
         self.cell = cell
-        self.loop, self.precision = settings.loop(cell), settings.precision(cell)
         self._device = settings.device(cell)
+        self.loop, self.precision = settings.loop(cell), settings.precision(cell)
         self._numbers = "float64" if cell.precision == "float64" else "float32"
         dtype = getattr(torch, self._numbers)
-        self.layout = settings.layout(cell, dtype)
+        self.layout = settings.layout(cell, self._device, dtype)
         self._format = torch.channels_last if self.layout == "nhwc" else torch.contiguous_format
         torch.manual_seed(cell.seed)
         self._places = layers.places(table, tasks.input_shape(cell.image))

@@ -55,7 +55,7 @@ def precision(cell):
     return cell.precision
 
 
-def layout(cell, dtype):
+def layout(cell, device, dtype):
     """The layout that "best" becomes: nchw; or nhwc. Raises Unsupported where convolutions do not keep nhwc.
 
     Neither is best everywhere: on an AVX-512 CPU (PyTorch 2.13, 1 thread) a training step in nhwc took 0.83 of nchw's
@@ -64,8 +64,8 @@ def layout(cell, dtype):
     """
     if cell.layout != "nhwc":
         return "nchw"
-    x = torch.zeros(2, 8, 4, 4, dtype=dtype).contiguous(memory_format=torch.channels_last)
-    net = torch.nn.Conv2d(8, 8, 3).to(dtype=dtype, memory_format=torch.channels_last)
+    x = torch.zeros(2, 8, 4, 4, device=device, dtype=dtype).contiguous(memory_format=torch.channels_last)
+    net = torch.nn.Conv2d(8, 8, 3).to(device, dtype).to(memory_format=torch.channels_last)
     if not net(x).is_contiguous(memory_format=torch.channels_last):
         raise Unsupported("convolutions of PyTorch %s turn channels_last back to nchw here" % torch.__version__)
     return "nhwc"
