@@ -1,0 +1,45 @@
+"""Every stack's adapter inside its own image: against the numpy reference, and against the other stacks."""
+
+import subprocess
+import time
+
+import pytest
+
+from runner import check, datasets, engine, images, job, stack
+from runner.docker_launcher import DockerLauncher
+
+pytestmark = pytest.mark.engine
+SIX = ("tf-2.5", "torch-1.7", "mxnet-1.7", "tf-2.21", "torch-2.13-cpu", "mxnet-1.9")
+STACKS = stack.read_all(job.STACKS)
+# all but the deep models, which take minutes: `evenbench check --all` is for them
+CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "Definition", "Weights", "Steps",
+         "Optimizers")
+
+
+def quiet(text: str) -> None:
+    pass
+
+
+@pytest.mark.parametrize("name", SIX)
+def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str) -> None:
+    client = engine.connect()
+    image = images.build(client, STACKS[name], quiet)
+    client.close()
+    found = subprocess.run(
+        ["docker", "run", "--rm", "--network", "none", "--volume", f"{job.ROOT}/tests:/opt/evenbench/tests:ro",
+         "--env", "OMP_NUM_THREADS=1", "--entrypoint", "python", image.id,
+         "-m", "tests.stack.test_adapter", STACKS[name].framework, *CASES], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr[-3000:]
+    assert "\nOK" in found.stderr
+
+
+def test_six_stacks_compute_the_same_activations_gradients_and_update() -> None:
+    client = engine.connect()
+    launcher = DockerLauncher(client)
+    stacks = [STACKS[name] for name in SIX]
+    launcher.prepare(stacks, quiet)
+    data = datasets.digits32(job.cache_folder(), quiet)
+    verdicts = check.run(["lenet5"], stacks, "float64", launcher, data, (1, 2**31), time.monotonic, quiet)
+    client.close()
+    assert len(verdicts) == 5
+    assert [verdict for verdict in verdicts if not verdict.passed] == []
