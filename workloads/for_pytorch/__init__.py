@@ -97,7 +97,8 @@ class Workload:
 
     def synthetic(self, images, labels):
         """One batch that lies on the device, over and over."""
-        return itertools.repeat(self._batch(images, labels))
+        images, labels = self._batch(images, labels)
+        return itertools.repeat((images.clone(), labels))     # in memory that PyTorch aligned, as its own loaders' is
 
     def _batch(self, images, labels):
         return self._placed(torch.from_numpy(data.normalised(images, self._numbers)), torch.from_numpy(labels))
