@@ -217,7 +217,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]..."
 
 
 @app.command("bench-self")
-def bench_self_(stacks: StackNames = None, turns: Annotated[int, typer.Option(min=1, help="Processes of each kind.")] = 6,
+def bench_self_(stacks: StackNames = None,
+                turns: Annotated[int, typer.Option(min=1, help="Processes of each kind.")] = 6,
                 launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
     known = stack.read_all(job.STACKS)
