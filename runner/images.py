@@ -73,11 +73,6 @@ def build(client: DockerClient, stack: Stack, say: Say) -> Image:
     return image
 
 
-def build_all(client: DockerClient, stacks: Iterable[Stack], say: Say) -> dict[str, Image]:
-    """The images of stacks by the stack's name."""
-    return {stack.name: build(client, stack, say) for stack in stacks}
-
-
 def prune(client: DockerClient, stacks: Iterable[Stack], say: Say) -> int:
     """Remove images of ours that are out of date or of no known stack; how many went. Nothing of others is touched."""
     found = {**labelled_images(client, bases.RECIPE_LABEL), **labelled_images(client, _LABEL + "fingerprint")}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from runner.cell import comparison_key, key
+from runner.cell import key
 from runner.errors import InputError
 from runner.machine import Machine
 from runner.stack import Stack
@@ -142,14 +142,6 @@ def _baseline(chosen: tuple[Planned, ...], wished: str, stacks: Mapping[str, Sta
         raise InputError(f'baseline "{wished}" is unknown; known stacks: {", ".join(sorted(stacks))}')
     names = [planned.cell.stack for planned in chosen]
     return wished if wished in names or not names else names[0]
-
-
-def comparisons(chosen: tuple[Planned, ...]) -> dict[str, list[Planned]]:
-    """The planned cells by what they are compared in: all but the stack equal."""
-    groups: dict[str, list[Planned]] = {}
-    for planned in chosen:
-        groups.setdefault(comparison_key(planned.cell), []).append(planned)
-    return groups
 
 
 def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0) -> float:
