@@ -4,7 +4,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -51,7 +51,7 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
     if not wanted.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(wanted)}")
     wanted = job.prepared(wanted, screen.say)
-    with _terminated_politely(), job.measuring_alone(job.cache_folder()):
+    with job.measuring_alone(job.cache_folder()):
         if prove:
             _prove(wanted, results)
         kept = None if fresh else store.unfinished(results, wanted.command())
@@ -64,11 +64,11 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
 
 def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, limits: Limits) -> bool:
     """Run the session, then show what there is, also after an interruption."""
-    with store.Store(folder) as opened, screen.progress() as progress:
+    with store.Store(folder) as opened, screen.progress() as progress, _signals() as is_stopping:
         opened.append(job.session_record(wanted, folder, kept is not None))
         opened.append(wanted.plan.record())
         bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, limits,
-                      estimate_seconds(wanted.plan, store.known_seconds(folder.parent)))
+                      estimate_seconds(wanted.plan, store.known_seconds(folder.parent)), is_stopping)
         try:
             is_ok = run_session(bench, kept)
         except Stopped:
@@ -287,16 +287,24 @@ def _reasons(wanted: job.Job) -> str:
 
 
 @contextmanager
-def _terminated_politely() -> Iterator[None]:
-    """SIGTERM as Ctrl-C: the session ends between two records."""
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise Stopped
+def _signals() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or SIGTERM came: the session looks between two lines, so that no container is half started.
 
-    earlier = signal.signal(signal.SIGTERM, stop)
+    A second one ends the session at once.
+    """
+    seen: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        if len(seen) > 1:
+            raise Stopped
+
+    earlier = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield
+        yield lambda: bool(seen)
     finally:
-        signal.signal(signal.SIGTERM, earlier)
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
 
 
 def main() -> None:

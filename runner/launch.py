@@ -93,11 +93,15 @@ class NotAnEvent(Exception):
     """A line on the worker's pipe that the contract does not have."""
 
 
-def follow(running: Running, limits: Limits, clock: Callable[[], float]) -> Iterator[dict[str, Any] | Ending]:
+def follow(running: Running, limits: Limits, clock: Callable[[], float],
+           is_stopping: Callable[[], bool] = lambda: False) -> Iterator[dict[str, Any] | Ending]:
     """The events of a worker as they come, then its Ending. Closing the generator does not stop the worker."""
     deadline, is_started = clock() + limits.start, False
     while True:
         line = running.next_line(_POLL_SECONDS)
+        if is_stopping():
+            yield Ending("killed", "the session was interrupted")
+            return
         if line is None and clock() > deadline:
             what = f"no step finished in {limits.stall:g} s" if is_started else f"did not start in {limits.start:g} s"
             yield Ending("timeout", what + _heard(running.exit(0)))

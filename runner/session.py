@@ -35,7 +35,7 @@ class Progress(Protocol):
 
 
 class Stopped(Exception):
-    """Ctrl-C or SIGTERM: the session ends between two lines, its results usable."""
+    """Ctrl-C or SIGTERM: the session has ended between two lines, its results usable."""
 
 
 class Bench(NamedTuple):
@@ -49,6 +49,7 @@ class Bench(NamedTuple):
     progress: Progress
     limits: Limits = Limits()
     seconds_estimate: float | None = None         # of the whole plan
+    is_stopping: Callable[[], bool] = lambda: False     # whether the user asked for the end
     clock: Callable[[], float] = time.monotonic
     readings: Callable[[], machine.Reading] = machine.reading
 
@@ -65,6 +66,8 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
         for number, (index, planned) in enumerate(waiting):
             attempt = attempts.get((planned.key, index), 0) + 1
             words.add(_run(bench, planned, index, attempt, number))
+            if bench.is_stopping():
+                raise Stopped
         bench.store.append({"event": "closed", "reason": "done"})
     except (Stopped, KeyboardInterrupt) as stop:
         bench.store.append({"event": "closed", "reason": "interrupted"})
@@ -109,7 +112,7 @@ def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) 
 
 def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates: list[float]) -> Ending:
     """Store every event until the ending."""
-    for heard in follow(running, bench.limits, bench.clock):
+    for heard in follow(running, bench.limits, bench.clock, bench.is_stopping):
         if isinstance(heard, Ending):
             return heard
         bench.store.append({"event": "line", "run": name, "line": heard})

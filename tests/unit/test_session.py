@@ -126,6 +126,16 @@ def test_an_interrupted_session_resumes_and_repeats_no_finished_run(tmp_path: Pa
     assert store.unfinished(tmp_path, "c") is None
 
 
+def test_a_session_that_is_asked_to_stop_ends_its_run_as_killed_and_starts_no_other(tmp_path: Path) -> None:
+    made = bench(tmp_path / "r")
+    asked = iter([False] * 6 + [True] * 9)
+    with pytest.raises(Stopped):
+        run(made._replace(is_stopping=lambda: next(asked)))
+    assert endings(tmp_path / "r") == ["ok", "killed"]
+    assert all(running.is_stopped for running in made.launcher.running)  # type: ignore[attr-defined]
+    assert list(store.read(tmp_path / "r"))[-1] == {"event": "closed", "reason": "interrupted"}
+
+
 def test_another_command_does_not_find_the_session(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         run(bench(tmp_path / "r", stopping(after=1)))
