@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner import stats
-from runner.launch import Ending, Launcher, Limits, follow
+from runner.launch import Ending, Launcher, Limits, follow, followed
 from runner.stack import Stack
 from workloads.spec.cell import Cell
 
@@ -44,7 +44,7 @@ def harness(stack: Stack, launcher: Launcher, data: Path, cpus: int, turns: int,
                 warmup=_STEPS_A_BLOCK, cpus=cpus)
     quotients, ending = [], Ending("ok")
     for _ in range(turns):
-        events, ending = _heard(cell, stack, launcher, data, clock)
+        events, ending = followed(launcher.start(cell, stack, data, "self.0.1"), Limits(), clock)
         blocks = [event["reported"] / event["bare"] for event in events if event["event"] == "harness"]
         if ending.word != "ok" or not blocks:
             break
@@ -64,20 +64,6 @@ def start(stack: Stack, launcher: Launcher, data: Path, cpus: int, turns: int, c
             break
         more.append(ours - theirs)
     return _cost("start - bare start", stack, more, "s", START_GOAL_SECONDS, ending)
-
-
-def _heard(cell: Cell, stack: Stack, launcher: Launcher, data: Path,
-           clock: Callable[[], float]) -> tuple[list[dict[str, Any]], Ending]:
-    running = launcher.start(cell, stack, data, "self.0.1")
-    events: list[dict[str, Any]] = []
-    try:
-        for heard in follow(running, Limits(), clock):
-            if isinstance(heard, Ending):
-                return events, heard
-            events.append(heard)
-    finally:
-        running.stop()
-    raise AssertionError("follow always yields an Ending last")
 
 
 def _first_step(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float],

@@ -18,7 +18,7 @@ import numpy as np
 
 from runner import store
 from runner.errors import BenchError, InputError
-from runner.launch import Ending, Launcher, Limits, follow
+from runner.launch import Ending, Launcher, Limits, followed
 from runner.stack import Stack
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
@@ -69,17 +69,11 @@ def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: i
 def sent(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]) -> Sent | Ending:
     """Run the cell's check; what it sent, or its ending where that is not ok."""
     arrays: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
-    running = launcher.start(cell, stack, data, f"check-{cell.task}.0.1")
-    try:
-        for heard in follow(running, Limits(), clock):
-            if isinstance(heard, Ending):
-                return Sent(arrays) if heard.word == "ok" else heard
-            if heard["event"] == "tensor":
-                buckets = np.frombuffer(base64.b64decode(heard["sketch"]), dtype="<f8")
-                arrays[heard["kind"]][heard["name"]] = buckets
-    finally:
-        running.stop()
-    raise AssertionError("follow always yields an Ending last")
+    events, ending = followed(launcher.start(cell, stack, data, f"check-{cell.task}.0.1"), Limits(), clock)
+    for event in events:
+        if event["event"] == "tensor":
+            arrays[event["kind"]][event["name"]] = np.frombuffer(base64.b64decode(event["sketch"]), dtype="<f8")
+    return Sent(arrays) if ending.word == "ok" else ending
 
 
 def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack, reference: Stack) -> Verdict:

@@ -123,6 +123,16 @@ def follow(running: Running, limits: Limits, clock: Callable[[], float],
         yield event
 
 
+def followed(running: Running, limits: Limits, clock: Callable[[], float]) -> tuple[list[dict[str, Any]], Ending]:
+    """All events of a worker and its Ending; it is stopped, however that went."""
+    try:
+        *events, ending = follow(running, limits, clock)
+    finally:
+        running.stop()
+    assert isinstance(ending, Ending)            # follow always yields one last
+    return [event for event in events if not isinstance(event, Ending)], ending
+
+
 def parsed(line: bytes) -> dict[str, Any]:
     """The event in a line. Raises NotAnEvent."""
     shown = ascii(line[:60])[2:-1]
