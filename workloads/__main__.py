@@ -8,7 +8,7 @@ import os
 import sys
 import traceback
 
-from workloads import emit, environment
+from workloads import cluster, emit, environment
 from workloads.errors import DataError, NotFinite, Unsupported
 from workloads.spec.cell import CellError, loads
 
@@ -22,12 +22,22 @@ def main(arguments):
     try:
         cell, folder = _read(arguments)
         os.environ.update(environment.variables(cell))
-        adapter = importlib.import_module("workloads." + find_adapter())
+        name = find_adapter()
+        joined = None if cell.parallel == "none" else _joined(cell, name, arguments[0])
+        adapter = importlib.import_module("workloads." + name)
     except CellError as error:
         return _end(send, "error", "cell: %s" % error, 2)
     except (ImportError, OSError, AttributeError) as error:     # a library is missing, or numpy is of another age
         return _end(send, "error", "the framework cannot be imported: %s" % error, 1)
-    return _measured(cell, adapter, folder, send)
+    return _measured(cell, adapter, folder, send, joined)
+
+
+def _joined(cell, adapter, text):
+    """The Cluster of a parallel cell, its variables set and the helpers of this place started."""
+    found = cluster.read(cell, framework_of(adapter))
+    os.environ.update(cluster.variables(found, found.place.main))
+    cluster.start_helpers(found, text)
+    return found
 
 
 def _read(arguments):
@@ -47,10 +57,15 @@ def find_adapter():
                     % ", ".join(package for package, _ in FRAMEWORKS))
 
 
-def _measured(cell, adapter, folder, send):
+def framework_of(adapter):
+    """The framework's name in spec: "pytorch" of for_pytorch."""
+    return adapter[len("for_"):]
+
+
+def _measured(cell, adapter, folder, send, joined):
     from workloads import measures  # imports numpy, whose threads the environment sets
     try:
-        measures.run(cell, adapter, folder, send)
+        measures.run(cell, adapter, folder, send, joined)
     except Unsupported as error:
         return _end(send, "unsupported", str(error), 1)
     except NotFinite as error:

@@ -22,6 +22,12 @@ class Images(NamedTuple):
     labels: np.ndarray
     facts: dict
 
+    def part(self, rank, count):
+        """Every count-th of them, from rank on: one worker's shard."""
+        labels = self.labels[rank::count]
+        facts = dict(self.facts, images=len(labels), shard="%d of %d" % (rank, count))
+        return Images(np.ascontiguousarray(self.images[rank::count]), labels, facts)
+
 
 def synthetic(cell):
     """Seeded noise of the cell's size, one batch of it."""

@@ -48,10 +48,27 @@ def _cpu():
 
 
 def used():
-    """What this process used: peak resident bytes, CPU seconds, and its control group's throttling where it has one."""
+    """Of this process peak resident bytes and CPU seconds; of its control group, if it has one, peak and throttling."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    return {"peak_bytes": usage.ru_maxrss * 1024, "cpu_seconds": usage.ru_utime + usage.ru_stime,
-            "throttling": _throttling()}
+    return {"peak_bytes": usage.ru_maxrss * 1024, "group_peak_bytes": _group_peak(),
+            "cpu_seconds": usage.ru_utime + usage.ru_stime, "throttling": _throttled_since(_AT_IMPORT)}
+
+
+def _throttled_since(before):
+    """The counts since then: under compose a container has had other runs before."""
+    now = _throttling()
+    return now and {name: count - (before or {}).get(name, 0) for name, count in now.items()}
+
+
+def _group_peak():
+    """The most memory that the control group ever held, page cache included, v1 or v2; None where it does not say."""
+    for path in ("/sys/fs/cgroup/memory/memory.max_usage_in_bytes", "/sys/fs/cgroup/memory.peak"):
+        try:
+            with open(path) as file:
+                return int(file.read())
+        except (OSError, ValueError):
+            continue
+    return None
 
 
 def _throttling():
@@ -65,3 +82,6 @@ def _throttling():
         if "nr_periods" in stat:
             return {"periods": int(stat["nr_periods"]), "throttled_periods": int(stat["nr_throttled"])}
     return None
+
+
+_AT_IMPORT = _throttling()

@@ -1,6 +1,8 @@
 """What is done with a task: train, infer, epochs, check. The framework's adapter is handed in, never imported here."""
+import hashlib
 import importlib
 import time
+from random import Random
 
 import numpy as np
 
@@ -8,34 +10,92 @@ from workloads import data, environment, weights
 from workloads.errors import DataError, NotFinite
 from workloads.sketch import encoded, sketch
 from workloads.spec import layers, tasks
-from workloads.timing import LossWatch, Watch
+from workloads.timing import LossWatch, Watch, WorkersWatch
 
 
-def run(cell, adapter, folder, emit):
-    """Measure the cell in this stack and send its events, from "start" to what comes before "end"."""
+def run(cell, adapter, folder, emit, cluster=None):
+    """Measure the cell in this stack and send its events, from "start" to what comes before "end".
+
+    In a place of a parallel run that only serves, serve until stopped.
+    """
     if cell.task not in tasks.TASKS:
         raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.TASKS)))
-    table = tasks.table(cell.task, cell.classes)
-    images = data.synthetic(cell) if cell.input == "synthetic" else data.read(folder, cell)
-    workload = adapter.Workload(table, cell)
-    parameters = layers.parameters(table, tasks.input_shape(cell.image))
-    if cell.init == "seeded":
-        workload.load(weights.seeded(parameters, cell.seed, "float64" if cell.precision == "float64" else "float32"))
-    _start(cell, adapter, workload, images, emit)
+    if cluster and not cluster.place.reports:
+        parallel(adapter).serve(cluster.place.main, cell, cluster)
+        return
+    images = _images(cell, folder, cluster)
+    if cell.measure in HARNESSES:
+        harness(cell, adapter, images, folder, emit)
+        return
+    workload = _workload(cell, adapter, cluster)
+    _start(cell, adapter, workload, images, emit, cluster)
     MEASURES[cell.measure](cell, adapter, workload, images, folder, emit)
 
 
-def _start(cell, adapter, workload, images, emit):
+def _workload(cell, adapter, cluster=None):
+    """The cell's Workload with the weights that it starts from."""
+    table = tasks.table(cell.task, cell.classes)
+    workload = parallel(adapter).Workload(table, cell, cluster) if cluster else adapter.Workload(table, cell)
+    parameters = layers.parameters(table, tasks.input_shape(cell.image))
+    if cell.init == "seeded":
+        workload.load(weights.seeded(parameters, cell.seed, "float64" if cell.precision == "float64" else "float32"))
+    return workload
+
+
+def parallel(adapter):
+    """The adapter's module for runs in many places."""
+    return importlib.import_module(adapter.__name__ + ".parallel")
+
+
+def _images(cell, folder, cluster):
+    """What this worker reads: enough for all of them, of which it takes its own part where the mode shards."""
+    whole = cell._replace(batch=cell.batch * cell.nodes)
+    images = data.synthetic(whole) if cell.input == "synthetic" else data.read(folder, whole)
+    return images.part(cluster.rank, cluster.workers) if cluster and cluster.mode.is_sharded else images
+
+
+def _start(cell, adapter, workload, images, emit, cluster=None):
     facts = environment.facts()
     facts.update(adapter.facts(cell), numpy=np.__version__, loop=workload.loop, layout=workload.layout,
                  precision=workload.precision, data=images.facts)
+    if cluster:
+        facts.update(mode=cluster.mode.title, communication=workload.communication)
     emit("start", facts=facts, parameters=workload.parameters(), flops=tasks.step_flops(cell))
 
 
 def train(cell, adapter, workload, images, folder, emit):
     """Warm-up and timed training steps, each with its loss."""
-    watch = Watch(cell, workload.sync, workload.value, emit)
-    workload.train(_batches(cell, workload, images), cell.warmup + cell.steps, watch)
+    _train(cell, workload, images, emit, workload.train)
+
+
+def phases(cell, adapter, workload, images, folder, emit):
+    """The same, each step with the seconds of its phases; stamping costs time, so the steps are told apart."""
+    _train(cell, workload, images, emit, workload.train_phases)
+
+
+def _train(cell, workload, images, emit, steps):
+    """Parallel runs send a digest of the weights too: after synchronous steps it is the same in all workers."""
+    is_coordinator = getattr(workload, "is_coordinator", False)
+    watch = WorkersWatch(cell, emit) if is_coordinator else Watch(cell, workload.sync, workload.value, emit)
+    steps(_batches(cell, workload, images), cell.warmup + cell.steps, watch)
+    if is_coordinator:
+        watch.close()
+    if cell.parallel != "none":
+        emit("weights", sha256=_digest(workload.weights()))
+
+
+def _digest(arrays):
+    """Of what the optimizer updates: a worker's running statistics are of its own part of the data."""
+    digest = hashlib.sha256()
+    for name in sorted(name for name in arrays if not name.endswith((".mean", ".variance"))):
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()
+
+
+def operators(cell, adapter, workload, images, folder, emit):
+    """What the framework's profiler says of cell.steps training steps: calls and seconds by its own names."""
+    found = workload.profile(_batches(cell, workload, images), cell.warmup, cell.steps)
+    emit("operators", steps=cell.steps, operators={name: list(used) for name, used in found.items()})
 
 
 def infer(cell, adapter, workload, images, folder, emit):
@@ -125,36 +185,64 @@ def _finite(number):
     return float(number) if np.isfinite(number) else None
 
 
-def harness(cell, adapter, workload, images, folder, emit):
-    """Our LeNet-5 training loop and a bare one by turns, cell.steps blocks of cell.warmup steps each; seconds a block.
+def harness(cell, adapter, images, folder, emit):
+    """Our loop and a hand-written one by turns, cell.steps blocks of cell.warmup steps each; seconds a block.
 
     Ours is timed twice: by the samples that it reports, and by the wall around it, which also reads the losses.
     """
+    block = cell._replace(measure=HARNESSES[cell.measure], steps=cell.warmup, warmup=0)
+    settings = importlib.import_module(adapter.__name__ + ".settings")
     bare = importlib.import_module(adapter.__name__ + ".bare")
-    step, sync = bare.lenet5(cell.batch, cell.learning_rate)
-    batches = _batches(cell, workload, images)
+    settings.apply(block)                         # for both, whichever is built first
+    (workload, batches), (step, sync), _held = _scattered(
+        cell.seed, lambda: _ours(block, adapter, images), lambda: bare.loop(block, folder))
+    _start(block, adapter, workload, images, emit)
     for turn in range(cell.steps + 1):
-        ours = _our_block(cell, workload, batches)
-        theirs = _bare_block(cell, step, sync)
+        ours = _our_block(block, workload, batches)
+        theirs = _bare_block(block, step, sync)
         if turn:                                  # the first turn warms both up
-            emit("harness", reported=ours[0], wall=ours[1], bare=theirs, steps=cell.warmup)
+            emit("harness", reported=ours[0], wall=ours[1], bare=theirs, steps=block.steps)
 
 
-def _our_block(cell, workload, batches):
+def _ours(block, adapter, images):
+    """Our workload and its batches."""
+    workload = _workload(block, adapter)
+    return workload, _batches(block, workload, images)
+
+
+def _scattered(seed, *builders):
+    """What each builder returns, and what must be held as long as that is used: blocks of memory of drawn sizes.
+
+    Where arrays happen to lie moves a step's time, and for all processes of one command alike, since even the length
+    of an argument moves the arrays: one process of torch-1.7 said 0.86 to 1.16 for our loop over a bare one (Mytkowicz
+    et al. 2009, "Producing wrong data without doing anything obviously wrong!"). So each is built after blocks whose
+    sizes are drawn from the seed, in an order drawn from it: over processes of different seeds places average out, and
+    the geometric mean of that ratio was 1.00.
+    """
+    random = Random(seed)
+    held, built = [], {}
+    for index in random.sample(range(len(builders)), len(builders)):
+        held += [bytearray(random.randrange(4096)) for _ in range(20)]
+        built[index] = builders[index]()
+    return [built[index] for index in range(len(builders))] + [held]
+
+
+def _our_block(block, workload, batches):
     """Seconds of a block by its samples and by the wall."""
     samples = []
-    watch = Watch(cell._replace(steps=cell.warmup, warmup=0), workload.sync, workload.value,
-                  lambda event, seconds=(), **values: samples.extend(seconds))
+    steps, value = (workload.infer, None) if block.measure == "infer" else (workload.train, workload.value)
+    watch = Watch(block, workload.sync, value, lambda event, seconds=(), **values: samples.extend(seconds))
     began = time.perf_counter()
-    workload.train(batches, cell.warmup, watch)
+    steps(batches, block.steps, watch)
     return sum(samples), time.perf_counter() - began
 
 
-def _bare_block(cell, step, sync):
+def _bare_block(block, step, sync):
     began = time.perf_counter()
-    for _ in range(cell.warmup):
+    for _ in range(block.steps):
         sync(step())
     return time.perf_counter() - began
 
 
-MEASURES = {"harness": harness, "train": train, "infer": infer, "epochs": epochs, "check": check}
+HARNESSES = {"harness": "train", "harness_infer": "infer"}       # what a block of each measures
+MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators, "check": check}

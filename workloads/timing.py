@@ -24,7 +24,7 @@ class Watch:
         self._is_each = cell.sync == "each"
         self._done = 0                  # steps that are over, warm-up included
         self._first = 0                 # the first timed step that was not sent yet
-        self._seconds, self._loads, self._handles = [], [], []
+        self._seconds, self._handles, self._phases = [], [], {}
         self._began = self._sent = clock()
 
     def loading(self):
@@ -33,10 +33,19 @@ class Watch:
 
     def loaded(self):
         """The batch is there."""
-        self._loads.append(self._clock() - self._load_began)
+        self._keep_phases({"load": self._clock() - self._load_began})
 
-    def stepped(self, handle):
-        """A step is issued; handle is its loss, or its logits."""
+    def resumed(self):
+        """What was done since the last step belongs to none."""
+        self._began = self._clock()
+
+    def _keep_phases(self, phases):
+        for name, seconds in phases.items():
+            self._phases.setdefault(name, []).append(seconds)
+
+    def stepped(self, handle, phases=None):
+        """A step is issued; handle is its loss, or its logits; phases are seconds by name, where they were stamped."""
+        self._keep_phases(phases or {})
         if self._is_each or self._done + 1 in (self._cell.warmup, self._cell.warmup + self._cell.steps):
             self._sync(handle)
         now = self._clock()
@@ -62,7 +71,7 @@ class Watch:
             losses = self._losses()
             self._emit("steps", **dict(self._block(losses), **drained))
         self._first = self._done - self._cell.warmup
-        self._seconds, self._loads, self._handles, self._sent = [], [], [], now
+        self._seconds, self._handles, self._phases, self._sent = [], [], {}, now
         if not all(map(math.isfinite, losses)):
             raise NotFinite("the loss became %s before step %d" % (losses[-1], self._done))
 
@@ -78,14 +87,51 @@ class Watch:
         block = {"first": self._first, "seconds": self._seconds}
         if not self._is_each:
             block.update(seconds=[sum(self._seconds)], count=len(self._seconds))
-        if self._loads:
-            block["phases"] = {"load": self._loads}
+        if self._phases:
+            block["phases"] = self._phases
         if self._value:
             block["loss"] = [loss if math.isfinite(loss) else None for loss in losses]
         return block
 
     def _losses(self):
         return [self._value(handle) for handle in self._handles] if self._value else []
+
+
+class WorkersWatch:
+    """What a coordinator calls, which hears of each worker's steps only after them: "warm" and "steps" by worker.
+
+    A worker's first cell.warmup steps are its warm-up, however many it then takes.
+    """
+
+    def __init__(self, cell, emit, clock=time.perf_counter):
+        self._cell, self._emit, self._clock = cell, emit, clock
+        self._done = {}              # steps of each worker
+        self._blocks = {}            # of each worker: what was not sent yet
+        self._sent = clock()
+
+    def told(self, worker, seconds, loss, phases=None):
+        """A step of a worker took so long; phases are seconds by name, where they were stamped."""
+        if not math.isfinite(loss):
+            raise NotFinite("the loss became %s in a step of worker %d" % (loss, worker))
+        block = self._blocks.setdefault(worker, {"seconds": [], "loss": []})
+        block["seconds"].append(seconds)
+        block["loss"].append(loss)
+        for name, value in (phases or {}).items():
+            block.setdefault("phases", {}).setdefault(name, []).append(value)
+        self._done[worker] = self._done.get(worker, 0) + 1
+        if self._done[worker] == self._cell.warmup:
+            self._emit("warm", worker=worker, seconds=self._blocks.pop(worker)["seconds"])
+        if self._clock() - self._sent > BLOCK_SECONDS:
+            self.close()
+
+    def close(self):
+        """Send what was not sent yet."""
+        for worker in sorted(self._blocks):
+            if self._done[worker] > self._cell.warmup:
+                block = self._blocks.pop(worker)
+                first = self._done[worker] - self._cell.warmup - len(block["seconds"])
+                self._emit("steps", worker=worker, first=first, **block)
+        self._sent = self._clock()
 
 
 class LossWatch:
@@ -100,6 +146,6 @@ class LossWatch:
     def loaded(self):
         """Not timed."""
 
-    def stepped(self, handle):
+    def stepped(self, handle, phases=None):
         """A step is issued."""
         self.handles.append(handle)

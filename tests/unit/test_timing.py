@@ -6,7 +6,7 @@ import pytest
 from tests.clock import FakeClock
 from workloads.errors import NotFinite
 from workloads.spec.cell import Cell
-from workloads.timing import Watch
+from workloads.timing import Watch, WorkersWatch
 
 
 class Sent(list):
@@ -99,3 +99,51 @@ def test_an_adapter_that_does_not_wait_is_given_away_by_what_reading_a_loss_stil
         device.issue()
         watch.stepped(1.0)
     assert 1.25 == sent.of("steps")[0]["drain_seconds"]
+
+
+def test_phases_that_were_stamped_are_sent_with_the_steps_that_they_are_of():
+    clock, sent = FakeClock(step=0.0), Sent()
+    watch = Watch(cell(warmup=1, steps=2), lambda handle: None, None, sent, clock)
+    for seconds in (5.0, 0.25, 0.5):
+        clock.advance(seconds)
+        watch.stepped(None, phases={"forward": seconds})
+    assert {"forward": [0.25, 0.5]} == sent.of("steps")[0]["phases"]
+
+
+def test_what_is_done_between_two_steps_on_purpose_belongs_to_none():
+    clock, sent = FakeClock(step=0.0), Sent()
+    watch = Watch(cell(warmup=0, steps=1), lambda handle: None, None, sent, clock)
+    clock.advance(7.0)
+    watch.resumed()
+    clock.advance(0.5)
+    watch.stepped(None)
+    assert [0.5] == sent.of("steps")[0]["seconds"]
+
+
+def coordinated(*steps, **values):
+    clock, sent = FakeClock(step=0.0), Sent()
+    watch = WorkersWatch(cell(**values), sent, clock)
+    for worker, seconds, loss in steps:
+        clock.advance(seconds)
+        watch.told(worker, seconds, loss, {"forward": seconds / 2})
+    watch.close()
+    return sent
+
+
+def test_a_coordinator_s_workers_have_their_own_warm_up_and_steps():
+    sent = coordinated((0, 3.0, 9.0), (1, 4.0, 9.0), (0, 0.25, 2.0), (0, 0.25, 1.0), (1, 0.5, 3.0), warmup=1, steps=2)
+    assert [(0, [3.0]), (1, [4.0])] == [(line["worker"], line["seconds"]) for line in sent.of("warm")]
+    assert [(0, 0, [0.25, 0.25], [2.0, 1.0]), (1, 0, [0.5], [3.0])] == [
+        (line["worker"], line["first"], line["seconds"], line["loss"]) for line in sent.of("steps")]
+    assert {"forward": [0.125, 0.125]} == sent.of("steps")[0]["phases"]
+
+
+def test_a_coordinator_sends_blocks_as_time_goes():
+    sent = coordinated(*[(0, 0.75, 1.0)] * 6, warmup=1, steps=5)
+    assert len(sent.of("steps")) > 1
+    assert [0.75] * 5 == [s for line in sent.of("steps") for s in line["seconds"]]
+
+
+def test_a_worker_s_loss_that_is_not_finite_ends_the_coordinator_s_run():
+    with pytest.raises(NotFinite):
+        coordinated((0, 1.0, math.nan), warmup=0, steps=1)

@@ -2,7 +2,9 @@
 import json
 from typing import NamedTuple
 
-MEASURES = ("train", "infer", "epochs", "check", "harness")
+from workloads.spec.cluster import PARALLEL
+
+MEASURES = ("train", "infer", "epochs", "phases", "operators", "check", "harness", "harness_infer")
 
 # A switch is a setting that a study varies; "best", "native" and "default" leave the choice to the framework,
 # and the worker says in its start event what it became.
@@ -15,6 +17,8 @@ SWITCHES = {
     "sync": ("each", "end"),
     "onednn": ("default", "on", "off"),
     "init": ("seeded", "framework"),
+    "parallel": PARALLEL,
+    "overlap": ("default", "off"),      # off: gradients are exchanged after the whole backward pass
 }
 
 
@@ -53,6 +57,8 @@ class Cell(NamedTuple):
     sync: str = "each"
     onednn: str = "default"
     init: str = "seeded"
+    parallel: str = "none"
+    overlap: str = "default"
 
 
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types

@@ -1,0 +1,116 @@
+"""A worker's own place among the others, from EVENBENCH_NODES and EVENBENCH_RANK, in each framework's own variables."""
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from typing import NamedTuple
+
+from workloads.spec.cell import CellError
+from workloads.spec.cluster import MODES, own_mode, places
+
+PORT = 22220                     # of a place that has its address to itself; others name theirs: 127.0.0.1:23000
+_OFFSETS = {"server": 0, "worker": 1, "scheduler": 2, "coordinator": 3}
+_RESOLVE_SECONDS = 30.0          # containers start one after the other
+
+
+class Cluster(NamedTuple):
+    """The places of this run, their addresses and which one this is."""
+
+    framework: str
+    parallel: str
+    places: tuple                # of spec.cluster.Place
+    addresses: tuple             # (host, first port) of each place
+    rank: int
+
+    @property
+    def place(self):
+        """This process's own."""
+        return self.places[self.rank]
+
+    @property
+    def mode(self):
+        """The row of spec.cluster.MODES."""
+        return MODES[self.framework, self.parallel]
+
+    @property
+    def workers(self):
+        """How many workers there are."""
+        return sum(place.main == "worker" for place in self.places)
+
+    def address(self, role, rank):
+        """"host:port" of a role in the place of that rank."""
+        host, port = self.addresses[rank]
+        return "%s:%d" % (host, port + _OFFSETS[role])
+
+
+def read(cell, framework, environment=os.environ):
+    """The Cluster that the environment tells of. Raises CellError where it does not fit the cell."""
+    names = [name for name in environment.get("EVENBENCH_NODES", "").split(",") if name]
+    try:
+        mode = own_mode(framework, cell.parallel)
+        expected = places(framework, mode, cell.nodes)
+    except KeyError:
+        raise CellError("%s has no parallel = %s" % (framework, cell.parallel)) from None
+    rank = environment.get("EVENBENCH_RANK", "")
+    if len(names) != len(expected) or not rank.isdigit() or int(rank) >= len(names):
+        raise CellError('EVENBENCH_NODES="%s" and EVENBENCH_RANK="%s" do not name one of the %d places of parallel = %s'
+                        % (",".join(names), rank, len(expected), cell.parallel))
+    return Cluster(framework, mode, expected, tuple(_address(name) for name in names), int(rank))
+
+
+def _address(name):
+    host, _, port = name.partition(":")
+    return host, int(port or PORT)
+
+
+def variables(cluster, role):
+    """What the framework must find in the environment of a process with that role, before its import."""
+    return _VARIABLES[cluster.framework](cluster, role)
+
+
+def _pytorch(cluster, role):
+    """PyTorch 1.4 and 1.7 give up at once on a name that is not known yet."""
+    host, port = cluster.address("worker", 0).split(":")
+    return {"MASTER_ADDR": resolved(host), "MASTER_PORT": port, "RANK": str(cluster.rank),
+            "WORLD_SIZE": str(cluster.workers)}
+
+
+def _tensorflow(cluster, role):
+    """TF_CONFIG; its names for server and coordinator are ps and chief."""
+    own = {"server": "ps", "coordinator": "chief"}
+    roles = {"worker": "worker"} if cluster.parallel == "allreduce" else dict(own, worker="worker")
+    addresses = {name: [cluster.address(each, rank) for rank, place in enumerate(cluster.places)
+                        if each == place.main or each in place.helpers] for each, name in roles.items()}
+    index = 0 if role == "coordinator" else cluster.rank
+    return {"TF_CONFIG": json.dumps({"cluster": addresses, "task": {"type": roles[role], "index": index}})}
+
+
+def _mxnet(cluster, role):
+    """ps-lite binds to an address, not to a name."""
+    host, port = cluster.address("scheduler", 0).split(":")
+    return {"DMLC_ROLE": role, "DMLC_PS_ROOT_URI": resolved(host), "DMLC_PS_ROOT_PORT": port,
+            "DMLC_NUM_WORKER": str(cluster.workers), "DMLC_NUM_SERVER": str(cluster.workers),
+            "DMLC_NODE_HOST": resolved(cluster.addresses[cluster.rank][0])}
+
+
+_VARIABLES = {"pytorch": _pytorch, "tensorflow": _tensorflow, "mxnet": _mxnet}
+
+
+def resolved(host, clock=time.monotonic, wait=time.sleep):
+    """The IPv4 address of a host that may not be up yet. Raises OSError."""
+    deadline = clock() + _RESOLVE_SECONDS
+    while True:
+        try:
+            return socket.gethostbyname(host)
+        except OSError:
+            if clock() > deadline:
+                raise
+            wait(0.1)
+
+
+def start_helpers(cluster, text):
+    """The processes of this place's helper roles; they read the same cell and write to standard error alone."""
+    return [subprocess.Popen([sys.executable, "-m", "workloads.role", role, text], stdin=subprocess.DEVNULL, stdout=2)
+            for role in cluster.place.helpers]
