@@ -347,6 +347,30 @@ class Steps(AdapterCase):
         self.assertEqual(3, len(set(losses)))
         self.assert_close(reference.logits(sample.images), workload.predict(sample.images), FORWARD, "logits")
 
+    def test_the_bare_loop_trains_and_infers(self):
+        cell = cell_of(measure="train", precision="float32")
+        workload = adapter.Workload(tasks.table("lenet5", cell.classes), cell)     # the process's settings
+        bare = importlib.import_module(adapter.__name__ + ".bare")
+        losses = self.bare_steps(bare.loop(cell), 30, workload)
+        self.assertLess(losses[-1], losses[0])
+        logits = self.bare_steps(bare.loop(cell._replace(measure="infer")), 2, workload)
+        self.assertEqual((3, 4), logits[0].shape)
+        self.assert_close(logits[0], logits[1], 0.0, "logits of the same batch, again")
+
+    def bare_steps(self, loop, count, workload):
+        step, sync = loop
+        handles = []
+        for _ in range(count):
+            handles.append(step())
+            sync(handles[-1])
+        return [workload.value(handle) for handle in handles]
+
+    def test_a_task_that_no_peer_has_is_refused_with_a_reason(self):
+        bare = importlib.import_module(adapter.__name__ + ".bare")
+        with self.assertRaises(errors.Unsupported) as caught:
+            bare.loop(cell_of(measure="train", task="alexnet"))
+        self.assertIn("no peer for alexnet: it is for", str(caught.exception))
+
 
 class Optimizers(AdapterCase):
     """Two updates, so that what an optimizer remembers is seen."""

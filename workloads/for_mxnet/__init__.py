@@ -9,7 +9,7 @@ from mxnet.contrib import amp
 
 from workloads import data
 from workloads.errors import Unsupported
-from workloads.for_mxnet import model, optimizers, settings
+from workloads.for_mxnet import model, operators, optimizers, phases, settings
 from workloads.spec import layers, tasks
 
 NAME = "mxnet"
@@ -49,9 +49,14 @@ def unbiased_variance(cell):
 
 
 class Workload:
-    """A table's net, its loss and optimizer, as a cell says. Raises errors.Unsupported."""
+    """A table's net, its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
-    def __init__(self, table, cell):
+    With a key-value store the optimizer runs on its servers.
+    """
+
+    _update = "update"                # the phase in which the trainer takes its step
+
+    def __init__(self, table, cell, store=None):
         settings.apply(cell)
         self.cell = cell
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
@@ -66,12 +71,12 @@ class Workload:
         self._forward = _in_bfloat16(self._net) if cell.precision == "amp" else self._net
         self._loss = gluon.loss.SoftmaxCrossEntropyLoss()
         self._hybridize()
-        self._trainer = gluon.Trainer(self._net.collect_params(), optimizers.of(cell), kvstore=None)
+        self._trainer = gluon.Trainer(self._net.collect_params(), optimizers.of(cell), kvstore=store)
 
-    def _hybridize(self):
+    def _hybridize(self, **bulks):
         """Have the graphs built anew at the next call, where the loop has graphs."""
         for block in (self._forward, self._loss):
-            block.hybridize(self.loop == "hybridized", static_alloc=True, static_shape=True)
+            block.hybridize(self.loop == "hybridized", static_alloc=True, static_shape=True, **bulks)
 
     def parameters(self):
         """How many numbers the optimizer updates, as gluon counts them."""
@@ -122,6 +127,33 @@ class Workload:
             self._trainer.step(1)
             watch.stepped(losses)
 
+    def train_phases(self, batches, count, watch):
+        """The same with a wait after every phase; the watch gets their seconds too."""
+        share = self._share(self.cell.batch)
+        for _ in range(count):
+            watch.loading()
+            images, labels = next(batches)
+            watch.loaded()
+            stamps = phases.Stamps()
+            with autograd.record():
+                losses = self._loss(self._forward(images), labels)
+            stamps.ended("forward")
+            losses.backward(share)
+            stamps.ended("backward")
+            self._trainer.step(1)
+            stamps.ended(self._update)
+            watch.stepped(losses, stamps.seconds)
+
+    def profile(self, batches, warmup, steps):
+        """(calls, seconds) of every operator by MXNet's name over so many steps after the warm-up; none in bulk."""
+        self._hybridize(**operators.ALONE)
+        if warmup:
+            self.train(batches, warmup, operators.Unwatched())
+        with operators.profiled() as found:
+            self.train(batches, steps, operators.Unwatched())
+        self._hybridize()
+        return operators.with_kind(found, self._net)
+
     def _share(self, count):
         """Each sample's share of the mean loss: backward alone would give the gradient of the sum.
 
@@ -165,10 +197,14 @@ class Workload:
                 logits = self._net(pixels)
                 losses = self._loss(logits, targets)
             losses.backward(self._share(len(labels)))
-        gradient = {name: own.grad().asnumpy() for name, own in self._own.items() if own.grad_req != "null"}
+        gradient = {name: own.grad() for name, own in self._own.items() if own.grad_req != "null"}
+        found = self._seen(losses, gradient)
         self._trainer.step(1)
-        return {"activation": activation, "logits": logits.asnumpy(), "loss": self.value(losses),
-                "gradient": gradient, "weight": self.weights()}
+        return dict(found, activation=activation, logits=logits.asnumpy(), weight=self.weights())
+
+    def _seen(self, losses, gradient):
+        """The mean loss and the gradient as they leave a check."""
+        return {"loss": self.value(losses), "gradient": {name: array.asnumpy() for name, array in gradient.items()}}
 
     @contextlib.contextmanager
     def _no_dropout(self):

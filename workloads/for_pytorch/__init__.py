@@ -1,6 +1,7 @@
 """PyTorch as evenbench measures it: eager and compiled, on a CPU or one GPU. PyTorch 1.4 and later, Python 3.6."""
 import inspect
 import itertools
+import time
 
 import numpy as np
 import torch
@@ -8,7 +9,8 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from workloads import data
-from workloads.for_pytorch import model, settings
+from workloads.errors import Unsupported
+from workloads.for_pytorch import model, operators, settings
 from workloads.spec import layers, tasks
 
 NAME = "pytorch"
@@ -69,11 +71,15 @@ class Workload:
         self._optimizer = settings.optimizer(cell, self._net.parameters())
         takes_none = "set_to_none" in inspect.signature(self._optimizer.zero_grad).parameters
         self._clearing = {"set_to_none": True} if takes_none else {}
-        self._forward = torch.compile(self._net) if self.loop == "compile" else self._net
+        self._forward = self._module()
         self._loss = self._cross_entropy
         if cell.precision == "amp":
             autocast = torch.autocast(self._device.type, dtype=torch.bfloat16)
             self._forward, self._loss = autocast(self._forward), autocast(self._loss)
+
+    def _module(self):
+        """What a batch is given to: the net, compiled where the loop says so."""
+        return torch.compile(self._net) if self.loop == "compile" else self._net
 
     def parameters(self):
         """How many numbers the optimizer updates."""
@@ -121,8 +127,59 @@ class Workload:
         self._optimizer.zero_grad(**self._clearing)
         loss = self._loss(images, labels)
         loss.backward()
+        self._exchange()
         self._optimizer.step()
         return loss.detach()
+
+    def _exchange(self):
+        """Between the backward pass and the update: nothing, where no one else trains."""
+
+    def train_phases(self, batches, count, watch):
+        """As train; the watch gets each step's seconds by phase, too. Clearing the gradients is part of the update."""
+        self._net.train()
+        for _ in range(count):
+            watch.loading()
+            images, labels = next(batches)
+            watch.loaded()
+            loss, seconds = self._stamped(images, labels)
+            watch.stepped(loss, phases=self._phases(*seconds))
+
+    def _stamped(self, images, labels):
+        """(loss, seconds) of a step's parts: clearing, forward, backward, exchange, update."""
+        stamps = [time.perf_counter()]
+
+        def stamp():
+            self.sync(None)
+            stamps.append(time.perf_counter())
+
+        self._optimizer.zero_grad(**self._clearing)
+        stamp()
+        loss = self._loss(images, labels)
+        stamp()
+        loss.backward()
+        stamp()
+        self._exchange()
+        stamp()
+        self._optimizer.step()
+        stamp()
+        return loss.detach(), [after - before for before, after in zip(stamps, stamps[1:])]
+
+    def _phases(self, clearing, forward, backward, exchange, update):
+        """The seconds of a step's parts by phase."""
+        return {"forward": forward, "backward": backward, "update": clearing + update}
+
+    def profile(self, batches, warmup, steps):
+        """{operator: (calls, seconds)} over steps training steps, by PyTorch's names for them. Raises Unsupported."""
+        if self._device.type == "cuda":
+            raise Unsupported("operators are timed on a CPU: a GPU's run after the profiler's clock has left them")
+        self._net.train()
+        for _ in range(warmup):
+            self._step(*next(batches))
+        return operators.profiled(lambda: self._step(*next(batches)), steps, self._unnamed())
+
+    def _unnamed(self):
+        """The methods of a step that its operators' names do not tell: {name: (owner, method)}."""
+        return {"optimizer.step": (self._optimizer, "step")}
 
     def _cross_entropy(self, images, labels):
         return nn.functional.cross_entropy(self._forward(images), labels)
@@ -174,6 +231,7 @@ class Workload:
         loss = nn.functional.cross_entropy(logits.float() if logits.dtype == torch.bfloat16 else logits, labels)
         self._optimizer.zero_grad(**self._clearing)
         loss.backward()
+        self._exchange()
         own = model.tensors(self._net, self._parameters)
         gradients = {p.name: _array(own[p.name].grad) for p in self._parameters if p.is_trainable}
         self._optimizer.step()

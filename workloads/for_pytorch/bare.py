@@ -1,24 +1,77 @@
-"""LeNet-5's training loop as one writes it by hand in PyTorch: what evenbench's own is compared with."""
+"""Training and inference as one writes them by hand in PyTorch: what evenbench's own loops are compared with."""
+import inspect
+import os
+import sys
+
 import numpy as np
 import torch
 from torch import nn
 
+from workloads.errors import Unsupported
 
-def lenet5(batch, learning_rate):
-    """(step, sync): step() trains on one random batch that stays in memory, sync(what it returned) waits for it."""
-    net = nn.Sequential(
-        nn.Conv2d(3, 6, 5), nn.Tanh(), nn.AvgPool2d(2), nn.Conv2d(6, 16, 5), nn.Tanh(), nn.AvgPool2d(2), nn.Flatten(),
-        nn.Linear(400, 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, 10))
-    optimizer = torch.optim.SGD(net.parameters(), lr=learning_rate)
+_no_gradients = getattr(torch, "inference_mode", torch.no_grad)
+
+
+def loop(cell, folder=""):
+    """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
+
+    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, the other
+    nets are torchvision's, from folder/peers/<stack>. Raises Unsupported where torchvision is not, or has no such net.
+    """
+    net = _net(cell, folder)
     random = np.random.RandomState(0)
-    images = torch.from_numpy(random.uniform(-1, 1, (batch, 3, 32, 32)).astype(np.float32))
-    labels = torch.from_numpy(random.randint(0, 10, batch))
+    pixels = random.uniform(-1, 1, (cell.batch, 3, cell.image, cell.image)).astype(np.float32)
+    images = torch.tensor(pixels)              # a copy in memory that PyTorch aligned, as a loader's batches are
+    labels = torch.tensor(random.randint(0, cell.classes, cell.batch))
+    step = _inference(net, images) if cell.measure == "infer" else _training(net, images, labels, cell.learning_rate)
+    return step, lambda handle: None
+
+
+def _net(cell, folder):
+    if cell.task == "lenet5":
+        return nn.Sequential(
+            nn.Conv2d(3, 6, 5), nn.Tanh(), nn.AvgPool2d(2), nn.Conv2d(6, 16, 5), nn.Tanh(), nn.AvgPool2d(2),
+            nn.Flatten(), nn.Linear(400, 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, cell.classes))
+    if cell.task not in _PEERS:
+        raise Unsupported("torchvision is no peer for %s: it is for %s" % (cell.task, ", ".join(sorted(_PEERS))))
+    return getattr(_torchvision(cell, folder).models, _PEERS[cell.task])(num_classes=cell.classes)
+
+
+def _torchvision(cell, folder):
+    """torchvision, which lies beside the data: in a stack it would be a part of what is measured."""
+    place = os.path.join(folder, "peers", cell.stack)
+    sys.path.append(place)                     # the end: nothing of the stack's own is hidden
+    try:
+        import torchvision
+    except ImportError as error:
+        raise Unsupported("%s: no torchvision that can be imported: %s" % (place, error)) from error
+    return torchvision
+
+
+def _training(net, images, labels, learning_rate):
+    optimizer = torch.optim.SGD(net.parameters(), lr=learning_rate)
+    takes_none = "set_to_none" in inspect.signature(optimizer.zero_grad).parameters
+    clearing = {"set_to_none": True} if takes_none else {}
 
     def step():
-        optimizer.zero_grad()
+        optimizer.zero_grad(**clearing)
         loss = nn.functional.cross_entropy(net(images), labels)
         loss.backward()
         optimizer.step()
         return loss
 
-    return step, lambda loss: None
+    return step
+
+
+def _inference(net, images):
+    net.eval()
+
+    @_no_gradients()
+    def step():
+        return net(images)
+
+    return step
+
+
+# resnet50 is v1.5 there too; VGG16 and MobileNetV2 have dropout, as ours have
+_PEERS = {"resnet50": "resnet50", "vgg16": "vgg16", "mobilenetv2": "mobilenet_v2"}

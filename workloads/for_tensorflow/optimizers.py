@@ -12,6 +12,8 @@ import tensorflow as tf
 keras = tf.keras
 IS_KERAS_3 = hasattr(keras.optimizers.Optimizer, "apply")
 ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8}
+# What apply_gradients takes where the workers' gradients are summed already; Keras 3 has no such argument.
+EXCHANGED = {} if IS_KERAS_3 else {"experimental_aggregate_gradients": False}
 
 
 def optimizer(cell, dtype):
@@ -52,6 +54,10 @@ def _decaying(kind):
             """Update the variables."""
             pairs = [(self._with_decay(gradient, variable), variable) for gradient, variable in grads_and_vars]
             return super(Decaying, self).apply_gradients(pairs, *args, **kwargs)
+
+        def _all_reduce_sum_gradients(self, grads_and_vars):
+            """Keras 3 always sums them over the workers, and would add each one's decay: the workload has done it."""
+            return list(grads_and_vars)
 
         def _with_decay(self, gradient, variable):
             return gradient + self.decayed * variable if self.decayed else gradient

@@ -1,11 +1,12 @@
 """The workload where execution is a graph's in a session: TensorFlow 1.15."""
 import contextlib
+import time
 
 import numpy as np
 import tensorflow as tf
 
 from workloads import data
-from workloads.for_tensorflow import feed, model, optimizers, settings
+from workloads.for_tensorflow import feed, model, operators, optimizers, phases, settings
 from workloads.spec import tasks
 
 v1 = tf.compat.v1
@@ -80,6 +81,23 @@ class Workload:
             _, loss = self._session.run(fetches)
             watch.stepped(loss)
 
+    def train_phases(self, batches, count, watch):
+        """The same with the seconds of each phase, which are stamped inside the graph; loading begins with the call."""
+        settings.demand_cpu(self.cell, "phases")
+        fetches = self._fetches(batches, "phases", self._stamped_update)
+        for _ in range(count):
+            began = time.time()
+            loss, times = self._session.run(fetches)
+            watch.stepped(loss, dict(phases.seconds(times), load=float(times[0]) - began))
+
+    def profile(self, batches, warmup, steps):
+        """(calls, seconds) by TensorFlow's names over some steps of training."""
+        settings.demand_cpu(self.cell, "operators")
+        fetches = self._fetches(batches, "train", self._one_update)
+        for _ in range(warmup):
+            self._session.run(fetches)
+        return operators.of_session(self._session, fetches, steps)
+
     def infer(self, batches, count, watch):
         """Take count forward passes in evaluation mode; the watch gets each one's logits."""
         fetches = self._fetches(batches, "infer", self._evaluated)
@@ -126,21 +144,33 @@ class Workload:
         """The update, and the loss before it."""
         logits = self.net.network(batches.images, training=True)
         loss = feed.loss(batches.labels, logits, self._numbers)
-        return [self._apply(self.net.network, batches.images, loss)[1], loss]
+        return [self._apply(self.net.network, batches.images, self._gradients(loss)), loss]
+
+    def _stamped_update(self, batches):
+        """The loss before the update, and the stamps between its phases."""
+        stamps = phases.Stamps()
+        images, labels = stamps.after([batches.images, batches.labels])
+        loss = feed.loss(labels, self.net.network(images, training=True), self._numbers)
+        stamps.end([loss])
+        with stamps.held():
+            gradients = self._gradients(loss)
+        stamps.end([self._apply(self.net.network, images, stamps.after(gradients))])
+        return [loss, stamps.times()]
 
     def _checked_update(self):
         """Every place's output, the loss, the gradients and the update of what is fed."""
         outputs = self.net.every(self._images, training=True)
         loss = feed.loss(self._labels, outputs[-1], self._numbers)
-        gradients, update = self._apply(self.net.every, self._images, loss)
-        return outputs, loss, gradients, update
+        gradients = self._gradients(loss)
+        return outputs, loss, gradients, self._apply(self.net.every, self._images, gradients)
 
-    def _apply(self, network, images, loss):
-        """The gradients, and the operation that updates weights and running statistics."""
-        variables = self.net.network.trainable_weights
-        gradients = tf.gradients(loss, variables)
-        with tf.control_dependencies(network.get_updates_for(images)):
-            return gradients, self.optimizer.apply_gradients(zip(gradients, variables))
+    def _gradients(self, loss):
+        return tf.gradients(loss, self.net.network.trainable_weights)
+
+    def _apply(self, network, images, gradients):
+        """The operation that updates weights and running statistics."""
+        with tf.control_dependencies(network.get_updates_for(images)), tf.name_scope(operators.OPTIMIZER):
+            return self.optimizer.apply_gradients(zip(gradients, self.net.network.trainable_weights))
 
     def _evaluated(self, batches):
         return self.net.network(batches.images, training=False)
@@ -160,7 +190,7 @@ class Workload:
         try:
             with self._entered():
                 loss = feed.loss(self._labels, self.net.network(self._images, training=True), self._numbers)
-                gradients = tf.gradients(loss, self.net.network.trainable_weights)
+                gradients = self._gradients(loss)
                 keras.backend.get_session().run(gradients, dict(zip((self._images, self._labels), values)))
         except tf.errors.OpError as error:
             raise settings.no_kernel(self.cell, error) from None

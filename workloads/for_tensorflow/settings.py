@@ -7,8 +7,6 @@ import tensorflow as tf
 from workloads.errors import Unsupported
 
 keras = tf.keras
-# A step is nearly one chain of operations: LeNet-5 in batches of 42 on two cores gains nothing from a second thread.
-INTER_OP_THREADS = 1
 _LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fit": "fit", "xla": "tf.function, XLA"}
 
 
@@ -16,7 +14,7 @@ def apply(cell):
     """Set threads, device and TF32 as the cell says, and see that oneDNN is as it says. Raises Unsupported."""
     threading = tf.config.threading
     threading.set_intra_op_parallelism_threads(cell.cpus)
-    threading.set_inter_op_parallelism_threads(INTER_OP_THREADS)
+    threading.set_inter_op_parallelism_threads(inter_op_threads(cell))
     gpus = tf.config.experimental.list_physical_devices("GPU")
     if cell.device == "gpu" and not gpus:
         raise Unsupported("TensorFlow %s sees no GPU here" % tf.__version__)
@@ -27,6 +25,33 @@ def apply(cell):
     if cell.onednn != "default" and uses_onednn() != (cell.onednn == "on"):
         raise Unsupported("oneDNN cannot be %s here: TF_ENABLE_ONEDNN_OPTS is read at import, and builds before 2.5 "
                           "have no oneDNN" % cell.onednn)
+
+
+def inter_op_threads(cell):
+    """How many operations may run at once.
+
+    One for a worker alone: a step is nearly one chain of operations, and LeNet-5 in batches of 42 on two cores gains
+    nothing from a second thread. With all-reduce a second one, for the exchange. With servers one for each worker that
+    asks and one more, as TensorFlow's guide says: with fewer, requests could wait for each other.
+    """
+    return {"none": 1, "allreduce": 2}.get(cell.parallel, cell.nodes + 1)
+
+
+def refuse_parallel(cell):
+    """Raise Unsupported for what runs in one place alone."""
+    if not tf.executing_eagerly():
+        raise Unsupported("parallel runs are for TensorFlow 2: TensorFlow %s runs a session's graph" % tf.__version__)
+    if cell.loop not in ("native", "graph"):
+        raise Unsupported("parallel runs take loop native or graph (tf.function), not %s" % cell.loop)
+    if may_lack_kernels(cell):
+        raise Unsupported("layout nchw and precision amp run on a CPU only where a trial says so, and none is made in "
+                          "parallel runs")
+
+
+def demand_cpu(cell, what):
+    """Raise Unsupported on a GPU, where an operation's end on the host is not its work's."""
+    if cell.device != "cpu":
+        raise Unsupported("%s are measured on a CPU alone" % what)
 
 
 def session_config():

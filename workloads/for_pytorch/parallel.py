@@ -1,0 +1,136 @@
+"""PyTorch on many nodes: synchronous training with all-reduce over Gloo, on CPUs. PyTorch 1.4 and later."""
+import datetime
+import time
+
+import numpy as np
+import torch
+import torch.distributed
+from torch.nn.parallel import DistributedDataParallel
+
+from workloads import data, for_pytorch
+from workloads.errors import Unsupported
+from workloads.for_pytorch import settings
+
+_SECONDS = 60                    # without a word from another worker
+_PROBES = 10
+
+
+def serve(role, cell, cluster):
+    """Raises Unsupported: all-reduce has workers alone."""
+    raise Unsupported("PyTorch has no role %s" % role)
+
+
+class Workload(for_pytorch.Workload):
+    """One of the workers, each with its own batches; their gradients' mean is what every one of them steps along.
+
+    Running statistics are each worker's own. communication is "exposed" with DistributedDataParallel, which exchanges
+    while the backward pass still computes (a compiled one gives all its gradients at its end); "full" with
+    overlap=off, one all-reduce of all gradients after it. Raises Unsupported.
+    """
+
+    def __init__(self, table, cell, cluster):
+        if cell.device != "cpu":
+            raise Unsupported("parallel = %s of PyTorch is over Gloo, between CPUs" % cell.parallel)
+        settings.apply(cell)
+        self.communication = "full" if cell.overlap == "off" else "exposed"
+        self._workers = cluster.workers
+        torch.distributed.init_process_group("gloo", timeout=datetime.timedelta(seconds=_SECONDS))
+        super().__init__(table, cell)
+        torch.manual_seed(cell.seed + cluster.rank)      # each worker drops out its own
+
+    def _module(self):
+        """The net; where communication is exposed, its gradients are exchanged in buckets as they come.
+
+        The net is compiled inside of DistributedDataParallel: around it, torch.compile of 2.13 compiles nothing.
+        """
+        if self.communication == "full":
+            return super()._module()
+        self._buckets = DistributedDataParallel(super()._module(), broadcast_buffers=False)
+        return self._buckets
+
+    def _exchange(self):
+        """Each gradient becomes the mean over the workers, where no bucket saw to it."""
+        if self.communication == "exposed":
+            return
+        gradients = [parameter.grad for parameter in self._net.parameters()]
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        self._mean(flat)
+        for gradient, mean in zip(gradients, flat.split([gradient.numel() for gradient in gradients])):
+            gradient.copy_(mean.view_as(gradient))
+
+    def _mean(self, tensor):
+        """Replace a tensor by its mean over the workers."""
+        torch.distributed.all_reduce(tensor)
+        tensor /= self._workers
+
+    def train(self, batches, count, watch):
+        """As one worker's; all leave it together."""
+        super().train(batches, count, watch)
+        torch.distributed.barrier()
+
+    def train_phases(self, batches, count, watch):
+        """As one worker's, with the phase "communication".
+
+        Where it is full, it is the all-reduce with what it takes to put the gradients together and back. Where it is
+        exposed, it is what the backward pass takes longer than one without any exchange: "backward" is then the
+        median of such passes, measured between warm-up and timed steps, and "communication" of a step may be negative.
+        In the warm-up steps, "backward" holds both.
+        """
+        self._compute_seconds = None
+        warmup = min(self.cell.warmup, count)
+        super().train_phases(batches, warmup, watch)
+        if self.communication == "exposed":
+            self._compute_seconds = self._compute_only()
+            torch.distributed.barrier()
+            watch.resumed()
+        super().train_phases(batches, count - warmup, watch)
+        torch.distributed.barrier()
+
+    def _phases(self, clearing, forward, backward, exchange, update):
+        """The seconds of a step's parts by phase."""
+        compute = backward if self._compute_seconds is None else self._compute_seconds
+        return dict(super()._phases(clearing, forward, compute, exchange, update),
+                    communication=backward - compute + exchange)
+
+    def _compute_only(self):
+        """Median seconds of backward passes without exchange; weights and running statistics stay as they are."""
+        sample = data.synthetic(self.cell)
+        images, labels = self._batch(sample.images, sample.labels)
+        kept = [buffer.clone() for buffer in self._net.buffers()]
+        self._net.train()
+        seconds = []
+        with self._buckets.no_sync():
+            for _ in range(_PROBES):
+                self._optimizer.zero_grad(**self._clearing)
+                loss = self._loss(images, labels)
+                began = time.perf_counter()
+                loss.backward()
+                seconds.append(time.perf_counter() - began)
+        for buffer, before in zip(self._net.buffers(), kept):
+            buffer.copy_(before)
+        return float(np.median(seconds))
+
+    def profile(self, batches, warmup, steps):
+        """As one worker's; all leave it together."""
+        found = super().profile(batches, warmup, steps)
+        torch.distributed.barrier()
+        return found
+
+    def _unnamed(self):
+        """The exchange that is a step of its own, too."""
+        own = {} if self.communication == "exposed" else {"exchange": (self, "_exchange")}
+        return dict(super()._unnamed(), **own)
+
+    def check(self, images, labels):
+        """One update, each worker with its own part of the global batch: mean loss, mean gradients, new weights.
+
+        No activations and no logits: each worker has those of its own part.
+        """
+        found = super().check(images, labels)
+        loss = torch.tensor(found["loss"], dtype=torch.float64)
+        self._mean(loss)
+        torch.distributed.barrier()
+        return dict(found, activation={}, logits=np.zeros(0), loss=float(loss))
+
+    def _hooks(self, activations):
+        return []
