@@ -1,20 +1,21 @@
-"""Runs cells in fresh containers: pinned CPUs, memory without swap, no network, nothing to write to."""
+"""Runs cells in fresh containers: pinned CPUs, memory without swap, no way out, nothing to write to."""
 
 import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 
 from runner import images
-from runner.engine import APIError, Container, DockerClient, DockerException, NotFound
+from runner.engine import APIError, Container, DockerClient, DockerException, Network, NotFound, aliased
 from runner.errors import EngineUnreachable, ImageMissing
 from runner.launch import Exit
 from runner.pipe import Pipe, lines_of_chunks
 from runner.stack import Stack, fingerprint
+from workloads.spec import cluster
 from workloads.spec.cell import Cell
 
 OWNER = "org.evenbench.owner"       # "<pid>:<its start>" of the runner whose container it is
@@ -49,31 +50,69 @@ class DockerLauncher:
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str,
               module: str = "workloads") -> "DockerRunning":
-        """Start a container. Raises BenchError."""
+        """Start a container a place, on a network of their own where there are many. Raises BenchError."""
         image = self._images.get(stack.name) or images.find(self._client, stack)
         if image is None:
             raise ImageMissing(f"stack {stack.name} has no image here: run `evenbench images {stack.name}`")
+        share = shared(cell, sorted(os.sched_getaffinity(0)))
         place = {"launcher": "docker", "isolation": "docker", "image": image.id, "base": image.base,
                  "base_is_default": image.base_is_default, "stack_version": stack.version,
-                 "fingerprint": image.fingerprint}
+                 "fingerprint": image.fingerprint, "cpu_quota": share.quota}
+        places = cluster.places(stack.framework, cell.parallel, cell.nodes)
+        running = DockerRunning(self._client, places, place)
         try:
-            container = self._client.containers.create(image.id, **settings(cell, data, run, module))
-            return DockerRunning(self._client, container, place)
-        except DockerException as error:
-            raise EngineUnreachable(f"the engine did not start a container: {explained(error)}") from error
+            running.create(image.id, [settings(cell, data, run, each, places, share, module) for each in places])
+        except BaseException as error:
+            running.stop()
+            if isinstance(error, DockerException):
+                raise EngineUnreachable(f"the engine did not start a container: {explained(error)}") from error
+            raise
+        return running
 
 
-def settings(cell: Cell, data: Path, run: str, module: str = "workloads") -> dict[str, Any]:
-    """What a worker's container is created with: no more than it needs."""
+class Share(NamedTuple):
+    """How the places of a run share the machine's CPUs."""
+
+    sets: tuple[str, ...]         # of node 0, 1 ...; all the same where they cannot have their own
+    quota: float | None           # CPUs that each place may use, where its set is not its own
+
+
+def shared(cell: Cell, cpus: list[int]) -> Share:
+    """CPU sets that do not overlap where there are enough CPUs; else all CPUs for all, each with an equal quota."""
+    if cell.nodes * cell.cpus <= len(cpus):
+        return Share(tuple(_listed(cpus[node * cell.cpus:(node + 1) * cell.cpus]) for node in range(cell.nodes)), None)
+    if cell.nodes == 1:
+        return Share((_listed(cpus),), None)
+    return Share((_listed(cpus),) * cell.nodes, min(float(cell.cpus), round(len(cpus) / cell.nodes, 2)))
+
+
+def _listed(cpus: list[int]) -> str:
+    return ",".join(map(str, cpus))
+
+
+def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tuple[cluster.Place, ...], share: Share,
+             module: str = "workloads") -> dict[str, Any]:
+    """What a place's container is created with: no more than it needs.
+
+    A place of its own, as a coordinator has, shares the CPUs of node 0.
+    """
+    rank = places.index(place)
+    name = container_name(run)
+    network: dict[str, Any] = {"network_mode": "none"}
+    if len(places) > 1:
+        name = f"{name}-{place.name}"
+        network = {"network": network_name(run), "hostname": place.name, "nano_cpus": _nano(share.quota),
+                   "networking_config": {network_name(run): aliased(place.name)},
+                   "environment": {"EVENBENCH_NODES": ",".join(each.name for each in places),
+                                   "EVENBENCH_RANK": str(rank)}}
     return {
         "entrypoint": ["python", "-m", module],
         "command": [json.dumps(cell._asdict())],
-        "name": f"evenbench-{run.replace('.', '-')}-{os.getpid()}",
+        "name": name,
         "labels": {OWNER: _owner(), RUN: run},
-        "cpuset_cpus": ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))[: cell.cpus]),
+        "cpuset_cpus": share.sets[rank if rank < len(share.sets) else 0],
         "mem_limit": cell.memory_bytes or None,
         "memswap_limit": cell.memory_bytes or None,      # equal to the memory: no swap
-        "network_mode": "none",
         "read_only": True,
         "tmpfs": _WRITABLE,
         "cap_drop": ["ALL"],
@@ -82,7 +121,22 @@ def settings(cell: Cell, data: Path, run: str, module: str = "workloads") -> dic
         "init": True,
         "volumes": {str(data): {"bind": "/data", "mode": "ro"}},
         "log_config": {"Type": "none"},                 # lines come by the attached stream; a log would be disk work
+        **network,
     }
+
+
+def _nano(cpus: float | None) -> int | None:
+    return None if cpus is None else int(cpus * 1e9)
+
+
+def container_name(run: str) -> str:
+    """The name of a run's container, before its place's."""
+    return f"evenbench-{run.replace('.', '-')}-{os.getpid()}"
+
+
+def network_name(run: str) -> str:
+    """The name of the network of a run of many places."""
+    return container_name(run)
 
 
 def explained(error: Exception) -> str:
@@ -96,14 +150,24 @@ def _owner() -> str:
 
 
 def sweep(client: DockerClient, say: Callable[[str], None]) -> int:
-    """Remove the containers of runners that no longer live; how many."""
+    """Remove the containers and networks of runners that no longer live; how many containers."""
     removed = 0
     for container in client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True):
         if not _is_alive(container.labels[OWNER]):
             say(f"engine: removing {container.name}, left by a runner that is gone")
             _remove(container)
             removed += 1
+    for network in client.networks.list(filters={"label": OWNER}):
+        if not _is_alive(network.attrs["Labels"][OWNER]):
+            _remove_network(network)
     return removed
+
+
+def _remove_network(network: Network) -> None:
+    try:
+        network.remove()
+    except (NotFound, APIError):
+        pass      # a container that is being removed still holds it: the next sweep takes it
 
 
 def _is_alive(owner: str) -> bool:
@@ -122,53 +186,114 @@ def _remove(container: Container) -> None:
 
 
 class DockerRunning:
-    """A worker's container."""
+    """The containers of a run, and their network."""
 
-    def __init__(self, client: DockerClient, container: Container, place: dict[str, Any]) -> None:
+    def __init__(self, client: DockerClient, places: tuple[cluster.Place, ...], place: dict[str, Any]) -> None:
         self.place = place
-        self._container = container
-        self._errors: deque[bytes] = deque(maxlen=64)
-        try:
-            # attached before the start, so that no line is missed
-            self._stream = client.api.attach(str(container.id), stdout=True, stderr=True, stream=True, demux=True)
-            self._pipe = Pipe(lines_of_chunks(self._outputs(self._stream)))
-            container.start()
-        except DockerException:
-            self.stop()
-            raise
+        self.reporters = tuple(each.name for each in places if each.reports)
+        self.servers = tuple(each.name for each in places if not each.reports)
+        self._names = [each.name for each in places]
+        self._client = client
+        self._pipe = Pipe()
+        self._network: Network | None = None
+        self._parts: dict[str, _Part] = {}
 
-    def _outputs(self, stream: Iterator[tuple[bytes | None, bytes | None]]) -> Iterator[bytes]:
+    def create(self, image: str, each: list[dict[str, Any]]) -> None:
+        """Create and start a container a place. Raises DockerException; what was made is stop's to remove."""
+        if "network" in each[0]:
+            self._network = self._client.networks.create(each[0]["network"], internal=True, labels=each[0]["labels"])
+        for name, how in zip(self._names, each, strict=True):
+            self._parts[name] = _Part(self._client.containers.create(image, **how))
+        for name, part in self._parts.items():
+            self._pipe.add(name, part.attached(self._client))
+        for part in self._parts.values():
+            part.container.start()
+
+    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
+        """As launch.Running."""
+        return self._pipe.next(seconds)
+
+    def exit(self, place: str, seconds: float) -> Exit:
+        """As launch.Running."""
+        return self._parts[place].exit(seconds)
+
+    def trouble(self) -> dict[str, str]:
+        """As launch.Running."""
+        found = {name: part.trouble(len(self._parts) > 1) for name, part in self._parts.items()}
+        return {name: what for name, what in found.items() if what}
+
+    def used(self) -> dict[str, dict[str, int | None]]:
+        """As launch.Running, of the places that serve: the others say it themselves."""
+        return {name: {"group_peak_bytes": self._parts[name].peak_bytes()} for name in self.servers}
+
+    def stop(self) -> None:
+        """Remove the containers, running or not, and their network."""
+        self._pipe.close()
+        for part in self._parts.values():
+            part.remove()
+        if self._network is not None:
+            _remove_network(self._network)
+
+
+class _Part:
+    """A place's container."""
+
+    def __init__(self, container: Container) -> None:
+        self.container = container
+        self._errors: deque[bytes] = deque(maxlen=64)
+        self._stream: Any = None
+
+    def attached(self, client: DockerClient) -> Iterator[bytes]:
+        """Its lines. Attached before the start, so that none is missed."""
+        self._stream = client.api.attach(str(self.container.id), stdout=True, stderr=True, stream=True, demux=True)
+        return lines_of_chunks(self._outputs())
+
+    def _outputs(self) -> Iterator[bytes]:
         """Standard output's chunks; standard error's last ones are kept."""
-        for output, error in stream:
+        for output, error in self._stream:
             if error:
                 self._errors.append(error[-4 * _LAST_WORDS :])
             if output:
                 yield output
 
-    def next_line(self, seconds: float) -> bytes | None:
-        """As launch.Running."""
-        return self._pipe.next(seconds)
-
     def exit(self, seconds: float) -> Exit:
-        """As launch.Running."""
         try:
             if seconds:
-                self._container.wait(timeout=seconds)
-            self._container.reload()
+                self.container.wait(timeout=seconds)
+            self.container.reload()
         except (DockerException, OSError) as error:      # requests' time-outs are OSErrors
             return Exit(None, last_words=self._last_words() or explained(error))
-        state = self._container.attrs["State"]
+        state = self.container.attrs["State"]
         code = None if state["Running"] else int(state["ExitCode"])
         return Exit(code, bool(state["OOMKilled"]), self._last_words())
 
     def _last_words(self) -> str:
         return " ".join(b"".join(self._errors).decode(errors="replace").split())[-_LAST_WORDS:]
 
-    def stop(self) -> None:
-        """Remove the container, running or not."""
-        if hasattr(self, "_pipe"):
-            self._pipe.close()
-        _remove(self._container)
-        if hasattr(self, "_stream"):
+    def trouble(self, has_network: bool) -> str:
+        """What is wrong with a container that should be working, "" if nothing is seen."""
+        try:
+            self.container.reload()
+        except (DockerException, OSError):
+            return "is gone"
+        if self.container.attrs["State"]["Paused"]:
+            return "is paused"
+        if has_network and self.container.attrs["State"]["Running"] and not self.container.attrs["NetworkSettings"][
+                "Networks"]:
+            return "is cut from the network"
+        return ""
+
+    def peak_bytes(self) -> int | None:
+        """The most memory that it held so far; None where the engine does not say (control groups v2)."""
+        try:
+            stats: Any = self.container.stats(stream=False, one_shot=True)
+            found = stats["memory_stats"].get("max_usage")
+        except (DockerException, OSError, KeyError):
+            return None
+        return None if found is None else int(found)
+
+    def remove(self) -> None:
+        _remove(self.container)
+        if self._stream is not None:
             self._stream.close()
-            self._stream._response.close()  # type: ignore[attr-defined]  # the stream's own close leaves its descriptor to the collector
+            self._stream._response.close()   # the stream's own close leaves its descriptor to the collector

@@ -7,11 +7,13 @@ import docker
 from docker import DockerClient
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
+from docker.models.networks import Network
+from docker.types import EndpointConfig
 
 from runner.errors import EngineUnreachable
 
-__all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "NotFound", "connect",
-           "data_root", "image_id", "image_labels", "labelled_images", "remove_image"]
+__all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "Network", "NotFound",
+           "aliased", "connect", "data_root", "image_id", "image_labels", "labelled_images", "remove_image"]
 
 _TIMEOUT_SECONDS = 60
 
@@ -59,6 +61,11 @@ def remove_image(client: DockerClient, identity: str) -> bool:
             return False
         raise
     return True
+
+
+def aliased(name: str) -> EndpointConfig:
+    """A container's end of a network, by whose name the others find it."""
+    return EndpointConfig(version="1.41", aliases=[name])
 
 
 def data_root(client: DockerClient) -> str:

@@ -1,7 +1,8 @@
 """A launched run, from its first line to its ending: what launchers promise, and the watchdog over them.
 
 The frameworks alone hang, and an engine's own wait has no run limit, so deadlines are kept here, by the clock that is
-handed in. A worker is not trusted: a line that is no event ends its run.
+handed in. A worker is not trusted: a line that is no event ends its run. A run has one place or more, on a cluster; the
+first one that fails ends them all.
 """
 
 import json
@@ -27,9 +28,11 @@ ENDINGS = {
     "skipped": "planned, but cannot run here",
 }
 SAID_BY_WORKER = ("ok", "oom", "unsupported", "not_finite", "error")
-EVENTS = ("start", "warm", "steps", "epoch", "accuracy", "tensor", "harness", "end")
+EVENTS = ("start", "warm", "steps", "epoch", "accuracy", "tensor", "harness", "weights", "operators", "end")
 
 _POLL_SECONDS = 1.0
+# A place's own error is often that another one is gone: so long that one may take to be seen.
+_CAUSE_SECONDS = 3.0
 
 
 class Limits(NamedTuple):
@@ -38,6 +41,15 @@ class Limits(NamedTuple):
     start: float = 300.0        # to the "start" event: import, data, building the model
     stall: float = 300.0        # between two events: a step, a compilation
     leave: float = 20.0         # from the "end" event to the worker's exit
+
+
+def limits(cell: Cell, stall: float | None = None) -> Limits:
+    """The deadlines of a cell's runs; stall in seconds, by default 300, and 50 on many nodes.
+
+    There a hang is likelier than a long step, and a place that is gone is to end the run within a minute.
+    """
+    seconds = stall or (Limits().stall if cell.nodes == 1 else 50.0)
+    return Limits(start=max(seconds, 55.0), stall=seconds)
 
 
 class Exit(NamedTuple):
@@ -49,18 +61,26 @@ class Exit(NamedTuple):
 
 
 class Running(Protocol):
-    """A started worker."""
+    """A started run: a worker, or the places of a cluster."""
 
-    place: dict[str, Any]        # launcher, isolation, image, base ... for the record
+    place: dict[str, Any]                # launcher, isolation, image, base ... for the record
+    reporters: tuple[str, ...]           # the places that send events and end by themselves
+    servers: tuple[str, ...]             # those that serve until they are stopped
 
-    def next_line(self, seconds: float) -> bytes | None:
-        """The next line of standard output; None if none came in time, b"" once there are no more."""
+    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
+        """A place and its next line of standard output, b"" once it has no more; None if none came in time."""
 
-    def exit(self, seconds: float) -> Exit:
-        """How it went, waiting at most so long."""
+    def exit(self, place: str, seconds: float) -> Exit:
+        """How a place's worker went, waiting at most so long."""
+
+    def trouble(self) -> dict[str, str]:
+        """What keeps places from working, by place, as seen from outside: "is paused"."""
+
+    def used(self) -> dict[str, dict[str, int | None]]:
+        """What each place that still stands has used, by place: peak_bytes."""
 
     def stop(self) -> None:
-        """End it if it still runs, and leave nothing behind. Safe to repeat."""
+        """End all that still runs, and leave nothing behind. Safe to repeat."""
 
 
 class Launcher(Protocol):
@@ -95,36 +115,112 @@ class NotAnEvent(Exception):
 
 def follow(running: Running, limits: Limits, clock: Callable[[], float],
            is_stopping: Callable[[], bool] = lambda: False) -> Iterator[dict[str, Any] | Ending]:
-    """The events of a worker as they come, then its Ending. Closing the generator does not stop the worker."""
-    deadline, is_started = clock() + limits.start, False
+    """The events of a run as they come, then its Ending. Closing the generator does not stop the run.
+
+    In a run of many places each event has its "place", and so has what an Ending says.
+    """
+    watch = _Watchdog(running, limits, clock)
     while True:
-        line = running.next_line(_POLL_SECONDS)
+        found = running.next_line(_POLL_SECONDS)
         if is_stopping():
             yield Ending("killed", "the session was interrupted")
             return
-        if line is None and clock() > deadline:
-            what = f"no step finished in {limits.stall:g} s" if is_started else f"did not start in {limits.start:g} s"
-            yield Ending("timeout", what + _heard(running.exit(0)))
+        event = watch.heard(*found) if found else None
+        if event is not None:
+            yield event
+        if ending := watch.ending(is_idle=found is None):
+            yield ending
             return
-        if line is None:
-            continue
+
+
+class _Watchdog:
+    """What is known of the places of a run while it lasts."""
+
+    def __init__(self, running: Running, limits: Limits, clock: Callable[[], float]) -> None:
+        self._running, self._limits, self._clock = running, limits, clock
+        self._is_many = len(running.reporters) + len(running.servers) > 1
+        self._deadlines = dict.fromkeys(running.reporters, clock() + limits.start)     # of those that have not ended
+        self._started: set[str] = set()
+        self._said: dict[str, dict[str, Any]] = {}           # the "end" events
+        self._ending: Ending | None = None
+        self._complaint: tuple[float, Ending] | None = None  # a place's own error, and how long a cause is looked for
+
+    def heard(self, place: str, line: bytes) -> dict[str, Any] | None:
+        """The event to pass on, if the line is one."""
         if line == b"":
-            yield gone(running.exit(limits.leave))
-            return
+            self._closed(place)
+            return None
         try:
             event = parsed(line)
         except NotAnEvent as error:
-            yield Ending("died", str(error))
-            return
+            self._ending = self._ending or self._of(place, Ending("died", str(error)))
+            return None
         if event["event"] == "end":
-            yield Ending(event["status"], event["message"], event)
-            return
-        is_started, deadline = True, clock() + limits.stall
-        yield event
+            self._ended(place, event)
+            return None
+        self._started.add(place)
+        self._deadlines[place] = self._clock() + self._limits.stall
+        return {**event, "place": place} if self._is_many else event
+
+    def _closed(self, place: str) -> None:
+        if place not in self._said and not self._ending:
+            self._ending = self._of(place, gone(self._running.exit(place, self._limits.leave)))
+
+    def _ended(self, place: str, event: dict[str, Any]) -> None:
+        self._said[place] = event
+        self._deadlines.pop(place, None)
+        if event["status"] == "ok":
+            if not self._deadlines:
+                self._ending = self._ending or Ending("ok", event["message"], self._all_said())
+        elif not self._complaint:
+            ending = self._of(place, Ending(event["status"], event["message"], self._all_said()))
+            self._complaint = (self._clock() + (_CAUSE_SECONDS if self._is_many else 0.0), ending)
+
+    def _all_said(self) -> dict[str, Any]:
+        if not self._is_many:
+            return next(iter(self._said.values()))
+        return {"places": dict(self._said)}
+
+    def ending(self, is_idle: bool) -> Ending | None:
+        """The run's Ending, once it has one; deadlines count when no line waits to be read."""
+        if self._ending:
+            return self._ending
+        now = self._clock()
+        if self._complaint:
+            return self._caused(self._complaint[1]) if now >= self._complaint[0] else None
+        late = [place for place, deadline in self._deadlines.items() if now > deadline]
+        return self._timed_out(late) if late and is_idle else None
+
+    def _caused(self, complaint: Ending) -> Ending:
+        """A place's own error, or what made it: another place that is paused or cut off."""
+        trouble = self._running.trouble() if self._is_many else {}
+        if not trouble:
+            return complaint
+        return Ending("timeout", f"{_joined(trouble)}; then {complaint.message}")
+
+    def _timed_out(self, late: list[str]) -> Ending:
+        what = (f"no step finished in {self._limits.stall:g} s" if self._started.issuperset(late)
+                else f"did not start in {self._limits.start:g} s")
+        if not self._is_many:
+            return Ending("timeout", what + _heard(self._running.exit(late[0], 0)))
+        trouble = self._running.trouble()
+        if trouble:
+            return Ending("timeout", f"{_joined(trouble)}; {what}")
+        silent = [place for place in self._deadlines if place not in self._started]
+        if silent and silent != late:
+            return Ending("timeout", f"{', '.join(silent)} has not started; {', '.join(late)}: {what}")
+        return Ending("timeout", f"{', '.join(late)}: {what}")
+
+    def _of(self, place: str, ending: Ending) -> Ending:
+        return ending._replace(message=f"{place}: {ending.message}") if self._is_many else ending
+
+
+def _joined(trouble: dict[str, str]) -> str:
+    return ", ".join(f"{place} {what}" for place, what in trouble.items())
 
 
 def followed(running: Running, limits: Limits, clock: Callable[[], float]) -> tuple[list[dict[str, Any]], Ending]:
-    """All events of a worker and its Ending; it is stopped, however that went."""
+    """All events of a run and its Ending; it is stopped, however that went."""
     try:
         *events, ending = follow(running, limits, clock)
     finally:

@@ -1,4 +1,4 @@
-"""A worker's lines, read by a thread, so that waiting for one can time out and a flood cannot fill the memory."""
+"""Workers' lines, read by a thread each, so that waiting for one can time out and a flood cannot fill the memory."""
 
 import queue
 import threading
@@ -10,42 +10,41 @@ _WAITING_LINES = 256
 
 
 class Pipe:
-    """Lines on their way; the thread waits while nobody asks for them."""
+    """Lines of a run's places on their way; the threads wait while nobody asks for them."""
 
-    def __init__(self, lines: Iterable[bytes]) -> None:
-        self._lines: queue.Queue[bytes] = queue.Queue(_WAITING_LINES)
-        self._is_over = False
+    def __init__(self) -> None:
+        self._lines: queue.Queue[tuple[str, bytes]] = queue.Queue(_WAITING_LINES)
         self._is_closed = threading.Event()
-        threading.Thread(target=self._read, args=(lines,), daemon=True).start()
 
-    def _read(self, lines: Iterable[bytes]) -> None:
+    def add(self, place: str, lines: Iterable[bytes]) -> None:
+        """Read a place's lines from now on."""
+        threading.Thread(target=self._read, args=(place, lines), daemon=True).start()
+
+    def _read(self, place: str, lines: Iterable[bytes]) -> None:
         try:
             for line in lines:
-                self._put(line)
+                self.put(place, line)
                 if self._is_closed.is_set():
                     return
         except (OSError, ValueError):
             pass                      # the stream was closed under us: the same as its end
-        self._put(b"")
+        self.put(place, b"")
 
-    def _put(self, line: bytes) -> None:
+    def put(self, place: str, line: bytes) -> None:
+        """Add a line, waiting while too many are on their way; after close it is dropped."""
         while not self._is_closed.is_set():
             try:
-                self._lines.put(line, timeout=0.5)
+                self._lines.put((place, line), timeout=0.5)
             except queue.Full:
                 continue
             return
 
-    def next(self, seconds: float) -> bytes | None:
-        """The next line; None if none came in time, b"" at the end."""
-        if self._is_over:
-            return b""
+    def next(self, seconds: float) -> tuple[str, bytes] | None:
+        """A place and its next line, b"" at its end; None if nothing came in time."""
         try:
-            line = self._lines.get(timeout=seconds)
+            return self._lines.get(timeout=seconds)
         except queue.Empty:
             return None
-        self._is_over = line == b""
-        return line
 
     def close(self) -> None:
         """Stop reading; what was not asked for is dropped."""

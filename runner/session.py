@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from runner import machine
 from runner.cell import label
 from runner.errors import BenchError, DiskFull
-from runner.launch import Ending, Exit, Launcher, Limits, Running, follow
+from runner.launch import Ending, Exit, Launcher, Limits, Running, follow, limits
 from runner.plan import Plan, Planned
 from runner.stack import Stack
 from runner.store import Kept, Store
@@ -47,7 +47,7 @@ class Bench(NamedTuple):
     data: Path
     store: Store
     progress: Progress
-    limits: Limits = Limits()
+    stall: float | None = None                    # seconds without a step that end a run; launch.limits has a default
     seconds_estimate: float | None = None         # of the whole plan
     is_stopping: Callable[[], bool] = lambda: False     # whether the user asked for the end
     clock: Callable[[], float] = time.monotonic
@@ -101,18 +101,18 @@ def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) 
         ending = Ending("killed", "the disk was full")
         raise
     finally:
-        found = running.exit(bench.limits.leave if ending.word == "ok" else 0) if running else Exit(None)
+        found, used = _went(running, Limits().leave if ending.word == "ok" else 0.0)
         if running:
             running.stop()
         seconds = bench.clock() - began
         bench.progress.run_ended(shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
-        bench.store.append(_ending_record(bench, planned, name, _judged(ending, found), before, seconds))
+        bench.store.append(_ending_record(bench, planned, name, _judged(ending, found), before, seconds, used))
     return _judged(ending, found).word
 
 
 def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates: list[float]) -> Ending:
     """Store every event until the ending."""
-    for heard in follow(running, bench.limits, bench.clock, bench.is_stopping):
+    for heard in follow(running, limits(planned.cell, bench.stall), bench.clock, bench.is_stopping):
         if isinstance(heard, Ending):
             return heard
         bench.store.append({"event": "line", "run": name, "line": heard})
@@ -130,6 +130,15 @@ def _rate(event: dict[str, Any], planned: Planned) -> float | None:
     return planned.cell.batch * int(event.get("count", len(seconds))) / sum(seconds)
 
 
+def _went(running: Running | None, seconds: float) -> tuple[Exit, dict[str, Any]]:
+    """How the worst of the places went, and what those that still stand have used."""
+    if running is None:
+        return Exit(None), {}
+    used = running.used()
+    exits = [running.exit(place, seconds) for place in running.reporters]
+    return next((found for found in exits if found.code not in (0, None)), exits[0]), used
+
+
 def _judged(ending: Ending, found: Exit) -> Ending:
     """An ok run whose process then hung or failed is told so, and still counts: the samples were whole."""
     if ending.word == "ok" and found.code not in (0, None):
@@ -138,12 +147,19 @@ def _judged(ending: Ending, found: Exit) -> Ending:
 
 
 def _ending_record(bench: Bench, planned: Planned, name: str, ending: Ending, before: machine.Reading,
-                   seconds: float) -> dict[str, Any]:
+                   seconds: float, used: dict[str, Any]) -> dict[str, Any]:
     after, said = bench.readings(), ending.said
-    throttling = said.get("throttling") or {}
-    own = said.get("cpu_seconds")
-    host = {**after.record(), "peak_bytes": said.get("peak_bytes"), "periods": throttling.get("periods"),
-            "throttled_periods": throttling.get("throttled_periods"), "throttled_seconds": None,
-            "foreign_cpu_share": machine.foreign_share(before, after, own, seconds, planned.cell.cpus)}
+    places = {**used, **{place: _usage(end) for place, end in said.get("places", {}).items()}}
+    usage = _usage(said)
+    host = {**after.record(), **usage, "throttled_seconds": None,
+            "foreign_cpu_share": machine.foreign_share(before, after, said.get("cpu_seconds"), seconds,
+                                                       planned.cell.cpus)}
     return {"event": "ending", "run": name, "ending": ending.word, "message": ending.message,
-            "seconds": seconds, "host": host}
+            "seconds": seconds, "host": host, **({"places": places} if places else {})}
+
+
+def _usage(said: dict[str, Any]) -> dict[str, Any]:
+    """What a worker said it used: its own peak, its control group's with all helpers', throttled CPU periods."""
+    throttling = said.get("throttling") or {}
+    return {"peak_bytes": said.get("peak_bytes"), "group_peak_bytes": said.get("group_peak_bytes"),
+            "periods": throttling.get("periods"), "throttled_periods": throttling.get("throttled_periods")}

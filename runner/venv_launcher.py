@@ -8,6 +8,7 @@ import ctypes
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,15 +16,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from runner import venvs
 from runner.errors import BenchError, InterpreterMissing
 from runner.launch import Exit
 from runner.pipe import Pipe, lines_of_file
 from runner.stack import Stack, fingerprint
+from workloads.spec import cluster
 from workloads.spec.cell import Cell
 
 _LAST_WORDS = 400        # characters of standard error that an ending quotes
 _PR_SET_PDEATHSIG = 1    # linux/prctl.h
+_PORTS = (23000, 31000, 10)      # from, to, ports a place; below those that kernels hand out
 
 
 class VenvLauncher:
@@ -54,11 +59,20 @@ class VenvLauncher:
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str,
               module: str = "workloads") -> "VenvRunning":
-        """Start a worker on the first cell.cpus CPUs. Raises BenchError."""
+        """Start a worker a place, each on its own cell.cpus CPUs where there are so many. Raises BenchError."""
         python = self._pythons.get(stack.name) or venvs.ready(stack, self._cache, lambda text: None)
         place = {"launcher": "venv", "isolation": "venv", "image": None, "base": f"host, {python}",
                  "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack)}
-        return VenvRunning(worker_command(python, cell, data, module), cell.cpus, stack.root, place)
+        places = cluster.places(stack.framework, cell.parallel, cell.nodes)
+        running = VenvRunning(places, place)
+        try:
+            for each, environment in zip(places, _environments(len(places)), strict=True):
+                cpus = _cpus(cell, places.index(each))
+                running.add(each.name, _Part(worker_command(python, cell, data, module), cpus, stack.root, environment))
+        except BaseException:
+            running.stop()
+            raise
+        return running
 
 
 def worker_command(python: Path, cell: Cell, data: Path, module: str) -> list[str]:
@@ -66,28 +80,98 @@ def worker_command(python: Path, cell: Cell, data: Path, module: str) -> list[st
     return [str(python), "-m", module, json.dumps(cell._asdict()), "--data", str(data)]
 
 
-class VenvRunning:
-    """A worker's process group."""
+def _cpus(cell: Cell, rank: int) -> list[int]:
+    """The CPUs of a place: its own where there are enough for all nodes, else all of them."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if cell.nodes * cell.cpus > len(cpus):
+        return cpus
+    node = rank if rank < cell.nodes else 0
+    return cpus[node * cell.cpus:(node + 1) * cell.cpus]
 
-    def __init__(self, command: list[str], cpus: int, root: Path, place: dict[str, Any]) -> None:
+
+def _environments(count: int) -> list[dict[str, str]]:
+    """What tells each of so many places of the others: they share an address, so each has ports of its own."""
+    if count == 1:
+        return [{}]
+    nodes = ",".join(f"127.0.0.1:{port}" for port in _free_ports(count))
+    return [{"EVENBENCH_NODES": nodes, "EVENBENCH_RANK": str(rank)} for rank in range(count)]
+
+
+def _free_ports(count: int) -> list[int]:
+    """First ports of places: each with the ports behind it that its roles need, free a moment ago."""
+    found: list[int] = []
+    for first in range(*_PORTS):
+        if all(_is_free(first + offset) for offset in range(_PORTS[2])):
+            found.append(first)
+        if len(found) == count:
+            return found
+    raise BenchError(f"the host has no {count} free groups of ports from {_PORTS[0]} to {_PORTS[1]}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as tried:
+        try:
+            tried.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+class VenvRunning:
+    """The process groups of a run."""
+
+    def __init__(self, places: tuple[cluster.Place, ...], place: dict[str, Any]) -> None:
         self.place = place
+        self.reporters = tuple(each.name for each in places if each.reports)
+        self.servers = tuple(each.name for each in places if not each.reports)
+        self._pipe = Pipe()
+        self._parts: dict[str, _Part] = {}
+
+    def add(self, name: str, part: "_Part") -> None:
+        """Listen to a started place."""
+        self._parts[name] = part
+        self._pipe.add(name, lines_of_file(part.output))
+
+    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
+        """As launch.Running."""
+        return self._pipe.next(seconds)
+
+    def exit(self, place: str, seconds: float) -> Exit:
+        """As launch.Running."""
+        return self._parts[place].exit(seconds)
+
+    def trouble(self) -> dict[str, str]:
+        """As launch.Running."""
+        return {name: "is stopped" for name, part in self._parts.items() if part.is_stopped()}
+
+    def used(self) -> dict[str, dict[str, int | None]]:
+        """Nothing that the workers do not say themselves."""
+        return {}
+
+    def stop(self) -> None:
+        """Kill the groups and take their leavings."""
+        self._pipe.close()
+        for part in self._parts.values():
+            part.stop()
+
+
+class _Part:
+    """A place's process group."""
+
+    def __init__(self, command: list[str], cpus: list[int], root: Path, environment: dict[str, str]) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the worker)
         self._scratch = tempfile.TemporaryDirectory(prefix="evenbench-")
         try:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, cwd=root,
-                env=_environment(self._scratch.name), start_new_session=True, preexec_fn=lambda: _enter(cpus))
+                env={**_environment(self._scratch.name), **environment}, start_new_session=True,
+                preexec_fn=lambda: _enter(cpus))
         except OSError as error:
             raise BenchError(f"{command[0]}: {error.strerror}") from error
         assert self._process.stdout is not None
-        self._pipe = Pipe(lines_of_file(self._process.stdout))
-
-    def next_line(self, seconds: float) -> bytes | None:
-        """As launch.Running."""
-        return self._pipe.next(seconds)
+        self.output = self._process.stdout
 
     def exit(self, seconds: float) -> Exit:
-        """As launch.Running."""
         try:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -99,14 +183,18 @@ class VenvRunning:
         tail = os.pread(self._errors.fileno(), 4 * _LAST_WORDS, max(0, size - 4 * _LAST_WORDS))
         return " ".join(tail.decode(errors="replace").split())[-_LAST_WORDS:]
 
+    def is_stopped(self) -> bool:
+        try:
+            return psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED
+        except psutil.Error:
+            return False
+
     def stop(self) -> None:
-        """Kill the group and take its leavings."""
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
         self._process.wait()
-        self._pipe.close()
         self._errors.close()
         self._scratch.cleanup()
 
@@ -117,8 +205,8 @@ def _environment(scratch: str) -> dict[str, str]:
     return {**kept, "HOME": scratch, "TMPDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
 
 
-def _enter(cpus: int) -> None:
+def _enter(cpus: list[int]) -> None:
     """In the child: its CPUs, and death with the runner, so that a killed runner leaves no worker."""
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cpus])
+    os.sched_setaffinity(0, cpus)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

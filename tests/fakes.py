@@ -34,21 +34,31 @@ class FakeRunning:
     def __init__(self, lines: list[Any], exit: Exit, clock: Any) -> None:
         self.place = {"launcher": "fake", "isolation": "fake", "image": None, "base": "none", "base_is_default": True,
                       "stack_version": "1", "fingerprint": "f"}
+        self.reporters: tuple[str, ...] = ("node0",)
+        self.servers: tuple[str, ...] = ()
+        self.seen: dict[str, str] = {}         # by trouble()
         self.is_stopped = False
         self._lines, self._exit, self._clock = list(lines), exit, clock
 
-    def next_line(self, seconds: float) -> bytes | None:
+    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
         if not self._lines:
-            return b""
+            return "node0", b""
         line = self._lines[0]
         if line is None:                       # for ever
             self._clock.advance(seconds)
             return None
         self._lines.pop(0)
-        return line() if callable(line) else line
+        found = line() if callable(line) else line
+        return found if isinstance(found, tuple) else ("node0", found)
 
-    def exit(self, seconds: float) -> Exit:
+    def exit(self, place: str, seconds: float) -> Exit:
         return self._exit
+
+    def trouble(self) -> dict[str, str]:
+        return self.seen
+
+    def used(self) -> dict[str, dict[str, int | None]]:
+        return {}
 
     def stop(self) -> None:
         self.is_stopped = True

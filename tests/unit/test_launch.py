@@ -59,3 +59,63 @@ def test_a_worker_that_goes_without_a_word_died_and_its_last_words_are_told() ->
 def test_garbage_on_the_pipe_ends_the_run(garbage: bytes) -> None:
     found = ending([good_lines()[0], garbage])
     assert "died" == found.word and len(found.message) < 300 and found.message.isprintable()
+
+
+def lines(place: str, *texts: bytes) -> list[tuple[str, bytes]]:
+    return [(place, text) for text in texts]
+
+
+START, STEPS = good_lines()[0], good_lines()[2]
+OK = b'{"event": "end", "status": "ok", "message": "", "peak_bytes": 1}\n'
+ERROR = b'{"event": "end", "status": "error", "message": "connection reset"}\n'
+
+
+def cluster_ending(script: list[Any], exit: Exit = WELL, seen: dict[str, str] | None = None,
+                   servers: tuple[str, ...] = ()) -> Ending:
+    clock = FakeClock(step=0.0)
+    running = FakeRunning(script, exit, clock)
+    running.reporters, running.servers, running.seen = ("node0", "node1"), servers, seen or {}
+    *events, last = follow(running, LIMITS, clock)
+    assert isinstance(last, Ending)
+    assert all(event["place"] in running.reporters for event in events if not isinstance(event, Ending))
+    return last
+
+
+def test_a_run_of_two_places_is_ok_once_both_said_so() -> None:
+    found = cluster_ending([*lines("node0", START, STEPS, OK, b""), *lines("node1", START, STEPS, OK)])
+    assert "ok" == found.word and {"node0", "node1"} == set(found.said["places"])
+
+
+def test_a_killed_place_ends_the_run_and_is_named() -> None:
+    found = cluster_ending([*lines("node0", START), *lines("node1", START, b"")], Exit(137))
+    assert ("killed", "node1: the worker was killed from outside (exit code 137)") == found[:2]
+
+
+def test_a_place_s_error_waits_for_the_place_that_made_it() -> None:
+    found = cluster_ending([*lines("node0", START, ERROR), *lines("node1", b"")], Exit(137))
+    assert "killed" == found.word and found.message.startswith("node1")
+
+
+def test_a_place_s_own_error_is_the_ending_where_nothing_else_is_seen() -> None:
+    assert ("error", "node0: connection reset") == cluster_ending([*lines("node0", START, ERROR), None])[:2]
+
+
+def test_a_paused_place_is_named_where_the_others_only_stall() -> None:
+    found = cluster_ending([*lines("node0", START), *lines("node1", START), None], seen={"node1": "is paused"})
+    assert ("timeout", "node1 is paused; no step finished in 30 s") == found[:2]
+
+
+def test_an_error_behind_a_cut_network_is_a_timeout() -> None:
+    found = cluster_ending([*lines("node0", START, ERROR), None], seen={"node1": "is cut from the network"})
+    assert ("timeout", "node1 is cut from the network; then node0: connection reset") == found[:2]
+
+
+def test_a_place_that_never_starts_is_named() -> None:
+    found = cluster_ending([*lines("node0", START), None])
+    assert ("timeout", "node1 has not started; node0: no step finished in 30 s") == found[:2]
+    assert ("timeout", "node0, node1: did not start in 60 s") == cluster_ending([None])[:2]
+
+
+def test_a_server_that_goes_ends_the_run() -> None:
+    found = cluster_ending([*lines("node0", START), ("node2", b"")], Exit(1), servers=("node2",))
+    assert "died" == found.word and found.message.startswith("node2")
