@@ -3,7 +3,9 @@
 import hashlib
 import json
 
+from workloads.spec import cluster
 from workloads.spec.cell import Cell, content
+from workloads.spec.tasks import TASKS
 
 KEY_DIGITS = 16
 _SHOWN = ("task", "measure", "batch", "image")     # always part of a label; other fields only where they differ
@@ -15,8 +17,13 @@ def key(cell: Cell) -> str:
 
 
 def comparison_key(cell: Cell) -> str:
-    """The key of what is compared: everything but the stack."""
-    return _hash({name: value for name, value in content(cell).items() if name != "stack"})
+    """The key of what is compared: all but the stack, and of parallel modes whether they are synchronous."""
+    return _hash({name: value for name, value in content(compared(cell)).items() if name != "stack"})
+
+
+def compared(cell: Cell) -> Cell:
+    """The cell as others are compared with it: "sync" or "async" in place of the framework's own mode."""
+    return cell._replace(parallel=cluster.kind(cell.parallel))
 
 
 def _hash(values: dict[str, object]) -> str:
@@ -27,6 +34,8 @@ def _hash(values: dict[str, object]) -> str:
 def label(cell: Cell) -> str:
     """What is measured, for people: "lenet5 train, batch 42, 32 px", then every switch that is not the default."""
     sizes = f"{cell.task} {cell.measure}, batch {cell.batch}, {cell.image} px"
-    quiet = {"stack", "steps", "warmup", "seed", "cpus", "memory_bytes", "classes", "learning_rate", "data", *_SHOWN}
-    switches = [f"{name} {value}" for name, value in content(cell).items() if name not in quiet]
+    quiet = {"stack", "steps", "warmup", "seed", "cpus", "memory_bytes", "learning_rate", "data", *_SHOWN}
+    if cell.task in TASKS and cell.classes == TASKS[cell.task].classes:
+        quiet.add("classes")
+    switches = [f"{name} {value}" for name, value in content(compared(cell)).items() if name not in quiet]
     return ", ".join([sizes, *switches])

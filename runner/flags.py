@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from runner.rows import Row, Run, Samples
 from runner.stats import LEAST_RUNS, median
+from workloads.spec import cluster
 from workloads.spec.cell import Cell
 
 Proved = Set[tuple[str, str]]      # (task, stack) whose build was checked to be the same model
@@ -35,6 +36,7 @@ class Flag(StrEnum):
     SWAPPING = "swapping"
     UNSTEADY = "unsteady"
     LOSS_NOT_FALLING = "loss_not_falling"
+    WEIGHTS_DIFFER = "weights_differ"
 
 
 FOOTNOTES = {
@@ -51,6 +53,7 @@ FOOTNOTES = {
     Flag.SWAPPING: "Swap in use grew during at least one run.",
     Flag.UNSTEADY: "The second half of a run was more than 10 % faster or slower than the first.",
     Flag.LOSS_NOT_FALLING: "The loss did not fall over the timed steps of at least one run.",
+    Flag.WEIGHTS_DIFFER: "After synchronous steps the workers did not hold the same weights.",
 }
 
 
@@ -104,7 +107,15 @@ def _is_swapping(seen: _Seen) -> bool:
 
 
 def _is_mistimed(seen: _Seen) -> bool:
-    return seen.run.drain_seconds > _DRAIN_SHARE * float(seen.run.step_seconds.sum())
+    return any(worker.drain_seconds > _DRAIN_SHARE * float(worker.step_seconds.sum()) for worker in seen.run.workers)
+
+
+def _have_other_weights(seen: _Seen) -> bool:
+    return bool(cluster.kind(seen.cell.parallel) == "sync" and len(set(seen.run.digests.values())) > 1)
+
+
+def _is_throttled(seen: _Seen) -> bool:
+    return any((used.get("throttled_periods") or 0) > 0 for used in (seen.run.after, *seen.run.usage.values()))
 
 
 def _has_stand_in(seen: _Seen) -> bool:
@@ -133,9 +144,10 @@ _OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
     Flag.STAND_IN_DATA: _has_stand_in,
     Flag.THREADS_DIFFER: _has_other_threads,
     Flag.ONEDNN_DIFFERS: _has_other_onednn,
-    Flag.THROTTLED: lambda seen: (seen.run.after.get("throttled_periods") or 0) > 0,
+    Flag.THROTTLED: _is_throttled,
     Flag.LOADED_HOST: _is_loaded,
     Flag.SWAPPING: _is_swapping,
-    Flag.UNSTEADY: lambda seen: is_unsteady(seen.run.step_seconds),
-    Flag.LOSS_NOT_FALLING: lambda seen: seen.cell.measure == "train" and is_not_falling(seen.run.losses),
+    Flag.UNSTEADY: lambda seen: any(is_unsteady(worker.step_seconds) for worker in seen.run.workers),
+    Flag.LOSS_NOT_FALLING: lambda seen: seen.cell.measure == "train" and is_not_falling(seen.run.first.losses),
+    Flag.WEIGHTS_DIFFER: _have_other_weights,
 }

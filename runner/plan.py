@@ -12,6 +12,7 @@ from runner.machine import Machine
 from runner.stack import Stack
 from runner.study import Experiment, Study
 from workloads.spec import cell as cells
+from workloads.spec import cluster
 from workloads.spec.cell import Cell
 from workloads.spec.tasks import TASKS, step_flops
 
@@ -55,6 +56,7 @@ class Plan(NamedTuple):
             "cells": [{"key": p.key, "experiment": p.experiment, "cell": p.cell._asdict()} for p in self.cells],
             "skipped": [{"experiment": s.experiment, "cell": s.cell._asdict(), "reason": s.reason}
                         for s in self.skipped],
+            "published": [number.record() for number in self.study.published],
         }
 
 
@@ -100,22 +102,27 @@ def _expanded(study: Study, experiment: Experiment, stacks: Mapping[str, Stack],
             raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{name}" is unknown; '
                              f"known: {', '.join(sorted(stacks))}")
     found = []
-    for values in itertools.product(*experiment.grid.values()):
-        settings = {**experiment.settings, **dict(zip(experiment.grid, values, strict=True)), **wishes.settings}
+    for case, values in itertools.product(experiment.cases, itertools.product(*experiment.grid.values())):
+        varied = dict(zip(experiment.grid, values, strict=True))
+        settings = {**experiment.settings, **case, **varied, **wishes.settings}
         for name in names:
-            cell = _cell(name, settings, machine)
+            cell = _cell(stacks[name], settings, machine)
             found.append((cell, _excepted(cell, experiment)))
     return found
 
 
-def _cell(stack: str, settings: Mapping[str, Any], machine: Machine) -> Cell:
-    defaults = {"cpus": machine.cpus, "memory_bytes": machine.limit_bytes, "classes": TASKS[settings["task"]].classes,
-                "image": TASKS[settings["task"]].image}
+def _cell(stack: Stack, settings: Mapping[str, Any], machine: Machine) -> Cell:
+    """The cell; nodes share the machine equally unless the settings say what each has."""
+    nodes = settings.get("nodes", 1)
+    defaults = {"cpus": max(1, machine.cpus // nodes), "memory_bytes": machine.limit_bytes // nodes,
+                "classes": TASKS[settings["task"]].classes, "image": TASKS[settings["task"]].image}
     try:
-        cell: Cell = cells.parse({**defaults, **settings, "stack": stack})
+        cell: Cell = cells.parse({**defaults, **settings, "stack": stack.name})
     except cells.CellError as error:
-        raise InputError(f"cell of {stack}: {error}") from error
-    return cell
+        raise InputError(f"cell of {stack.name}: {error}") from error
+    if cluster.impossible(stack.framework, cell.parallel, cell.nodes):
+        return cell
+    return cell._replace(parallel=cluster.own_mode(stack.framework, cell.parallel))
 
 
 def _excepted(cell: Cell, experiment: Experiment) -> str | None:
@@ -133,7 +140,10 @@ def _impossible(cell: Cell, stack: Stack) -> str | None:
         return f"{cell.task} needs images of at least {least} pixels"
     if cell.device not in stack.devices:
         return f"{stack.name} runs on {', '.join(stack.devices)}, not on a {cell.device}"
-    return None
+    if cell.parallel != "none" and cell.measure not in cluster.MEASURES:
+        return f"measure {cell.measure} is of one node; on many there are {', '.join(cluster.MEASURES)}"
+    reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes)
+    return reason
 
 
 def _baseline(chosen: tuple[Planned, ...], wished: str, stacks: Mapping[str, Stack]) -> str:

@@ -17,6 +17,24 @@ Readings = Mapping[str, float | None]      # of the host; what was not measured 
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Worker:
+    """What one worker of a run measured; most runs have one."""
+
+    name: str                              # its place, or its number where a coordinator tells of it
+    warm_seconds: Samples
+    step_seconds: Samples                  # a sample a step; one for all steps with sync=end; one an epoch
+    steps: int                             # that step_seconds cover
+    phases: Mapping[str, Samples]          # of the timed steps by name; "load" alone where nothing else was stamped
+    losses: Samples                        # the finite ones
+    drain_seconds: float                   # reading losses of steps that were said to be over
+
+    def phase_seconds(self, name: str) -> float | None:
+        """Mean seconds of a phase in a step; None where it was not stamped."""
+        found = self.phases.get(name)
+        return float(found.sum()) / self.steps if found is not None and len(found) and self.steps else None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Run:
     """One fresh start of a cell, as the store kept it."""
 
@@ -26,18 +44,31 @@ class Run:
     ending: str
     message: str
     wall_seconds: float                    # from start to stop, as the host saw it
-    warm_seconds: Samples
-    step_seconds: Samples                  # a sample a step; one for all steps with sync=end; one an epoch
-    steps: int                             # that step_seconds cover
-    load_seconds: Samples                  # of the timed steps, where the framework lets loading be seen
-    losses: Samples                        # the finite ones
-    drain_seconds: float                   # reading losses of steps that were said to be over
+    workers: tuple[Worker, ...]            # at least one, in order of their names
     accuracy: float | None                 # after the last epoch
     parameters: int | None
     facts: Facts
     place: Facts
     before: Readings
     after: Readings
+    usage: Mapping[str, Readings]          # by place, where there are many
+    digests: Mapping[str, str]             # of the weights after the last step, by place
+    operators: Mapping[str, float]         # seconds a step by the framework's own names
+
+    @property
+    def step_seconds(self) -> Samples:
+        """Of every worker, one after the other."""
+        return np.concatenate([worker.step_seconds for worker in self.workers])
+
+    @property
+    def first(self) -> Worker:
+        """The worker that stands for all where one is enough: its warm-up, its losses."""
+        return self.workers[0]
+
+    def phase_seconds(self, name: str) -> float | None:
+        """Mean seconds of a phase in a step, over the workers."""
+        found = [seconds for worker in self.workers if (seconds := worker.phase_seconds(name)) is not None]
+        return sum(found) / len(found) if found else None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,13 +110,28 @@ class Measurements:
     baseline: str
     rows: tuple[Row, ...]
     skipped: tuple[Skipped, ...]
+    published: tuple[Facts, ...]           # records of the study's own numbers
     is_done: bool                          # closed after its last run, not interrupted
 
 
 def rate_per_worker(batch: int, run: Run) -> float | None:
-    """Samples a second of one worker over its timed window: rate x seconds = samples. None without timed steps."""
-    seconds = float(run.step_seconds.sum())
-    return batch * run.steps / seconds if seconds > 0 and run.steps > 0 else None
+    """Samples a second of a worker over its timed window: rate x seconds = samples; the mean over the workers.
+
+    None where a worker has no timed steps.
+    """
+    rates = []
+    for worker in run.workers:
+        seconds = float(worker.step_seconds.sum())
+        if seconds <= 0 or not worker.steps:
+            return None
+        rates.append(batch * worker.steps / seconds)
+    return sum(rates) / len(rates)
+
+
+def step_seconds(run: Run) -> float | None:
+    """Mean seconds of a worker's timed step, over the workers; None where one has no timed steps."""
+    means = [float(worker.step_seconds.sum()) / worker.steps for worker in run.workers if worker.steps]
+    return sum(means) / len(means) if len(means) == len(run.workers) else None
 
 
 def measurements(records: Iterable[Mapping[str, Any]]) -> Measurements:
@@ -111,19 +157,33 @@ def measurements(records: Iterable[Mapping[str, Any]]) -> Measurements:
 
 
 @dataclass
+class _Worker:
+    """A worker while its lines are read."""
+
+    warm: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    steps: int = 0
+    phases: dict[str, list[float]] = field(default_factory=dict)
+    losses: list[float] = field(default_factory=list)
+    drain_seconds: float = 0.0
+
+
+@dataclass
 class _Begun:
     """A run while its lines are read."""
 
     record: Mapping[str, Any]
     facts: Facts = field(default_factory=dict)
     parameters: int | None = None
-    warm: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    steps: int = 0
-    loads: list[float] = field(default_factory=list)
-    losses: list[float] = field(default_factory=list)
-    drain_seconds: float = 0.0
+    workers: dict[str, _Worker] = field(default_factory=dict)
     accuracy: float | None = None
+    digests: dict[str, str] = field(default_factory=dict)
+    operators: dict[str, float] = field(default_factory=dict)
+
+    def worker(self, line: Mapping[str, Any]) -> _Worker:
+        """Of a line: a coordinator numbers its workers, others are known by their place."""
+        name = f"worker {_count(line['worker'])}" if "worker" in line else _text(line.get("place", ""))
+        return self.workers.setdefault(name, _Worker())
 
 
 @dataclass
@@ -132,6 +192,7 @@ class _Plan:
     baseline: str
     cells: list[tuple[str, str, Cell]]     # key, experiment, cell
     skipped: tuple[Skipped, ...]
+    published: tuple[Facts, ...]
 
 
 @dataclass
@@ -154,7 +215,8 @@ def _plan(gathered: _Gathered, record: Mapping[str, Any]) -> None:
     cells = [(_text(item["key"]), _text(item["experiment"]), parse(item["cell"])) for item in record["cells"]]
     skipped = tuple(Skipped(_text(item["experiment"]), parse(item["cell"]), _text(item["reason"]))
                     for item in record["skipped"])
-    gathered.plan = _Plan(_count(record["rounds"]), _text(record["baseline"]), cells, skipped)
+    published = tuple(_mapping(item) for item in record.get("published", ()))
+    gathered.plan = _Plan(_count(record["rounds"]), _text(record["baseline"]), cells, skipped, published)
 
 
 def _begin(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -172,27 +234,42 @@ def _line(gathered: _Gathered, record: Mapping[str, Any]) -> None:
 
 
 def _start(run: _Begun, line: Mapping[str, Any]) -> None:
-    run.facts = _mapping(line["facts"])
+    run.facts = run.facts or _mapping(line["facts"])
     run.parameters = None if line.get("parameters") is None else _count(line["parameters"])
 
 
 def _warm(run: _Begun, line: Mapping[str, Any]) -> None:
-    run.warm += line["seconds"]
+    run.worker(line).warm += line["seconds"]
 
 
 def _steps(run: _Begun, line: Mapping[str, Any]) -> None:
-    run.seconds += line["seconds"]
-    run.steps += _count(line.get("count", len(line["seconds"])))
-    run.loads += line.get("phases", {}).get("load", [])
-    run.losses += [loss for loss in line.get("loss", []) if loss is not None]
-    run.drain_seconds += _number(line.get("drain_seconds")) or 0.0
+    worker = run.worker(line)
+    worker.seconds += line["seconds"]
+    worker.steps += _count(line.get("count", len(line["seconds"])))
+    for name, seconds in _mapping(line.get("phases", {})).items():
+        worker.phases.setdefault(name, []).extend(seconds)
+    worker.losses += [loss for loss in line.get("loss", []) if loss is not None]
+    worker.drain_seconds += _number(line.get("drain_seconds")) or 0.0
 
 
 def _epoch(run: _Begun, line: Mapping[str, Any]) -> None:
-    run.seconds.append(line["train_seconds"])
-    run.steps += _count(line["steps"])
-    run.losses.append(line["loss"])
+    worker = run.worker(line)
+    worker.seconds.append(line["train_seconds"])
+    worker.steps += _count(line["steps"])
+    worker.losses.append(line["loss"])
     run.accuracy = _number(line.get("accuracy"))
+
+
+def _weights(run: _Begun, line: Mapping[str, Any]) -> None:
+    run.digests[_text(line.get("place", ""))] = _text(line["sha256"])
+
+
+def _operators(run: _Begun, line: Mapping[str, Any]) -> None:
+    """One worker's: the first that tells; all of them run the same operators."""
+    steps = _count(line["steps"])
+    if not run.operators and steps:
+        run.operators = {_text(name): _least(seconds, 0.0) / steps
+                         for name, (_, seconds) in _mapping(line["operators"]).items()}
 
 
 def _ending(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -208,15 +285,22 @@ def _ending(gathered: _Gathered, record: Mapping[str, Any]) -> None:
 
 def _run(begun: _Begun, record: Mapping[str, Any]) -> Run:
     head = begun.record
+    workers = [_worker(name, found) for name, found in sorted(begun.workers.items())]
     return Run(
         name=head["run"], round=head["round"], attempt=head["attempt"], ending=_text(record["ending"]),
         message=_text(record["message"]), wall_seconds=_number(record["seconds"]) or 0.0,
-        warm_seconds=_seconds(begun.warm), step_seconds=_seconds(begun.seconds), steps=begun.steps,
-        load_seconds=_seconds(begun.loads), losses=_samples(begun.losses), drain_seconds=begun.drain_seconds,
-        accuracy=begun.accuracy, parameters=begun.parameters, facts=begun.facts,
-        place=_mapping(head.get("place") or {}), before=_readings(head.get("host")),
+        workers=tuple(workers) or (_worker("", _Worker()),), accuracy=begun.accuracy, parameters=begun.parameters,
+        facts=begun.facts, place=_mapping(head.get("place") or {}), before=_readings(head.get("host")),
         after=_readings(record.get("host")),
+        usage={name: _readings(used) for name, used in sorted(_mapping(record.get("places") or {}).items())},
+        digests=begun.digests, operators=begun.operators,
     )
+
+
+def _worker(name: str, found: _Worker) -> Worker:
+    return Worker(name=name, warm_seconds=_seconds(found.warm), step_seconds=_seconds(found.seconds),
+                  steps=found.steps, phases={phase: _samples(values) for phase, values in found.phases.items()},
+                  losses=_samples(found.losses), drain_seconds=found.drain_seconds)
 
 
 def _closed(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -227,7 +311,7 @@ _READERS: dict[str, Callable[[_Gathered, Mapping[str, Any]], None]] = {
     "session": _session, "plan": _plan, "begin": _begin, "line": _line, "ending": _ending, "closed": _closed,
 }
 _LINES: dict[str, Callable[[_Begun, Mapping[str, Any]], None]] = {
-    "start": _start, "warm": _warm, "steps": _steps, "epoch": _epoch,
+    "start": _start, "warm": _warm, "steps": _steps, "epoch": _epoch, "weights": _weights, "operators": _operators,
 }
 
 
@@ -237,7 +321,8 @@ def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
         by_key.setdefault(key, []).append(run)
     rows = tuple(Row(key, experiment, cell, tuple(sorted(by_key.get(key, ()), key=lambda run: run.round)))
                  for key, experiment, cell in plan.cells)
-    return Measurements(gathered.session, plan.rounds, plan.baseline, rows, plan.skipped, gathered.is_done)
+    return Measurements(gathered.session, plan.rounds, plan.baseline, rows, plan.skipped, plan.published,
+                        gathered.is_done)
 
 
 def _samples(values: list[float]) -> Samples:
@@ -264,6 +349,13 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
         raise TypeError(f"found {value!r:.40}, expected a finite number")
     return float(value)
+
+
+def _least(value: Any, least: float) -> float:
+    found = _number(value)
+    if found is None or found < least:
+        raise ValueError(f"found {value!r:.40}, expected a number from {least:g}")
+    return found
 
 
 def _count(value: Any) -> int:

@@ -19,9 +19,10 @@ from rich.text import Text
 from runner import words
 from runner.cell import label as cell_label
 from runner.flags import Flag
+from runner.published import PHASES
 from runner.session import Progress
 from runner.stats import Verdict
-from runner.summary_format import Comparison, Result, Summary
+from runner.summary_format import Comparison, PublishedNumber, Result, Summary
 from workloads.spec.cell import parse
 
 _GAP = 2                       # between columns
@@ -130,6 +131,10 @@ class SummaryView(_View):
             yield from self._columns(page) or self._blocks(page)
             yield ""
             yield from self._seen(page)
+        yield from self._breakdown(page)
+        yield from self._operators(page)
+        yield from self._memory(page)
+        yield from self._published(page)
         yield from self._means(page)
         yield from self._outliers(page)
         yield from self._failures(page)
@@ -220,6 +225,56 @@ class SummaryView(_View):
                 *("-" if value is None else shown(value) for value, shown in measured),
                 loss, "-" if result.accuracy is None else words.share(result.accuracy)]
 
+    def _breakdown(self, page: _Page) -> Iterator[RenderableType]:
+        """Phases, a line a stack: milliseconds of a step, and what stamping them costs."""
+        blocks = [(comparison.label, [[page.text(fact) for fact in _phases(result)]
+                                      for result in comparison.results if result.phases])
+                  for comparison in self._summary.comparisons if comparison.measure == "phases"]
+        if any(lines for _, lines in blocks):
+            yield ""
+            yield page.text("Phases of a step, in milliseconds, from stamped runs:", "bold")
+            titles = ["", "load", "forward", "backward", "comm.", "update", "dispatch", "step", "stamps"]
+            yield from page.sections(titles, [block for block in blocks if block[1]])
+            yield page.text("comm.: e is exposed time, what does not overlap with the backward pass; f is all of it. "
+                            "stamps: what stamping adds to a plain step.", "dim")
+
+    def _operators(self, page: _Page) -> Iterator[RenderableType]:
+        """A table a comparison: a line an operator, a column a stack."""
+        for table in self._summary.operators:
+            names = [name for name, profile in table.stacks.items() if profile.names]
+            words_ = dict.fromkeys(word for name in names for word in table.stacks[name].seconds)
+            lines = [[word.replace("_", " "), *(_milliseconds(table.stacks[name].seconds.get(word)) for name in names)]
+                     for word in words_]
+            yield ""
+            yield page.text("Operators, in milliseconds a step, from profiled runs:", "bold")
+            yield from page.sections(["", *names], [(table.label, [[page.text(fact) for fact in line]
+                                                                   for line in lines])])
+        if self._summary.operators:
+            yield page.text("Calls of exchange overlap and wait for other workers: together they may exceed a step.",
+                            "dim")
+
+    def _memory(self, page: _Page) -> Iterator[RenderableType]:
+        blocks = [(comparison.label,
+                   [[page.text(result.stack), page.text(words.size(sum(result.place_peaks.values()))),
+                     page.text(", ".join(f"{place} {words.size(peak)}" for place, peak in result.place_peaks.items()))]
+                    for result in comparison.results if result.place_peaks])
+                  for comparison in self._summary.comparisons if comparison.measure == "train"]
+        if any(lines for _, lines in blocks):
+            yield ""
+            yield page.text("Peak memory of the places:", "bold")
+            yield from page.sections(["", "together", "by place"], [block for block in blocks if block[1]])
+
+    def _published(self, page: _Page) -> Iterator[RenderableType]:
+        if not self._summary.published:
+            return
+        table = page.table(["source", "of", "quantity", "published", "here"])
+        for number in self._summary.published:
+            table.add_row(*(page.text(fact) for fact in _beside(number)))
+        yield ""
+        yield page.text(f"What {self._summary.study} published, and the same here (another machine; seconds here are "
+                        "of one step):", "bold")
+        yield table
+
     def _outliers(self, page: _Page) -> Iterator[RenderableType]:
         found = [(comparison.label, result) for comparison in self._summary.comparisons
                  for result in comparison.results if result.outlier_rounds]
@@ -266,6 +321,30 @@ class SummaryView(_View):
             f"1.32x (1.28{words.DASH}1.37) is 1.32 times as fast as {self._summary.baseline} in the same rounds, "
             "with its 95 % interval. Faster, slower and WINNER (faster than every other stack) are only said where "
             "the interval excludes 1.", "dim")
+
+
+def _phases(result: Result) -> list[str]:
+    """A line of the breakdown."""
+    seen = {"exposed": " e", "full": " f"}.get(result.communication or "", "")
+    found = [_milliseconds(result.phases.get(name)) for name in PHASES]
+    found[3] += seen if "communication" in result.phases else ""
+    cost = "-" if result.stamping_cost is None else f"{result.stamping_cost * 100:+.1f} %"
+    return [result.stack, *found, _milliseconds(result.step_seconds), cost]
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "-" if seconds is None else words.number(seconds * 1000)
+
+
+def _beside(number: PublishedNumber) -> list[str]:
+    """A line of the published numbers."""
+    about = ", ".join("/".join(map(str, values)) for values in number.where.values())
+    whose = " / ".join(" ".join(part for part in (one.stack, one.parallel) if part)
+                       for one in (number.of, number.to) if one)
+    here = number.ours
+    shown = {"x": lambda value: words.ratio(value, None), "s": words.seconds, "bytes": words.size}[number.unit]
+    return [number.source, f"{whose}" + (f" ({about})" if about else ""), number.quantity.replace("_", " "),
+            shown(number.value), "no data" if here is None else shown(here)]
 
 
 def _ratio(result: Result) -> str:

@@ -6,22 +6,25 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner.errors import InputError
+from runner.published import QUANTITIES, UNITS, Published, Subject
 from workloads.spec import cell as cells
 from workloads.spec.tasks import TASKS
 
 # what an experiment may set besides a cell's own fields
-_EXPERIMENT_KEYS = ("id", "title", "stacks", "grid", "except", "assumed", "scale")
+_EXPERIMENT_KEYS = ("id", "title", "stacks", "cases", "grid", "except", "assumed", "scale")
+_SCALED = ("grid", "cases")      # of these, what a scale may override
 _STUDY_KEYS = ("id", "title", "rounds", "baseline", "scales", "default_scale")
 _OF_THE_PLAN = ("stack",)     # cell fields that the planner fills in
 
 
 class Experiment(NamedTuple):
-    """A grid of cells: settings that all share, and the lists whose combinations vary."""
+    """Cells: settings that all share, cases that change some of them, and lists whose combinations vary."""
 
     id: str
     title: str
     stacks: tuple[str, ...]
     settings: dict[str, Any]
+    cases: tuple[dict[str, Any], ...]        # at least one
     grid: dict[str, tuple[Any, ...]]
     excepted: tuple[dict[str, Any], ...]     # each some cell fields, and "why"
     assumed: dict[str, str]
@@ -36,6 +39,7 @@ class Study(NamedTuple):
     baseline: str
     scale: str
     experiments: tuple[Experiment, ...]
+    published: tuple[Published, ...] = ()
 
 
 class _Place(NamedTuple):
@@ -71,7 +75,7 @@ def parse(content: bytes, file: str, scale: str | None = None) -> Study:
         document = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise place.wrong(f"not TOML: {error}") from error
-    _refuse_unknown(document, ("study", "experiment"), place)
+    _refuse_unknown(document, ("study", "experiment", "published"), place)
     head = _table(document, "study", place)
     _refuse_unknown(head, _STUDY_KEYS, _Place(file, "[study]"))
     text = _Place(file, "[study]")
@@ -83,9 +87,11 @@ def parse(content: bytes, file: str, scale: str | None = None) -> Study:
     experiments = tuple(_experiment(found, _Place(file), scale, scales) for found in listed)
     if not experiments:
         raise place.wrong("found no [[experiment]], expected at least one")
-    _refuse_twice([experiment.id for experiment in experiments], place)
-    return Study(_string(head, "id", text), _string(head, "title", text), _rounds(head, text),
-                 _string(head, "baseline", text, ""), scale, experiments)
+    _refuse_twice("experiment", [experiment.id for experiment in experiments], place)
+    published = tuple(_published(found, _Place(file)) for found in _list(document, "published", place))
+    _refuse_twice("published", [number.id for number in published], place)
+    return Study(_string(head, "id", text), _string(head, "title", text), _rounds(head, text, scale, scales),
+                 _string(head, "baseline", text, ""), scale, experiments, published)
 
 
 def _experiment(found: Any, place: _Place, scale: str, scales: tuple[str, ...]) -> Experiment:
@@ -98,15 +104,15 @@ def _experiment(found: Any, place: _Place, scale: str, scales: tuple[str, ...]) 
     grid = {name: _options(name, options, place) for name, options in _table(values, "grid", place, {}).items()}
     for name, value in settings.items():
         _checked(name, value, place)
+    cases = tuple(_case(item, place) for item in _list(values, "cases", place)) or ({},)
     for name in grid:
-        if name in settings:
+        if name in settings or any(name in case for case in cases):
             raise place.wrong(f'key "{name}" stands both beside and in grid')
-    if "measure" not in settings and "measure" not in grid:
-        raise place.wrong(f'key "measure" is missing; expected one of {", ".join(cells.MEASURES)}')
-    if "task" not in settings and "task" not in grid:
-        raise place.wrong(f'key "task" is missing; known: {", ".join(TASKS)}')
+    for name, known in (("measure", cells.MEASURES), ("task", tuple(TASKS))):
+        if name not in settings and name not in grid and not all(name in case for case in cases):
+            raise place.wrong(f'key "{name}" is missing; known: {", ".join(known)}')
     return Experiment(_string(values, "id", place), _string(values, "title", place, ""),
-                      _strings(values, "stacks", place), settings, grid,
+                      _strings(values, "stacks", place), settings, cases, grid,
                       tuple(_excepted(item, place) for item in _list(values, "except", place)),
                       _assumed(values, place))
 
@@ -119,8 +125,8 @@ def _scaled(found: dict[str, Any], place: _Place, scale: str, scales: tuple[str,
     values = {name: value for name, value in found.items() if name != "scale"}
     for name, value in _table(overrides, scale, place, {}).items():
         here = _Place(place.file, f"{place.part}: scale.{scale}")
-        if name not in ("grid", *_settable()):
-            _refuse_unknown({name: value}, ("grid", *_settable()), here)
+        if name not in (*_SCALED, *_settable()):
+            _refuse_unknown({name: value}, (*_SCALED, *_settable()), here)
         if name == "grid":
             value = {**_table(values, "grid", place, {}), **_table({name: value}, name, here)}
         values[name] = value
@@ -129,6 +135,14 @@ def _scaled(found: dict[str, Any], place: _Place, scale: str, scales: tuple[str,
 
 def _settable() -> tuple[str, ...]:
     return tuple(name for name in cells.FIELDS if name not in _OF_THE_PLAN)
+
+
+def _case(item: Any, place: _Place) -> dict[str, Any]:
+    if not isinstance(item, dict) or not item:
+        raise place.wrong('key "cases": expected a list of tables of cell keys')
+    for name, value in item.items():
+        _checked(name, value, place)
+    return item
 
 
 def _options(name: str, options: Any, place: _Place) -> tuple[Any, ...]:
@@ -160,13 +174,51 @@ def _excepted(item: Any, place: _Place) -> dict[str, Any]:
     return item
 
 
+def _published(found: Any, place: _Place) -> Published:
+    if not isinstance(found, dict):
+        raise place.wrong("[[published]]: expected a table")
+    name = found.get("id")
+    place = _Place(place.file, f"published {name}" if isinstance(name, str) else "[[published]]")
+    _refuse_unknown(found, Published._fields, place)
+    where = {key: _options(key, options, place) for key, options in _table(found, "where", place, {}).items()}
+    to = _subject(found, "to", place) if "to" in found else None
+    value = found.get("value")
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        raise place.wrong(f'key "value": found {value!r}, expected a number above 0')
+    unit = _one_of(found, "unit", UNITS, place)
+    if (unit == "x") != (to is not None):
+        raise place.wrong('unit "x" is a ratio, which has "of" and "to"; other units have "of" alone')
+    return Published(_string(found, "id", place), _string(found, "source", place), _string(found, "text", place, ""),
+                     _one_of(found, "quantity", QUANTITIES, place), _subject(found, "of", place), to, where,
+                     float(value), unit)
+
+
+def _subject(found: dict[str, Any], key: str, place: _Place) -> Subject:
+    values = _table(found, key, place)
+    place = _Place(place.file, f"{place.part}: {key}")
+    _refuse_unknown(values, Subject._fields, place)
+    return Subject(_string(values, "stack", place), _one_of(values, "parallel", ("sync", "async"), place, ""))
+
+
+def _one_of(values: dict[str, Any], name: str, known: tuple[str, ...], place: _Place,
+            default: str | None = None) -> str:
+    found = _string(values, name, place, default)
+    if found not in known and found != default:
+        raise place.wrong(f'key "{name}": found "{found}", expected one of {", ".join(known)}')
+    return found
+
+
 def _assumed(values: dict[str, Any], place: _Place) -> dict[str, str]:
     assumed = _table(values, "assumed", place, {})
     return {name: _string(assumed, name, place) for name in assumed}
 
 
-def _rounds(head: dict[str, Any], place: _Place) -> int:
+def _rounds(head: dict[str, Any], place: _Place, scale: str, scales: tuple[str, ...]) -> int:
+    """One number, or one for each scale."""
     rounds = head.get("rounds", 5)
+    if isinstance(rounds, dict):
+        _refuse_unknown(rounds, scales, _Place(place.file, f"{place.part} rounds"))
+        rounds = rounds.get(scale, 5)
     if not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= 1000:
         raise place.wrong(f'key "rounds": found {rounds!r}, expected a number from 1 to 1000')
     return rounds
@@ -180,10 +232,10 @@ def _refuse_unknown(values: dict[str, Any], known: tuple[str, ...], place: _Plac
             raise place.wrong(f'key "{name}" is unknown{hint}')
 
 
-def _refuse_twice(names: list[str], place: _Place) -> None:
+def _refuse_twice(what: str, names: list[str], place: _Place) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise place.wrong(f'experiment id "{name}" is there twice')
+            raise place.wrong(f'{what} id "{name}" is there twice')
 
 
 def _table(values: dict[str, Any], name: str, place: _Place, default: dict[str, Any] | None = None) -> dict[str, Any]:

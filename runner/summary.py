@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from runner import stats
-from runner.cell import comparison_key, key, label
+from runner import operators, published, stats
+from runner.cell import compared, comparison_key, key, label
 from runner.errors import InputError
 from runner.flags import FOOTNOTES, Flag, Proved, flags
-from runner.rows import Facts, Measurements, Row, Run, measurements
+from runner.rows import Facts, Measurements, Row, Run, measurements, step_seconds
 from runner.stats import Ratio, Verdict
 from runner.summary_format import (
     Column,
@@ -22,13 +22,16 @@ from runner.summary_format import (
     Interval,
     Machine,
     Methods,
+    OperatorTable,
+    Profile,
+    PublishedNumber,
     Result,
     Skip,
     Summary,
 )
 from workloads.spec.cell import Cell
 
-TIMED = ("train", "infer", "epochs")       # measures that have a rate
+TIMED = ("train", "infer", "epochs", "phases")       # measures that have a rate
 
 
 class _Group(NamedTuple):
@@ -75,8 +78,42 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=label(each.cell),
                            reason=each.reason)
                       for each in measured.skipped),
-        footnotes=_footnotes(comparisons), methods=Methods(),
+        operators=_operators(measured.rows), published=_published(measured), footnotes=_footnotes(comparisons),
+        methods=Methods(),
     )
+
+
+def _operators(rows: Sequence[Row]) -> tuple[OperatorTable, ...]:
+    """A table a comparison of profiled runs: the median over runs."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.cell.measure == "operators":
+            groups.setdefault(comparison_key(row.cell), []).append(row)
+    return tuple(OperatorTable(experiment=group[0].experiment, label=label(group[0].cell), task=group[0].cell.task,
+                               stacks={row.cell.stack: _profile(row) for row in group if row.ok_runs})
+                 for group in groups.values())
+
+
+def _profile(row: Row) -> Profile:
+    runs = [run for run in row.ok_runs if run.operators]
+    own = {name: _middle(runs, lambda run, name=name: run.operators.get(name, 0.0)) or 0.0  # type: ignore[misc]
+           for name in sorted({name for run in runs for name in run.operators})}
+    found = operators.named(operators.framework(row.cell.stack, runs[0].facts if runs else {}), own)
+    return Profile(seconds={word: sum(found[word].values()) for word in operators.WORDS if word in found},
+                   names={word: dict(sorted(found[word].items(), key=lambda item: -item[1]))
+                          for word in (*operators.WORDS, "") if word in found})
+
+
+def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
+    found = []
+    for record in measured.published:
+        try:
+            number = published.from_record(record)
+        except (KeyError, TypeError) as error:
+            raise InputError(f"the plan's published numbers: {error}") from error
+        ours = published.ours(number, measured.rows)
+        found.append(PublishedNumber(**{**record, "ours": ours.value, "cells": ours.cells}))
+    return tuple(found)
 
 
 def _known(values: Any, names: Iterable[str]) -> dict[str, Any]:
@@ -85,7 +122,7 @@ def _known(values: Any, names: Iterable[str]) -> dict[str, Any]:
 
 def _names(measured: Measurements) -> list[str]:
     """The stacks that were planned, the baseline first."""
-    names = list(dict.fromkeys(row.cell.stack for row in measured.rows if row.cell.measure in TIMED))
+    names = list(dict.fromkeys(row.cell.stack for row in measured.rows if row.cell.measure in (*TIMED, "operators")))
     return sorted(names, key=lambda name: name != measured.baseline)
 
 
@@ -93,8 +130,8 @@ def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None,
                  ) -> tuple[Comparison, ...]:
     groups = _groups(measured, names)
     found = _statistics(list(groups.values()), measured)
-    labels = _labels(list(groups.values()))
-    return tuple(_comparison(group_key, group, statistics, shown, measured.baseline, cpus, proved)
+    labels, unstamped = _labels(list(groups.values())), _unstamped(measured)
+    return tuple(_comparison(group_key, group, statistics, shown, measured.baseline, cpus, proved, unstamped)
                  for (group_key, group), statistics, shown in zip(groups.items(), found, labels, strict=True))
 
 
@@ -154,23 +191,38 @@ def _differences(cell: Cell, others: Sequence[Cell]) -> list[str]:
 
 
 def _comparison(group_key: str, group: _Group, found: _Statistics, shown: str, baseline: str, cpus: int | None,
-                proved: Proved) -> Comparison:
+                proved: Proved, unstamped: Mapping[Cell, float]) -> Comparison:
     first = next(iter(group.rows.values()))
-    results = [_result(row, found, name == baseline, flags(row, cpus, proved)) for name, row in group.rows.items()]
+    results = [_result(row, found, name == baseline, flags(row, cpus, proved), unstamped.get(_unstamped_key(row.cell)))
+               for name, row in group.rows.items()]
     results += [_skipped_result(cell) for cell in group.skipped.values()]
     wins = {stats.verdict(ratio) for ratio in found.against.values()} == {Verdict.FASTER}
     return Comparison(
         key=group_key, experiment=first.experiment, label=shown, task=first.cell.task, measure=first.cell.measure,
-        settings={name: value for name, value in first.cell._asdict().items() if name != "stack"},
+        settings={name: value for name, value in compared(first.cell)._asdict().items() if name != "stack"},
         results=tuple(results),
         winner=_fastest({name: row.rates for name, row in group.rows.items()}) if wins else None,
         unproved=tuple(result.stack for result in results if Flag.UNPROVED in result.flags),
     )
 
 
-def _result(row: Row, found: _Statistics, is_baseline: bool, flagged: tuple[Flag, ...]) -> Result:
+def _unstamped_key(cell: Cell) -> Cell:
+    """The cell of the plain training that a cell of phases stamps; how many steps each takes does not matter."""
+    return cell._replace(measure="train", steps=0, warmup=0)
+
+
+def _unstamped(measured: Measurements) -> dict[Cell, float]:
+    """Seconds of a plain training step: the median over runs."""
+    found = {_unstamped_key(row.cell): _middle(row.ok_runs, step_seconds) for row in measured.rows
+             if row.cell.measure == "train"}
+    return {cell: seconds for cell, seconds in found.items() if seconds is not None}
+
+
+def _result(row: Row, found: _Statistics, is_baseline: bool, flagged: tuple[Flag, ...],
+            plain_seconds: float | None) -> Result:
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
     ratio = found.ratios[name]
+    seconds, phases = _middle(runs, step_seconds), _phases(row)
     peak, parameters = _middle(runs, _peak_bytes), [run.parameters for run in runs if run.parameters is not None]
     return Result(
         stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)),
@@ -178,10 +230,16 @@ def _result(row: Row, found: _Statistics, is_baseline: bool, flagged: tuple[Flag
         ratio=None if is_baseline else ratio.value, ratio_interval=None if is_baseline else _interval(ratio.interval),
         pairs=ratio.pairs, verdict=Verdict.BASELINE if is_baseline else stats.verdict(ratio), flags=flagged,
         outlier_rounds=tuple(list(rates)[place] for place in stats.outliers(list(rates.values()))),
+        workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), step_seconds=seconds, phases=phases,
+        communication=_fact(runs, "communication") if phases else None,
+        stamping_cost=seconds / plain_seconds - 1 if phases and seconds and plain_seconds else None,
+        place_peaks=_place_peaks(runs),
+        weights_agree=all(len(set(run.digests.values())) == 1 for run in runs if run.digests)
+        if any(len(run.digests) > 1 for run in runs) else None,
         first_step_seconds=_middle(runs, lambda run: _first_step_seconds(row.cell, run)),
         load_share=_middle(runs, _load_share),
-        loss_first=_middle(runs, lambda run: float(run.losses[0]) if len(run.losses) else None),
-        loss_last=_middle(runs, lambda run: float(run.losses[-1]) if len(run.losses) else None),
+        loss_first=_middle(runs, lambda run: _loss(run, 0)),
+        loss_last=_middle(runs, lambda run: _loss(run, -1)),
         accuracy=_middle(runs, lambda run: run.accuracy), peak_bytes=None if peak is None else round(peak),
         parameters=parameters[0] if parameters else None,
     )
@@ -190,7 +248,9 @@ def _result(row: Row, found: _Statistics, is_baseline: bool, flagged: tuple[Flag
 def _skipped_result(cell: Cell) -> Result:
     return Result(
         stack=cell.stack, key=key(cell), endings={"skipped": 1}, rate_per_worker=None, rate_interval=None, ratio=None,
-        ratio_interval=None, pairs=0, verdict=Verdict.NO_DATA, flags=(), outlier_rounds=(), first_step_seconds=None,
+        ratio_interval=None, pairs=0, verdict=Verdict.NO_DATA, flags=(), outlier_rounds=(), workers=0, mode=None,
+        step_seconds=None, phases={}, communication=None, stamping_cost=None, place_peaks={}, weights_agree=None,
+        first_step_seconds=None,
         load_share=None, loss_first=None, loss_last=None, accuracy=None, peak_bytes=None, parameters=None,
     )
 
@@ -205,18 +265,41 @@ def _middle(runs: Sequence[Run], of: Callable[[Run], float | None]) -> float | N
 
 
 def _first_step_seconds(cell: Cell, run: Run) -> float | None:
-    if cell.sync != "each" or not len(run.warm_seconds):
+    if cell.sync != "each" or not len(run.first.warm_seconds):
         return None                        # with sync=end no single step is waited for
-    return float(run.warm_seconds[0])
+    return float(run.first.warm_seconds[0])
+
+
+def _loss(run: Run, index: int) -> float | None:
+    return float(run.first.losses[index]) if len(run.first.losses) else None
+
+
+def _fact(runs: Sequence[Run], name: str) -> str | None:
+    return next((str(run.facts[name]) for run in runs if name in run.facts), None)
+
+
+def _phases(row: Row) -> dict[str, float]:
+    if row.cell.measure != "phases":
+        return {}
+    found = {name: _middle(row.ok_runs, lambda run, name=name: run.phase_seconds(name))  # type: ignore[misc]
+             for name in published.PHASES}
+    return {name: seconds for name, seconds in found.items() if seconds is not None}
+
+
+def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:
+    peaks = [published.place_peaks(run) for run in runs]
+    names = sorted({name for found in peaks for name in found})
+    return {name: round(stats.median([found[name] for found in peaks if name in found]) or 0) for name in names}
 
 
 def _load_share(run: Run) -> float | None:
-    seconds = float(run.step_seconds.sum())
-    return float(run.load_seconds.sum()) / seconds if len(run.load_seconds) and seconds > 0 else None
+    load, step = run.phase_seconds("load"), step_seconds(run)
+    return load / step if load is not None and step else None
 
 
 def _peak_bytes(run: Run) -> float | None:
-    return run.after.get("peak_bytes")
+    """Of the run's only place."""
+    return None if run.usage else run.after.get("peak_bytes")
 
 
 def _column(name: str, measured: Measurements) -> Column:

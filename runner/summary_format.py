@@ -1,6 +1,6 @@
 """summary.json's format: the Summary and its parts, as frozen models. docs/summary.schema.json is json_schema()'s text.
 
-Format 1 (2026-11-21): the first.
+Format 2 (2026-11-21): workers, phases, operators, memory of places, published numbers. Format 1: the first.
 """
 
 from typing import Any, Literal
@@ -88,6 +88,22 @@ class Result(_Model):
     flags: tuple[Flag, ...]
     outlier_rounds: tuple[int, ...]
     """Rounds whose rate is far from the others; they count like the others."""
+    workers: int
+    """That trained together; 1 on one node, 0 without an ok run."""
+    mode: str | None
+    """How they did, in the framework's own words; null on one node."""
+    step_seconds: float | None
+    """Of one worker."""
+    phases: dict[str, float]
+    """Seconds a step by phase: load, forward, backward, communication, update, dispatch; empty if not stamped."""
+    communication: Literal["exposed", "full"] | None
+    """exposed: only what does not overlap with the backward pass; full: all of it."""
+    stamping_cost: float | None
+    """Share by which stamped steps took longer than plain ones of this session; null where those were not measured."""
+    place_peaks: dict[str, int]
+    """Peak bytes by place of a parallel run; empty on one node."""
+    weights_agree: bool | None
+    """Whether all workers held the same weights after the last step; null where there are not many that told."""
     first_step_seconds: float | None
     load_share: float | None
     loss_first: float | None
@@ -106,7 +122,7 @@ class Comparison(_Model):
     label: str
     unit: Literal["samples/s"] = UNIT
     task: str
-    measure: Literal["train", "infer", "epochs"]
+    measure: Literal["train", "infer", "epochs", "phases"]
     settings: dict[str, str | int | float]
     """Every field of the cell but the stack."""
     results: tuple[Result, ...]
@@ -114,6 +130,53 @@ class Comparison(_Model):
     """The stack whose ratio to every other measured stack has an interval above 1; null where none has."""
     unproved: tuple[str, ...]
     """Measured stacks that no check has shown to build the same model."""
+
+
+class Profile(_Model):
+    """Operators of a stack, from profiled runs, which are not timed ones."""
+
+    seconds: dict[str, float]
+    """A step, by the studies' words."""
+    names: dict[str, dict[str, float]]
+    """The framework's own names behind each word, with seconds a step; "" holds those that have no word.
+    Those may contain each other's time."""
+
+
+class OperatorTable(_Model):
+    """The operators of stacks in equal cells."""
+
+    experiment: str
+    label: str
+    task: str
+    stacks: dict[str, Profile]
+
+
+class Subject(_Model):
+    """Whose number it is."""
+
+    stack: str
+    parallel: str
+    """sync or async; "" on one node."""
+
+
+class PublishedNumber(_Model):
+    """A number of the study, and the same quantity here."""
+
+    id: str
+    source: str
+    text: str
+    quantity: str
+    of: Subject
+    to: Subject | None
+    """The number is a ratio of times to this one."""
+    where: dict[str, tuple[str | int | float, ...]]
+    """Cell fields and the values that it is about."""
+    value: float
+    unit: str
+    ours: float | None
+    """Seconds a step, bytes, or a ratio; the mean over cells, of ratios the geometric mean; null without data."""
+    cells: int
+    """That ours is computed from."""
 
 
 class GeometricMean(_Model):
@@ -170,14 +233,19 @@ class Methods(_Model):
     load_share: str = "seconds of waiting for input over seconds of the timed steps; the median over runs"
     loss: str = "the first and the last timed step's, or epoch's; the median over runs"
     accuracy: str = "on the held-out images after the last epoch; the median over runs"
-    peak_bytes: str = "peak resident memory of the worker; the median over runs"
+    peak_bytes: str = "peak resident memory of the worker, on one node; the median over runs"
+    phases: str = ("seconds a step, the mean over steps and workers, the median over runs; from runs that stamp them, "
+                   "whose rates are compared among themselves")
+    operators: str = "by the framework's own profiler, seconds a step of one worker; the median over runs"
+    place_peaks: str = ("the peak of the place's control group, page cache and helper processes included (in virtual "
+                        "environments the worker's resident memory); the median over runs")
     geometric_mean: str = "of the ratios, over comparisons in which every stack has one"
 
 
 class Summary(_Model):
     """What a session found. Raw samples stay in events.jsonl beside it."""
 
-    schema_: Literal[1] = Field(1, alias="schema")
+    schema_: Literal[2] = Field(2, alias="schema")
     """Version of this format."""
     id: str
     study: str
@@ -202,6 +270,9 @@ class Summary(_Model):
     geometric_means: tuple[GeometricMean, ...]
     failures: tuple[Failure, ...]
     skipped: tuple[Skip, ...]
+    operators: tuple[OperatorTable, ...]
+    published: tuple[PublishedNumber, ...]
+    """What the study printed; never used for ours."""
     footnotes: tuple[Footnote, ...]
     """Of the flags that are set."""
     methods: Methods

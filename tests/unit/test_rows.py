@@ -1,11 +1,12 @@
 """Rows: what is read from a store's records."""
 
+import dataclasses
 from typing import Any
 
 import pytest
 
 from runner.errors import InputError
-from runner.rows import Row, measurements
+from runner.rows import Row, measurements, rate_per_worker
 from tests import made_rows as made
 
 CELL = made.cell()
@@ -46,14 +47,14 @@ def test_an_epoch_s_rate_is_its_batches_over_its_training_seconds() -> None:
 def test_warm_up_is_kept_apart() -> None:
     row = only_row(*made.run(CELL, 0, made.steps([1.0])))
 
-    assert [1.5, 0.1] == row.runs[0].warm_seconds.tolist()
+    assert [1.5, 0.1] == row.runs[0].first.warm_seconds.tolist()
     assert [1.0] == row.runs[0].step_seconds.tolist()
 
 
 def test_a_loss_that_was_not_finite_is_left_out() -> None:
     row = only_row(*made.run(CELL, 0, made.steps([1.0, 1.0], loss=[2.0, None]), ending="not_finite"))
 
-    assert [2.0] == row.runs[0].losses.tolist()
+    assert [2.0] == row.runs[0].first.losses.tolist()
 
 
 def test_only_runs_that_ended_ok_have_a_rate() -> None:
@@ -134,3 +135,53 @@ def test_a_record_of_another_shape_is_refused_with_its_number(record: Any, messa
 def test_samples_that_are_no_seconds_are_refused(seconds: Any) -> None:
     with pytest.raises(InputError, match="ending"):
         only_row(*made.run(CELL, 0, made.steps(seconds)))
+
+
+def of_places(name: str, *lines: Any) -> list[Any]:
+    return [{**line, "place": name} for line in lines]
+
+
+def test_a_run_of_many_places_has_a_worker_each_and_their_mean_rate() -> None:
+    row = only_row(*made.run(CELL, 0, *of_places("node1", made.steps([1.0, 1.0])),
+                             *of_places("node0", made.steps([0.5, 0.5]))))
+    run = row.runs[0]
+    assert ["node0", "node1"] == [worker.name for worker in run.workers if worker.name]
+    assert (20.0 + 10.0) / 2 == rate_per_worker(10, without_host(run))
+
+
+def without_host(run: Any) -> Any:
+    """made.run's own warm-up line has no place: leave it out."""
+    return dataclasses.replace(run, workers=tuple(worker for worker in run.workers if worker.name))
+
+
+def test_a_coordinator_s_workers_are_told_apart() -> None:
+    lines = of_places("coordinator", made.steps([1.0], worker=1), made.steps([0.5], worker=0))
+    run = without_host(only_row(*made.run(CELL, 0, *lines)).runs[0])
+    assert [("worker 0", [0.5]), ("worker 1", [1.0])] == [(w.name, w.step_seconds.tolist()) for w in run.workers]
+
+
+def test_phases_are_seconds_a_step_over_the_workers() -> None:
+    lines = [*of_places("node0", made.steps([1.0, 1.0], phases={"forward": [0.2, 0.4]})),
+             *of_places("node1", made.steps([1.0, 1.0], phases={"forward": [0.5, 0.7]}))]
+    run = without_host(only_row(*made.run(CELL, 0, *lines)).runs[0])
+    assert 0.45 == pytest.approx(run.phase_seconds("forward")) and run.phase_seconds("backward") is None
+
+
+def test_operators_are_seconds_a_step_of_the_first_that_tells() -> None:
+    lines = [{"event": "operators", "steps": 4, "operators": {"conv": [8, 2.0]}, "place": place}
+             for place in ("node1", "node0")]
+    assert {"conv": 0.5} == only_row(*made.run(CELL, 0, *lines)).runs[0].operators
+
+
+@pytest.mark.parametrize("operators", [{"conv": [1]}, {"conv": [1, -1.0]}, {"conv": [1, None]}, [1]])
+def test_operators_of_another_shape_are_refused(operators: Any) -> None:
+    with pytest.raises(InputError, match="record"):
+        only_row(*made.run(CELL, 0, {"event": "operators", "steps": 4, "operators": operators}))
+
+
+def test_digests_and_what_places_used_are_kept_by_place() -> None:
+    records = list(made.run(CELL, 0, *of_places("node0", {"event": "weights", "sha256": "a"}),
+                            *of_places("node1", {"event": "weights", "sha256": "b"})))
+    records[-1]["places"] = {"node0": {"peak_bytes": 5, "group_peak_bytes": 7}}
+    run = only_row(*records).runs[0]
+    assert {"node0": "a", "node1": "b"} == run.digests and 7 == run.usage["node0"]["group_peak_bytes"]

@@ -1,0 +1,125 @@
+"""The studies' words for operators and the frameworks' own names behind them. Pure.
+
+A word has names whose times add up, or groups of such names, of which the first that was seen counts: PyTorch 2.x's
+cross_entropy_loss contains the log_softmax and nll_loss that stand alone in 1.x.
+Sources: krisilias, figures 5, 7 and 10, for the words; the profilers of the stacks themselves for the names.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+WORDS = ("convolution", "convolution_backward", "fully_connected", "fully_connected_backward", "batch_norm",
+         "batch_norm_backward", "tanh", "tanh_backward", "relu", "relu_backward", "pooling", "pooling_backward",
+         "loss", "loss_backward", "weights_update", "exchange")
+
+# PyTorch 1.4 leaves out "aten::"; 2.x numbers its backward nodes. The exchange of DistributedDataParallel has a name
+# from 2.x on, and overlaps with the backward pass; "exchange" is ours, of overlap = off, as is "optimizer.step".
+_PYTORCH: dict[str, tuple[str, ...] | tuple[tuple[str, ...], ...]] = {
+    "convolution": ("conv2d",),
+    "convolution_backward": (("convolution_backward",), ("mkldnn_convolution_backward",)),
+    "fully_connected": ("addmm",),
+    "fully_connected_backward": ("AddmmBackward", "AddmmBackward0"),
+    "batch_norm": ("native_batch_norm",),
+    "batch_norm_backward": ("native_batch_norm_backward",),
+    "tanh": ("tanh",),
+    "tanh_backward": ("tanh_backward",),
+    "relu": ("relu", "relu_"),
+    "relu_backward": ("threshold_backward",),
+    "pooling": ("avg_pool2d", "max_pool2d", "adaptive_avg_pool2d"),
+    "pooling_backward": ("avg_pool2d_backward", "max_pool2d_with_indices_backward", "MeanBackward1"),
+    "loss": (("cross_entropy_loss",), ("log_softmax", "nll_loss")),
+    "loss_backward": ("NllLossBackward", "LogSoftmaxBackward", "NllLossBackward0", "LogSoftmaxBackward0"),
+    "weights_update": ("optimizer.step",),
+    "exchange": ("exchange", "gloo:all_reduce"),
+}
+# MXNet 1.7 and 1.9. With a store the update runs on the servers, where no worker's profiler sees it; the exchange's
+# operations overlap and contain waiting for other workers.
+_MXNET: dict[str, tuple[str, ...]] = {
+    "convolution": ("Convolution",),
+    "convolution_backward": ("_backward_Convolution",),
+    "fully_connected": ("FullyConnected",),
+    "fully_connected_backward": ("_backward_FullyConnected",),
+    "batch_norm": ("BatchNorm",),
+    "batch_norm_backward": ("_backward_BatchNorm",),
+    "tanh": ("Activation/tanh",),
+    "tanh_backward": ("_backward_Activation/tanh",),
+    "relu": ("Activation/relu",),
+    "relu_backward": ("_backward_Activation/relu",),
+    "pooling": ("Pooling",),
+    "pooling_backward": ("_backward_Pooling",),
+    "loss": ("log_softmax", "pick", "_mul_scalar", "mean"),
+    "loss_backward": ("_backward_log_softmax", "_backward_pick", "_backward_mul_scalar", "_backward_mean"),
+    "weights_update": ("multi_sgd_update", "multi_sgd_mom_update", "adam_update", "sgd_update", "sgd_mom_update"),
+    "exchange": ("KVStoreDistDefaultStoragePushPull", "KVStoreDistDefaultStoragePush",
+                 "KVStoreDistDefaultStoragePull"),
+}
+# "gradient/" is the backward pass, "optimizer/" the update, "batch_norm/" the parts where no kernel is fused (Keras 3).
+# A bias of a convolution and of a dense layer have one name, gradient/BiasAddGrad, so it stands under neither.
+_TENSORFLOW: dict[str, tuple[str, ...]] = {
+    "convolution": ("Conv2D", "_FusedConv2D", "DepthwiseConv2dNative", "_MklNativeConv2D", "_MklNativeFusedConv2D"),
+    "convolution_backward": ("gradient/Conv2DBackpropFilter", "gradient/Conv2DBackpropInput",
+                             "gradient/_MklNativeConv2DBackpropFilter", "gradient/_MklNativeConv2DBackpropInput",
+                             "gradient/_MklNativeConv2DBackpropFilterWithBias"),
+    "fully_connected": ("MatMul", "_FusedMatMul", "_MklMatMul", "_MklNativeFusedMatMul"),
+    "fully_connected_backward": ("gradient/MatMul", "gradient/_MklMatMul"),
+    "batch_norm": ("FusedBatchNormV3", "_MklNativeFusedBatchNormV3", "_MklNativeFusedBatchNormEx", "batch_norm/*"),
+    "batch_norm_backward": ("gradient/FusedBatchNormGradV3", "gradient/_MklNativeFusedBatchNormGradV3",
+                            "gradient/batch_norm/*"),
+    "tanh": ("Tanh",),
+    "tanh_backward": ("gradient/TanhGrad",),
+    "relu": ("Relu",),
+    "relu_backward": ("gradient/ReluGrad",),
+    "pooling": ("AvgPool", "MaxPool", "_MklNativeAvgPool", "_MklNativeMaxPool"),
+    "pooling_backward": ("gradient/AvgPoolGrad", "gradient/MaxPoolGrad", "gradient/_MklNativeAvgPoolGrad",
+                         "gradient/_MklNativeMaxPoolGrad"),
+    "loss": ("SparseSoftmaxCrossEntropyWithLogits",),
+    "weights_update": ("optimizer/*",),
+    "exchange": ("CollectiveReduceV2",),
+}
+Groups = tuple[tuple[str, ...], ...]
+
+
+def _groups(names: tuple[str, ...] | Groups) -> Groups:
+    """Groups of names, as they are or the only one."""
+    return tuple(group for group in names if isinstance(group, tuple)) or (
+        tuple(name for name in names if isinstance(name, str)),)
+
+
+NAMES: dict[str, dict[str, Groups]] = {
+    "pytorch": {word: tuple((*group, *(f"aten::{name}" for name in group)) for group in _groups(names))
+                for word, names in _PYTORCH.items()},
+    "tensorflow": {word: _groups(names) for word, names in _TENSORFLOW.items()},
+    "mxnet": {word: _groups(names) for word, names in _MXNET.items()},
+}
+
+
+def framework(stack: str, facts: Mapping[str, Any]) -> str:
+    """The framework that told of the operators."""
+    return str(facts.get("framework", stack))
+
+
+def named(framework: str, own: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Seconds by word and own name; what has no word stands under ""."""
+    words = {name: word for word, groups in NAMES.get(framework, {}).items() for name in _seen(groups, own)}
+    found: dict[str, dict[str, float]] = {}
+    for name, seconds in own.items():
+        found.setdefault(words.get(name, ""), {})[name] = seconds
+    return found
+
+
+def _seen(groups: Groups, own: Mapping[str, float]) -> list[str]:
+    """The own names of the first group that has any."""
+    for group in groups:
+        if found := [name for name in own if any(_is_of(name, pattern) for pattern in group)]:
+            return found
+    return []
+
+
+def _is_of(name: str, pattern: str) -> bool:
+    """Whether the name is the pattern, or lies below it where it ends in a star."""
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+
+
+def seconds(framework: str, own: Mapping[str, float]) -> dict[str, float]:
+    """Seconds by word."""
+    return {word: sum(names.values()) for word, names in named(framework, own).items() if word}
