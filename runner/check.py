@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from runner import store
+from runner import launch, store
 from runner.errors import BenchError, InputError
 from runner.launch import Ending, Launcher, Limits, followed
 from runner.stack import Stack
-from workloads.spec import layers, tasks
+from workloads.spec import cluster, layers, tasks
 from workloads.spec.cell import Cell
 
 KINDS = ("activation", "logits", "loss", "gradient", "weight", "statistic")
@@ -31,15 +31,19 @@ LIMITS = {"float64": {**dict.fromkeys(KINDS, 1e-10), "statistic": 1e-6},
           "float32": {"activation": 1e-3, "logits": 1e-3, "loss": 1e-4, "gradient": 3e-2, "weight": 1e-2,
                       "statistic": 1e-3}}
 _FORWARD = ("activation", "logits", "loss")      # judged by the worst array in float32 too
+ALIKE = ("loss", "gradient", "weight")          # what all workers of a synchronous step have alike
 _NOTHING = 1e-9                                  # of a kind's length: arrays below are compared to this
 VERDICTS = "checks.jsonl"
-BATCH, CLASSES = 4, 10
+BATCH, CLASSES, NODES = 4, 10, 3
 
 
 class Sent(NamedTuple):
     """What one stack sent: sketches by kind and name, in order of computation."""
 
     arrays: dict[str, dict[str, "np.ndarray[tuple[int], np.dtype[np.float64]]"]]
+
+
+_NOTHING_SENT = Sent({kind: {} for kind in KINDS})
 
 
 class Verdict(NamedTuple):
@@ -52,6 +56,7 @@ class Verdict(NamedTuple):
     worst: dict[str, float]          # by kind
     first: str                       # the first layer that differs, "" where none does
     problem: str                     # why there is nothing to compare, "" where there is
+    parallel: str = ""               # of three workers against one on the whole batch: the mode
 
     @property
     def passed(self) -> bool:
@@ -66,14 +71,17 @@ def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: i
                 weight_decay=1e-4, cpus=cpus, memory_bytes=memory_bytes)
 
 
-def sent(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]) -> Sent | Ending:
-    """Run the cell's check; what it sent, or its ending where that is not ok."""
-    arrays: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
-    events, ending = followed(launcher.start(cell, stack, data, f"check-{cell.task}.0.1"), Limits(), clock)
+def sent(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]
+         ) -> dict[str, Sent] | Ending:
+    """Run the cell's check; what each place sent, or the run's ending where that is not ok."""
+    found: dict[str, Sent] = {}
+    limits = launch.limits(cell, Limits().stall)
+    events, ending = followed(launcher.start(cell, stack, data, f"check-{cell.task}.0.1"), limits, clock)
     for event in events:
         if event["event"] == "tensor":
-            arrays[event["kind"]][event["name"]] = np.frombuffer(base64.b64decode(event["sketch"]), dtype="<f8")
-    return Sent(arrays) if ending.word == "ok" else ending
+            place = found.setdefault(event.get("place", ""), Sent({kind: {} for kind in KINDS}))
+            place.arrays[event["kind"]][event["name"]] = np.frombuffer(base64.b64decode(event["sketch"]), dtype="<f8")
+    return found if ending.word == "ok" else ending
 
 
 def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack, reference: Stack) -> Verdict:
@@ -167,10 +175,55 @@ def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launche
 
 
 def _tried(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]) -> Sent | Ending:
+    """What the one place of a cell sent."""
+    found = _tried_places(cell, stack, launcher, data, clock)
+    return found if isinstance(found, Ending) else found.get("", _NOTHING_SENT)
+
+
+def _tried_places(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]
+                  ) -> dict[str, Sent] | Ending:
     try:
         return sent(cell, stack, launcher, data, clock)
     except BenchError as error:
         return Ending("not_started", str(error))
+
+
+def run_parallel(names: list[str], stacks: list[Stack], precision: str, launcher: Launcher, data: Path,
+                 resources: tuple[int, int], clock: Callable[[], float], say: Callable[[str], None]) -> list[Verdict]:
+    """Check every task in every stack's synchronous mode: each of three workers against one on the whole batch.
+
+    Tasks without batch normalisation alone can agree, as each worker normalises its own part of the batch.
+    """
+    verdicts = []
+    for task in names:
+        for stack in stacks:
+            if cluster.impossible(stack.framework, "sync", NODES):
+                continue
+            say(f"check: {task} in {stack.name}, {NODES} workers")
+            one = check_cell(task, stack.name, precision, *resources)._replace(optimizer="sgd", weight_decay=0.0)
+            whole = _tried(one._replace(batch=NODES * BATCH), stack, launcher, data, clock)
+            many = one._replace(nodes=NODES, parallel=cluster.own_mode(stack.framework, "sync"), cpus=1)
+            parts = _tried_places(many, stack, launcher, data, clock)
+            verdicts.append(_compare_parallel(many, parts, whole, stack))
+    return verdicts
+
+
+def _compare_parallel(cell: Cell, parts: dict[str, Sent] | Ending, whole: Sent | Ending, stack: Stack) -> Verdict:
+    """The verdict on the worst of the workers."""
+    if isinstance(parts, Ending) or isinstance(whole, Ending):
+        found = parts if isinstance(parts, Ending) else whole
+        verdict = compare(cell, found, found, stack, stack)
+    else:
+        verdicts = [compare(cell, _joint(part), _joint(whole), stack, stack) for part in parts.values()]
+        verdict = max(verdicts, key=lambda each: (not each.passed, *each.worst.values()))
+        if len(parts) != NODES:
+            verdict = verdict._replace(problem=f"{len(parts)} workers sent arrays, expected {NODES}")
+    return verdict._replace(parallel=cell.parallel)
+
+
+def _joint(part: Sent) -> Sent:
+    """What all workers must have alike: their own activations and running statistics are of their own samples."""
+    return Sent({kind: arrays if kind in ALIKE else {} for kind, arrays in part.arrays.items()})
 
 
 def keep(verdicts: list[Verdict], fingerprints: dict[str, str], results: Path) -> None:
@@ -183,6 +236,21 @@ def keep(verdicts: list[Verdict], fingerprints: dict[str, str], results: Path) -
                       "fingerprint": fingerprints[verdict.stack],
                       "reference_fingerprint": fingerprints[verdict.reference]}
             file.write(json.dumps(record) + "\n")
+
+
+def markdown(verdicts: list[Verdict]) -> str:
+    """A table of the worst relative differences, for documents."""
+    lines = ["| task | stack | against | " + " | ".join(KINDS) + " | verdict |", "|---" * (len(KINDS) + 4) + "|"]
+    for verdict in verdicts:
+        worst = [f"{verdict.worst[kind]:.0e}" if verdict.worst else "" for kind in KINDS]
+        cells = [verdict.task, verdict.stack, verdict.reference, *worst, outcome(verdict)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def outcome(verdict: Verdict) -> str:
+    """The verdict in words."""
+    return "equal" if verdict.passed else verdict.problem or f"DIFFERS first in {verdict.first}"
 
 
 def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
@@ -198,7 +266,7 @@ def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
             pair = (record["task"], record["stack"], record["reference"])
             is_current = (fingerprints.get(pair[1]), fingerprints.get(pair[2])) == (
                 record["fingerprint"], record["reference_fingerprint"])
-            if record["precision"] == "float64" and is_current:
+            if record["precision"] == "float64" and is_current and not record.get("parallel"):
                 found[pair] = record["passed"] is True
         except (ValueError, KeyError, TypeError):
             continue
