@@ -17,7 +17,7 @@ from runner import mirrors
 from runner.commands import Say, fresh_log, locked, run
 from runner.engine import DockerClient, image_id, image_labels
 from runner.errors import BuildFailed
-from runner.stack import Stack
+from runner.stack import Pinned
 from runner.venvs import CACHE, find_interpreter
 
 RECIPE_LABEL = "org.evenbench.base-recipe"
@@ -36,7 +36,7 @@ class Base(NamedTuple):
     is_default: bool
 
 
-def choose(client: DockerClient, stack: Stack, say: Say) -> Base:
+def choose(client: DockerClient, stack: Pinned, say: Say) -> Base:
     """The stack's pinned base, or our own where that cannot be had. Raises BuildFailed, InterpreterMissing."""
     if image_id(client, stack.base_image):
         return Base(stack.base_image, is_default=True)

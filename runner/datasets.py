@@ -54,12 +54,17 @@ def verify(name: str, folder: Path) -> None:
             raise InputError(f"--data: {path}: {problem}")
 
 
+def digits32_folder(cache: Path, images: int = EPOCH_IMAGES) -> Path:
+    """Where the stand-in lies or will lie."""
+    return cache / "data" / f"{STAND_IN}-{images}"
+
+
 def digits32(cache: Path, say: Callable[[str], None], images: int = EPOCH_IMAGES) -> Path:
     """The folder of the 1,797 digits that scikit-learn ships, 32x32x3, repeated to so many training images.
 
     Source: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI, 1998 (its test part).
     """
-    folder = cache / "data" / f"{STAND_IN}-{images}"
+    folder = digits32_folder(cache, images)
     if not folder.is_dir():
         say(f"data: writing {images:,} images of {DATA_SETS[STAND_IN].title} to {folder}")
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Images of stacks: built from a folder docker/<stack>/, found again by labels, removed when out of date."""
+"""Images of stacks and of the runner: built from a folder docker/<name>/, found by labels, removed when out of date."""
 
 import hashlib
 import re
@@ -14,7 +14,7 @@ from runner.commands import Say, fresh_log, run
 from runner.engine import DockerClient, data_root, image_id, image_labels, labelled_images, remove_image
 from runner.errors import BuildFailed, DiskFull
 from runner.lock import project
-from runner.stack import Stack, build_files, fingerprint, is_source, wheels_fingerprint
+from runner.stack import Pinned, Stack, build_files, carried, fingerprint, wheels_fingerprint
 from runner.venvs import CACHE
 
 _LABEL = "org.evenbench."
@@ -34,12 +34,12 @@ class Image:
     fingerprint: str
 
 
-def tag(stack: Stack) -> str:
+def tag(stack: Pinned) -> str:
     """The name of the stack's image."""
     return f"evenbench:{stack.name}"
 
 
-def find(client: DockerClient, stack: Stack) -> Image | None:
+def find(client: DockerClient, stack: Pinned) -> Image | None:
     """The stack's image, current or not; None where there is none."""
     identity, labels = image_id(client, tag(stack)), image_labels(client, tag(stack))
     if identity is None or labels is None or _LABEL + "fingerprint" not in labels:
@@ -49,7 +49,7 @@ def find(client: DockerClient, stack: Stack) -> Image | None:
                  fingerprint=labels[_LABEL + "fingerprint"])
 
 
-def build(client: DockerClient, stack: Stack, say: Say) -> Image:
+def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
     """The stack's image, built if it is missing or out of date.
 
     Raises DiskFull before anything is written, BuildFailed, InterpreterMissing.
@@ -73,7 +73,7 @@ def build(client: DockerClient, stack: Stack, say: Say) -> Image:
     return image
 
 
-def prune(client: DockerClient, stacks: Iterable[Stack], say: Say) -> int:
+def prune(client: DockerClient, stacks: Iterable[Pinned], say: Say) -> int:
     """Remove images of ours that are out of date or of no known stack; how many went. Nothing of others is touched."""
     found = {**labelled_images(client, bases.RECIPE_LABEL), **labelled_images(client, _LABEL + "fingerprint")}
     removed = 0
@@ -84,7 +84,7 @@ def prune(client: DockerClient, stacks: Iterable[Stack], say: Say) -> int:
     return removed
 
 
-def stale(found: Mapping[str, Mapping[str, str]], stacks: Iterable[Stack]) -> dict[str, str]:
+def stale(found: Mapping[str, Mapping[str, str]], stacks: Iterable[Pinned]) -> dict[str, str]:
     """What each image is of ("tf-2.5", "base") that is out of date or of no known stack, by id, from labels by id."""
     current = {stack.name: fingerprint(stack) for stack in stacks}
     old = {}
@@ -97,12 +97,12 @@ def stale(found: Mapping[str, Mapping[str, str]], stacks: Iterable[Stack]) -> di
     return old
 
 
-def labels(stack: Stack, base: bases.Base) -> dict[str, str]:
+def labels(stack: Pinned, base: bases.Base) -> dict[str, str]:
     """What the image says about itself; image.* is the vocabulary of the Open Container Initiative."""
     standard = {"title": stack.title, "version": stack.version, "revision": fingerprint(stack),
                 "licenses": "Apache-2.0", "base.name": base.image}
-    own = {"stack": stack.name, "framework": stack.framework, "version": stack.version,
-           "studies": ",".join(stack.studies), "base": base.image,
+    framework = {"framework": stack.framework, "studies": ",".join(stack.studies)} if isinstance(stack, Stack) else {}
+    own = {"stack": stack.name, **framework, "version": stack.version, "base": base.image,
            "base-is-default": "true" if base.is_default else "false",
            "fingerprint": fingerprint(stack), "wheels": wheels_fingerprint(stack)}
     return {**{f"org.opencontainers.image.{key}": value for key, value in standard.items()},
@@ -118,10 +118,9 @@ def matching_wheels(lock: str, folders: Sequence[Path]) -> list[Path]:
     return [path for path in wheels if _sha256(path) in hashes]
 
 
-def context(stack: Stack, folder: Path, wheels: Iterable[Path]) -> None:
+def context(stack: Pinned, folder: Path, wheels: Iterable[Path]) -> None:
     """Lay out what a build may see: the repository's shape, but only this stack's inputs and the wheels for it."""
-    sources = (path for path in stack.root.joinpath("workloads").rglob("*") if is_source(path))
-    copies = {path: folder / path.relative_to(stack.root) for path in (*build_files(stack), *sources)}
+    copies = {path: folder / path.relative_to(stack.root) for path in (*build_files(stack), *carried(stack))}
     copies |= {path: folder / "docker" / stack.name / "wheels" / path.name for path in wheels}
     for path, copy in copies.items():
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -158,14 +157,15 @@ def told(line: str) -> str:
     return ""
 
 
-def _run_build(stack: Stack, base: bases.Base, log: Path, heard: Say) -> None:
+def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say) -> None:
     settings = mirrors.pip_settings()
     wheels = matching_wheels(stack.lock.read_text(encoding="utf-8"), mirrors.wheel_folders(settings))
     with tempfile.TemporaryDirectory(prefix="evenbench-build-") as name:
         seen, pip = Path(name) / "context", Path(name) / "pip.conf"
         context(stack, seen, wheels)
         pip.write_text(mirrors.pip_configuration(settings), encoding="utf-8")
-        run(["docker", "build", "--progress=plain", "--build-arg", f"BASE={base.image}", *bases.proxy_arguments(),
+        run(["docker", "build", "--progress=plain", "--build-arg", f"BASE={base.image}", "--build-arg",
+             f"FINGERPRINT={fingerprint(stack)}", *bases.proxy_arguments(),
              *_secrets(pip), *(f"--label={key}={value}" for key, value in labels(stack, base).items()),
              "-f", str(seen / "docker" / stack.name / "Dockerfile"), "-t", tag(stack), str(seen)],
             log, heard, bases.build_environment())
@@ -177,7 +177,7 @@ def _secrets(pip: Path) -> list[str]:
     return [f"--secret=id={name},src={path}" for name, path in files.items() if path]
 
 
-def _check_disk(client: DockerClient, stack: Stack) -> None:
+def _check_disk(client: DockerClient, stack: Pinned) -> None:
     """Raises DiskFull where the wheels would not fit. An engine on another machine has a disk that is not seen here."""
     built = image_labels(client, tag(stack)) or {}
     root = Path(data_root(client))

@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from runner import __version__, datasets, engine, machine, stack, store, study
+from runner.compose_launcher import ComposeLauncher
 from runner.docker_launcher import DockerLauncher
 from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
 from runner.launch import Launcher
 from runner.plan import Plan, Wishes, plan
 from runner.venv_launcher import VenvLauncher
 from workloads.spec import cell as cells
+from workloads.spec.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parent.parent
 STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
-LAUNCHERS = ("auto", "docker", "venv")
+LAUNCHERS = ("auto", "docker", "venv", "compose")
 Say = Callable[[str], None]
 
 
@@ -71,6 +73,8 @@ def settings(pairs: list[str]) -> dict[str, Any]:
             found[name] = cells.checked(name, kind(text))
         except (ValueError, cells.CellError) as error:
             raise InputError(f"--set {pair}: {error}") from error
+        if name == "task" and text not in TASKS:
+            raise InputError(f'--set {pair}: task "{text}" is unknown; known: {", ".join(TASKS)}')
     return found
 
 
@@ -80,6 +84,8 @@ def chosen_launcher(name: str, say: Say) -> Launcher:
         raise InputError(f'--launcher: found "{name}", expected one of {", ".join(LAUNCHERS)}')
     if name == "venv":
         return VenvLauncher(cache_folder())
+    if name == "compose":
+        return ComposeLauncher()
     try:
         return DockerLauncher(engine.connect())
     except EngineUnreachable as error:

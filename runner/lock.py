@@ -7,13 +7,13 @@ from pathlib import Path
 
 from runner.commands import fresh_log, run
 from runner.errors import InputError
-from runner.stack import Stack, is_source
+from runner.stack import Pinned, is_source
 from runner.venvs import create
 
 _HEADER = "# Made by `evenbench lock {name}` from requirements.in: the files for Python {python} on x86_64 Linux.\n"
 
 
-def relock(stack: Stack) -> str:
+def relock(stack: Pinned) -> str:
     """The stack's requirements.txt made anew; nothing is written.
 
     pip's own download is the resolver, because it is the only one that all of these interpreters have, and what it
@@ -28,7 +28,7 @@ def relock(stack: Stack) -> str:
         return lock_text(stack, [path for path in (folder / "files").iterdir() if is_source(path)])
 
 
-def lock_text(stack: Stack, files: list[Path]) -> str:
+def lock_text(stack: Pinned, files: list[Path]) -> str:
     """The text of a lock that admits exactly these wheels and source archives."""
     pins = sorted(f"{name}=={version} \\\n    --hash=sha256:{_sha256(path)}\n"
                   for path in files for name, version in [project(path.name)])

@@ -2,38 +2,42 @@
 
 import hashlib
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from runner import __version__
 from runner.errors import InputError
 
-# stack.toml's tables and the field that each of their keys becomes
-_FIELDS = {
-    "stack": {key: key for key in ("name", "framework", "version", "python", "studies", "devices", "title")},
-    "base": {"image": "base_image", "verified": "base_verified"},
-    "size": {"wheels_bytes": "wheels_bytes"},
-}
+# a file's tables and the field that each of their keys becomes
+_ALL = {"base": {"image": "base_image", "verified": "base_verified"}, "size": {"wheels_bytes": "wheels_bytes"}}
+_OF_STACK = {"stack": {key: key for key in ("name", "framework", "version", "python", "studies", "devices", "title")},
+             **_ALL}
+_OF_RUNNER = {"image": {key: key for key in ("name", "python", "title")}, **_ALL}
+_Tables = dict[str, dict[str, str]]
+RUNNER = "runner"           # the folder, and the name, of our own image
 
 
-class Stack(BaseModel):
-    """One pinned software stack: the folder docker/<name>/."""
+class Pinned(BaseModel):
+    """What an image is built from, every part of it pinned: the folder docker/<name>/."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")         # also an image's name and a folder's
-    framework: Literal["tensorflow", "pytorch", "mxnet"]
     version: str = Field(min_length=1)
     python: str = Field(pattern=r"^3\.\d+$")
-    studies: tuple[str, ...]
-    devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
     title: str = Field(min_length=1)
     base_image: str = Field(pattern=r"^\S+@sha256:[0-9a-f]{64}$")
     base_verified: bool
     wheels_bytes: int = Field(gt=0)
     folder: Path
+
+    @property
+    def carries(self) -> tuple[str, ...]:
+        """The repository's folders that the image has a copy of."""
+        return ("workloads",)
 
     @property
     def root(self) -> Path:
@@ -51,12 +55,42 @@ class Stack(BaseModel):
         return self.folder.parent / "pip" / f"{self.python}.txt"
 
 
+class Stack(Pinned):
+    """One pinned software stack."""
+
+    framework: Literal["tensorflow", "pytorch", "mxnet"]
+    studies: tuple[str, ...]
+    devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
+
+
+class Runner(Pinned):
+    """The runner's own image, for compose: it knows of each stack what its image is made of."""
+
+    @property
+    def carries(self) -> tuple[str, ...]:
+        """All that the command needs, and what makes a stack's fingerprint."""
+        return ("docker", "runner", "studies", "workloads")
+
+
+_Kind = TypeVar("_Kind", bound=Pinned)
+
+
 def read(folder: Path) -> Stack:
     """The Stack of a folder. Raises InputError with file, key, found and expected."""
-    path = folder / "stack.toml"
+    return _read(folder / "stack.toml", _OF_STACK, lambda values: Stack(**values))
+
+
+def read_runner(docker_folder: Path) -> Runner:
+    """The Runner among the folders of the stacks. Raises InputError."""
+    return _read(docker_folder / RUNNER / "image.toml", _OF_RUNNER,
+                 lambda values: Runner(**values, version=__version__))
+
+
+def _read(path: Path, fields: _Tables, made: Callable[[dict[str, Any]], _Kind]) -> _Kind:
+    folder = path.parent
     try:
-        values = _flat(path, tomllib.loads(path.read_text(encoding="utf-8")))
-        stack = Stack(**values, folder=folder.absolute())
+        values = _flat(path, fields, tomllib.loads(path.read_text(encoding="utf-8")))
+        stack = made({**values, "folder": folder.absolute()})
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -79,19 +113,28 @@ def read_all(docker_folder: Path) -> dict[str, Stack]:
     return {folder.name: read(folder) for folder in folders}
 
 
-def fingerprint(stack: Stack) -> str:
-    """What an image is made of, as a SHA-256: Dockerfile, scripts of the build, locks and the workloads."""
-    workloads = (path for path in stack.root.joinpath("workloads").rglob("*") if is_source(path))
-    return _digest(stack.root, [*build_files(stack), *workloads])
+def fingerprint(stack: Pinned) -> str:
+    """What an image is made of, as a SHA-256: Dockerfile, scripts of the build, locks and what it carries."""
+    return _digest(stack.root, {*build_files(stack), *carried(stack)})
 
 
-def wheels_fingerprint(stack: Stack) -> str:
+def carried(stack: Pinned) -> list[Path]:
+    """The files of the folders that an image carries."""
+    return [path for name in stack.carries for path in stack.root.joinpath(name).rglob("*") if is_source(path)]
+
+
+def workloads_digest(root: Path) -> str:
+    """The workloads alone, as a SHA-256: the same that workloads.node says of its own."""
+    return _digest(root, [path for path in root.joinpath("workloads").rglob("*") if is_source(path)])
+
+
+def wheels_fingerprint(stack: Pinned) -> str:
     """What a virtual environment is made of, as a SHA-256: the two locks."""
     return _digest(stack.root, [stack.lock, stack.pip_lock])
 
 
-def build_files(stack: Stack) -> list[Path]:
-    """What an image's build reads besides the workloads."""
+def build_files(stack: Pinned) -> list[Path]:
+    """What an image's build reads besides what the image carries."""
     scripts = sorted(stack.folder.parent.glob("*.sh"))
     return [stack.folder / "Dockerfile", stack.lock, stack.pip_lock, *scripts]
 
@@ -112,14 +155,14 @@ def _digest(root: Path, paths: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-def _flat(path: Path, tables: dict[str, Any]) -> dict[str, Any]:
-    """The fields of Stack from stack.toml's tables; a missing key is left to the model to miss."""
+def _flat(path: Path, fields: _Tables, tables: dict[str, Any]) -> dict[str, Any]:
+    """The model's fields from a file's tables; a missing key is left to the model to miss."""
     values = {}
     for table, content in tables.items():
-        if table not in _FIELDS or not isinstance(content, dict):
-            raise InputError(f'{path}: "{table}" is unknown; known tables: {", ".join(_FIELDS)}')
+        if table not in fields or not isinstance(content, dict):
+            raise InputError(f'{path}: "{table}" is unknown; known tables: {", ".join(fields)}')
         for key, value in content.items():
-            if key not in _FIELDS[table]:
-                raise InputError(f'{path}: {table}.{key} is unknown; known: {", ".join(_FIELDS[table])}')
-            values[_FIELDS[table][key]] = tuple(value) if isinstance(value, list) else value
+            if key not in fields[table]:
+                raise InputError(f'{path}: {table}.{key} is unknown; known: {", ".join(fields[table])}')
+            values[fields[table][key]] = tuple(value) if isinstance(value, list) else value
     return values

@@ -1,12 +1,16 @@
+import re
+import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from runner.errors import InputError
-from runner.stack import fingerprint, read, read_all, wheels_fingerprint
+from runner.stack import fingerprint, read, read_all, read_runner, wheels_fingerprint, workloads_digest
 from tests.stack_folder import DIGEST, STACK_TOML, repository, small_stack
 
 DOCKER = Path(__file__).parents[2] / "docker"
+PINNED = [*read_all(DOCKER).values(), read_runner(DOCKER)]
 
 
 def test_a_folder_is_read_whole(tmp_path):
@@ -90,7 +94,7 @@ def test_a_missing_lock_is_named(tmp_path):
         wheels_fingerprint(stack)
 
 
-@pytest.mark.parametrize("stack", read_all(DOCKER).values(), ids=lambda stack: stack.name)
+@pytest.mark.parametrize("stack", PINNED, ids=lambda stack: stack.name)
 def test_each_stack_of_the_repository_installs_only_by_hash(stack):
     for lock in (stack.lock, stack.pip_lock):
         lines = [line.strip() for line in lock.read_text().splitlines() if not line.startswith("#")]
@@ -100,6 +104,38 @@ def test_each_stack_of_the_repository_installs_only_by_hash(stack):
         assert all(line.startswith("--hash=sha256:") and len(line) == 78 for line in lines[1::2])
 
 
-@pytest.mark.parametrize("stack", read_all(DOCKER).values(), ids=lambda stack: stack.name)
+@pytest.mark.parametrize("stack", PINNED, ids=lambda stack: stack.name)
 def test_each_stacks_dockerfile_defaults_to_the_base_that_its_stack_file_names(stack):
     assert f"ARG BASE={stack.base_image}\n" in (stack.folder / "Dockerfile").read_text()
+
+
+@pytest.mark.parametrize("stack", read_all(DOCKER).values(), ids=lambda stack: stack.name)
+def test_each_stacks_image_says_in_a_container_what_it_is(stack):
+    said = f"ENV EVENBENCH_STACK={stack.name} EVENBENCH_BASE=${{BASE}} EVENBENCH_FINGERPRINT=${{FINGERPRINT}}"
+    assert said in (stack.folder / "Dockerfile").read_text()
+
+
+def test_the_runners_image_has_what_the_package_needs():
+    project = tomllib.loads((DOCKER.parent / "pyproject.toml").read_text())["project"]["dependencies"]
+    pins = (DOCKER / "runner/requirements.in").read_text().splitlines()[1:]
+    assert [re.split("[=<>]", line)[0] for line in project] == [line.split("==")[0] for line in pins]
+
+
+@pytest.mark.parametrize("name", ["runner/__main__.py", "workloads/spec/cell.py", "docker/other-1/requirements.txt"])
+def test_the_runners_fingerprint_changes_with_all_that_it_carries(tmp_path, name):
+    repository(tmp_path)
+    shutil.copytree(DOCKER / "runner", tmp_path / "docker/runner")
+    before = fingerprint(read_runner(tmp_path / "docker"))
+    (tmp_path / name).write_text("changed\n")
+
+    assert fingerprint(read_runner(tmp_path / "docker")) != before
+
+
+def test_the_workloads_have_a_digest_of_their_own(tmp_path):
+    repository(tmp_path)
+    before = workloads_digest(tmp_path)
+    (tmp_path / "runner/__main__.py").write_text("changed\n")
+    assert workloads_digest(tmp_path) == before
+
+    (tmp_path / "workloads/spec/cell.py").write_text("changed\n")
+    assert workloads_digest(tmp_path) != before

@@ -1,0 +1,124 @@
+"""compose.yaml as its users run it: `docker compose up` with few steps, under a project's name of our own."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import engine, images, job, stack, store
+
+pytestmark = pytest.mark.engine
+PROJECT = "evenbench-test"
+NODES = {"node0", "node1", "node2"}
+VARIABLES = ("STACK", "PARALLEL", "TASK", "BATCH", "STEPS", "ROUNDS", "NODE_CPUS", "NODE_CPU_QUOTA", "NODE_MEMORY",
+             "STALL", "DATA", "DATA_FOLDER", "RESULTS")
+Compose = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    client = engine.connect()
+    for name in ("torch-1.7", stack.RUNNER):
+        known = stack.read_runner(job.STACKS) if name == stack.RUNNER else stack.read(job.STACKS / name)
+        images.build(client, known, lambda text: None)
+    client.close()
+
+
+def command(*words: str) -> list[str]:
+    return ["docker", "compose", "-p", PROJECT, *words]
+
+
+def environment(**values: Any) -> dict[str, str]:
+    """Ours without what a shell may have set for compose, and these."""
+    kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    return {**kept, **{name: str(value) for name, value in values.items()}}
+
+
+@pytest.fixture
+def compose(tmp_path: Path) -> Iterator[Compose]:
+    """`docker compose WORDS` with these variables; results are in tmp_path, and nothing is left."""
+    def run(*words: str, **values: Any) -> "subprocess.CompletedProcess[str]":
+        variables = environment(**{"RESULTS": tmp_path, "STEPS": 20, "ROUNDS": 1, **values})
+        return subprocess.run(command(*words), cwd=job.ROOT, env=variables, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+
+    yield run
+    subprocess.run(command("down", "--volumes"), cwd=job.ROOT, env=environment(), capture_output=True, check=True)
+
+
+def records(results: Path) -> list[dict[str, Any]]:
+    [events] = results.glob("*/events.jsonl")
+    return list(store.read(events.parent))
+
+
+def of(kind: str, results: Path) -> list[dict[str, Any]]:
+    return [record for record in records(results) if record["event"] == kind]
+
+
+def test_the_file_is_clean_without_any_variable() -> None:
+    found = subprocess.run(command("config", "--format", "json"), cwd=job.ROOT, env=environment(), capture_output=True,
+                           text=True, check=True)
+    assert "" == found.stderr
+    services = json.loads(found.stdout)["services"]
+    assert not any(service.get("privileged") or "docker.sock" in json.dumps(service) for service in services.values())
+    assert all(service["cap_drop"] == ["ALL"] and service["read_only"] for service in services.values())
+
+
+def test_up_trains_on_three_nodes_keeps_the_results_and_ends_with_0(compose: Compose, tmp_path: Path) -> None:
+    found = compose("up")
+    assert 0 == found.returncode, found.stdout
+    assert "lenet5 train" in found.stdout and "results: results/" in found.stdout
+    assert "node0-1  |" not in found.stdout
+    [begun], [ended] = of("begin", tmp_path), of("ending", tmp_path)
+    assert ("compose", NODES) == (begun["place"]["isolation"], set(begun["place"]["nodes"]))
+    assert ("ok", NODES) == (ended["ending"], set(ended["places"]))
+    assert list(tmp_path.glob("*/summary.json"))
+
+
+def test_results_belong_to_whom_their_folder_belongs_to(compose: Compose, tmp_path: Path) -> None:
+    os.chown(tmp_path, 12345, 12345)
+    found = compose("up")
+    assert 0 == found.returncode, found.stdout
+    assert {12345} == {path.stat().st_uid for path in tmp_path.rglob("*")}
+
+
+@pytest.mark.parametrize(("values", "said"), [
+    ({"PARALLEL": "sideways"}, 'found "sideways", expected one of'),
+    ({"TASK": "vgg16", "NODE_MEMORY": "300m"}, "oom"),
+])
+def test_up_ends_with_failure_where_a_run_did(compose: Compose, values: dict[str, str], said: str) -> None:
+    found = compose("up", **values)
+    assert 0 != found.returncode and said in found.stdout
+
+
+@pytest.mark.parametrize(("words", "ending", "said"), [
+    (("kill", "node1"), "killed", "node1: "),
+    (("pause", "node1"), "timeout", "node1 does not answer"),
+])
+def test_a_node_that_is_taken_away_ends_the_run_and_is_named(compose: Compose, tmp_path: Path, words: tuple[str, ...],
+                                                            ending: str, said: str) -> None:
+    variables = environment(RESULTS=tmp_path, STEPS=1_000_000, ROUNDS=1)
+    with subprocess.Popen(command("up"), cwd=job.ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True) as process:
+        _wait_for_steps(tmp_path)
+        began = time.monotonic()
+        assert 0 == compose(*words).returncode
+        output = process.communicate(timeout=120)[0]
+    assert 0 != process.returncode and time.monotonic() - began < 65       # a minute, then the engine's part
+    [ended] = of("ending", tmp_path)
+    assert ending == ended["ending"] and said in ended["message"], output
+    compose("unpause", "node1")
+
+
+def _wait_for_steps(results: Path) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if any(b'"steps"' in path.read_bytes() for path in results.glob("*/events.jsonl")):
+            return
+        time.sleep(0.2)
+    raise AssertionError("no steps within 120 s")

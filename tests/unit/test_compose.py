@@ -1,0 +1,72 @@
+"""From compose.yaml's variables to one command."""
+
+from pathlib import Path
+
+import pytest
+
+from runner import compose, job, study
+from runner.errors import InputError
+from runner.machine import Machine
+
+UNSET = dict.fromkeys(["PARALLEL", "TASK", "BATCH", "STEPS", "ROUNDS", "DATA", "DATA_FOLDER"], "")
+DEFAULT = {**UNSET, "STACK": "torch-1.7", "NODE_CPU_QUOTA": "400000", "NODE_MEMORY": "16g", "STALL": "50"}
+SMALL = Machine("a CPU", 2, 24 * 2**30, "6.1", "Debian", "host")
+LARGE = Machine("a CPU", 64, 256 * 2**30, "6.1", "Debian", "host")
+
+
+def settings(words: list[str]) -> dict[str, str]:
+    pairs = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def test_a_large_machine_gives_each_node_what_is_asked_and_nothing_is_said() -> None:
+    said: list[str] = []
+    words = compose.arguments(DEFAULT, LARGE, said.append)
+    assert {"cpus": "4", "memory_bytes": str(16 * 2**30)} == settings(words) and [] == said
+
+
+def test_a_small_machine_gives_less_and_one_sentence_says_so() -> None:
+    said: list[str] = []
+    words = compose.arguments(DEFAULT, SMALL, said.append)
+    assert {"cpus": "1", "memory_bytes": str(6 * 2**30)} == settings(words)
+    assert said == ["nodes: 4 CPUs and 17.2 GB asked, 0.67 CPUs and 6.4 GB each: "
+                    "the machine has 2 CPUs and 25.8 GB for 3 nodes"]
+
+
+def test_variables_become_settings_that_the_command_understands() -> None:
+    words = compose.arguments({**DEFAULT, "STACK": "tf-2.5", "PARALLEL": "ps-async", "TASK": "alexnet", "BATCH": "8",
+                               "STEPS": "5", "ROUNDS": "1"}, LARGE, print)
+    found = job.settings([word for i, word in enumerate(words) if words[i - 1] == "--set"])
+    assert found == {"cpus": 4, "memory_bytes": 16 * 2**30, "parallel": "ps-async", "task": "alexnet", "batch": 8,
+                     "steps": 5}
+    assert ["--stack", "tf-2.5"] == words[words.index("--stack"):][:2]
+    assert ["--rounds", "1"] == words[words.index("--rounds"):][:2]
+
+
+def test_data_of_the_user_s_own_is_named_with_its_folder() -> None:
+    assert "digits32=/data/digits32-10000" in compose.arguments(DEFAULT, LARGE, print)
+    assert "cifar10=/data" in compose.arguments({**DEFAULT, "DATA": "cifar10", "DATA_FOLDER": "/c"}, LARGE, print)
+    with pytest.raises(InputError, match="belong together"):
+        compose.arguments({**DEFAULT, "DATA_FOLDER": "/c"}, LARGE, print)
+
+
+@pytest.mark.parametrize(("name", "value"), [("NODE_MEMORY", "much"), ("NODE_MEMORY", "-1g"), ("NODE_CPU_QUOTA", "10"),
+                                             ("NODE_CPU_QUOTA", "x00000")])
+def test_limits_that_are_none_are_refused_by_name(name: str, value: str) -> None:
+    with pytest.raises(InputError, match=name):
+        compose.arguments({**DEFAULT, name: value}, LARGE, print)
+
+
+def test_the_runner_becomes_the_owner_of_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[object] = []
+    for name in ("setgroups", "setgid", "setuid"):
+        monkeypatch.setattr(f"os.{name}", lambda value, name=name: done.append((name, value)))
+    compose.become_owner(tmp_path)
+    owner = tmp_path.stat()
+    assert [("setgroups", []), ("setgid", owner.st_gid), ("setuid", owner.st_uid)] == done      # in this order alone
+
+
+def test_the_study_is_of_as_many_nodes_as_compose_has() -> None:
+    [experiment] = study.read("cluster", job.STUDIES).experiments
+    assert compose.NODES == experiment.settings["nodes"]
+    assert all(f"  node{rank}: " in (job.ROOT / "compose.yaml").read_text() for rank in range(compose.NODES))
