@@ -2,7 +2,7 @@ PYTHON ?= python3
 EVENBENCH = .venv/bin/evenbench
 
 help:              ## list these targets
-	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .venv/done  ## make .venv with evenbench and its tools
 
@@ -13,11 +13,14 @@ setup: .venv/done  ## make .venv with evenbench and its tools
 bench: setup       ## set up all that is needed, then measure today's three frameworks on this machine
 	$(EVENBENCH) run quick --prove
 
+bench-cluster: setup  ## krisilias on three nodes of this machine, at SCALE=quick or paper
+	$(EVENBENCH) run krisilias --scale $(or $(SCALE),quick)
+
 bench-self: setup  ## what evenbench itself costs, measured
 	$(EVENBENCH) bench-self
 
-images: setup      ## build the images of all stacks
-	$(EVENBENCH) images
+images: setup      ## build the images of all stacks and the runner's, or of STACKS="torch-1.7 runner"
+	$(EVENBENCH) images $(STACKS)
 
 doctor: setup      ## look at what measuring here needs, and what disturbs it
 	$(EVENBENCH) doctor
@@ -34,5 +37,5 @@ test: check setup  ## every check and test; builds the images it needs
 clean:             ## remove .venv and caches, never results/
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache *.egg-info
 
-.PHONY: help setup bench bench-self images doctor check test-unit test clean
+.PHONY: help setup bench bench-cluster bench-self images doctor check test-unit test clean
 .DEFAULT_GOAL := help

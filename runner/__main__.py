@@ -4,7 +4,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -14,7 +14,7 @@ import typer
 
 from runner import bench_self, check, doctor, engine, images, job, lock, machine, screen, stack, store, study, summary
 from runner.errors import BenchError, InputError
-from runner.launch import Launcher, Limits
+from runner.launch import Launcher
 from runner.plan import Wishes, estimate_seconds
 from runner.session import Bench, Stopped
 from runner.session import run as run_session
@@ -30,7 +30,8 @@ Rounds = Annotated[int | None, typer.Option(min=1, max=1000, help="Rounds instea
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")]
 Scale = Annotated[str | None, typer.Option(help="One of the study's scales.")]
 Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.")]
-LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers.")]
+LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers. "
+                                           "compose: inside of compose.yaml's runner.")]
 DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
@@ -44,7 +45,8 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
         results: Results = RESULTS,
         fresh: Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")] = False,
         prove: Annotated[bool, typer.Option("--prove", help="First check what no check has shown equal yet.")] = False,
-        stall: Annotated[float, typer.Option(min=1, help="Seconds without a step that end a run.")] = 300.0,
+        stall: Annotated[float | None, typer.Option(
+            min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")] = None,
         ) -> None:
     """Measure a study; the same command resumes an interrupted session."""
     wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs), screen.say)
@@ -58,16 +60,16 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
         folder = kept.folder if kept else job.new_folder(wanted, results)
         if kept:
             screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
-        is_ok = _measured(wanted, folder, kept, Limits(start=max(stall, 60.0), stall=stall))
+        is_ok = _measured(wanted, folder, kept, stall)
     sys.exit(0 if is_ok else 1)
 
 
-def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, limits: Limits) -> bool:
+def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, stall: float | None) -> bool:
     """Run the session, then show what there is, also after an interruption."""
     with store.Store(folder) as opened, screen.progress() as progress, _signals() as is_stopping:
         opened.append(job.session_record(wanted, folder, kept is not None))
         opened.append(wanted.plan.record())
-        bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, limits,
+        bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, stall,
                       estimate_seconds(wanted.plan, store.known_seconds(folder.parent)), is_stopping)
         try:
             is_ok = run_session(bench, kept)
@@ -90,11 +92,11 @@ def _prove(wanted: job.Job, results: Path) -> None:
         _checked(tasks, stacks, "float64", wanted.launcher, results)
 
 
-def _checked(tasks: list[str], stacks: list[stack.Stack], precision: str, how: Launcher,
-             results: Path) -> list[check.Verdict]:
+def _checked(tasks: list[str], stacks: list[stack.Stack], precision: str, how: Launcher, results: Path,
+             run: Callable[..., list[check.Verdict]] = check.run) -> list[check.Verdict]:
     """The verdicts of a check, kept in the results and said one by one."""
     here = machine.observe()
-    verdicts = check.run(tasks, stacks, precision, how, job.cache_folder(), (here.cpus, here.limit_bytes),
+    verdicts = run(tasks, stacks, precision, how, job.cache_folder(), (here.cpus, here.limit_bytes),
                          time.monotonic, screen.say)
     check.keep(verdicts, {each.name: how.fingerprint(each) for each in stacks}, results)
     return verdicts
@@ -166,8 +168,8 @@ def _data() -> list[dict[str, Any]]:
 def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None,
             prune: Annotated[bool, typer.Option("--prune", help="Remove images of ours that are out of date.")] = False,
             ) -> None:
-    """Build the images of stacks (all of them, if none is named); unchanged ones take no time."""
-    known = stack.read_all(job.STACKS)
+    """Build the images of stacks and of the runner (all, if none is named); unchanged ones take no time."""
+    known = _pinned()
     client = engine.connect()
     if prune:
         images.prune(client, list(known.values()), screen.say)
@@ -176,7 +178,12 @@ def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]..
         images.build(client, known[name], screen.say)
 
 
-def _known_stacks(names: list[str] | None, known: dict[str, stack.Stack]) -> list[str]:
+def _pinned() -> dict[str, stack.Pinned]:
+    """All that has an image: the stacks and the runner."""
+    return {**stack.read_all(job.STACKS), stack.RUNNER: stack.read_runner(job.STACKS)}
+
+
+def _known_stacks(names: list[str] | None, known: Mapping[str, stack.Pinned]) -> list[str]:
     for name in names or []:
         if name not in known:
             raise InputError(f'stack "{name}" is unknown; known: {", ".join(known)}')
@@ -194,6 +201,9 @@ def report(name: Annotated[str, typer.Argument(help="A result's id or folder; th
 def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]...", help="lenet5 if none.")] = None,
            stacks: StackNames = None,
            every: Annotated[bool, typer.Option("--all", help="Every task in every stack.")] = False,
+           parallel: Annotated[bool, typer.Option(
+               "--parallel", help="Three workers' update against one worker's on the whole batch.")] = False,
+           table: Annotated[Path | None, typer.Option(help="Write the table to this Markdown file too.")] = None,
            precision: Annotated[str, typer.Option(help="float64 proves; float32 shows rounding.")] = "float64",
            launcher: LauncherName = "auto", results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
@@ -208,17 +218,23 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]..."
     how = job.chosen_launcher(launcher, screen.say)
     chosen = job.buildable(chosen, how, screen.say)
     with job.measuring_alone(job.cache_folder()):
-        verdicts = _checked(tasks, chosen, precision, how, results)
+        verdicts = _checked(tasks, chosen, precision, how, results, check.run_parallel if parallel else check.run)
+    if table:
+        table.write_text(check.markdown(verdicts))
     if as_json:
         print(json.dumps([{**verdict._asdict(), "passed": verdict.passed} for verdict in verdicts], indent=2))
     else:
+        against = "one worker" if parallel else ", ".join(sorted({verdict.reference for verdict in verdicts}))
+        screen.say(f"worst relative differences, against {against}:")
         screen.show(screen.list_view([_told(verdict) for verdict in verdicts]))
     sys.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
 
 
 @app.command("bench-self")
 def bench_self_(stacks: StackNames = None,
-                turns: Annotated[int, typer.Option(min=1, help="Processes of each kind.")] = 6,
+                with_peers: Annotated[bool, typer.Option(
+                    "--peers", help="Our models against torchvision's, Keras' and Gluon's instead.")] = False,
+                turns: Annotated[int, typer.Option(min=1, help="Processes of each kind.")] = 10,
                 launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
     known = stack.read_all(job.STACKS)
@@ -226,7 +242,8 @@ def bench_self_(stacks: StackNames = None,
     chosen = job.buildable([known[name] for name in _known_stacks(_split(stacks), known)], how, screen.say)
     with job.measuring_alone(job.cache_folder()):
         cpus = machine.observe().cpus
-        costs = bench_self.run(chosen, how, job.cache_folder(), cpus, turns, time.monotonic, screen.say)
+        bench = bench_self.run_peers if with_peers else bench_self.run
+        costs = bench(chosen, how, job.cache_folder(), cpus, turns, time.monotonic, screen.say)
     if as_json:
         print(json.dumps([{**cost._asdict(), "met": cost.is_met} for cost in costs], indent=2))
     else:
@@ -238,16 +255,18 @@ def _priced(cost: bench_self.Cost) -> dict[str, str]:
     """A cost as a line of a table."""
     value = "-" if cost.value is None else f"{cost.value:.3f} {cost.unit}"
     interval = f"{cost.interval.low:.3f} to {cost.interval.high:.3f}" if cost.interval else ""
+    goal = f"at {'least' if cost.is_more_better else 'most'} {cost.goal:g} {cost.unit}"
     outcome = cost.problem or ("met" if cost.is_met else "NOT MET")
-    return {"what": cost.what, "stack": cost.stack, "found": value, "interval": interval,
-            "goal": f"at most {cost.goal:g} {cost.unit}", "turns": str(cost.turns), "": outcome}
+    return {"what": cost.what, "stack": cost.stack, "found": value, "interval": interval, "goal": goal,
+            "turns": str(cost.turns), "": outcome}
 
 
 def _told(verdict: check.Verdict) -> dict[str, str]:
-    """A verdict as a line of a table."""
-    worst = {kind: f"{verdict.worst[kind]:.0e}" if verdict.worst else "-" for kind in check.KINDS}
-    outcome = "equal" if verdict.passed else verdict.problem or f"DIFFERS first in {verdict.first}"
-    return {"task": verdict.task, "stack": verdict.stack, "against": verdict.reference, **worst, "verdict": outcome}
+    """A verdict as a line of a table; logits are the last layer's output."""
+    kinds = {"activation": "layers", "loss": "loss", "gradient": "gradient", "weight": "weight", "statistic": "stats"}
+    worst = {name: f"{verdict.worst[kind]:.0e}" if verdict.worst else "-" for kind, name in kinds.items()
+             if kind in check.ALIKE or not verdict.parallel}
+    return {"task": verdict.task, "stack": verdict.stack, **worst, "verdict": check.outcome(verdict)}
 
 
 @app.command("doctor")
@@ -263,8 +282,8 @@ def doctor_(as_json: AsJson = False) -> None:
 
 @app.command("lock")
 def lock_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None) -> None:
-    """Make the locks of stacks (requirements.txt) anew from their requirements.in."""
-    known = stack.read_all(job.STACKS)
+    """Make the locks of stacks and of the runner (requirements.txt) anew from their requirements.in."""
+    known = _pinned()
     for name in _known_stacks(names, known):
         known[name].lock.write_text(lock.relock(known[name]))
         screen.say(f"{name}: wrote {known[name].lock}")

@@ -1,9 +1,14 @@
-"""What evenbench itself costs: its training loop against a bare one, and its start against the framework's."""
+"""What evenbench itself costs: its training loop against a bare one, and its start against the framework's.
+
+And whether our models are as fast as those that a framework's users take: by turns with the peer library's in one
+process, training and inference, each with the loop that one writes by hand.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from runner import peers as libraries
 from runner import stats
 from runner.launch import Ending, Launcher, Limits, follow, followed
 from runner.stack import Stack
@@ -13,6 +18,32 @@ HARNESS_GOAL = 1.01          # of the bare loop's time
 START_GOAL_SECONDS = 1.0     # more than the framework's own import and first step
 _STEPS_A_BLOCK = 40          # LeNet-5's steps take 3 to 15 ms: blocks of some tenths of a second
 _BLOCKS = 12                 # of each kind in a process
+PEER_GOAL = 1.0              # of the peer's images a second
+_PEER_BLOCKS = 6
+
+
+class Size(NamedTuple):
+    """What a model is compared on; a block of so many steps takes 0.5 to 1 s on two cores."""
+
+    batch: int
+    image: int
+    train_steps: int
+    infer_steps: int
+
+
+SIZES = {
+    "resnet50": Size(4, 64, 3, 9),
+    "resnet50_v1": Size(4, 64, 3, 9),
+    "vgg16": Size(1, 224, 1, 3),             # torchvision's head is made for 224 pixels
+    "mobilenetv2": Size(8, 96, 4, 12),
+}
+# torchvision's ResNet-50 is v1.5, the others' are v1. What else differs stands in for_*/bare.py: Keras' VGG16 and
+# MobileNetV2 and Gluon's MobileNetV2 have no dropout; Keras' and Gluon's ResNet-50 have biases before normalisations
+PEERS = {
+    "pytorch": ("torchvision", ("resnet50", "vgg16", "mobilenetv2")),
+    "tensorflow": ("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2")),
+    "mxnet": ("Gluon's model zoo", ("resnet50_v1", "vgg16", "mobilenetv2")),
+}
 
 
 class Cost(NamedTuple):
@@ -26,30 +57,71 @@ class Cost(NamedTuple):
     goal: float
     turns: int
     problem: str = ""
+    is_more_better: bool = False      # the goal is "at least", not "at most"
 
     @property
     def is_met(self) -> bool:
-        """Whether the goal is not excluded: the interval's lower end, or the value where there is none, is within."""
-        least = self.interval.low if self.interval else self.value
-        return least is not None and least <= self.goal
+        """Whether the goal is not excluded: the interval's better end, or the value where there is none, is within."""
+        if self.value is None:
+            return False
+        low, high = self.interval or (self.value, self.value)
+        return high >= self.goal if self.is_more_better else low <= self.goal
 
 
 def harness(stack: Stack, launcher: Launcher, data: Path, cpus: int, turns: int, clock: Callable[[], float]) -> Cost:
     """Our loop's reported seconds over a bare loop's, by turns in one process; LeNet-5, batch 42, synthetic.
 
-    A number is a process, since where its arrays happen to lie moves a step by up to a fifth; it is the median over
-    blocks. Both nets have the framework's own initial weights: tanh takes longer for larger numbers.
+    A number is a process, since where its arrays happen to lie moves a step by up to a fifth, and each process draws
+    these places from another seed; it is the median over blocks. Both nets have the framework's own initial weights:
+    tanh takes longer for larger numbers.
     """
     cell = Cell(stack=stack.name, task="lenet5", measure="harness", input="synthetic", init="framework", steps=_BLOCKS,
                 warmup=_STEPS_A_BLOCK, cpus=cpus)
-    quotients, ending = [], Ending("ok")
-    for _ in range(turns):
-        events, ending = followed(launcher.start(cell, stack, data, "self.0.1"), Limits(), clock)
-        blocks = [event["reported"] / event["bare"] for event in events if event["event"] == "harness"]
+    found, ending = _processes(cell, stack, launcher, data, turns, clock)
+    quotients = [_median([block["reported"] / block["bare"] for block in blocks]) for blocks in found]
+    return _cost("loop / bare loop", stack, quotients, "x", HARNESS_GOAL, ending)
+
+
+def peers(stack: Stack, launcher: Launcher, data: Path, cpus: int, turns: int, clock: Callable[[], float],
+          ) -> list[Cost]:
+    """Our images a second over those of the peer library's model, by task, in training and inference."""
+    library, tasks = PEERS[stack.framework]
+    return [_peer(_peer_cell(task, measure, stack, cpus), library, stack, launcher, data, turns, clock)
+            for task in tasks for measure in ("harness", "harness_infer")]
+
+
+def _peer_cell(task: str, measure: str, stack: Stack, cpus: int) -> Cell:
+    """The cell, by a learning rate at which no loss overflows within the run."""
+    size = SIZES[task]
+    steps = size.infer_steps if measure == "harness_infer" else size.train_steps
+    return Cell(stack=stack.name, task=task, measure=measure, batch=size.batch, image=size.image, classes=1000,
+                input="synthetic", learning_rate=1e-4, steps=_PEER_BLOCKS, warmup=steps, cpus=cpus)
+
+
+def _peer(cell: Cell, library: str, stack: Stack, launcher: Launcher, data: Path, turns: int,
+          clock: Callable[[], float]) -> Cost:
+    found, ending = _processes(cell, stack, launcher, data, turns, clock)
+    quotients = [_median([block["bare"] / block["reported"] for block in blocks]) for blocks in found]
+    what = f"{cell.task} {'infer' if cell.measure == 'harness_infer' else 'train'}, ours / {library}"
+    return _cost(what, stack, quotients, "x", PEER_GOAL, ending, is_more_better=True)
+
+
+def _processes(cell: Cell, stack: Stack, launcher: Launcher, data: Path, turns: int, clock: Callable[[], float],
+               ) -> tuple[list[list[dict[str, Any]]], Ending]:
+    """The blocks of each process, which differ in their seeds, and how the last one ended."""
+    found, ending = [], Ending("ok")
+    for turn in range(turns):
+        running = launcher.start(cell._replace(seed=turn), stack, data, "self.0.1")
+        events, ending = followed(running, Limits(), clock)
+        blocks = [event for event in events if event["event"] == "harness"]
         if ending.word != "ok" or not blocks:
             break
-        quotients.append(float(stats.median(blocks) or 0))
-    return _cost("loop / bare loop", stack, quotients, "x", HARNESS_GOAL, ending)
+        found.append(blocks)
+    return found, ending
+
+
+def _median(values: list[float]) -> float:
+    return float(stats.median(values) or 0)
 
 
 def start(stack: Stack, launcher: Launcher, data: Path, cpus: int, turns: int, clock: Callable[[], float]) -> Cost:
@@ -88,13 +160,16 @@ def _is_warm(heard: dict[str, Any] | Ending) -> bool:
     return not isinstance(heard, Ending) and heard["event"] == "warm"
 
 
-def _cost(what: str, stack: Stack, values: list[float], unit: str, goal: float, ending: Ending) -> Cost:
+def _cost(what: str, stack: Stack, values: list[float], unit: str, goal: float, ending: Ending,
+          is_more_better: bool = False) -> Cost:
+    value, interval, problem = None, None, ""
     if ending.word != "ok" or not values:
-        return Cost(what, stack.name, None, None, unit, goal, len(values), f"{ending.word}: {ending.message}")
-    if unit == "x":
-        interval, = stats.intervals([values])
-        return Cost(what, stack.name, stats.geometric_mean(values), interval, unit, goal, len(values))
-    return Cost(what, stack.name, stats.median(values), None, unit, goal, len(values))
+        problem = f"{ending.word}: {ending.message}"
+    elif unit == "x":
+        value, (interval,) = stats.geometric_mean(values), stats.intervals([values])
+    else:
+        value = stats.median(values)
+    return Cost(what, stack.name, value, interval, unit, goal, len(values), problem, is_more_better)
 
 
 def run(stacks: list[Stack], launcher: Launcher, data: Path, cpus: int, turns: int, clock: Callable[[], float],
@@ -105,4 +180,17 @@ def run(stacks: list[Stack], launcher: Launcher, data: Path, cpus: int, turns: i
         say(f"bench-self: {stack.name}")
         costs.append(harness(stack, launcher, data, cpus, turns, clock))
         costs.append(start(stack, launcher, data, cpus, turns, clock))
+    return costs
+
+
+def run_peers(stacks: list[Stack], launcher: Launcher, data: Path, cpus: int, turns: int, clock: Callable[[], float],
+              say: Callable[[str], None]) -> list[Cost]:
+    """The comparisons with its peer library of every stack that has one."""
+    costs = []
+    for stack in stacks:
+        if stack.framework == "pytorch" and not libraries.ready(stack, data, say):
+            say(f"{stack.name}: no torchvision is locked for it in {libraries.lock(stack)}")
+            continue
+        say(f"bench-self: {stack.name} and {PEERS[stack.framework][0]}")
+        costs += peers(stack, launcher, data, cpus, turns, clock)
     return costs

@@ -16,7 +16,7 @@ def main(arguments):
     cell = loads(arguments[0])
     send = emit.take_over()
     os.environ.update(environment.variables(cell))
-    step, sync = importlib.import_module("workloads.%s.bare" % find_adapter()).lenet5(cell.batch, cell.learning_rate)
+    step, sync = importlib.import_module("workloads.%s.bare" % find_adapter()).loop(cell)
     sync(step())
     send("end", status="ok", message="", **environment.used())
     return 0

@@ -1,0 +1,140 @@
+"""What evenbench costs: from workers' events to figures with goals."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import bench_self
+from runner.stats import Interval
+from tests import fakes
+from tests.clock import FakeClock
+from workloads.spec.cell import Cell
+
+ENDED = b'{"event": "end", "status": "ok", "message": ""}\n'
+
+
+def blocks(*seconds: tuple[float, float]) -> list[bytes]:
+    """The lines of a worker that timed blocks of our loop and of the other one."""
+    told = [{"event": "harness", "reported": ours, "wall": ours, "bare": bare, "steps": 2} for ours, bare in seconds]
+    return [*(json.dumps(event).encode() + b"\n" for event in told), ENDED]
+
+
+def launcher(script: Any) -> fakes.FakeLauncher:
+    return fakes.FakeLauncher(FakeClock(), script)
+
+
+def harness(how: fakes.FakeLauncher, turns: int = 3) -> bench_self.Cost:
+    return bench_self.harness(fakes.stack(), how, Path("data"), 2, turns, FakeClock())
+
+
+def peers(how: fakes.FakeLauncher, framework: str = "pytorch", turns: int = 3) -> list[bench_self.Cost]:
+    return bench_self.peers(fakes.stack(framework=framework), how, Path("data"), 2, turns, FakeClock())
+
+
+def test_the_loop_s_cost_is_the_mean_over_processes_of_the_median_over_blocks() -> None:
+    by_seed = {0: blocks((1.0, 1.0), (2.0, 1.0), (9.0, 1.0)), 1: blocks((1.0, 2.0)), 2: blocks((3.0, 3.0))}
+
+    cost = harness(launcher(lambda cell, run: by_seed[cell.seed]))
+
+    assert 1.0 == pytest.approx(cost.value)          # of 2, 1/2 and 1
+    assert 3 == cost.turns and "" == cost.problem
+    assert cost.interval is not None and cost.interval.low < 1.0 < cost.interval.high
+
+
+def test_each_process_draws_its_places_from_another_seed() -> None:
+    how = launcher(lambda cell, run: blocks((1.0, 1.0)))
+    harness(how, turns=4)
+    assert [0, 1, 2, 3] == [cell.seed for cell, _ in how.started]
+
+
+def test_two_processes_have_a_value_and_no_interval() -> None:
+    cost = harness(launcher(lambda cell, run: blocks((1.0, 1.0))), turns=2)
+    assert (1.0, None, True) == (cost.value, cost.interval, cost.is_met)
+
+
+def test_a_process_that_did_not_end_well_is_told_instead_of_a_figure() -> None:
+    refused = b'{"event": "end", "status": "unsupported", "message": "it has no such net"}\n'
+
+    cost = harness(launcher(lambda cell, run: [refused] if cell.seed else blocks((1.0, 1.0))))
+
+    assert (None, None, "unsupported: it has no such net") == (cost.value, cost.interval, cost.problem)
+    assert not cost.is_met
+
+
+def test_a_process_without_blocks_is_no_figure() -> None:
+    cost = harness(launcher(lambda cell, run: blocks()))
+    assert cost.value is None and not cost.is_met
+
+
+@pytest.mark.parametrize(("interval", "is_more_better", "is_met"), [
+    (Interval(0.9, 1.0), False, True),
+    (Interval(1.0, 1.2), False, True),
+    (Interval(1.1, 1.2), False, False),
+    (Interval(1.1, 1.2), True, True),
+    (Interval(0.8, 1.0), True, True),
+    (Interval(0.8, 0.9), True, False),
+])
+def test_a_goal_is_missed_where_the_whole_interval_is_beyond_it(interval: Interval, is_more_better: bool,
+                                                               is_met: bool) -> None:
+    cost = bench_self.Cost("x", "torch-x", 1.0, interval, "x", 1.0, 3, is_more_better=is_more_better)
+    assert is_met == cost.is_met
+
+
+def test_twice_as_fast_as_the_peer_is_two_and_meets_the_goal() -> None:
+    costs = peers(launcher(lambda cell, run: blocks((0.5, 1.0), (0.5, 1.0))))
+
+    assert ["resnet50 train, ours / torchvision", "resnet50 infer, ours / torchvision"] == [c.what for c in costs[:2]]
+    assert [2.0] * 6 == [pytest.approx(cost.value) for cost in costs]
+    assert all(cost.is_met and cost.is_more_better for cost in costs)
+
+
+def test_half_as_fast_as_the_peer_misses_the_goal() -> None:
+    seconds = {0: (2.0, 1.0), 1: (2.1, 1.0), 2: (1.9, 1.0)}
+    assert not any(cost.is_met for cost in peers(launcher(lambda cell, run: blocks(seconds[cell.seed]))))
+
+
+def test_a_problem_of_one_comparison_leaves_the_others() -> None:
+    def script(cell: Cell, run: str) -> list[bytes]:
+        return [b'{"event": "end", "status": "oom", "message": "memory"}\n'] if cell.task == "vgg16" else blocks((1, 1))
+
+    assert ["", "", "oom: memory", "oom: memory", "", ""] == [cost.problem for cost in peers(launcher(script))]
+
+
+@pytest.mark.parametrize(("framework", "variant"), [("pytorch", "resnet50"), ("tensorflow", "resnet50_v1"),
+                                                   ("mxnet", "resnet50_v1")])
+def test_a_peer_is_compared_in_its_own_variant_and_in_both_measures(framework: str, variant: str) -> None:
+    how = launcher(lambda cell, run: blocks((1.0, 1.0)))
+    peers(how, framework, turns=1)
+    found = [(cell.task, cell.measure) for cell, _ in how.started]
+    assert [(task, measure) for task in (variant, "vgg16", "mobilenetv2") for measure in ("harness", "harness_infer")
+            ] == found
+    assert {(1000, "synthetic", "seeded")} == {(cell.classes, cell.input, cell.init) for cell, _ in how.started}
+
+
+def test_a_stack_for_which_no_library_is_locked_is_said_and_left_out(tmp_path: Path) -> None:
+    said: list[str] = []
+    stack = fakes.stack(folder=tmp_path)
+    how = launcher(lambda cell, run: blocks((1.0, 1.0)))
+
+    assert [] == bench_self.run_peers([stack], how, tmp_path, 2, 3, FakeClock(), said.append)
+    assert ["torch-x: no torchvision is locked for it in " + str(tmp_path / "peers.txt")] == said
+    assert not how.started
+
+
+def test_a_start_is_dearer_by_what_lies_before_the_first_step() -> None:
+    clock = FakeClock(step=0.0)
+    seconds = iter([3.0, 1.0, 3.0, 1.0])             # our first step, then the bare script's
+
+    def script(cell: Cell, run: str) -> list[Any]:
+        wait = next(seconds)
+
+        def warm() -> bytes:
+            clock.advance(wait)
+            return b'{"event": "warm", "seconds": [1.0]}\n'
+        return [warm, ENDED]
+
+    cost = bench_self.start(fakes.stack(), fakes.FakeLauncher(clock, script), Path("data"), 2, 2, clock)
+
+    assert (2.0, None, "s", False) == (cost.value, cost.interval, cost.unit, cost.is_met)

@@ -1,0 +1,77 @@
+"""Libraries of models beside the data: made once, made anew for another lock, and never half."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner import peers
+from runner.errors import BuildFailed
+from runner.stack import Stack, fingerprint, read, wheels_fingerprint
+from tests.stack_folder import STACK_TOML, repository
+from tests.unit.test_venvs import MINOR, lock_of_wheel
+
+
+@pytest.fixture
+def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """A stack for this test's own interpreter whose libraries come from a folder of wheels."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    made = read(repository(tmp_path / "repository", STACK_TOML.replace('"3.11"', f'"{MINOR}"')))
+    made.pip_lock.write_text("")
+    peers.lock(made).write_text(lock_of_wheel(folder, "visionary"))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return made
+
+
+def test_what_is_locked_can_be_imported_from_a_folder_named_as_the_stack(stack: Stack, tmp_path: Path) -> None:
+    home = peers.ready(stack, tmp_path / "cache")
+
+    assert tmp_path / "cache/peers/torch-9" == home
+    found = "import sys; sys.path.append(sys.argv[1]); import visionary; print(visionary.IS_HERE)"
+    assert b"True\n" == subprocess.check_output([sys.executable, "-c", found, str(home)])
+
+
+def test_the_same_lock_is_installed_once_and_another_one_anew(stack: Stack, tmp_path: Path) -> None:
+    said: list[str] = []
+    for _ in range(2):
+        home = peers.ready(stack, tmp_path / "cache", said.append)
+    assert 1 == len(said)
+
+    peers.lock(stack).write_text(lock_of_wheel(tmp_path / "wheels", "other"))
+    assert home == peers.ready(stack, tmp_path / "cache", said.append)
+    assert home is not None and (home / "other.py").exists() and not (home / "visionary.py").exists()
+
+
+def test_a_file_that_is_not_the_locked_one_is_refused_and_nothing_is_left(stack: Stack, tmp_path: Path) -> None:
+    peers.lock(stack).write_text("visionary==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n")
+
+    with pytest.raises(BuildFailed, match=r"^torch-9: THESE PACKAGES DO NOT MATCH THE HASHES.* \(log: .*\.log\)$"):
+        peers.ready(stack, tmp_path / "cache")
+
+    assert [".lock", ".log"] == [path.suffix for path in sorted((tmp_path / "cache/peers").iterdir())]
+
+
+def test_what_a_killed_install_left_is_no_library(stack: Stack, tmp_path: Path) -> None:
+    left = tmp_path / "cache/peers/torch-9"
+    left.mkdir(parents=True)
+    (left / "visionary.py").write_text("IS_HERE = False\n")
+
+    home = peers.ready(stack, tmp_path / "cache")
+
+    assert home is not None and "IS_HERE = True\n" == (home / "visionary.py").read_text()
+
+
+def test_a_stack_without_a_lock_has_none(stack: Stack, tmp_path: Path) -> None:
+    peers.lock(stack).unlink()
+    assert peers.ready(stack, tmp_path / "cache") is None
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_stack_and_its_image_are_the_same_with_another_lock_of_peers(stack: Stack) -> None:
+    before = fingerprint(stack), wheels_fingerprint(stack)
+    peers.lock(stack).write_text("visionary==2.0\n")
+    assert before == (fingerprint(stack), wheels_fingerprint(stack))
