@@ -32,10 +32,10 @@ class Size(NamedTuple):
 
 
 SIZES = {
-    "resnet50": Size(4, 64, 3, 9),
-    "resnet50_v1": Size(4, 64, 3, 9),
-    "vgg16": Size(1, 224, 1, 3),             # torchvision's head is made for 224 pixels
-    "mobilenetv2": Size(8, 96, 4, 12),
+    "resnet50": Size(4, 64, 5, 20),
+    "resnet50_v1": Size(4, 64, 5, 20),
+    "vgg16": Size(1, 224, 1, 4),             # torchvision's head is made for 224 pixels
+    "mobilenetv2": Size(8, 96, 5, 24),
 }
 # torchvision's ResNet-50 is v1.5, the others' are v1. What else differs stands in for_*/bare.py: Keras' VGG16 and
 # MobileNetV2 and Gluon's MobileNetV2 have no dropout; Keras' and Gluon's ResNet-50 have biases before normalisations

@@ -35,11 +35,11 @@ def _engine(stacks: Mapping[str, Stack], can_do_without: bool) -> list[Finding]:
     except BenchError as error:
         reason, _, mend = str(error).partition(": ")
         return [Finding("engine", "note" if can_do_without else "fails", reason, mend)]
-    built = [name for name, stack in stacks.items() if images.find(client, stack)]
-    missing = [name for name in stacks if name not in built]
+    missing = [name for name, stack in stacks.items() if not images.is_current(client, stack)]
     version = client.version()
     return [Finding("engine", "good", f"Docker {version['Version']}, API {version['ApiVersion']}"),
-            Finding("images", "note" if missing else "good", f"{len(built)} of {len(stacks)} stacks are built",
+            Finding("images", "note" if missing else "good",
+                    f"{len(stacks) - len(missing)} of {len(stacks)} stacks are built and up to date",
                     f"evenbench images {' '.join(missing)}" if missing else "")]
 
 

@@ -49,6 +49,12 @@ def find(client: DockerClient, stack: Pinned) -> Image | None:
                  fingerprint=labels[_LABEL + "fingerprint"])
 
 
+def is_current(client: DockerClient, stack: Pinned) -> bool:
+    """Whether the stack has an image that is made of what the stack's folder and the workloads are now."""
+    image = find(client, stack)
+    return image is not None and image.fingerprint == fingerprint(stack)
+
+
 def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
     """The stack's image, built if it is missing or out of date.
 

@@ -76,9 +76,8 @@ def reading() -> Reading:
                    times.user + times.system + times.nice + times.irq + times.softirq)
 
 
-def foreign_share(before: Reading, after: Reading, own_seconds: float | None, seconds: float,
-                  cpus: int) -> float | None:
-    """The share of the machine's CPU time, while a run lasted, that went to others; None where it is not known."""
-    if own_seconds is None or seconds <= 0:
+def foreign_share(before: Reading, after: Reading, own_seconds: float, seconds: float, cpus: int) -> float | None:
+    """The share of a run's CPUs' time, in so many seconds of it, that went to others; None for no time."""
+    if seconds <= 0:
         return None
     return max(0.0, after.busy_seconds - before.busy_seconds - own_seconds) / (seconds * cpus)

@@ -85,6 +85,7 @@ def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) 
     before, began = bench.readings(), bench.clock()
     running: Running | None = None
     rates: list[float] = []
+    share: float | None = None
     head = {"event": "begin", "run": name, "key": planned.key, "round": index, "attempt": attempt,
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": before.record()}
     ending = Ending("killed", "the session was interrupted")
@@ -96,7 +97,7 @@ def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) 
             ending = Ending("not_started", str(error))
         else:
             bench.store.append({**head, "place": running.place})
-            ending = _listened(bench, planned, name, running, rates)
+            ending, share = _listened(bench, planned, name, running, rates)
     except DiskFull:
         ending = Ending("killed", "the disk was full")
         raise
@@ -106,20 +107,42 @@ def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) 
             running.stop()
         seconds = bench.clock() - began
         bench.progress.run_ended(shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
-        bench.store.append(_ending_record(bench, planned, name, _judged(ending, found), before, seconds, used))
+        bench.store.append(_ending_record(bench, planned, name, _judged(ending, found), seconds, used, share))
     return _judged(ending, found).word
 
 
-def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates: list[float]) -> Ending:
-    """Store every event until the ending."""
+class _Mark(NamedTuple):
+    """The host, the clock and a worker's own CPU seconds at its "start", when the engine has done its part."""
+
+    reading: machine.Reading
+    seconds: float
+    own_seconds: float | None
+
+
+def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates: list[float]
+              ) -> tuple[Ending, float | None]:
+    """Store every event until the ending; with it the share of the CPUs that others took since the worker's start."""
+    began = bench.clock()
+    mark: _Mark | None = None
     for heard in follow(running, limits(planned.cell, bench.stall), bench.clock, bench.is_stopping):
         if isinstance(heard, Ending):
-            return heard
-        bench.store.append({"event": "line", "run": name, "line": heard})
+            return heard, _foreign_share(bench, planned, mark, heard)
+        if heard["event"] == "start":
+            mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"))
+        bench.store.append({"event": "line", "run": name, "at": round(bench.clock() - began, 3), "line": heard})
         if rate := _rate(heard, planned):
             rates.append(rate)
             bench.progress.rate(rate)
     raise AssertionError("follow always yields an Ending last")
+
+
+def _foreign_share(bench: Bench, planned: Planned, mark: _Mark | None, ending: Ending) -> float | None:
+    """None where nobody says what the run itself used: on many nodes servers use CPUs too."""
+    own = ending.said.get("cpu_seconds")
+    if mark is None or mark.own_seconds is None or own is None:
+        return None
+    return machine.foreign_share(mark.reading, bench.readings(), own - mark.own_seconds, bench.clock() - mark.seconds,
+                                 planned.cell.cpus)
 
 
 def _rate(event: dict[str, Any], planned: Planned) -> float | None:
@@ -146,14 +169,12 @@ def _judged(ending: Ending, found: Exit) -> Ending:
     return ending
 
 
-def _ending_record(bench: Bench, planned: Planned, name: str, ending: Ending, before: machine.Reading,
-                   seconds: float, used: dict[str, Any]) -> dict[str, Any]:
+def _ending_record(bench: Bench, planned: Planned, name: str, ending: Ending, seconds: float, used: dict[str, Any],
+                   share: float | None) -> dict[str, Any]:
     after, said = bench.readings(), ending.said
     places = {**used, **{place: _usage(end) for place, end in said.get("places", {}).items()}}
     usage = _usage(said)
-    host = {**after.record(), **usage, "throttled_seconds": None,
-            "foreign_cpu_share": machine.foreign_share(before, after, said.get("cpu_seconds"), seconds,
-                                                       planned.cell.cpus)}
+    host = {**after.record(), **usage, "throttled_seconds": None, "foreign_cpu_share": share}
     return {"event": "ending", "run": name, "ending": ending.word, "message": ending.message,
             "seconds": seconds, "host": host, **({"places": places} if places else {})}
 

@@ -1,7 +1,8 @@
 """results/<id>/events.jsonl: append-only, one JSON object a line, flushed line by line. Raw samples, never means.
 
-A record is {"event": ...}: session, plan, begin, line, ending, closed. "schema" stands in the session record; a reader
-refuses a schema newer than its own and leaves out a last line that a killed writer left torn.
+A record is {"event": ...}: session, plan, begin, line, ending, closed. A line has the seconds since the launch, "at".
+"schema" stands in the session record; a reader refuses a schema newer than its own and leaves out a last line that a
+killed writer left torn.
 
 Schema 1 (2026-11-21): the first.
 """

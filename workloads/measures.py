@@ -60,7 +60,8 @@ def _start(cell, adapter, workload, images, emit, cluster=None):
                  precision=workload.precision, data=images.facts)
     if cluster:
         facts.update(mode=cluster.mode.title, communication=workload.communication)
-    emit("start", facts=facts, parameters=workload.parameters(), flops=tasks.step_flops(cell))
+    emit("start", facts=facts, parameters=workload.parameters(), flops=tasks.step_flops(cell),
+         cpu_seconds=environment.used()["cpu_seconds"])
 
 
 def train(cell, adapter, workload, images, folder, emit):

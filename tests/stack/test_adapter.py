@@ -230,6 +230,23 @@ class Definition(AdapterCase):
     def test_another_epsilon_is_seen(self):
         self.assert_differs((*POOLED[:1], Norm(1e-3), *POOLED[2:]), POOLED, cell_of(image=9))
 
+    def test_padding_as_keras_calls_same_is_seen(self):
+        """It pads a 3x3 convolution of stride 2 by 0 and 1, like a 4x4 one padded by 1 with zeros in front."""
+        def table(conv):
+            return (conv, Act("relu"), Flatten(), Dense(4))
+        right, same = table(Conv(6, (3, 3), 2, (1, 1))), table(Conv(6, (4, 4), 2, (1, 1)))
+        cell = cell_of(image=8)
+        weights = varied(layers.parameters(right, tasks.input_shape(cell.image)))
+        wider = np.zeros((6, 3, 4, 4))
+        wider[:, :, 1:, 1:] = weights["0.weight"]
+        workload, reference = adapter.Workload(same, cell), for_numpy.Workload(right, cell)
+        workload.load(dict(weights, **{"0.weight": wider}))
+        reference.load(weights)
+        images = data.synthetic(cell).images
+        expected, found = reference.logits(images), workload.predict(images)
+        self.assertEqual(expected.shape, found.shape)
+        self.assertGreater(np.abs(expected - found).max() / np.abs(expected).max(), 1e-3)
+
     def test_lenet5_has_its_published_parameter_count(self):
         self.assertEqual(62006, adapter.Workload(tasks.table("lenet5", 10), cell_of(classes=10)).parameters())
 

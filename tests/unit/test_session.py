@@ -165,3 +165,24 @@ def test_a_full_disk_ends_the_session_and_what_was_written_stays_readable(tmp_pa
         run(made)
     assert all(running.is_stopped for running in made.launcher.running)  # type: ignore[attr-defined]
     assert "begin" in [record["event"] for record in store.read(tmp_path / "r")]
+
+
+def test_what_others_took_is_counted_from_the_worker_s_start_to_its_end(tmp_path: Path) -> None:
+    clock = FakeClock(step=0.0)
+    busy = iter([0.0, 10.0, 18.0, *[18.0] * 9])
+
+    def lines(cell: Cell, run: str) -> list[Any]:
+        def later(line: bytes) -> Any:
+            def give() -> bytes:
+                clock.advance(4.0)
+                return line
+            return give
+        return [later(b'{"event": "start", "facts": {}, "cpu_seconds": 1.5}\n'),
+                later(b'{"event": "end", "status": "ok", "message": "", "cpu_seconds": 6.5}\n')]
+
+    made = bench(tmp_path)
+    one = made.plan._replace(rounds=1, cells=made.plan.cells[:1])
+    run(made._replace(plan=one, launcher=FakeLauncher(clock, lines), clock=clock,
+                      readings=lambda: READING._replace(busy_seconds=next(busy))))
+    ending = next(record for record in store.read(tmp_path) if record["event"] == "ending")
+    assert (18.0 - 10.0 - 5.0) / (4.0 * one.cells[0].cell.cpus) == ending["host"]["foreign_cpu_share"]
