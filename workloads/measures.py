@@ -10,7 +10,7 @@ from workloads import data, environment, weights
 from workloads.errors import DataError, NotFinite
 from workloads.sketch import encoded, sketch
 from workloads.spec import layers, tasks
-from workloads.timing import LossWatch, Watch, WorkersWatch
+from workloads.timing import Beats, LossWatch, Watch, WorkersWatch
 
 
 def run(cell, adapter, folder, emit, cluster=None):
@@ -95,7 +95,8 @@ def _digest(arrays):
 
 def operators(cell, adapter, workload, images, folder, emit):
     """What the framework's profiler says of cell.steps training steps: calls and seconds by its own names."""
-    found = workload.profile(_batches(cell, workload, images), cell.warmup, cell.steps)
+    with Beats(emit):                          # reading a profile can take longer than any step
+        found = workload.profile(_batches(cell, workload, images), cell.warmup, cell.steps)
     emit("operators", steps=cell.steps, operators={name: list(used) for name, used in found.items()})
 
 

@@ -4,6 +4,7 @@ One step is: batch, forward, loss, backward, update. Each step begins where the 
 steps can hide; only sending a block of samples, about once a second, happens outside of any sample.
 """
 import math
+import threading
 import time
 
 from workloads.errors import NotFinite
@@ -132,6 +133,33 @@ class WorkersWatch:
                 first = self._done[worker] - self._cell.warmup - len(block["seconds"])
                 self._emit("steps", worker=worker, first=first, **block)
         self._sent = self._clock()
+
+
+class Beats:
+    """While it lasts, a "beat" event now and then as long as this process computes: for what takes long without steps.
+
+    Who waits for others uses next to no CPU, so a watchdog still sees a run that hangs.
+    """
+
+    def __init__(self, emit, every=5.0, clock=time.process_time):
+        self._emit, self._every, self._clock = emit, every, clock
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+
+    def __exit__(self, *failure):
+        self._is_over.set()
+        self._thread.join()
+
+    def _beat(self):
+        before = self._clock()
+        while not self._is_over.wait(self._every):
+            now = self._clock()
+            if now - before > 0.2 * self._every:
+                self._emit("beat")
+            before = now
 
 
 class LossWatch:

@@ -1,12 +1,13 @@
 """The clock around steps."""
 import math
+import threading
 
 import pytest
 
 from tests.clock import FakeClock
 from workloads.errors import NotFinite
 from workloads.spec.cell import Cell
-from workloads.timing import Watch, WorkersWatch
+from workloads.timing import Beats, Watch, WorkersWatch
 
 
 class Sent(list):
@@ -147,3 +148,24 @@ def test_a_coordinator_sends_blocks_as_time_goes():
 def test_a_worker_s_loss_that_is_not_finite_ends_the_coordinator_s_run():
     with pytest.raises(NotFinite):
         coordinated((0, 1.0, math.nan), warmup=0, steps=1)
+
+
+def beats(*cpu_seconds):
+    """How many events come while a process' CPU clock shows these, one after the other."""
+    sent, clocks = Sent(), iter(cpu_seconds)
+    seen = threading.Event()
+
+    def clock():
+        value = next(clocks, None)
+        if value is None:
+            seen.set()
+        return cpu_seconds[-1] if value is None else value
+
+    with Beats(sent, every=0.001, clock=clock):
+        assert seen.wait(10)
+    return len(sent.of("beat"))
+
+
+def test_a_process_that_computes_gives_signs_of_life_and_one_that_waits_does_not():
+    assert 2 == beats(0.0, 1.0, 2.0)
+    assert 0 == beats(5.0, 5.0, 5.0)
