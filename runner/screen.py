@@ -19,6 +19,7 @@ from rich.text import Text
 from runner import words
 from runner.cell import label as cell_label
 from runner.flags import Flag
+from runner.operators import WORDS
 from runner.published import PHASES
 from runner.session import Progress
 from runner.stats import Verdict
@@ -240,18 +241,17 @@ class SummaryView(_View):
 
     def _operators(self, page: _Page) -> Iterator[RenderableType]:
         """A table a comparison: a line an operator, a column a stack."""
+        if not self._summary.operators:
+            return
+        yield ""
+        yield page.text("Operators, in milliseconds a step, from profiled runs:", "bold")
         for table in self._summary.operators:
             names = [name for name, profile in table.stacks.items() if profile.names]
-            words_ = dict.fromkeys(word for name in names for word in table.stacks[name].seconds)
             lines = [[word.replace("_", " "), *(_milliseconds(table.stacks[name].seconds.get(word)) for name in names)]
-                     for word in words_]
-            yield ""
-            yield page.text("Operators, in milliseconds a step, from profiled runs:", "bold")
+                     for word in WORDS if any(word in table.stacks[name].seconds for name in names)]
             yield from page.sections(["", *names], [(table.label, [[page.text(fact) for fact in line]
                                                                    for line in lines])])
-        if self._summary.operators:
-            yield page.text("Calls of exchange overlap and wait for other workers: together they may exceed a step.",
-                            "dim")
+        yield page.text("Calls of exchange overlap and wait for other workers: together they may exceed a step.", "dim")
 
     def _memory(self, page: _Page) -> Iterator[RenderableType]:
         blocks = [(comparison.label,
