@@ -20,17 +20,27 @@ def quiet(text: str) -> None:
     pass
 
 
-@pytest.mark.parametrize("name", SIX)
-def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str) -> None:
+def run_inside(name: str, *words: str) -> None:
+    """Run a module of tests in the stack's image; it has a loopback and no other network."""
     client = engine.connect()
     image = images.build(client, STACKS[name], quiet)
     client.close()
     found = subprocess.run(
-        ["docker", "run", "--rm", "--network", "none", "--volume", f"{job.ROOT}/tests:/opt/evenbench/tests:ro",
-         "--env", "OMP_NUM_THREADS=1", "--entrypoint", "python", image.id,
-         "-m", "tests.stack.test_adapter", STACKS[name].framework, *CASES], capture_output=True, text=True, check=False)
+        ["docker", "run", "--rm", "--init", "--network", "none", "--volume", f"{job.ROOT}/tests:/opt/evenbench/tests:ro",
+         "--env", "OMP_NUM_THREADS=1", "--entrypoint", "python", image.id, "-m", *words],
+        capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr[-3000:]
     assert "\nOK" in found.stderr
+
+
+@pytest.mark.parametrize("name", SIX)
+def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str) -> None:
+    run_inside(name, "tests.stack.test_adapter", STACKS[name].framework, *CASES)
+
+
+@pytest.mark.parametrize("name", ["tf-2.5", "torch-1.7", "mxnet-1.7"])
+def test_three_workers_update_as_one_on_the_whole_batch_and_tell_phases_and_operators(name: str) -> None:
+    run_inside(name, "unittest", f"tests.stack.parallel_{STACKS[name].framework}")
 
 
 def test_six_stacks_compute_the_same_activations_gradients_and_update() -> None:
