@@ -26,8 +26,9 @@ def run_inside(name: str, *words: str) -> None:
     image = images.build(client, STACKS[name], quiet)
     client.close()
     found = subprocess.run(
-        ["docker", "run", "--rm", "--init", "--network", "none", "--volume", f"{job.ROOT}/tests:/opt/evenbench/tests:ro",
-         "--env", "OMP_NUM_THREADS=1", "--entrypoint", "python", image.id, "-m", *words],
+        ["docker", "run", "--rm", "--init", "--network", "none",
+         "--volume", f"{job.ROOT}/tests:/opt/evenbench/tests:ro", "--env", "OMP_NUM_THREADS=1",
+         "--entrypoint", "python", image.id, "-m", *words],
         capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr[-3000:]
     assert "\nOK" in found.stderr
