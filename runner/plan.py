@@ -1,6 +1,5 @@
 """Studies to cells: a pure function of the study, the stacks there are and the machine."""
 
-import itertools
 import random
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -57,6 +56,7 @@ class Plan(NamedTuple):
             "skipped": [{"experiment": s.experiment, "cell": s.cell._asdict(), "reason": s.reason}
                         for s in self.skipped],
             "published": [number.record() for number in self.study.published],
+            "claims": [claim.record() for claim in self.study.claims],
         }
 
 
@@ -102,12 +102,11 @@ def _expanded(study: Study, experiment: Experiment, stacks: Mapping[str, Stack],
             raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{name}" is unknown; '
                              f"known: {', '.join(sorted(stacks))}")
     found = []
-    for case, values in itertools.product(experiment.cases, itertools.product(*experiment.grid.values())):
-        varied = dict(zip(experiment.grid, values, strict=True))
-        settings = {**experiment.settings, **case, **varied, **wishes.settings}
+    for combination in experiment.combinations():
+        settings = {**combination, **wishes.settings}
         for name in names:
             cell = _cell(stacks[name], settings, machine)
-            found.append((cell, _excepted(cell, experiment)))
+            found.append((cell, experiment.exception(cell)))
     return found
 
 
@@ -123,14 +122,6 @@ def _cell(stack: Stack, settings: Mapping[str, Any], machine: Machine) -> Cell:
     if cluster.impossible(stack.framework, cell.parallel, cell.nodes):
         return cell
     return cell._replace(parallel=cluster.own_mode(stack.framework, cell.parallel))
-
-
-def _excepted(cell: Cell, experiment: Experiment) -> str | None:
-    values = cell._asdict()
-    for item in experiment.excepted:
-        if all(values[name] == value for name, value in item.items() if name != "why"):
-            return str(item["why"])
-    return None
 
 
 def _impossible(cell: Cell, stack: Stack) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from runner import operators, stats
 from runner.rows import Row, Run, step_seconds
 from workloads.spec import cluster
+from workloads.spec.cell import Cell
 
 # dispatch: what a coordinator takes to hand a worker its next step
 PHASES = ("load", "forward", "backward", "communication", "update", "dispatch")
@@ -21,6 +22,9 @@ class Subject(NamedTuple):
 
     stack: str
     parallel: str = ""           # "sync" or "async"; "" where one node runs
+
+    def __str__(self) -> str:
+        return " ".join(part for part in self if part)
 
 
 class Published(NamedTuple):
@@ -70,9 +74,9 @@ def _found(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[
     """The quantity by what a cell is but for its stack and mode: the median over its ok runs."""
     values = {}
     for row in rows:
-        if row.cell.stack == subject.stack and _kind(row) == subject.parallel and _is_there(published, row):
+        if whose(row.cell) == subject and is_about(published.quantity, published.where, row.cell):
             value = stats.median([found for run in row.ok_runs
-                                  if (found := _quantity(published.quantity, row, run)) is not None])
+                                  if (found := quantity_of(published.quantity, row, run)) is not None])
             if value is not None:
                 values[tuple(getattr(row.cell, name) for name in _SAME)] = value
     return values
@@ -81,24 +85,27 @@ def _found(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[
 _SAME = ("task", "batch", "image", "classes", "nodes", "precision", "device", "onednn", "overlap")
 
 
-def _kind(row: Row) -> str:
-    kind: str = cluster.kind(row.cell.parallel)
-    return "" if kind == "none" else kind
+def whose(cell: Cell) -> Subject:
+    """The subject that a cell belongs to."""
+    kind: str = cluster.kind(cell.parallel)
+    return Subject(cell.stack, "" if kind == "none" else kind)
 
 
-def _is_there(published: Published, row: Row) -> bool:
-    wanted = {"measure": (_measure(published.quantity),), "overlap": ("default",), **published.where}
-    return all(getattr(row.cell, name) in values for name, values in wanted.items())
+def is_about(quantity: str, where: Mapping[str, Sequence[Any]], cell: Cell) -> bool:
+    """Whether a cell has the measure that a quantity is taken from, and values that where lists."""
+    wanted = {"measure": (measure(quantity),), "overlap": ("default",), **where}
+    return all(getattr(cell, name) in values for name, values in wanted.items())
 
 
-def _measure(quantity: str) -> str:
+def measure(quantity: str) -> str:
     """The measure that a quantity is taken from."""
     if quantity in ("step", "memory"):
         return "train"
     return "phases" if quantity in PHASES else "operators"
 
 
-def _quantity(name: str, row: Row, run: Run) -> float | None:
+def quantity_of(name: str, row: Row, run: Run) -> float | None:
+    """A run's quantity of that name: seconds a step, or bytes."""
     if name == "step":
         return step_seconds(run)
     if name == "memory":

@@ -111,6 +111,7 @@ class Measurements:
     rows: tuple[Row, ...]
     skipped: tuple[Skipped, ...]
     published: tuple[Facts, ...]           # records of the study's own numbers
+    claims: tuple[Facts, ...]              # records of what it claims
     is_done: bool                          # closed after its last run, not interrupted
 
 
@@ -193,6 +194,7 @@ class _Plan:
     cells: list[tuple[str, str, Cell]]     # key, experiment, cell
     skipped: tuple[Skipped, ...]
     published: tuple[Facts, ...]
+    claims: tuple[Facts, ...]
 
 
 @dataclass
@@ -216,7 +218,8 @@ def _plan(gathered: _Gathered, record: Mapping[str, Any]) -> None:
     skipped = tuple(Skipped(_text(item["experiment"]), parse(item["cell"]), _text(item["reason"]))
                     for item in record["skipped"])
     published = tuple(_mapping(item) for item in record.get("published", ()))
-    gathered.plan = _Plan(_count(record["rounds"]), _text(record["baseline"]), cells, skipped, published)
+    claims = tuple(_mapping(item) for item in record.get("claims", ()))
+    gathered.plan = _Plan(_count(record["rounds"]), _text(record["baseline"]), cells, skipped, published, claims)
 
 
 def _begin(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -322,7 +325,7 @@ def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
     rows = tuple(Row(key, experiment, cell, tuple(sorted(by_key.get(key, ()), key=lambda run: run.round)))
                  for key, experiment, cell in plan.cells)
     return Measurements(gathered.session, plan.rounds, plan.baseline, rows, plan.skipped, plan.published,
-                        gathered.is_done)
+                        plan.claims, gathered.is_done)
 
 
 def _samples(values: list[float]) -> Samples:

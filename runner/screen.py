@@ -4,6 +4,7 @@ Every text that could come from a file goes through words.clean, and none is rea
 word already says.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,14 +17,14 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
-from runner import words
+from runner import claims, words
 from runner.cell import label as cell_label
 from runner.flags import Flag
 from runner.operators import WORDS
 from runner.published import PHASES
 from runner.session import Progress
 from runner.stats import Verdict
-from runner.summary_format import Comparison, PublishedNumber, Result, Summary
+from runner.summary_format import Claim, ClaimNumber, Comparison, Interval, PublishedNumber, Result, Summary
 from workloads.spec.cell import parse
 
 _GAP = 2                       # between columns
@@ -32,6 +33,7 @@ _LEAST_WIDTH = 8               # of a column that must give way
 _LABEL_WIDTH = 15              # "batch 42, 32 px": a narrower label would break within its parts
 _LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jsonl
 _STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
+_CLAIM_STYLES = {claims.Verdict.HOLDS: "green", claims.Verdict.DOES_NOT_HOLD: "red"}
 _GRADES = {"good": "green", "note": "yellow", "fails": "bold red"}
 
 
@@ -136,6 +138,7 @@ class SummaryView(_View):
         yield from self._operators(page)
         yield from self._memory(page)
         yield from self._published(page)
+        yield from self._claims(page)
         yield from self._means(page)
         yield from self._outliers(page)
         yield from self._failures(page)
@@ -275,6 +278,21 @@ class SummaryView(_View):
                         "of one step):", "bold")
         yield table
 
+    def _claims(self, page: _Page) -> Iterator[RenderableType]:
+        if not self._summary.claims:
+            return
+        table = page.table(["claim", "verdict", "here", "theirs"])
+        for claim in self._summary.claims:
+            table.add_row(page.text(claim.id), page.text(claim.verdict.value, _CLAIM_STYLES.get(claim.verdict, "")),
+                          page.text(_here(claim)), page.text(_theirs(claim)))
+        counts = [f"{verdict.value} {sum(claim.verdict is verdict for claim in self._summary.claims)}"
+                  for verdict in claims.Verdict]
+        yield ""
+        yield page.text(f"Claims of {self._summary.study}, on this machine: {', '.join(counts)}", "bold")
+        yield table
+        yield page.text("Here: the number that decides, and how many of the claim's numbers say the same. A claim "
+                        "holds where all their 95 % intervals lie wholly on its side.", "dim")
+
     def _outliers(self, page: _Page) -> Iterator[RenderableType]:
         found = [(comparison.label, result) for comparison in self._summary.comparisons
                  for result in comparison.results if result.outlier_rounds]
@@ -345,6 +363,47 @@ def _beside(number: PublishedNumber) -> list[str]:
     shown = {"x": lambda value: words.ratio(value, None), "s": words.seconds, "bytes": words.size}[number.unit]
     return [number.source, f"{whose}" + (f" ({about})" if about else ""), number.quantity.replace("_", " "),
             shown(number.value), "no data" if here is None else shown(here)]
+
+
+def _here(claim: Claim) -> str:
+    """The number that decides a claim, or what is missing."""
+    if claim.verdict is claims.Verdict.NO_DATA:
+        more = f", and {len(claim.missing) - 1} more" if len(claim.missing) > 1 else ""
+        return (claim.missing[0] if claim.missing else "") + more
+    alike = sorted((number for number in claim.numbers if number.verdict is claim.verdict), key=_certainty)
+    number = alike[-1 if claim.verdict is claims.Verdict.DOES_NOT_HOLD else 0]
+    count = f", {len(alike)} of {len(claim.numbers)}" if len(claim.numbers) > 1 else ""
+    return _amount(claim, number.value, number.interval) + count
+
+
+def _certainty(number: ClaimNumber) -> float:
+    """How far a number is from the nearest end of what the claim allows, as a factor."""
+    return min(abs(math.log(number.value / end)) for end in (number.low, number.high) if end)
+
+
+def _theirs(claim: Claim) -> str:
+    if claim.kind in ("faster", "order"):
+        return "faster" if claim.kind == "faster" else "in this order"
+    if claim.kind == "trend":
+        return claim.direction
+    if claim.about is not None and claim.within is not None:
+        return f"{_threshold(claim, claim.about)} within {words.share(claim.within)}"
+    if claim.within is not None:
+        return f"equal within {words.share(claim.within)}"
+    ends = [f"{name} {_threshold(claim, end)}" for name, end in (("from", claim.at_least), ("to", claim.at_most))
+            if end is not None]
+    return " ".join(ends)
+
+
+def _threshold(claim: Claim, value: float) -> str:
+    return words.share(value) if claim.kind == "share" else f"{value:g}x"
+
+
+def _amount(claim: Claim, value: float, interval: Interval | None) -> str:
+    if claim.kind != "share":
+        return words.ratio(value, interval)
+    ends = f" ({words.share(interval.low)}{words.DASH}{words.share(interval.high)})" if interval else ""
+    return words.share(value) + ends
 
 
 def _ratio(result: Result) -> str:

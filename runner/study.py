@@ -1,13 +1,18 @@
 """Study files: experiments as data, read strictly. Nothing in them is an expression."""
 
 import difflib
+import itertools
 import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from runner import claims
+from runner.claims import Claim
 from runner.errors import InputError
-from runner.published import QUANTITIES, UNITS, Published, Subject
+from runner.published import QUANTITIES, UNITS, Published, Subject, is_about, measure, whose
 from workloads.spec import cell as cells
+from workloads.spec.cell import Cell
 from workloads.spec.tasks import TASKS
 
 # what an experiment may set besides a cell's own fields
@@ -29,6 +34,18 @@ class Experiment(NamedTuple):
     excepted: tuple[dict[str, Any], ...]     # each some cell fields, and "why"
     assumed: dict[str, str]
 
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """The settings of every cell but for its stack."""
+        for case, values in itertools.product(self.cases, itertools.product(*self.grid.values())):
+            yield {**self.settings, **case, **dict(zip(self.grid, values, strict=True))}
+
+    def exception(self, cell: Cell) -> str | None:
+        """The study's own reason to leave a cell out, or None."""
+        for item in self.excepted:
+            if all(getattr(cell, name) == value for name, value in item.items() if name != "why"):
+                return str(item["why"])
+        return None
+
 
 class Study(NamedTuple):
     """A study at one scale."""
@@ -40,6 +57,7 @@ class Study(NamedTuple):
     scale: str
     experiments: tuple[Experiment, ...]
     published: tuple[Published, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
 class _Place(NamedTuple):
@@ -49,7 +67,8 @@ class _Place(NamedTuple):
     part: str = ""
 
     def wrong(self, text: str) -> InputError:
-        return InputError(": ".join(part for part in (self.file, self.part, text) if part))
+        line = ": ".join(part for part in (self.file, self.part, text) if part)
+        return InputError(line.replace("\n", "\\n"))
 
 
 def available(folder: Path) -> list[str]:
@@ -70,12 +89,17 @@ def read(name: str, folder: Path, scale: str | None = None) -> Study:
 
 def parse(content: bytes, file: str, scale: str | None = None) -> Study:
     """The study in a file's bytes. Raises InputError."""
-    place = _Place(file)
     try:
         document = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise place.wrong(f"not TOML: {error}") from error
-    _refuse_unknown(document, ("study", "experiment", "published"), place)
+    except (ValueError, RecursionError) as error:       # tomllib lets int()'s own error about long numbers through
+        raise _Place(file).wrong(f"not TOML: {error}") from error
+    return from_document(document, file, scale)
+
+
+def from_document(document: dict[str, Any], file: str, scale: str | None = None) -> Study:
+    """The study in a file's tables. Raises InputError."""
+    place = _Place(file)
+    _refuse_unknown(document, ("study", "experiment", "published", "claim"), place)
     head = _table(document, "study", place)
     _refuse_unknown(head, _STUDY_KEYS, _Place(file, "[study]"))
     text = _Place(file, "[study]")
@@ -90,8 +114,12 @@ def parse(content: bytes, file: str, scale: str | None = None) -> Study:
     _refuse_twice("experiment", [experiment.id for experiment in experiments], place)
     published = tuple(_published(found, _Place(file)) for found in _list(document, "published", place))
     _refuse_twice("published", [number.id for number in published], place)
+    every_scale = {name: [_experiment(found, place, name, scales) for found in listed] for name in scales}
+    grounds = _Grounds(_cells(experiments), [cell for found in every_scale.values() for cell in _cells(found)])
+    claimed = tuple(_claim(found, place, grounds) for found in _list(document, "claim", place))
+    _refuse_twice("claim", [claim.id for claim in claimed], place)
     return Study(_string(head, "id", text), _string(head, "title", text), _rounds(head, text, scale, scales),
-                 _string(head, "baseline", text, ""), scale, experiments, published)
+                 _string(head, "baseline", text, ""), scale, experiments, published, claimed)
 
 
 def _experiment(found: Any, place: _Place, scale: str, scales: tuple[str, ...]) -> Experiment:
@@ -137,9 +165,9 @@ def _settable() -> tuple[str, ...]:
     return tuple(name for name in cells.FIELDS if name not in _OF_THE_PLAN)
 
 
-def _case(item: Any, place: _Place) -> dict[str, Any]:
+def _case(item: Any, place: _Place, key: str = "cases") -> dict[str, Any]:
     if not isinstance(item, dict) or not item:
-        raise place.wrong('key "cases": expected a list of tables of cell keys')
+        raise place.wrong(f'key "{key}": expected a list of tables of cell keys')
     for name, value in item.items():
         _checked(name, value, place)
     return item
@@ -161,6 +189,8 @@ def _checked(name: str, value: Any, place: _Place) -> None:
         cells.checked(name, value)
     except cells.CellError as error:
         raise place.wrong(str(error)) from error
+    except OverflowError as error:
+        raise place.wrong(f'key "{name}": {error}') from error
     if name == "task" and value not in TASKS:
         raise place.wrong(f'task "{value}" is unknown; known: {", ".join(TASKS)}')
 
@@ -182,15 +212,127 @@ def _published(found: Any, place: _Place) -> Published:
     _refuse_unknown(found, Published._fields, place)
     where = {key: _options(key, options, place) for key, options in _table(found, "where", place, {}).items()}
     to = _subject(found, "to", place) if "to" in found else None
-    value = found.get("value")
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise place.wrong(f'key "value": found {value!r}, expected a number above 0')
+    value = _positive(found, "value", place)
+    if value is None:
+        raise place.wrong('key "value": missing, expected a number above 0')
     unit = _one_of(found, "unit", UNITS, place)
     if (unit == "x") != (to is not None):
         raise place.wrong('unit "x" is a ratio, which has "of" and "to"; other units have "of" alone')
     return Published(_string(found, "id", place), _string(found, "source", place), _string(found, "text", place, ""),
                      _one_of(found, "quantity", QUANTITIES, place), _subject(found, "of", place), to, where,
-                     float(value), unit)
+                     value, unit)
+
+
+_TOO_MUCH = 1e30                 # for a number that a study prints
+
+
+class _Grounds(NamedTuple):
+    """The cells that claims can be about."""
+
+    here: list[Cell]             # at the study's scale
+    anywhere: list[Cell]         # at any of its scales
+
+
+def _cells(experiments: Sequence[Experiment]) -> list[Cell]:
+    """Without those that the study excepts; what the machine decides is left at its default."""
+    found = []
+    for experiment in experiments:
+        for settings in experiment.combinations():
+            task = TASKS[settings["task"]]
+            for stack in experiment.stacks:
+                cell = cells.parse({"classes": task.classes, "image": task.image, **settings, "stack": stack})
+                if experiment.exception(cell) is None:
+                    found.append(cell)
+    return found
+
+
+_CLAIM_KEYS = tuple(name for name in Claim._fields if name != "cases")
+
+
+def _claim(found: Any, place: _Place, grounds: _Grounds) -> Claim:
+    if not isinstance(found, dict):
+        raise place.wrong("[[claim]]: expected a table")
+    name = found.get("id")
+    place = _Place(place.file, f"claim {name}" if isinstance(name, str) else "[[claim]]")
+    _refuse_unknown(found, _CLAIM_KEYS, place)
+    claim = Claim(
+        id=_string(found, "id", place), text=_string(found, "text", place),
+        kind=_one_of(found, "kind", claims.KINDS, place), quantity=_one_of(found, "quantity", QUANTITIES, place),
+        where={key: _options(key, options, place) for key, options in _table(found, "where", place, {}).items()},
+        of=_subject(found, "of", place) if "of" in found else None,
+        to=_subject(found, "to", place) if "to" in found else None,
+        order=tuple(_subject({"order": item}, "order", place) for item in _list(found, "order", place)),
+        over=_strings(found, "over", place) if "over" in found else (),
+        holds_for=_one_of(found, "holds_for", claims.HOLDS_FOR, place, "each"),
+        along=_string(found, "along", place, ""), direction=_one_of(found, "direction", claims.DIRECTIONS, place, ""),
+        at_least=_positive(found, "at_least", place), at_most=_positive(found, "at_most", place),
+        about=_positive(found, "about", place), within=_positive(found, "within", place),
+        turned_for=tuple(_case(item, place, "turned_for") for item in _list(found, "turned_for", place)),
+        assumed=_string(found, "assumed", place, ""),
+    )
+    _refuse(claims.mistake(claim), place)
+    claim = claim._replace(cases=_cases(claim, grounds, place))
+    _refuse(claims.mistake(claim), place)
+    return claim
+
+
+def _cases(claim: Claim, grounds: _Grounds, place: _Place) -> tuple[claims.Case, ...]:
+    """The claim's cases at the study's scale. Raises InputError where the study has no such cells, or several alike."""
+    for subject in claim.subjects:
+        _refuse(_absent(claim, subject, grounds.anywhere), place)
+    found: dict[claims.Case, dict[Subject, Cell]] = {}
+    for cell in grounds.here:
+        if whose(cell) in claim.subjects and is_about(claim.quantity, claim.where, cell):
+            alike = found.setdefault(claim.case(cell), {})
+            for other in (alike.setdefault(whose(cell), cell), *alike.values()):
+                _refuse(_different(claim, cell, other), place)
+    for case, alike in found.items():
+        for subject in claim.subjects:
+            if subject not in alike:
+                raise place.wrong("no experiment has " + ", ".join([str(subject), *claims.shown(claim.named(case))]))
+    return tuple(found)
+
+
+def _absent(claim: Claim, subject: Subject, anywhere: Sequence[Cell]) -> str | None:
+    """What of a subject's cells is in no experiment, or None."""
+    stacks = sorted({cell.stack for cell in anywhere})
+    if subject.stack not in stacks:
+        return f'stack "{subject.stack}" is of no experiment; known: {", ".join(stacks)}'
+    found = [cell for cell in anywhere if whose(cell) == subject]
+    needed, measures = measure(claim.quantity), sorted({cell.measure for cell in found})
+    if needed not in measures:
+        return (f'quantity "{claim.quantity}" needs an experiment of measure "{needed}" with {subject}; '
+                f'found {", ".join(measures) or "no experiment with it"}')
+    for name, values in claim.where.items():
+        for value in values:
+            if not any(getattr(cell, name) == value for cell in found if cell.measure == needed):
+                return f"where: no experiment of measure {needed} with {subject} has {name} {value}"
+    if not any(is_about(claim.quantity, claim.where, cell) for cell in found):
+        return f"where: no experiment has a cell of {subject} with all of it"
+    return None
+
+
+def _different(claim: Claim, one: Cell, other: Cell) -> str | None:
+    """The field by which two cells of one case differ, but for what subjects are; or None."""
+    for name in one._fields:
+        if name not in claims.OF_THE_SUBJECTS and getattr(one, name) != getattr(other, name):
+            return (f'cells of one case differ in "{name}": {getattr(other, name)} of {whose(other)} and '
+                    f'{getattr(one, name)} of {whose(one)}; name it in over, or choose in where')
+    return None
+
+
+def _refuse(wrong: str | None, place: _Place) -> None:
+    if wrong:
+        raise place.wrong(wrong)
+
+
+def _positive(values: dict[str, Any], name: str, place: _Place) -> float | None:
+    found = values.get(name)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < _TOO_MUCH:
+        raise place.wrong(f'key "{name}": found {found!r}, expected a number above 0')
+    return float(found)
 
 
 def _subject(found: dict[str, Any], key: str, place: _Place) -> Subject:

@@ -1,18 +1,21 @@
 """Rows to a Summary: what a session found, comparison by comparison, with intervals, verdicts and what to mistrust."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from runner import operators, published, stats
+from runner import claims, operators, published, stats
 from runner.cell import compared, comparison_key, key, label
 from runner.errors import InputError
 from runner.flags import FOOTNOTES, Flag, Proved, flags
 from runner.rows import Facts, Measurements, Row, Run, measurements, step_seconds
 from runner.stats import Ratio, Verdict
 from runner.summary_format import (
+    Claim,
+    ClaimNumber,
     Column,
     Comparison,
     Data,
@@ -78,8 +81,8 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=label(each.cell),
                            reason=each.reason)
                       for each in measured.skipped),
-        operators=_operators(measured.rows), published=_published(measured), footnotes=_footnotes(comparisons),
-        methods=Methods(),
+        operators=_operators(measured.rows), published=_published(measured), claims=_claims(measured),
+        footnotes=_footnotes(comparisons), methods=Methods(),
     )
 
 
@@ -114,6 +117,27 @@ def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
         ours = published.ours(number, measured.rows)
         found.append(PublishedNumber(**{**record, "ours": ours.value, "cells": ours.cells}))
     return tuple(found)
+
+
+def _claims(measured: Measurements) -> tuple[Claim, ...]:
+    found = []
+    for record in measured.claims:
+        try:
+            claim = claims.from_record(record)
+        except ValueError as error:
+            raise InputError(f"the plan's claims: {' '.join(str(error).split())}") from error
+        finding = claims.judge(claim, measured)
+        found.append(Claim(**{name: value for name, value in claim.record().items() if name != "cases"},
+                           verdict=finding.verdict, numbers=tuple(map(_claim_number, finding.numbers)),
+                           missing=finding.missing))
+    return tuple(found)
+
+
+def _claim_number(number: claims.Number) -> ClaimNumber:
+    low, high, _ = number.side
+    return ClaimNumber(what=number.what, case=dict(number.case), value=number.value,
+                       interval=_interval(number.interval), rounds=number.rounds, low=low or None,
+                       high=None if math.isinf(high) else high, verdict=number.verdict)
 
 
 def _known(values: Any, names: Iterable[str]) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """summary.json's format: the Summary and its parts, as frozen models. docs/summary.schema.json is json_schema()'s text.
 
-Format 2 (2026-11-21): workers, phases, operators, memory of places, published numbers. Format 1: the first.
+Format 3 (2026-11-21): claims. Format 2 (2026-11-21): workers, phases, operators, memory of places, published numbers.
+Format 1: the first.
 """
 
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from runner import stats
+from runner import claims, stats
 from runner.flags import Flag
 from runner.stats import Verdict
 
@@ -179,6 +180,63 @@ class PublishedNumber(_Model):
     """That ours is computed from."""
 
 
+class ClaimNumber(_Model):
+    """A number that a claim is judged by."""
+
+    what: str
+    """Whose time, or memory, over whose."""
+    case: dict[str, str | int | float]
+    """Values of the cell fields that tell the claim's cases apart; empty for a mean over them."""
+    value: float
+    """A ratio, or a share of a step."""
+    interval: Interval | None
+    """Null with fewer than three rounds."""
+    rounds: int
+    """That it is computed from."""
+    low: float | None
+    """The least value that the claim allows; null: any."""
+    high: float | None
+    """The greatest."""
+    verdict: claims.Verdict
+
+
+class Claim(_Model):
+    """A claim of the study, and whether it holds here."""
+
+    id: str
+    text: str
+    kind: str
+    """faster, ratio, share, trend, order or equal."""
+    quantity: str
+    of: Subject | None
+    to: Subject | None
+    order: tuple[Subject, ...]
+    """From the least to the most."""
+    where: dict[str, tuple[str | int | float, ...]]
+    """Cell fields and the values that it is about."""
+    over: tuple[str, ...]
+    """Cell fields that tell its cases apart."""
+    holds_for: str
+    """each case, or the mean over them."""
+    along: str
+    """The cell field of a trend."""
+    direction: str
+    """up or down, of a trend."""
+    at_least: float | None
+    at_most: float | None
+    about: float | None
+    within: float | None
+    """Divides and multiplies about, or 1 where things are equal, once 1 is added to it."""
+    turned_for: tuple[dict[str, str | int | float], ...]
+    """Cases of which the opposite is claimed."""
+    assumed: str
+    """What the study leaves open and the claim takes for granted."""
+    verdict: claims.Verdict
+    numbers: tuple[ClaimNumber, ...]
+    missing: tuple[str, ...]
+    """Cells without data, with reasons."""
+
+
 class GeometricMean(_Model):
     """Over the comparisons of one measure in which every stack has a ratio."""
 
@@ -239,13 +297,16 @@ class Methods(_Model):
     operators: str = "by the framework's own profiler, seconds a step of one worker; the median over runs"
     place_peaks: str = ("the peak of the place's control group, page cache and helper processes included (in virtual "
                         "environments the worker's resident memory); the median over runs")
+    claims: str = ("ratios paired by round, each with its own interval: a claim holds where all of them lie wholly on "
+                   "its side, and does not where one lies wholly on the other; inconclusive with fewer than "
+                   f"{stats.LEAST_RUNS} rounds; no data where a cell is missing")
     geometric_mean: str = "of the ratios, over comparisons in which every stack has one"
 
 
 class Summary(_Model):
     """What a session found. Raw samples stay in events.jsonl beside it."""
 
-    schema_: Literal[2] = Field(2, alias="schema")
+    schema_: Literal[3] = Field(3, alias="schema")
     """Version of this format."""
     id: str
     study: str
@@ -273,6 +334,7 @@ class Summary(_Model):
     operators: tuple[OperatorTable, ...]
     published: tuple[PublishedNumber, ...]
     """What the study printed; never used for ours."""
+    claims: tuple[Claim, ...]
     footnotes: tuple[Footnote, ...]
     """Of the flags that are set."""
     methods: Methods

@@ -1,6 +1,6 @@
 """Made store records, for tests of what is computed from them: every value is chosen here, none was measured."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.cell import key
@@ -27,8 +27,9 @@ def session(**values: Any) -> Record:
             "launcher": "docker", **values}
 
 
-def plan(*cells: Cell, rounds: int = 5, baseline: str = "torch", skipped: Mapping[Cell, str] | None = None) -> Record:
-    return {"event": "plan", "rounds": rounds, "baseline": baseline,
+def plan(*cells: Cell, rounds: int = 5, baseline: str = "torch", skipped: Mapping[Cell, str] | None = None,
+         claims: Sequence[Mapping[str, Any]] = ()) -> Record:
+    return {"event": "plan", "rounds": rounds, "baseline": baseline, "claims": list(claims),
             "cells": [{"key": key(each), "experiment": "e", "cell": each._asdict()} for each in cells],
             "skipped": [{"experiment": "e", "cell": each._asdict(), "reason": reason}
                         for each, reason in (skipped or {}).items()]}
