@@ -140,6 +140,10 @@ class Workload(steps.Workload):
         stamps.end(self._updated(gradients))
         return loss, stamps.times()
 
+    def _before_update(self, gradients):
+        """Nothing: each goes to its server as it comes."""
+        return []
+
     def _updated(self, gradients):
         """What a stamp can wait for: the update's operation, in Keras 3 reads that stay with the servers."""
         operation = self._apply(gradients)

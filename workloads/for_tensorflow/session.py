@@ -168,8 +168,12 @@ class Workload:
         return tf.gradients(loss, self.net.network.trainable_weights)
 
     def _apply(self, network, images, gradients):
-        """The operation that updates weights and running statistics."""
-        with tf.control_dependencies(network.get_updates_for(images)), tf.name_scope(operators.OPTIMIZER):
+        """The operation that updates weights and running statistics.
+
+        After all gradients: while the backward pass holds a weight, an update must first copy it.
+        """
+        before = list(network.get_updates_for(images)) + list(gradients)
+        with tf.control_dependencies(before), tf.name_scope(operators.OPTIMIZER):
             return self.optimizer.apply_gradients(zip(gradients, self.net.network.trainable_weights))
 
     def _evaluated(self, batches):
