@@ -1,8 +1,12 @@
 """Without an engine these tests are skipped, with the sentence that says how to get one; CI starts its own first."""
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from runner import engine
+from runner import datasets, engine, job
 from runner.errors import EngineUnreachable
 
 
@@ -12,3 +16,15 @@ def needs_an_engine() -> None:
         engine.connect().close()
     except EngineUnreachable as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    made = engine.connect()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    return datasets.digits32(job.cache_folder(), lambda text: None)

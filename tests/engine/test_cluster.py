@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from runner import datasets, engine, job, machine, stack
+from runner import job, machine, stack
 from runner.docker_launcher import OWNER, DockerLauncher
 from runner.launch import Ending, Limits, follow
 from workloads.spec.cell import Cell
@@ -20,22 +20,10 @@ LIMITS = Limits(start=90, stall=15)
 
 
 @pytest.fixture(scope="module")
-def client() -> Any:
-    made = engine.connect()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
 def launcher(client: Any) -> DockerLauncher:
     made = DockerLauncher(client)
     made.prepare([STACKS[name] for name in dict.fromkeys(name for name, _ in MODES)], lambda text: None)
     return made
-
-
-@pytest.fixture(scope="module")
-def data() -> Path:
-    return datasets.digits32(job.cache_folder(), lambda text: None)
 
 
 def cell(name: str, parallel: str, **values: Any) -> Cell:

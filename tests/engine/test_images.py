@@ -23,13 +23,6 @@ ENTRYPOINT ["cat", "workloads/__main__.py"]
 
 
 @pytest.fixture
-def client():
-    found = engine.connect()
-    yield found
-    found.close()
-
-
-@pytest.fixture
 def stack(tmp_path, client):
     """A stack without wheels, so that its image takes a second."""
     text = STACK_TOML.replace("torch-9", "test-of-images").replace('image = "', f'image = "{BASE}" # ')

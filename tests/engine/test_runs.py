@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runner import datasets, engine, images, job, machine, stack, store
+from runner import images, job, machine, stack, store
 from runner.docker_launcher import OWNER, DockerLauncher, sweep
 from runner.launch import Ending, Limits, follow
 from workloads.spec.cell import Cell
@@ -27,22 +27,10 @@ def quiet(text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def client() -> Any:
-    made = engine.connect()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
 def launcher(client: Any) -> DockerLauncher:
     made = DockerLauncher(client)
     made.prepare([STACKS[SMALL]], quiet)
     return made
-
-
-@pytest.fixture(scope="module")
-def data() -> Path:
-    return datasets.digits32(job.cache_folder(), quiet)
 
 
 def cell(name: str = SMALL, **values: Any) -> Cell:
