@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from runner.docker_launcher import Share, shared
 from runner.errors import BenchError, ImageMissing
 from runner.launch import Exit
 from runner.pipe import LONGEST_LINE, Pipe
+from runner.shares import Share, reporters, servers, shared
 from runner.stack import Stack, fingerprint, workloads_digest
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
@@ -97,11 +97,11 @@ class ComposeLauncher:
         for node in nodes:
             _check(node, stack)
             _check_room(node, cell)
-        share = shared(cell, sorted(os.sched_getaffinity(0)))
+        share = shared(cell, os.sched_getaffinity(0))
         running = ComposeRunning(places, nodes, _record(stack, nodes, share))
         try:
             running.begin([{"cell": cell._asdict(), "nodes": _names(places), "rank": rank, "module": module,
-                            "data": str(data), "cpus": _cpus(share, rank)} for rank in range(len(places))])
+                            "data": str(data), "cpus": share.cpus(rank)} for rank in range(len(places))])
         except BaseException as error:
             running.stop()
             if isinstance(error, OSError):
@@ -158,17 +158,12 @@ def _record(stack: Stack, nodes: list["_Node"], share: Share) -> dict[str, Any]:
     """What is known of the places, for the record. A quota that no set of CPUs reaches is none."""
     base = nodes[0].about["base"]
     quotas = [node.about["cpu_quota"] for node in nodes]
-    reach = len(_cpus(share, 0))
+    reach = len(share.cpus(0))
     return {"launcher": "compose", "isolation": "compose", "image": f"evenbench:{stack.name}", "base": base,
             "base_is_default": base == stack.base_image, "stack_version": stack.version,
             "fingerprint": fingerprint(stack), "cpu_quota": min((q for q in quotas if q and q < reach), default=None),
             "nodes": {node.name: {key: node.about[key] for key in ("affinity", "cpu_quota", "memory_bytes")}
                       for node in nodes}}
-
-
-def _cpus(share: Share, rank: int) -> list[int]:
-    """The CPUs of a place: its own where there are enough, else all of them; a place of its own has node 0's."""
-    return [int(cpu) for cpu in share.sets[rank if rank < len(share.sets) else 0].split(",")]
 
 
 def _names(places: tuple[cluster.Place, ...]) -> str:
@@ -188,8 +183,7 @@ class ComposeRunning:
 
     def __init__(self, places: tuple[cluster.Place, ...], nodes: list["_Node"], place: dict[str, Any]) -> None:
         self.place = place
-        self.reporters = tuple(each.name for each in places if each.reports)
-        self.servers = tuple(each.name for each in places if not each.reports)
+        self.reporters, self.servers = reporters(places), servers(places)
         self._pipe = Pipe()
         self._nodes = {node.name: node for node in nodes}
 

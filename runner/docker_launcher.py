@@ -5,7 +5,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
 
@@ -14,6 +14,7 @@ from runner.engine import APIError, Container, DockerClient, DockerException, Ne
 from runner.errors import EngineUnreachable, ImageMissing
 from runner.launch import Exit
 from runner.pipe import Pipe, lines_of_chunks
+from runner.shares import Share, reporters, servers, shared
 from runner.stack import Stack, fingerprint
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
@@ -54,7 +55,7 @@ class DockerLauncher:
         image = self._images.get(stack.name) or images.find(self._client, stack)
         if image is None:
             raise ImageMissing(f"stack {stack.name} has no image here: run `evenbench images {stack.name}`")
-        share = shared(cell, sorted(os.sched_getaffinity(0)))
+        share = shared(cell, os.sched_getaffinity(0))
         place = {"launcher": "docker", "isolation": "docker", "image": image.id, "base": image.base,
                  "base_is_default": image.base_is_default, "stack_version": stack.version,
                  "fingerprint": image.fingerprint, "cpu_quota": share.quota}
@@ -70,47 +71,23 @@ class DockerLauncher:
         return running
 
 
-class Share(NamedTuple):
-    """How the places of a run share the machine's CPUs."""
-
-    sets: tuple[str, ...]         # of node 0, 1 ...; all the same where they cannot have their own
-    quota: float | None           # CPUs that each place may use, where its set is not its own
-
-
-def shared(cell: Cell, cpus: list[int]) -> Share:
-    """CPU sets that do not overlap where there are enough CPUs; else all CPUs for all, each with an equal quota."""
-    if cell.nodes * cell.cpus <= len(cpus):
-        return Share(tuple(_listed(cpus[node * cell.cpus:(node + 1) * cell.cpus]) for node in range(cell.nodes)), None)
-    if cell.nodes == 1:
-        return Share((_listed(cpus),), None)
-    return Share((_listed(cpus),) * cell.nodes, min(float(cell.cpus), round(len(cpus) / cell.nodes, 2)))
-
-
-def _listed(cpus: list[int]) -> str:
-    return ",".join(map(str, cpus))
-
-
 def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tuple[cluster.Place, ...], share: Share,
              module: str = "workloads") -> dict[str, Any]:
-    """What a place's container is created with: no more than it needs.
-
-    A place of its own, as a coordinator has, shares the CPUs of node 0.
-    """
+    """What a place's container is created with: no more than it needs."""
     rank = places.index(place)
-    name = container_name(run)
+    name = run_name(run)
     network: dict[str, Any] = {"network_mode": "none"}
     if len(places) > 1:
-        name = f"{name}-{place.name}"
-        network = {"network": network_name(run), "hostname": place.name, "nano_cpus": _nano(share.quota),
-                   "networking_config": {network_name(run): aliased(place.name)},
+        network = {"network": name, "hostname": place.name, "nano_cpus": _nano(share.quota),
+                   "networking_config": {name: aliased(place.name)},
                    "environment": {"EVENBENCH_NODES": ",".join(each.name for each in places),
                                    "EVENBENCH_RANK": str(rank)}}
     return {
         "entrypoint": ["python", "-m", module],
         "command": [json.dumps(cell._asdict())],
-        "name": name,
+        "name": f"{name}-{place.name}" if len(places) > 1 else name,
         "labels": {OWNER: _owner(), RUN: run},
-        "cpuset_cpus": share.sets[rank if rank < len(share.sets) else 0],
+        "cpuset_cpus": ",".join(map(str, share.cpus(rank))),
         "mem_limit": cell.memory_bytes or None,
         "memswap_limit": cell.memory_bytes or None,      # equal to the memory: no swap
         "read_only": True,
@@ -129,14 +106,9 @@ def _nano(cpus: float | None) -> int | None:
     return None if cpus is None else int(cpus * 1e9)
 
 
-def container_name(run: str) -> str:
-    """The name of a run's container, before its place's."""
+def run_name(run: str) -> str:
+    """The name of a run's network, and of its container before its place's."""
     return f"evenbench-{run.replace('.', '-')}-{os.getpid()}"
-
-
-def network_name(run: str) -> str:
-    """The name of the network of a run of many places."""
-    return container_name(run)
 
 
 def explained(error: Exception) -> str:
@@ -190,8 +162,7 @@ class DockerRunning:
 
     def __init__(self, client: DockerClient, places: tuple[cluster.Place, ...], place: dict[str, Any]) -> None:
         self.place = place
-        self.reporters = tuple(each.name for each in places if each.reports)
-        self.servers = tuple(each.name for each in places if not each.reports)
+        self.reporters, self.servers = reporters(places), servers(places)
         self._names = [each.name for each in places]
         self._client = client
         self._pipe = Pipe()

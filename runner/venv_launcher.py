@@ -22,6 +22,7 @@ from runner import venvs
 from runner.errors import BenchError, InterpreterMissing
 from runner.launch import Exit
 from runner.pipe import Pipe, lines_of_file
+from runner.shares import reporters, servers, shared
 from runner.stack import Stack, fingerprint
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
@@ -64,11 +65,12 @@ class VenvLauncher:
         place = {"launcher": "venv", "isolation": "venv", "image": None, "base": f"host, {python}",
                  "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack)}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
+        share = shared(cell, os.sched_getaffinity(0))
         running = VenvRunning(places, place)
         try:
-            for each, environment in zip(places, _environments(len(places)), strict=True):
-                cpus = _cpus(cell, places.index(each))
-                running.add(each.name, _Part(worker_command(python, cell, data, module), cpus, stack.root, environment))
+            for rank, (each, environment) in enumerate(zip(places, _environments(len(places)), strict=True)):
+                command = worker_command(python, cell, data, module)
+                running.add(each.name, _Part(command, share.cpus(rank), stack.root, environment))
         except BaseException:
             running.stop()
             raise
@@ -78,15 +80,6 @@ class VenvLauncher:
 def worker_command(python: Path, cell: Cell, data: Path, module: str) -> list[str]:
     """What starts a worker, as anyone could type it."""
     return [str(python), "-m", module, json.dumps(cell._asdict()), "--data", str(data)]
-
-
-def _cpus(cell: Cell, rank: int) -> list[int]:
-    """The CPUs of a place: its own where there are enough for all nodes, else all of them."""
-    cpus = sorted(os.sched_getaffinity(0))
-    if cell.nodes * cell.cpus > len(cpus):
-        return cpus
-    node = rank if rank < cell.nodes else 0
-    return cpus[node * cell.cpus:(node + 1) * cell.cpus]
 
 
 def _environments(count: int) -> list[dict[str, str]]:
@@ -122,8 +115,7 @@ class VenvRunning:
 
     def __init__(self, places: tuple[cluster.Place, ...], place: dict[str, Any]) -> None:
         self.place = place
-        self.reporters = tuple(each.name for each in places if each.reports)
-        self.servers = tuple(each.name for each in places if not each.reports)
+        self.reporters, self.servers = reporters(places), servers(places)
         self._pipe = Pipe()
         self._parts: dict[str, _Part] = {}
 
