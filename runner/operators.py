@@ -6,7 +6,6 @@ Sources: krisilias, figures 5, 7 and 10, for the words; the profilers of the sta
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 WORDS = ("convolution", "convolution_backward", "fully_connected", "fully_connected_backward", "batch_norm",
          "batch_norm_backward", "tanh", "tanh_backward", "relu", "relu_backward", "pooling", "pooling_backward",
@@ -91,11 +90,6 @@ NAMES: dict[str, dict[str, Groups]] = {
     "tensorflow": {word: _groups(names) for word, names in _TENSORFLOW.items()},
     "mxnet": {word: _groups(names) for word, names in _MXNET.items()},
 }
-
-
-def framework(stack: str, facts: Mapping[str, Any]) -> str:
-    """The framework that told of the operators."""
-    return str(facts.get("framework", stack))
 
 
 def named(framework: str, own: Mapping[str, float]) -> dict[str, dict[str, float]]:

@@ -112,7 +112,7 @@ def quantity_of(name: str, row: Row, run: Run) -> float | None:
         return peak_bytes(run)
     if name in PHASES:
         return run.phase_seconds(name)
-    return operators.seconds(operators.framework(row.cell.stack, run.facts), run.operators).get(name)
+    return operators.seconds(run.framework, run.operators).get(name)
 
 
 def peak_bytes(run: Run) -> float | None:

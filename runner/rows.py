@@ -61,6 +61,11 @@ class Run:
         return np.concatenate([worker.step_seconds for worker in self.workers])
 
     @property
+    def framework(self) -> str:
+        """As the worker named it, "" where it told nothing."""
+        return str(self.facts.get("framework", ""))
+
+    @property
     def first(self) -> Worker:
         """The worker that stands for all where one is enough: its warm-up, its losses."""
         return self.workers[0]

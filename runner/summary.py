@@ -101,7 +101,7 @@ def _profile(row: Row) -> Profile:
     runs = [run for run in row.ok_runs if run.operators]
     own = {name: _middle(runs, lambda run, name=name: run.operators.get(name, 0.0)) or 0.0  # type: ignore[misc]
            for name in sorted({name for run in runs for name in run.operators})}
-    found = operators.named(operators.framework(row.cell.stack, runs[0].facts if runs else {}), own)
+    found = operators.named(runs[0].framework if runs else "", own)
     return Profile(seconds={word: sum(found[word].values()) for word in operators.WORDS if word in found},
                    names={word: dict(sorted(found[word].items(), key=lambda item: -item[1]))
                           for word in (*operators.WORDS, "") if word in found})

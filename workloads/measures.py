@@ -88,9 +88,14 @@ def _train(cell, workload, images, emit, steps):
 def _digest(arrays):
     """Of what the optimizer updates: a worker's running statistics are of its own part of the data."""
     digest = hashlib.sha256()
-    for name in sorted(name for name in arrays if not name.endswith((".mean", ".variance"))):
+    for name in sorted(name for name in arrays if not _is_running(name)):
         digest.update(np.ascontiguousarray(arrays[name]).tobytes())
     return digest.hexdigest()
+
+
+def _is_running(name):
+    """Whether an array is one of normalisation's running statistics, by its canonical name."""
+    return name.endswith((".mean", ".variance"))
 
 
 def operators(cell, adapter, workload, images, folder, emit):
@@ -157,7 +162,7 @@ def check(cell, adapter, workload, images, folder, emit):
         _unbias(cell, found["weight"])
     for kind in ("activation", "gradient"):
         _send(emit, kind, found[kind])
-    running = {name: array for name, array in found["weight"].items() if name.endswith((".mean", ".variance"))}
+    running = {name: array for name, array in found["weight"].items() if _is_running(name)}
     _send(emit, "weight", {name: array for name, array in found["weight"].items() if name not in running})
     _send(emit, "statistic", running)
     _send(emit, "logits", {"logits": found["logits"]})
