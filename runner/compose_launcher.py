@@ -25,6 +25,7 @@ from workloads.spec.cell import Cell
 
 PORT = 9000
 _PATIENCE_SECONDS = 50.0         # for places that have not come yet, from the runner's start: named within a minute
+_GREETING_SECONDS = 20.0         # a node reads its sources first, which a busy machine makes slow
 _ANSWER_SECONDS = 2.0
 _STOP_SECONDS = 10.0
 _SILENCE_SECONDS = 25            # after which a network that has been cut counts as closed
@@ -233,7 +234,7 @@ class _Node:
         """Hear who it is. Raises OSError, ValueError, KeyError, TypeError where it is no place."""
         self._connection = connection
         self._stream = connection.makefile("rb")
-        connection.settimeout(_ANSWER_SECONDS)
+        connection.settimeout(_GREETING_SECONDS)
         self.about: dict[str, Any] = json.loads(self._stream.readline(_LONGEST_MESSAGE))
         connection.settimeout(None)
         self.name = str(self.about["place"])
