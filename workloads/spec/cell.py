@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from workloads.spec.cluster import PARALLEL
 
-MEASURES = ("train", "infer", "epochs", "phases", "operators", "check", "harness", "harness_infer")
+MEASURES = ("train", "infer", "epochs", "phases", "operators", "kernels", "graph", "max_batch", "check", "harness",
+            "harness_infer")
 
 # A switch is a setting that a study varies; "best", "native" and "default" leave the choice to the framework,
 # and the worker says in its start event what it became.
@@ -19,6 +20,11 @@ SWITCHES = {
     "init": ("seeded", "framework"),
     "parallel": PARALLEL,
     "overlap": ("default", "off"),      # off: gradients are exchanged after the whole backward pass
+    "order": ("seeded", "framework"),   # of the samples in an epoch
+    "preset": ("small", "study"),       # the sizes of a sequence model
+    "lstm": ("native", "cell", "block", "cudnn", "keras1", "keras2"),
+    "conv": ("default", "profiling", "fixed", "heuristic"),         # how a GPU's convolution algorithm is chosen
+    "graph_opt": ("default", "off", "no_pruning", "no_constant_folding", "no_arithmetic", "no_dependency"),
 }
 
 
@@ -59,12 +65,21 @@ class Cell(NamedTuple):
     init: str = "seeded"
     parallel: str = "none"
     overlap: str = "default"
+    order: str = "seeded"
+    preset: str = "small"
+    lstm: str = "native"
+    conv: str = "default"
+    graph_opt: str = "default"
+    length: int = 0               # time steps of a sequence task; 0: its preset's
+    hidden: int = 0               # units of the lstm task; 0: its preset's
+    gpus: int = 1                 # of each node, where the device is a GPU
 
 
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types
 DEFAULTS = dict(getattr(Cell, "_field_defaults", {}))
 _LEAST = {"batch": 1, "image": 1, "classes": 2, "steps": 1, "warmup": 0, "epochs": 1, "nodes": 1, "cpus": 1,
-          "memory_bytes": 0, "seed": 0, "learning_rate": 0.0, "weight_decay": 0.0}
+          "memory_bytes": 0, "seed": 0, "length": 0, "hidden": 0, "gpus": 1,
+          "learning_rate": 0.0, "weight_decay": 0.0}
 _CHOICES = dict(SWITCHES, measure=MEASURES, device=("cpu", "gpu"))
 
 
