@@ -18,8 +18,8 @@ from runner.launch import Launcher
 from runner.plan import Wishes, estimate_seconds
 from runner.session import Bench, Stopped
 from runner.session import run as run_session
-from workloads.spec.datasets import DATA_SETS
 from workloads.spec import tasks as known_tasks
+from workloads.spec.datasets import DATA_SETS
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Which deep-learning framework is faster here, really?")

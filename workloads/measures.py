@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 
 from workloads import data, environment, sequences, weights
-from workloads.errors import DataError, NotFinite
+from workloads.errors import DataError, NotFinite, Unsupported
 from workloads.sketch import encoded, sketch
 from workloads.spec import layers, tasks
 from workloads.timing import Beats, LossWatch, Watch, WorkersWatch

@@ -1,4 +1,4 @@
-"""Batches of a sequence task: the same order, lengths and padding in every framework. Python 3.6 and later, numpy only."""
+"""Batches of a sequence task: the same order, lengths and padding in every framework. Python 3.6, numpy only."""
 import importlib
 from typing import NamedTuple
 

@@ -1,6 +1,6 @@
 """The sequence tasks by name. Each model's module in spec has
 
-    Sizes, PRESETS          its dimensions as a NamedTuple, and those of "small" (two cores train it in seconds) and "study"
+    Sizes, PRESETS          its dimensions as a NamedTuple; those of "small" (two cores train it in seconds) and "study"
     DATA                    the data set that it is for; where cell.data is another, seeded sequences stand in for it
     parameters(sizes)       the tuple of layers.Parameter, running statistics included, in order of computation
     forward_flops(sizes)    of one sample of full length, products alone, a multiply-add counted as 2
