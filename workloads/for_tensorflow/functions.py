@@ -16,7 +16,7 @@ class Steps:
     def _prepare(self):
         """Make the functions that steps call."""
         self._update, self._logits = self._compiled(self._one_update), self._compiled(self._evaluated)
-        self._checked, self._stamped = self._compiled(self._checked_update), self._compiled(self._stamped_update)
+        self._stamped = self._compiled(self._stamped_update)
 
     def _compiled(self, function):
         """The function as the cell's loop calls it."""

@@ -26,6 +26,7 @@ class Workload(functions.Steps):
         self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy)
         self.optimizer = optimizers.optimizer(cell, self._numbers)
         self._prepare()
+        self._checked = self._compiled(self._checked_update)
         if self.loop == "fit":
             self._compile_fit()
         if settings.may_lack_kernels(cell):
