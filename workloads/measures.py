@@ -118,6 +118,13 @@ def operators(cell, adapter, workload, images, folder, emit):
     emit("operators", steps=cell.steps, operators={name: list(used) for name, used in found.items()})
 
 
+def graph(cell, adapter, workload, images, folder, emit):
+    """What the framework's graph optimisers remove from a training step's graph. Raises Unsupported."""
+    if not hasattr(workload, "graph"):
+        raise Unsupported("the nodes of a whole graph are counted in TensorFlow 1 alone")
+    emit("graph", **workload.graph(_batches(cell, workload, images)))
+
+
 def infer(cell, adapter, workload, images, folder, emit):
     """Warm-up and timed forward passes in evaluation mode."""
     watch = Watch(cell, workload.sync, None, emit)
@@ -285,5 +292,6 @@ def _bare_block(block, step, sync):
 
 
 HARNESSES = {"harness": "train", "harness_infer": "infer"}       # what a block of each measures
-MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators, "check": check}
+MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators, "graph": graph,
+            "check": check}
 SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)
