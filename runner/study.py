@@ -13,11 +13,11 @@ from runner.errors import InputError
 from runner.published import Published
 from runner.tables import Place
 from workloads.spec import cell as cells
+from workloads.spec import tasks
 from workloads.spec.cell import Cell
-from workloads.spec.tasks import TASKS
 
 # what an experiment may set besides a cell's own fields
-_EXPERIMENT_KEYS = ("id", "title", "stacks", "cases", "grid", "except", "assumed", "scale")
+_EXPERIMENT_KEYS = ("id", "title", "stacks", "subjects", "cases", "grid", "except", "assumed", "scale")
 _SCALED = ("grid", "cases")      # of these, what a scale may override
 _STUDY_KEYS = ("id", "title", "rounds", "baseline", "scales", "default_scale", "forms")
 
@@ -33,11 +33,18 @@ class Experiment(NamedTuple):
     grid: dict[str, tuple[Any, ...]]
     excepted: tuple[dict[str, Any], ...]     # each some cell fields, and "why"
     assumed: dict[str, str]
+    variants: Mapping[str, tuple[dict[str, Any], ...]] = {}     # by stack, where only some settings are a stack's
 
     def combinations(self) -> Iterator[dict[str, Any]]:
         """The settings of every cell but for its stack."""
         for case, values in itertools.product(self.cases, itertools.product(*self.grid.values())):
             yield {**self.settings, **case, **dict(zip(self.grid, values, strict=True))}
+
+    def variants_of(self, stack: str) -> tuple[dict[str, Any], ...]:
+        """What of the settings is the stack's own; one that the study does not name takes what any other has."""
+        every = [settings for each in self.variants.values() for settings in each]
+        different = [settings for place, settings in enumerate(every) if settings not in every[:place]]
+        return self.variants.get(stack) or tuple(different) or ({},)
 
     def exception(self, cell: Cell) -> str | None:
         """The study's own reason to leave a cell out, or None."""
@@ -119,11 +126,11 @@ def _forms(head: dict[str, Any], place: Place) -> dict[str, tuple[str, ...]]:
 def _cells(experiment: Experiment) -> Iterator[study_claims.OfStudy]:
     """Without those that the study excepts; what the machine decides is left at its default."""
     for settings in experiment.combinations():
-        task = TASKS[settings["task"]]
         for stack in experiment.stacks:
-            cell = cells.parse({"classes": task.classes, "image": task.image, **settings, "stack": stack})
-            if experiment.exception(cell) is None:
-                yield study_claims.OfStudy(experiment.id, cell)
+            for own in experiment.variants_of(stack):
+                cell = cells.parse({**tasks.defaults(settings["task"]), **settings, **own, "stack": stack})
+                if experiment.exception(cell) is None:
+                    yield study_claims.OfStudy(experiment.id, cell)
 
 
 def _experiment(found: Any, place: Place, scale: str, scales: tuple[str, ...]) -> Experiment:
@@ -137,13 +144,33 @@ def _experiment(found: Any, place: Place, scale: str, scales: tuple[str, ...]) -
     for name in grid:
         if name in settings or any(name in case for case in cases):
             raise place.wrong(f'key "{name}" stands both beside and in grid')
-    for name, known in (("measure", cells.MEASURES), ("task", tuple(TASKS))):
+    for name, known in (("measure", cells.MEASURES), ("task", tasks.NAMES)):
         if name not in settings and name not in grid and not all(name in case for case in cases):
             raise place.wrong(f'key "{name}" is missing; known: {", ".join(known)}')
+    variants = _variants(values, grid, place)
     return Experiment(tables.string(values, "id", place), tables.string(values, "title", place, ""),
-                      tables.strings(values, "stacks", place), settings, cases, grid,
+                      tuple(variants) or tables.strings(values, "stacks", place), settings, cases, grid,
                       tuple(_excepted(item, place) for item in tables.listed(values, "except", place)),
-                      _assumed(values, place))
+                      _assumed(values, place), variants)
+
+
+def _variants(values: tables.Table, grid: Mapping[str, Any], place: Place) -> dict[str, tuple[dict[str, Any], ...]]:
+    """The settings of each stack in the list `subjects`, which takes the place of `stacks`."""
+    if "subjects" in values and "stacks" in values:
+        raise place.wrong('expected either "stacks" or "subjects"')
+    found: dict[str, tuple[dict[str, Any], ...]] = {}
+    for item in tables.listed(values, "subjects", place):
+        here = place.at("subjects")
+        if not isinstance(item, dict):
+            raise here.wrong('expected a list of tables of "stack" and cell keys')
+        own = {name: value for name, value in item.items() if name != "stack"}
+        for name, value in own.items():
+            tables.checked(name, value, here)
+            if name in grid or name in ("task", "measure"):
+                raise here.wrong(f'key "{name}" is of the experiment, not of a stack')
+        stack = tables.string(item, "stack", here)
+        found[stack] = (*found.get(stack, ()), own)
+    return found
 
 
 def _scaled(found: dict[str, Any], place: Place, scale: str, scales: tuple[str, ...]) -> dict[str, Any]:
