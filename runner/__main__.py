@@ -33,6 +33,7 @@ Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.
 LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers. "
                                            "compose: inside of compose.yaml's runner.")]
 DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER.")]
+Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
@@ -42,14 +43,15 @@ RESULTS = Path("results")
 @app.command()
 def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-        results: Results = RESULTS,
+        device: Device = None, results: Results = RESULTS,
         fresh: Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")] = False,
         prove: Annotated[bool, typer.Option("--prove", help="First check what no check has shown equal yet.")] = False,
         stall: Annotated[float | None, typer.Option(
             min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")] = None,
         ) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs), screen.say)
+    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device)),
+                         screen.say)
     if not wanted.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(wanted)}")
     wanted = job.prepared(wanted, screen.say)
@@ -118,9 +120,10 @@ def _show(folder: Path, is_json: bool) -> None:
 @app.command()
 def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
          baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-         results: Results = RESULTS, as_json: AsJson = False) -> None:
+         device: Device = None, results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
-    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs), screen.say)
+    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device)),
+                         screen.say)
     seconds = estimate_seconds(wanted.plan, store.known_seconds(results))
     if as_json:
         print(json.dumps({**wanted.plan.record(), "estimate_seconds": seconds}, indent=2))
@@ -293,6 +296,11 @@ def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, s
            launcher: str, data: str | None, pairs: list[str] | None) -> job.Asked:
     wishes = Wishes(tuple(_split(stacks)), rounds, seed, baseline, job.settings(pairs or []))
     return job.Asked(name, scale, launcher, data, wishes)
+
+
+def _with(pairs: list[str] | None, device: str | None) -> list[str]:
+    """The KEY=VALUE words with the device's."""
+    return [*(pairs or []), *([f"device={device}"] if device else [])]
 
 
 def _split(words: list[str] | None) -> list[str]:
