@@ -6,9 +6,9 @@ import time
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 
-from workloads import data
+from workloads import data, passes
 from workloads.errors import Unsupported
 from workloads.for_pytorch import model, operators, settings
 from workloads.spec import layers, tasks
@@ -96,10 +96,26 @@ class Workload:
         return {name: _array(tensor) for name, tensor in model.tensors(self._net, self._parameters).items()}
 
     def batches(self, images, labels):
-        """Normalised batches on the device, in the order given, over and over; a rest is dropped."""
-        dataset = TensorDataset(torch.from_numpy(data.normalised(images, self._numbers)), torch.from_numpy(labels))
-        loader = DataLoader(dataset, self.cell.batch, drop_last=True, pin_memory=self._device.type == "cuda")
+        """Normalised batches on the device, over and over, in the cell's order; a rest is dropped."""
+        dataset = self._dataset(images, labels)
+        loader = self._loader(dataset, shuffle=self.cell.order == "framework")
         return (self._placed(*batch) for _ in itertools.count() for batch in loader)
+
+    def passes(self, images, labels, ahead):
+        """The same pass by pass: each in the order, and with the moves, that the Passes say."""
+        if ahead.moves is None:
+            dataset = self._dataset(images, labels)
+        else:
+            dataset = passes.Moved(data.normalised(passes.padded(images), self._numbers), labels, self.cell.image)
+        shuffled = RandomSampler(dataset)
+        return (self._placed(*batch) for index in range(ahead.count)
+                for batch in self._loader(dataset, sampler=ahead.keys(index, shuffled)))
+
+    def _dataset(self, images, labels):
+        return TensorDataset(torch.from_numpy(data.normalised(images, self._numbers)), torch.from_numpy(labels))
+
+    def _loader(self, dataset, **order):
+        return DataLoader(dataset, self.cell.batch, drop_last=True, pin_memory=self._device.type == "cuda", **order)
 
     def synthetic(self, images, labels):
         """One batch that lies on the device, over and over."""
