@@ -38,7 +38,7 @@ def drawn(cell, available):
     orders = moves = None
     if cell.order == "seeded":
         orders = np.stack([_order(cell, index, available)[:samples] for index in range(cell.epochs)])
-    if cell.augment == "flip_crop":
+    if cell.augment != "none":
         moves = np.stack([_moves(cell, index, samples) for index in range(cell.epochs)])
     return Passes(cell.epochs, samples, orders, moves)
 
@@ -52,7 +52,7 @@ def _order(cell, index, available):
 
 def _moves(cell, index, samples):
     random = np.random.RandomState([cell.seed, index, _MOVES])
-    ends = 2 * margin(cell.image) + 1, 2 * margin(cell.image) + 1, 2
+    ends = 2 * margin(cell.image) + 1, 2 * margin(cell.image) + 1, 2 if cell.augment == "flip_crop" else 1
     return np.stack([random.randint(0, end, samples) for end in ends], axis=1).astype(np.uint8)
 
 

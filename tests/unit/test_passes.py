@@ -45,6 +45,11 @@ def test_moves_reach_every_place_of_the_padding_and_mirror_half_of_the_images():
     assert (moves[0] != moves[1]).any()
 
 
+def test_crops_alone_mirror_no_image():
+    moves = passes.drawn(cell(augment="crop", image=8), 400).moves
+    assert [{0, 1, 2}, {0, 1, 2}, {0}] == [set(moves[..., which].ravel().tolist()) for which in range(3)]
+
+
 def test_moves_are_equal_in_the_seeded_and_in_the_framework_s_order():
     seeded, own = (passes.drawn(cell(augment="flip_crop", order=order), 12) for order in ("seeded", "framework"))
     assert (seeded.moves == own.moves).all() and own.orders is None

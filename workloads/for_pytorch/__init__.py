@@ -6,7 +6,7 @@ import time
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, RandomSampler, TensorDataset
+from torch.utils.data import DataLoader, RandomSampler, Sampler, TensorDataset
 
 from workloads import data, passes
 from workloads.errors import Unsupported
@@ -109,7 +109,7 @@ class Workload:
             dataset = passes.Moved(data.normalised(passes.padded(images), self._numbers), labels, self.cell.image)
         shuffled = RandomSampler(dataset)
         return (self._placed(*batch) for index in range(ahead.count)
-                for batch in self._loader(dataset, sampler=ahead.keys(index, shuffled)))
+                for batch in self._loader(dataset, sampler=_Listed(ahead.keys(index, shuffled))))
 
     def _dataset(self, images, labels):
         return TensorDataset(torch.from_numpy(data.normalised(images, self._numbers)), torch.from_numpy(labels))
@@ -260,6 +260,19 @@ class Workload:
             return []
         modules = dict(self._net.named_modules())
         return [modules[place.path].register_forward_hook(_keeping(activations, place.path)) for place in self._places]
+
+
+class _Listed(Sampler):
+    """The keys as given: before 1.7 a loader takes no list for its sampler."""
+
+    def __init__(self, keys):
+        self._keys = keys
+
+    def __iter__(self):
+        return iter(self._keys)
+
+    def __len__(self):
+        return len(self._keys)
 
 
 def _keeping(activations, path):

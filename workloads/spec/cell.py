@@ -21,7 +21,7 @@ SWITCHES = {
     "parallel": PARALLEL,
     "overlap": ("default", "off"),      # off: gradients are exchanged after the whole backward pass
     "order": ("seeded", "framework"),   # of the samples in an epoch
-    "augment": ("none", "flip_crop"),   # of the images in an epoch: equal moves in all frameworks
+    "augment": ("none", "crop", "flip_crop"),     # of the images in an epoch: equal moves in all frameworks
     "preset": ("small", "study"),       # the sizes of a sequence model
     "lstm": ("native", "cell", "block", "cudnn", "keras1", "keras2"),
     "conv": ("default", "profiling", "fixed", "heuristic"),         # how a GPU's convolution algorithm is chosen
