@@ -12,7 +12,23 @@ from typing import Annotated, Any
 
 import typer
 
-from runner import bench_self, check, doctor, engine, images, job, lock, machine, screen, stack, store, study, summary
+from runner import (
+    bench_self,
+    check,
+    curves,
+    doctor,
+    engine,
+    images,
+    job,
+    lock,
+    machine,
+    rows,
+    screen,
+    stack,
+    store,
+    study,
+    summary,
+)
 from runner.errors import BenchError, InputError
 from runner.launch import Launcher
 from runner.plan import Wishes, estimate_seconds
@@ -198,6 +214,18 @@ def report(name: Annotated[str, typer.Argument(help="A result's id or folder; th
            results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Print the summary of a session again."""
     _show(store.located(name, results), as_json)
+
+
+@app.command("curves")
+def curves_(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
+            results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
+    found = curves.compared(rows.measurements(store.read(store.located(name, results))))
+    if as_json:
+        print(json.dumps([apart._asdict() for apart in found], indent=2))
+    else:
+        screen.show(screen.list_view([apart.listed() for apart in found]))
+    sys.exit(0 if all(apart.does_agree for apart in found if apart.should_agree) else 1)
 
 
 @app.command("check")

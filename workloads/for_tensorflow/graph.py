@@ -44,9 +44,10 @@ def removed(session, fetches):
     """What Grappler's passes remove from a session's graph for a step, and how many nodes the step then runs.
 
     nodes_before counts the graph with its initialisers, but without what hangs on placeholders that no step feeds: the
-    copy of a model that Keras builds on inputs of its own, and the ways by which weights are loaded. Passes are switched on one after the other, and each has
-    what it removes beyond those before it (constant folding adds constants, so it may be negative); removed are the
-    nodes whose names are gone in the end, by class; nodes_run are those that the session ran, with its own additions.
+    copy of a model that Keras builds on inputs of its own, and the ways by which weights are loaded. Passes are switched
+    on one after the other, and each has what it removes beyond those before it (constant folding adds constants, so it
+    may be negative); removed are the nodes whose names are gone in the end, by class; nodes_run are those that the
+    session ran, with its own additions.
     """
     graph = _written(session.graph.as_graph_def(add_shapes=True), fetches)
     counts, optimised = [len(graph.node)], graph
@@ -94,7 +95,7 @@ def _optimised(graph, written, fetches, passes):
     try:
         from tensorflow.python.grappler import tf_optimizer  # no public door to it
     except ImportError as error:
-        raise Unsupported("this TensorFlow does not let its graph optimiser be called: %s" % error)
+        raise Unsupported("this TensorFlow does not let its graph optimiser be called: %s" % error) from None
     config = tf.compat.v1.ConfigProto()
     config.graph_options.rewrite_options.optimizers.extend(_GRAPPLER[name] for name in passes)
     config.graph_options.rewrite_options.min_graph_nodes = -1

@@ -56,11 +56,22 @@ class Workload:
 
     def batches(self, images, labels):
         """The Feed of an endless pipeline in the graph."""
+        def dataset(kept):
+            return feed.pipeline(kept["images"], kept["labels"], self.cell.batch, self._numbers,
+                                 feed.shuffle_seed(self.cell))
+        return self._fed(dataset, {"images": self.net.native_images(images), "labels": labels})
+
+    def passes(self, images, labels, ahead):
+        """The Feed of the passes: each in the order, and with the moves, that the Passes say."""
+        source = feed.PassFeed(self.net, images, labels, ahead, self.cell, self._numbers)
+        return self._fed(source.dataset, source.arrays)
+
+    def _fed(self, dataset, arrays):
+        """The Feed of the Dataset of some arrays, which come in by placeholders: 2 GB are a graph's limit."""
         with self._entered():
-            images = self.net.native_images(images)
-            slots = v1.placeholder(images.dtype, images.shape), v1.placeholder(labels.dtype, labels.shape)
-            batches = v1.data.make_initializable_iterator(feed.pipeline(*slots, self.cell.batch, self._numbers))
-            self._session.run(batches.initializer, dict(zip(slots, (images, labels))))   # 2 GB are a graph's limit
+            slots = {name: v1.placeholder(array.dtype, array.shape) for name, array in arrays.items()}
+            batches = v1.data.make_initializable_iterator(dataset(slots))
+            self._session.run(batches.initializer, {slots[name]: array for name, array in arrays.items()})
             return Feed(*batches.get_next())
 
     def synthetic(self, images, labels):
