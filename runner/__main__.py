@@ -18,8 +18,8 @@ from runner.launch import Launcher
 from runner.plan import Wishes, estimate_seconds
 from runner.session import Bench, Stopped
 from runner.session import run as run_session
+from workloads.spec import tasks as known_tasks
 from workloads.spec.datasets import DATA_SETS
-from workloads.spec.tasks import TASKS
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Which deep-learning framework is faster here, really?")
@@ -152,8 +152,8 @@ def _stacks() -> list[dict[str, Any]]:
 
 
 def _tasks() -> list[dict[str, Any]]:
-    return [{"task": name, "title": task.title, "image": task.image, "classes": task.classes}
-            for name, task in TASKS.items()]
+    return [{"task": name, "title": known_tasks.title(name), **known_tasks.defaults(name)}
+            for name in known_tasks.NAMES]
 
 
 def _studies() -> list[dict[str, Any]]:
@@ -211,10 +211,10 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]..."
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     known = stack.read_all(job.STACKS)
     chosen = [known[name] for name in _known_stacks(_split(stacks), known)]
-    tasks = list(TASKS) if every else names or ["lenet5"]
+    tasks = list(known_tasks.NAMES) if every else names or ["lenet5"]
     for name in tasks:
-        if name not in TASKS:
-            raise InputError(f'check: task "{name}" is unknown; known: {", ".join(TASKS)}')
+        if name not in known_tasks.NAMES:
+            raise InputError(f'check: task "{name}" is unknown; known: {", ".join(known_tasks.NAMES)}')
     if precision not in check.LIMITS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
     how = job.chosen_launcher(launcher, screen.say)

@@ -13,7 +13,8 @@ from docker.types import DeviceRequest, EndpointConfig
 from runner.errors import EngineUnreachable
 
 __all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "Network", "NotFound",
-           "aliased", "connect", "data_root", "gpu_request", "image_id", "image_labels", "labelled_images", "remove_image"]
+           "aliased", "connect", "data_root", "gpu_request", "image_id", "image_labels", "labelled_images",
+           "remove_image"]
 
 _TIMEOUT_SECONDS = 60
 

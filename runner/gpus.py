@@ -66,7 +66,7 @@ def span(code: GpuCode) -> str:
 
 
 def assigned(cell: Cell, stack: Stack, found: Found) -> tuple[Gpu, ...]:
-    """The GPUs that a cell gets: the first cell.gpus of one model that run the stack; () where there are not so many."""
+    """The GPUs that a cell gets: the first cell.gpus of one model that run the stack; () where too few are there."""
     code = stack.gpu
     if code is None:
         return ()

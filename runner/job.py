@@ -19,7 +19,7 @@ from runner.launch import Launcher
 from runner.plan import Plan, Wishes, plan
 from runner.venv_launcher import VenvLauncher
 from workloads.spec import cell as cells
-from workloads.spec.tasks import TASKS
+from workloads.spec import tasks
 
 ROOT = Path(__file__).resolve().parent.parent
 STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
@@ -74,8 +74,8 @@ def settings(pairs: list[str]) -> dict[str, Any]:
             found[name] = cells.checked(name, kind(text))
         except (ValueError, cells.CellError) as error:
             raise InputError(f"--set {pair}: {error}") from error
-        if name == "task" and text not in TASKS:
-            raise InputError(f'--set {pair}: task "{text}" is unknown; known: {", ".join(TASKS)}')
+        if name == "task" and text not in tasks.NAMES:
+            raise InputError(f'--set {pair}: task "{text}" is unknown; known: {", ".join(tasks.NAMES)}')
     return found
 
 

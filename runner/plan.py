@@ -12,9 +12,8 @@ from runner.machine import Machine
 from runner.stack import Stack
 from runner.study import Experiment, Study
 from workloads.spec import cell as cells
-from workloads.spec import cluster
+from workloads.spec import cluster, tasks
 from workloads.spec.cell import Cell
-from workloads.spec.tasks import TASKS, step_flops
 
 
 class Planned(NamedTuple):
@@ -117,7 +116,7 @@ def _cell(stack: Stack, settings: Mapping[str, Any], machine: Machine) -> Cell:
     """The cell; nodes share the machine equally unless the settings say what each has."""
     nodes = settings.get("nodes", 1)
     defaults = {"cpus": max(1, machine.cpus // nodes), "memory_bytes": machine.limit_bytes // nodes,
-                "classes": TASKS[settings["task"]].classes, "image": TASKS[settings["task"]].image}
+                **tasks.defaults(settings["task"])}
     try:
         cell: Cell = cells.parse({**defaults, **settings, "stack": stack.name})
     except cells.CellError as error:
@@ -130,8 +129,7 @@ def _cell(stack: Stack, settings: Mapping[str, Any], machine: Machine) -> Cell:
 def _impossible(cell: Cell, stacks: Mapping[str, Stack], found: gpus.Found) -> str | None:
     """Why no launcher could run the cell in its stack here, from what cell, stack and GPUs say of themselves."""
     stack = stacks[cell.stack]
-    least = TASKS[cell.task].least
-    if cell.image < least:
+    if not tasks.is_sequence(cell.task) and cell.image < (least := tasks.TASKS[cell.task].least):
         return f"{cell.task} needs images of at least {least} pixels"
     if cell.device == "gpu" and (lacking := gpus.lacking(cell, stack, stacks, found)):
         return lacking
@@ -159,4 +157,4 @@ def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: fl
 def _guess(cell: Cell) -> float:
     """Seconds of a cell's steps at an assumed 20 GFLOP/s a CPU, half of what small models reach on old cores."""
     steps = (cell.steps + cell.warmup) * (cell.epochs if cell.measure == "epochs" else 1)
-    return float(steps * (step_flops(cell) / (2e10 * cell.cpus) + 0.002))
+    return float(steps * (tasks.step_flops(cell) / (2e10 * cell.cpus) + 0.002))

@@ -12,8 +12,8 @@ from runner.claims import Claim
 from runner.errors import InputError
 from runner.published import QUANTITIES, UNITS, Published, Subject, is_about, measure, whose
 from workloads.spec import cell as cells
+from workloads.spec import tasks
 from workloads.spec.cell import Cell
-from workloads.spec.tasks import TASKS
 
 # what an experiment may set besides a cell's own fields
 _EXPERIMENT_KEYS = ("id", "title", "stacks", "cases", "grid", "except", "assumed", "scale")
@@ -136,7 +136,7 @@ def _experiment(found: Any, place: _Place, scale: str, scales: tuple[str, ...]) 
     for name in grid:
         if name in settings or any(name in case for case in cases):
             raise place.wrong(f'key "{name}" stands both beside and in grid')
-    for name, known in (("measure", cells.MEASURES), ("task", tuple(TASKS))):
+    for name, known in (("measure", cells.MEASURES), ("task", tasks.NAMES)):
         if name not in settings and name not in grid and not all(name in case for case in cases):
             raise place.wrong(f'key "{name}" is missing; known: {", ".join(known)}')
     return Experiment(_string(values, "id", place), _string(values, "title", place, ""),
@@ -191,8 +191,8 @@ def _checked(name: str, value: Any, place: _Place) -> None:
         raise place.wrong(str(error)) from error
     except OverflowError as error:
         raise place.wrong(f'key "{name}": {error}') from error
-    if name == "task" and value not in TASKS:
-        raise place.wrong(f'task "{value}" is unknown; known: {", ".join(TASKS)}')
+    if name == "task" and value not in tasks.NAMES:
+        raise place.wrong(f'task "{value}" is unknown; known: {", ".join(tasks.NAMES)}')
 
 
 def _excepted(item: Any, place: _Place) -> dict[str, Any]:
@@ -238,9 +238,8 @@ def _cells(experiments: Sequence[Experiment]) -> list[Cell]:
     found = []
     for experiment in experiments:
         for settings in experiment.combinations():
-            task = TASKS[settings["task"]]
             for stack in experiment.stacks:
-                cell = cells.parse({"classes": task.classes, "image": task.image, **settings, "stack": stack})
+                cell = cells.parse({**tasks.defaults(settings["task"]), **settings, "stack": stack})
                 if experiment.exception(cell) is None:
                     found.append(cell)
     return found

@@ -22,6 +22,15 @@ class Images(NamedTuple):
     labels: np.ndarray
     facts: dict
 
+    @property
+    def given(self):
+        """What a workload's batches and synthetic take."""
+        return self.images, self.labels
+
+    def first(self, count):
+        """What a workload's check takes: a batch of so many."""
+        return self.images[:count], self.labels[:count]
+
     def part(self, rank, count):
         """Every count-th of them, from rank on: one worker's shard."""
         labels = self.labels[rank::count]

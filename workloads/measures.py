@@ -6,8 +6,8 @@ from random import Random
 
 import numpy as np
 
-from workloads import data, environment, weights
-from workloads.errors import DataError, NotFinite
+from workloads import data, environment, sequences, weights
+from workloads.errors import DataError, NotFinite, Unsupported
 from workloads.sketch import encoded, sketch
 from workloads.spec import layers, tasks
 from workloads.timing import Beats, LossWatch, Watch, WorkersWatch
@@ -18,8 +18,10 @@ def run(cell, adapter, folder, emit, cluster=None):
 
     In a place of a parallel run that only serves, serve until stopped.
     """
-    if cell.task not in tasks.TASKS:
-        raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.TASKS)))
+    if cell.task not in tasks.NAMES:
+        raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.NAMES)))
+    if cell.measure not in MEASURES and cell.measure not in HARNESSES:
+        raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)
     if cluster and not cluster.place.reports:
         parallel(adapter).serve(cluster.place.main, cell, cluster)
         return
@@ -29,17 +31,26 @@ def run(cell, adapter, folder, emit, cluster=None):
         return
     workload = _workload(cell, adapter, cluster)
     _start(cell, adapter, workload, images, emit, cluster)
-    MEASURES[cell.measure](cell, adapter, workload, images, folder, emit)
+    measures = SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
+    measures[cell.measure](cell, adapter, workload, images, folder, emit)
 
 
 def _workload(cell, adapter, cluster=None):
     """The cell's Workload with the weights that it starts from."""
-    table = tasks.table(cell.task, cell.classes)
-    workload = parallel(adapter).Workload(table, cell, cluster) if cluster else adapter.Workload(table, cell)
-    parameters = layers.parameters(table, tasks.input_shape(cell.image))
+    workload = _unweighted(cell, adapter, cluster)
     if cell.init == "seeded":
-        workload.load(weights.seeded(parameters, cell.seed, "float64" if cell.precision == "float64" else "float32"))
+        numbers = "float64" if cell.precision == "float64" else "float32"
+        workload.load(weights.seeded(tasks.parameters(cell), cell.seed, numbers))
     return workload
+
+
+def _unweighted(cell, adapter, cluster):
+    if tasks.is_sequence(cell.task):
+        if cluster:
+            raise Unsupported("sequence tasks run in one place")
+        return importlib.import_module(adapter.__name__ + ".sequences").Workload(cell)
+    table = tasks.table(cell.task, cell.classes)
+    return parallel(adapter).Workload(table, cell, cluster) if cluster else adapter.Workload(table, cell)
 
 
 def parallel(adapter):
@@ -49,6 +60,8 @@ def parallel(adapter):
 
 def _images(cell, folder, cluster):
     """What this worker reads: enough for all of them, of which it takes its own part where the mode shards."""
+    if tasks.is_sequence(cell.task):
+        return sequences.read(folder, cell)
     whole = cell._replace(batch=cell.batch * cell.nodes)
     images = data.synthetic(whole) if cell.input == "synthetic" else data.read(folder, whole)
     return images.part(cluster.rank, cluster.workers) if cluster and cluster.mode.is_sharded else images
@@ -113,7 +126,7 @@ def infer(cell, adapter, workload, images, folder, emit):
 
 def _batches(cell, workload, images):
     feed = workload.synthetic if cell.input == "synthetic" else workload.batches
-    return feed(images.images, images.labels)
+    return feed(*images.given)
 
 
 def epochs(cell, adapter, workload, images, folder, emit):
@@ -130,6 +143,17 @@ def epochs(cell, adapter, workload, images, folder, emit):
         emit("epoch", index=index, steps=steps, train_seconds=train_seconds,
              validation_seconds=time.perf_counter() - began, loss=float(np.mean(losses)),
              accuracy=float(np.trace(confusion) / confusion.sum()), confusion=confusion.tolist())
+
+
+def sequence_epochs(cell, adapter, workload, given, folder, emit):
+    """Whole passes over the batches; there is nothing to classify, so no validation."""
+    batches = _batches(cell, workload, given)
+    for index in range(cell.epochs):
+        seconds, losses = _epoch(cell, workload, batches, given.steps)
+        if not np.isfinite(losses).all():
+            raise NotFinite("the loss became %s in epoch %d" % (losses[-1], index))
+        emit("epoch", index=index, steps=given.steps, train_seconds=seconds, validation_seconds=None,
+             loss=float(np.mean(losses)), accuracy=None)
 
 
 def _epoch(cell, workload, batches, steps):
@@ -157,9 +181,18 @@ def check(cell, adapter, workload, images, folder, emit):
 
     Running variances are sent as the biased estimate, so that stacks that keep n / (n - 1) times it can be compared.
     """
-    found = workload.check(images.images[:cell.batch], images.labels[:cell.batch])
+    found = workload.check(*images.first(cell.batch))
     if adapter.unbiased_variance(cell):
         _unbias(cell, found["weight"])
+    _send_update(found, emit)
+
+
+def sequence_check(cell, adapter, workload, given, folder, emit):
+    """The same; the models of sequences keep biased running variances themselves."""
+    _send_update(workload.check(*given.first(cell.batch)), emit)
+
+
+def _send_update(found, emit):
     for kind in ("activation", "gradient"):
         _send(emit, kind, found[kind])
     running = {name: array for name, array in found["weight"].items() if _is_running(name)}
@@ -253,3 +286,4 @@ def _bare_block(block, step, sync):
 
 HARNESSES = {"harness": "train", "harness_infer": "infer"}       # what a block of each measures
 MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators, "check": check}
+SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)
