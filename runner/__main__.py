@@ -70,6 +70,8 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
                          screen.say)
     if not wanted.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(wanted)}")
+    for warning in job.warnings(wanted):
+        screen.say(warning)
     wanted = job.prepared(wanted, screen.say)
     with job.measuring_alone(job.cache_folder()):
         if prove:
@@ -187,7 +189,7 @@ def _data() -> list[dict[str, Any]]:
 def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None,
             prune: Annotated[bool, typer.Option("--prune", help="Remove images of ours that are out of date.")] = False,
             ) -> None:
-    """Build the images of stacks and of the runner (all, if none is named); unchanged ones take no time."""
+    """Build the images of stacks and of the runner (if none is named, all that run without a GPU)."""
     known = _pinned()
     client = engine.connect()
     if prune:
@@ -206,7 +208,7 @@ def _known_stacks(names: list[str] | None, known: Mapping[str, stack.Pinned]) ->
     for name in names or []:
         if name not in known:
             raise InputError(f'stack "{name}" is unknown; known: {", ".join(known)}')
-    return names or list(known)
+    return names or [name for name, each in known.items() if not each.is_gpu_only]
 
 
 @app.command()
@@ -337,6 +339,9 @@ def _split(words: list[str] | None) -> list[str]:
 
 
 def _reasons(wanted: job.Job) -> str:
+    if not wanted.found.gpus and all(s.cell.device == "gpu" for s in wanted.plan.skipped) and wanted.plan.skipped:
+        return (f"{wanted.asked.study} needs an NVIDIA GPU, and this machine has none ({wanted.found.problem}); "
+                f"`evenbench plan {wanted.asked.study}` shows what would run")
     reasons = dict.fromkeys(f"{s.cell.stack}: {s.reason}" for s in wanted.plan.skipped)
     return "; ".join(reasons) or "the study has no cells"
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from runner import gpus
 from runner.cell import key
 from runner.errors import InputError
 from runner.machine import Machine
@@ -70,8 +71,8 @@ class Wishes(NamedTuple):
 
 
 def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wishes,
-         missing: Callable[[Stack], str | None]) -> Plan:
-    """The cells of a study, and the skipped ones with reasons.
+         missing: Callable[[Stack], str | None], found: gpus.Found = gpus.NONE) -> Plan:
+    """The cells of a study, and the skipped ones with reasons; found: the machine's GPUs.
 
     missing(stack) says why the launcher cannot run a stack, or None. Raises InputError for an unknown stack.
     """
@@ -80,9 +81,11 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
     reasons: dict[str, str | None] = {}
     for experiment in study.experiments:
         for cell, why in _expanded(study, experiment, stacks, machine, wishes):
-            if why is None and cell.stack not in reasons:
-                reasons[cell.stack] = missing(stacks[cell.stack])
-            reason = why or reasons.get(cell.stack) or _impossible(cell, stacks[cell.stack])
+            reason = why or _impossible(cell, stacks, found)
+            if reason is None:
+                if cell.stack not in reasons:
+                    reasons[cell.stack] = missing(stacks[cell.stack])
+                reason = reasons[cell.stack]
             if reason:
                 skipped.append(Skipped(experiment.id, cell, reason))
             else:
@@ -132,10 +135,13 @@ def _cell(stack: Stack, settings: Mapping[str, Any], machine: Machine) -> Cell:
     return cell._replace(parallel=cluster.own_mode(stack.framework, cell.parallel))
 
 
-def _impossible(cell: Cell, stack: Stack) -> str | None:
-    """Why no launcher could run the cell in the stack, from what both say of themselves."""
+def _impossible(cell: Cell, stacks: Mapping[str, Stack], found: gpus.Found) -> str | None:
+    """Why no launcher could run the cell in its stack here, from what cell, stack and GPUs say of themselves."""
+    stack = stacks[cell.stack]
     if not tasks.is_sequence(cell.task) and cell.image < (least := tasks.TASKS[cell.task].least):
         return f"{cell.task} needs images of at least {least} pixels"
+    if cell.device == "gpu" and (lacking := gpus.lacking(cell, stack, stacks, found)):
+        return lacking
     if cell.device not in stack.devices:
         return f"{stack.name} runs on {', '.join(stack.devices)}, not on a {cell.device}"
     if cell.device == "cpu" and (what := _of_a_gpu(cell)):
