@@ -3,14 +3,14 @@ import numpy as np
 import tensorflow as tf
 
 from workloads import data
-from workloads.for_tensorflow import feed, graphs, model, optimizers, settings
+from workloads.for_tensorflow import feed, model, optimizers, sessions, settings
 from workloads.spec import tasks
 
 v1 = tf.compat.v1
 keras = tf.keras
 
 
-class Workload(graphs.Steps):
+class Workload(sessions.Steps):
     """A table's model, its loss and its optimizer, and the steps of a cell."""
 
     def __init__(self, table, cell):
@@ -18,7 +18,7 @@ class Workload(graphs.Steps):
         settings.apply(cell)
         self.cell = cell
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
-        self._session = v1.Session(graph=tf.Graph(), config=settings.session_config())
+        self._session = v1.Session(graph=tf.Graph(), config=settings.session_config(cell))
         with self._entered():
             v1.set_random_seed(cell.seed)
             policy, self._numbers = settings.dtypes(cell)
@@ -45,17 +45,28 @@ class Workload(graphs.Steps):
 
     def batches(self, images, labels):
         """The Feed of an endless pipeline in the graph."""
+        def dataset(kept):
+            return feed.pipeline(kept["images"], kept["labels"], self.cell.batch, self._numbers,
+                                 feed.shuffle_seed(self.cell))
+        return self._fed(dataset, {"images": self.net.native_images(images), "labels": labels})
+
+    def passes(self, images, labels, ahead):
+        """The Feed of the passes: each in the order, and with the moves, that the Passes say."""
+        source = feed.PassFeed(self.net, images, labels, ahead, self.cell, self._numbers)
+        return self._fed(source.dataset, source.arrays)
+
+    def _fed(self, dataset, arrays):
+        """The Feed of the Dataset of some arrays, which come in by placeholders: 2 GB are a graph's limit."""
         with self._entered():
-            images = self.net.native_images(images)
-            slots = v1.placeholder(images.dtype, images.shape), v1.placeholder(labels.dtype, labels.shape)
-            batches = v1.data.make_initializable_iterator(feed.pipeline(*slots, self.cell.batch, self._numbers))
-            self._session.run(batches.initializer, dict(zip(slots, (images, labels))))   # 2 GB are a graph's limit
-            return graphs.Feed(*batches.get_next())
+            slots = {name: v1.placeholder(array.dtype, array.shape) for name, array in arrays.items()}
+            batches = v1.data.make_initializable_iterator(dataset(slots))
+            self._session.run(batches.initializer, {slots[name]: array for name, array in arrays.items()})
+            return sessions.Feed(*batches.get_next())
 
     def synthetic(self, images, labels):
         """The Feed of one batch in variables; a constant's first operations would be computed once and for all."""
         with self._entered():
-            return graphs.Feed(*[self._kept(array) for array in self._native(images, labels)])
+            return sessions.Feed(*[self._kept(array) for array in self._native(images, labels)])
 
     def predict(self, images):
         """Logits (n, classes) of uint8 images in evaluation mode."""
