@@ -100,12 +100,14 @@ class Layer(SequenceCase):
     def test_what_ran_is_said(self):
         said = {kind: found[0].kernels()["lstm"] for kind, found in
                 ((kind, self.tried(cell_of(lstm=kind, precision="float32"))) for kind in LSTMS) if found}
-        self.assertTrue(said["cell"].startswith(("plain operations", "not seen")), said)
+        self.assertTrue(said.get("cell", "not seen").startswith(("plain operations", "not seen")), said)
         self.assertTrue(all(said.values()), said)
-        print(said)
 
     def test_the_bias_s_gradient_is_the_difference_quotient(self):
-        workload, weights, given = built(cell_of())
+        found = self.tried(cell_of())
+        if not found:
+            self.skipTest("no float64 here")
+        workload, weights, given = found
         gradient = workload.check(given.batches[0])["gradient"]["lstm.bias"]
         for at in (0, 5, 10, 15):            # one of each gate
             losses = []
@@ -156,7 +158,7 @@ class Models(SequenceCase):
                     self.assertFalse(np.array_equal(weights[parameter.name], after[parameter.name]), parameter.name)
 
     def test_phases_are_told_apart_or_are_refused_with_a_reason(self):
-        found = self.tried(cell_of(measure="phases"))
+        found = self.tried(cell_of(measure="phases", precision="float32"))
         workload, _, given = found
         watch = Watch()
         try:
