@@ -17,6 +17,7 @@ import tensorflow as tf
 from workloads.errors import Unsupported
 from workloads.for_tensorflow import kernels, settings
 from workloads.for_tensorflow.blocks import Mode
+from workloads.spec import lstm_kernels
 
 keras = tf.keras
 _FUSED = ("CudnnRNN", "BlockLSTM", "LSTMBlockCell")
@@ -101,13 +102,14 @@ def layer(name, inputs, hidden, cell, dtype):
 
     dtype: a Keras dtype or policy. Raises Unsupported.
     """
+    reason = lstm_kernels.missing("tensorflow", cell.device, cell.lstm)
+    if reason:
+        raise Unsupported(reason)
     if cell.lstm in ("native", "keras1", "keras2"):
         found = _Keras(name, inputs, hidden, cell.lstm, dtype)
         if cell.precision == "amp" or cell.loop == "xla":
             _try_gradients(found, cell)
         return found
-    if cell.lstm not in ("cell", "block", "cudnn"):
-        raise Unsupported("TensorFlow has no lstm %s" % cell.lstm)
     if cell.precision == "amp":
         raise Unsupported("TensorFlow's mixed precision is a policy of Keras' layers: lstm native, keras1 or keras2")
     if cell.precision == "float64" and cell.lstm != "cell":
