@@ -2,7 +2,8 @@
 
 A word has names whose times add up, or groups of such names, of which the first that was seen counts: PyTorch 2.x's
 cross_entropy_loss contains the log_softmax and nll_loss that stand alone in 1.x.
-Sources: krisilias, figures 5, 7 and 10, for the words, mahorker's figure 5 for those of an LSTM; the profilers of the stacks themselves for the names.
+Sources: krisilias, figures 5, 7 and 10, for the words, and mahorker, figure 5, for those of an LSTM; the profilers of
+the stacks themselves for the names.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """The sequence models and their LSTM layers, inside a stack; the LSTM against the numpy reference.
 
-    python -m tests.stack.test_sequences pytorch|tensorflow|mxnet|library [Layer Models.test_every_loop_trains_alike ...]
+    python -m tests.stack.test_sequences pytorch|tensorflow|mxnet|library [Layer Models.test_every_model ...]
 
 That two stacks compute the same is shown by `evenbench check`. Only the standard library, numpy and the stack's
 framework, Python 3.6 and later; under pytest it is skipped.
@@ -83,7 +83,7 @@ class Layer(SequenceCase):
                     workload, weights, given = found
                     expected = recurrent.lstm(weights, "lstm", given.batches[0]["x"])
                     self.assert_close(expected, workload.check(given.batches[0])["activation"]["lstm"], limit,
-                                      "%s %s" % (kind, precision))
+                                      kind + " " + precision)
                     done.append(kind)
         self.assertIn("native", done)
         self.assertIn("cudnn", done)
@@ -140,7 +140,7 @@ class Models(SequenceCase):
                     found[0].train(found[0].batches(*found[2].given), 3, watch)
                     trained[loop] = [found[0].value(handle) for handle in watch.handles]
             for loop in trained:
-                self.assert_close(trained["native"], trained[loop], 1e-6, "%s %s" % (task, loop))
+                self.assert_close(trained["native"], trained[loop], 1e-6, task + " " + loop)
 
     def test_every_model_trains_infers_and_is_updated(self):
         for task in sequences.SEQUENCES:
@@ -173,5 +173,5 @@ class Models(SequenceCase):
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in RUN_BY:
         sys.exit("usage: python -m tests.stack.test_sequences " + "|".join(RUN_BY) + " [Class.test ...]")
-    adapter = importlib.import_module("workloads.for_%s.sequences" % sys.argv.pop(1))
+    adapter = importlib.import_module("workloads.for_" + sys.argv.pop(1) + ".sequences")
     unittest.main(argv=sys.argv, warnings="default")

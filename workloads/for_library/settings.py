@@ -13,7 +13,7 @@ def demand(cell, library):
             (cell.task != "lstm", "the bare %s has the lstm task alone" % library),
             (cell.device != device, "the bare %s runs on a %s" % (library, device)),
             (cell.precision != "float32", "the bare %s computes in float32 here" % library),
-            (cell.loop not in _LOOPS, "the bare %s has no loop %s: a step is a few calls from C++" % (library, cell.loop)),
+            (cell.loop not in _LOOPS, "the bare %s has no loop %s: a step is a few calls" % (library, cell.loop)),
             (missing, missing),
             (cell.optimizer == "adam", "the bare %s is updated by sgd or momentum" % library),
             (cell.init == "framework", "a library has no initial weights of its own"),
