@@ -10,12 +10,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
+import requests
 import typer
 
 from runner import (
     bench_self,
     check,
     curves,
+    data_commands,
     doctor,
     engine,
     images,
@@ -29,9 +31,11 @@ from runner import (
     study,
     summary,
 )
+from runner.download import Net
 from runner.errors import BenchError, InputError
 from runner.launch import Launcher
 from runner.plan import Wishes, estimate_seconds
+from runner.prepare_wanted import Wanted
 from runner.session import Bench, Stopped
 from runner.session import run as run_session
 from workloads.spec import tasks as known_tasks
@@ -48,7 +52,8 @@ Scale = Annotated[str | None, typer.Option(help="One of the study's scales.")]
 Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.")]
 LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers. "
                                            "compose: inside of compose.yaml's runner.")]
-DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER.")]
+DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER; NAME alone: "
+                                                          "what `evenbench data` keeps.")]
 Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
@@ -183,6 +188,50 @@ def _studies() -> list[dict[str, Any]]:
 def _data() -> list[dict[str, Any]]:
     return [{"data": name, "title": known.title, "files": " ".join((*known.train, *known.test))}
             for name, known in DATA_SETS.items()]
+
+
+data_app = typer.Typer(no_args_is_help=True, help="Data sets: list, get, verify, prepare.")
+app.add_typer(data_app, name="data")
+DataName = Annotated[str, typer.Argument(help="A data set, as `evenbench data list` names it.", show_default=False)]
+
+
+@data_app.command("list")
+def data_list(as_json: AsJson = False) -> None:
+    """What is here, what is missing, its size, licence and who published its checksum."""
+    found = data_commands.listing(job.cache_folder())
+    if as_json:
+        print(json.dumps(found, indent=2))
+    else:
+        screen.show(screen.list_view(found))
+
+
+@data_app.command("get")
+def data_get(name: DataName) -> None:
+    """Download, verify and unpack a data set; the same command goes on after an interruption."""
+    with screen.transfer() as told, requests.Session() as net:
+        data_commands.get(name, job.cache_folder(), Net(net, say=screen.say, told=told))
+
+
+@data_app.command("verify")
+def data_verify(name: DataName, folder: Annotated[Path | None, typer.Option(
+        help="Where it lies; the cache if left out.")] = None) -> None:
+    """Look whether every file is there and whole, and say which one is not."""
+    screen.say(data_commands.verify(name, folder, job.cache_folder()))
+
+
+@data_app.command("prepare")
+def data_prepare(name: DataName,
+                 source: Annotated[Path | None, typer.Option(
+                     "--from", help="The published data's folder; the cache's if left out.")] = None,
+                 image: Annotated[int, typer.Option(min=8, help="ImageNet: pixels of a side.")] = 80,
+                 limit: Annotated[int, typer.Option(min=0, help="At most so many samples; 0: all.")] = 0,
+                 labels: Annotated[Path | None, typer.Option(
+                     help="ImageNet, images in one folder: the publisher's file of their class numbers.")] = None,
+                 vocabulary: Annotated[Path | None, typer.Option(
+                     help="Text: a file with one token a line (vocab.bpe.32000, BERT's vocab.txt).")] = None) -> None:
+    """Write a data set once in the form that every stack reads: equal bytes for all of them."""
+    asked = Wanted(image, limit, labels, vocabulary)
+    data_commands.prepare(name, source, job.cache_folder(), asked, screen.say)
 
 
 @app.command("images")

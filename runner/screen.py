@@ -4,14 +4,14 @@ Every text that could come from a file goes through words.clean, and none is rea
 word already says.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
@@ -551,3 +551,32 @@ def progress(console: Console | None = None) -> Iterator[Progress]:
         yield shown
     finally:
         shown.close()
+
+
+@contextmanager
+def transfer(console: Console | None = None) -> Iterator[Callable[[str, int, int], None]]:
+    """What shows downloads, told (file, bytes there, bytes in all): a bar on a terminal, else a line a tenth."""
+    console = console or _people()
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield _tenths(console)
+        return
+    with RichProgress(TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(),
+                      TimeRemainingColumn(), console=console) as bar:
+        tasks: dict[str, Any] = {}
+
+        def told(file: str, done: int, total: int) -> None:
+            if file not in tasks:
+                tasks[file] = bar.add_task(words.clean(file), total=total)
+            bar.update(tasks[file], completed=done)
+        yield told
+
+
+def _tenths(console: Console) -> Callable[[str, int, int], None]:
+    said: dict[str, int] = {}
+
+    def told(file: str, done: int, total: int) -> None:
+        tenth = done * 10 // total
+        if tenth != said.get(file):
+            said[file] = tenth
+            console.print(f"{words.clean(file)}: {tenth * 10} % of {words.size(total)}", soft_wrap=True)
+    return told
