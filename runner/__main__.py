@@ -12,7 +12,23 @@ from typing import Annotated, Any
 
 import typer
 
-from runner import bench_self, check, doctor, engine, images, job, lock, machine, screen, stack, store, study, summary
+from runner import (
+    bench_self,
+    check,
+    curves,
+    doctor,
+    engine,
+    images,
+    job,
+    lock,
+    machine,
+    rows,
+    screen,
+    stack,
+    store,
+    study,
+    summary,
+)
 from runner.errors import BenchError, InputError
 from runner.launch import Launcher
 from runner.plan import Wishes, estimate_seconds
@@ -33,6 +49,7 @@ Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.
 LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers. "
                                            "compose: inside of compose.yaml's runner.")]
 DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER.")]
+Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
@@ -42,14 +59,15 @@ RESULTS = Path("results")
 @app.command()
 def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-        results: Results = RESULTS,
+        device: Device = None, results: Results = RESULTS,
         fresh: Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")] = False,
         prove: Annotated[bool, typer.Option("--prove", help="First check what no check has shown equal yet.")] = False,
         stall: Annotated[float | None, typer.Option(
             min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")] = None,
         ) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs), screen.say)
+    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device)),
+                         screen.say)
     if not wanted.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(wanted)}")
     for warning in job.warnings(wanted):
@@ -121,9 +139,10 @@ def _show(folder: Path, is_json: bool) -> None:
 @app.command()
 def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
          baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-         results: Results = RESULTS, as_json: AsJson = False) -> None:
+         device: Device = None, results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
-    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs), screen.say)
+    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device)),
+                         screen.say)
     seconds = estimate_seconds(wanted.plan, store.known_seconds(results))
     if as_json:
         print(json.dumps({**wanted.plan.record(), "estimate_seconds": seconds}, indent=2))
@@ -198,6 +217,18 @@ def report(name: Annotated[str, typer.Argument(help="A result's id or folder; th
            results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Print the summary of a session again."""
     _show(store.located(name, results), as_json)
+
+
+@app.command("curves")
+def curves_(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
+            results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
+    found = curves.compared(rows.measurements(store.read(store.located(name, results))))
+    if as_json:
+        print(json.dumps([apart._asdict() for apart in found], indent=2))
+    else:
+        screen.show(screen.list_view([apart.listed() for apart in found]))
+    sys.exit(0 if all(apart.does_agree for apart in found if apart.should_agree) else 1)
 
 
 @app.command("check")
@@ -296,6 +327,11 @@ def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, s
            launcher: str, data: str | None, pairs: list[str] | None) -> job.Asked:
     wishes = Wishes(tuple(_split(stacks)), rounds, seed, baseline, job.settings(pairs or []))
     return job.Asked(name, scale, launcher, data, wishes)
+
+
+def _with(pairs: list[str] | None, device: str | None) -> list[str]:
+    """The KEY=VALUE words with the device's."""
+    return [*(pairs or []), *([f"device={device}"] if device else [])]
 
 
 def _split(words: list[str] | None) -> list[str]:

@@ -1,7 +1,7 @@
 """Studies to cells: a pure function of the study, the stacks there are and the machine."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -99,17 +99,26 @@ def _expanded(study: Study, experiment: Experiment, stacks: Mapping[str, Stack],
               wishes: Wishes) -> list[tuple[Cell, str | None]]:
     """Every cell of an experiment's grid, with the study's own reason to leave it out, or None."""
     names = wishes.stacks or experiment.stacks
+    forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ())) if form in stacks] for name in names}
     for name in names:
-        if name not in stacks:
+        if not forms[name]:
             raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{name}" is unknown; '
                              f"known: {', '.join(sorted(stacks))}")
     found = []
     for combination in experiment.combinations():
-        settings = {**combination, **wishes.settings}
         for name in names:
-            cell = _cell(stacks[name], settings, machine)
-            found.append((cell, experiment.exception(cell)))
+            for own in experiment.variants_of(name):
+                cell = _of_forms(forms[name], {**combination, **own, **wishes.settings}, machine)
+                found.append((cell, experiment.exception(cell._replace(stack=name))))
     return found
+
+
+def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], machine: Machine) -> Cell:
+    """The cell in the first form of a stack that could run it, else in one that has the device, else in the first."""
+    found = [(_cell(stack, settings, machine), stack) for stack in forms]
+    able = [cell for cell, stack in found if _impossible(cell, stack) is None]
+    near = [cell for cell, stack in found if cell.device in stack.devices]
+    return next(iter(able or near or [cell for cell, _ in found]))
 
 
 def _cell(stack: Stack, settings: Mapping[str, Any], machine: Machine) -> Cell:
@@ -135,10 +144,21 @@ def _impossible(cell: Cell, stacks: Mapping[str, Stack], found: gpus.Found) -> s
         return lacking
     if cell.device not in stack.devices:
         return f"{stack.name} runs on {', '.join(stack.devices)}, not on a {cell.device}"
+    if cell.device == "cpu" and (what := _of_a_gpu(cell)):
+        return f"{what} needs a GPU"
     if cell.parallel != "none" and cell.measure not in cluster.MEASURES:
         return f"measure {cell.measure} is of one node; on many there are {', '.join(cluster.MEASURES)}"
     reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes)
     return reason
+
+
+def _of_a_gpu(cell: Cell) -> str | None:
+    """What of a cell no CPU has, or None."""
+    if cell.conv != "default":
+        return f"conv {cell.conv}"
+    if cell.gpus > 1:
+        return f"gpus {cell.gpus}"
+    return "measure kernels" if cell.measure == "kernels" else None
 
 
 def _baseline(chosen: tuple[Planned, ...], wished: str, stacks: Mapping[str, Stack]) -> str:

@@ -41,7 +41,7 @@ def test_the_spec_imports_the_standard_library_alone(path: Path) -> None:
 
 @pytest.mark.parametrize("adapter", FRAMEWORKS)
 def test_an_adapter_imports_its_framework_numpy_and_what_all_share(adapter: str) -> None:
-    ours = (f"workloads.{adapter}", "workloads.spec", "workloads.errors", "workloads.data")
+    ours = (f"workloads.{adapter}", "workloads.spec", "workloads.errors", "workloads.data", "workloads.passes")
     for path in sources(f"workloads/{adapter}"):
         for name in imports(path):
             allowed = top(name) in STANDARD | FRAMEWORKS[adapter] | {"numpy"} or f"{name}.".startswith(ours)

@@ -7,7 +7,7 @@ import numpy as np
 from mxnet import autograd, gluon
 from mxnet.contrib import amp
 
-from workloads import data
+from workloads import data, passes
 from workloads.errors import Unsupported
 from workloads.for_mxnet import model, operators, optimizers, phases, settings
 from workloads.spec import layers, tasks
@@ -63,6 +63,7 @@ class Workload:
         self._device = settings.device(cell)
         self._numbers = "float64" if cell.precision == "float64" else "float32"
         mx.random.seed(cell.seed)
+        np.random.seed(cell.seed % 2 ** 32)       # gluon shuffles by numpy's
         shape = tasks.input_shape(cell.image)
         self._net, self._blocks = model.build(table, shape)
         self._net.cast(self._numbers)
@@ -92,11 +93,26 @@ class Workload:
         return {name: own.data().asnumpy() for name, own in self._own.items()}
 
     def batches(self, images, labels):
-        """Normalised batches on the device, in the order given, over and over; a rest is dropped."""
-        dataset = gluon.data.ArrayDataset(data.normalised(images, self._numbers), labels)
-        loader = gluon.data.DataLoader(dataset, self.cell.batch, last_batch="discard", num_workers=0,
-                                       batchify_fn=self._batchify)
+        """Normalised batches on the device, over and over, in the cell's order; a rest is dropped."""
+        loader = self._loader(self._dataset(images, labels), shuffle=self.cell.order == "framework")
         return (batch for _ in itertools.count() for batch in loader)
+
+    def passes(self, images, labels, ahead):
+        """The same pass by pass: each in the order, and with the moves, that the Passes say."""
+        if ahead.moves is None:
+            dataset = self._dataset(images, labels)
+        else:
+            dataset = passes.Moved(data.normalised(passes.padded(images), self._numbers), labels, self.cell.image)
+        shuffled = gluon.data.RandomSampler(len(dataset))
+        return (batch for index in range(ahead.count)
+                for batch in self._loader(dataset, sampler=ahead.keys(index, shuffled)))
+
+    def _dataset(self, images, labels):
+        return gluon.data.ArrayDataset(data.normalised(images, self._numbers), labels)
+
+    def _loader(self, dataset, **order):
+        return gluon.data.DataLoader(dataset, self.cell.batch, last_batch="discard", num_workers=0,
+                                     batchify_fn=self._batchify, **order)
 
     def _batchify(self, samples):
         """As gluon's default, without its tests of each sample; np.stack would take half as long again."""

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads import data
-from workloads.for_tensorflow import feed, model, operators, optimizers, phases, settings
+from workloads.for_tensorflow import feed, graph, model, operators, optimizers, phases, settings
 from workloads.spec import tasks
 
 v1 = tf.compat.v1
@@ -29,7 +29,7 @@ class Workload:
         settings.apply(cell)
         self.cell = cell
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
-        self._session = v1.Session(graph=tf.Graph(), config=settings.session_config())
+        self._session = v1.Session(graph=tf.Graph(), config=settings.session_config(cell))
         with self._entered():
             v1.set_random_seed(cell.seed)
             policy, self._numbers = settings.dtypes(cell)
@@ -56,11 +56,22 @@ class Workload:
 
     def batches(self, images, labels):
         """The Feed of an endless pipeline in the graph."""
+        def dataset(kept):
+            return feed.pipeline(kept["images"], kept["labels"], self.cell.batch, self._numbers,
+                                 feed.shuffle_seed(self.cell))
+        return self._fed(dataset, {"images": self.net.native_images(images), "labels": labels})
+
+    def passes(self, images, labels, ahead):
+        """The Feed of the passes: each in the order, and with the moves, that the Passes say."""
+        source = feed.PassFeed(self.net, images, labels, ahead, self.cell, self._numbers)
+        return self._fed(source.dataset, source.arrays)
+
+    def _fed(self, dataset, arrays):
+        """The Feed of the Dataset of some arrays, which come in by placeholders: 2 GB are a graph's limit."""
         with self._entered():
-            images = self.net.native_images(images)
-            slots = v1.placeholder(images.dtype, images.shape), v1.placeholder(labels.dtype, labels.shape)
-            batches = v1.data.make_initializable_iterator(feed.pipeline(*slots, self.cell.batch, self._numbers))
-            self._session.run(batches.initializer, dict(zip(slots, (images, labels))))   # 2 GB are a graph's limit
+            slots = {name: v1.placeholder(array.dtype, array.shape) for name, array in arrays.items()}
+            batches = v1.data.make_initializable_iterator(dataset(slots))
+            self._session.run(batches.initializer, {slots[name]: array for name, array in arrays.items()})
             return Feed(*batches.get_next())
 
     def synthetic(self, images, labels):
@@ -97,6 +108,10 @@ class Workload:
         for _ in range(warmup):
             self._session.run(fetches)
         return operators.of_session(self._session, fetches, steps)
+
+    def graph(self, batches):
+        """What Grappler removes from the graph of a training step."""
+        return graph.removed(self._session, self._fetches(batches, "train", self._one_update))
 
     def infer(self, batches, count, watch):
         """Take count forward passes in evaluation mode; the watch gets each one's logits."""

@@ -47,7 +47,14 @@ class Workload:
 
     def batches(self, images, labels):
         """An endless iterator of batches; for loop=fit the dataset, which each call of train begins anew."""
-        batches = feed.pipeline(self.net.native_images(images), labels, self.cell.batch, self._numbers)
+        batches = feed.pipeline(self.net.native_images(images), labels, self.cell.batch, self._numbers,
+                                feed.shuffle_seed(self.cell))
+        return batches if self.loop == "fit" else iter(batches)
+
+    def passes(self, images, labels, ahead):
+        """The same pass by pass: each in the order, and with the moves, that the Passes say."""
+        source = feed.PassFeed(self.net, images, labels, ahead, self.cell, self._numbers)
+        batches = source.dataset({name: tf.constant(array) for name, array in source.arrays.items()})
         return batches if self.loop == "fit" else iter(batches)
 
     def synthetic(self, images, labels):
@@ -65,6 +72,10 @@ class Workload:
             images, labels = next(batches)
             watch.loaded()
             watch.stepped(self._update(images, labels))
+
+    def fit_epochs(self, batches, count, steps, course):
+        """Take count epochs of so many steps in one call of Keras' fit; the course is told of steps and epochs."""
+        self.net.network.fit(batches, epochs=count, steps_per_epoch=steps, verbose=0, callbacks=[_Followed(course)])
 
     def train_phases(self, batches, count, watch):
         """The same with the seconds of each phase, which are stamped inside the step. Raises Unsupported."""
@@ -255,3 +266,15 @@ class _Stepped(keras.callbacks.Callback):
         # before 2.2, where Model has no train_step, it is the batch's own loss
         self._watch.stepped(RunningLoss(batch, mean, self._before) if hasattr(keras.Model, "train_step") else mean)
         self._before = mean
+
+
+class _Followed(_Stepped):
+    """Tells a course of the epochs, too."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """An epoch begins."""
+        self._watch.begun()
+
+    def on_epoch_end(self, epoch, logs=None):
+        """An epoch's last batch is over."""
+        self._watch.ended()
