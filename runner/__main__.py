@@ -95,7 +95,8 @@ def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, stall: flo
         opened.append(job.session_record(wanted, folder, kept is not None))
         opened.append(wanted.plan.record())
         bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, stall,
-                      estimate_seconds(wanted.plan, store.known_seconds(folder.parent)), is_stopping)
+                      estimate_seconds(wanted.plan, store.known_seconds(folder.parent)), is_stopping,
+                      watches=lambda planned: job.gpu_watch(wanted, planned))
         try:
             is_ok = run_session(bench, kept)
         except Stopped:

@@ -134,6 +134,7 @@ class SummaryView(_View):
             yield ""
             yield from self._seen(page)
         yield from self._breakdown(page)
+        yield from self._energy(page)
         yield from self._operators(page)
         yield from self._memory(page)
         yield from self._published(page)
@@ -227,6 +228,15 @@ class SummaryView(_View):
         return [result.stack, f"{result.endings.get('ok', 0)} of {self._summary.rounds}",
                 *("-" if value is None else shown(value) for value, shown in measured),
                 loss, "-" if result.accuracy is None else words.share(result.accuracy)]
+
+    def _energy(self, page: _Page) -> Iterator[RenderableType]:
+        """What GPUs drew, a line a stack."""
+        blocks = [(comparison.label, [[page.text(fact) for fact in _drawn(result)]
+                                      for result in comparison.results if result.gpu_watts is not None])
+                  for comparison in self._summary.comparisons]
+        if any(lines for _, lines in blocks):
+            yield ""
+            yield from page.sections(["", "GPU power", "a sample", "SM clock"], [each for each in blocks if each[1]])
 
     def _breakdown(self, page: _Page) -> Iterator[RenderableType]:
         """Phases, a line a stack: milliseconds of a step, and what stamping them costs."""
@@ -350,6 +360,13 @@ class SummaryView(_View):
             f"1.32x (1.28{words.DASH}1.37) is 1.32 times as fast as {self._summary.baseline} in the same rounds, "
             "with its 95 % interval. Faster, slower and WINNER (faster than every other stack) are only said where "
             "the interval excludes 1.", "dim")
+
+
+def _drawn(result: Result) -> list[str]:
+    """The stack, watts, joules of a sample and clock."""
+    shown = [(result.gpu_watts, "{:.0f} W"), (result.joules_per_sample, "{:.3g} J"),
+             (result.gpu_sm_clock and result.gpu_sm_clock / 1e6, "{:.0f} MHz")]
+    return [result.stack, *("-" if value is None else text.format(value) for value, text in shown)]
 
 
 def _phases(result: Result) -> list[str]:
