@@ -1,8 +1,8 @@
 """The sequence models as evenbench measures them in MXNet, eagerly. MXNet 1.7 and 1.9.
 
-for_mxnet/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or what stands for them, and the
-loss; and, where the framework wants a batch's arrays in another order, arrange(batch). A task without such a file is one
-that MXNet has no operators for.
+for_mxnet/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or what stands for them, and
+the loss; and, where the framework wants a batch's arrays in another order, arrange(batch). A task without such a file
+is one that MXNet has no operators for.
 """
 import importlib
 import importlib.util

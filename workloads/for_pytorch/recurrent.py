@@ -1,6 +1,6 @@
 """LSTM layers in PyTorch, by the cell's switch lstm. PyTorch 1.4 and later.
 
-    native, cudnn   torch.lstm, as nn.LSTM calls it: cuDNN on a GPU; on a CPU oneDNN or PyTorch's own loop, as it chooses
+    native, cudnn   torch.lstm, as nn.LSTM calls it: cuDNN on a GPU; on a CPU oneDNN or PyTorch's own loop, as it likes
     block           torch.lstm_cell in a Python loop, as nn.LSTMCell calls it: fused on a GPU, plain operations on a CPU
     cell            plain operations in a Python loop
 

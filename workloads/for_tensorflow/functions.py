@@ -1,4 +1,4 @@
-"""The steps of a cell where execution is eager, whatever its model: one tf.function a step, or eager. TensorFlow 2.x."""
+"""The steps of a cell where execution is eager, whatever its model: a tf.function a step, or none. TensorFlow 2.x."""
 import numpy as np
 import tensorflow as tf
 
@@ -9,8 +9,8 @@ from workloads.for_tensorflow import operators, optimizers, phases, settings
 class Steps:
     """Training and inference by self.optimizer.
 
-    Who inherits it has cell, loop and optimizer, calls _prepare, and says what a batch, a tuple, is made to: _loss(*batch)
-    in training, _evaluated(first of the batch) in evaluation; and what the optimizer updates: _trained().
+    Who inherits it has cell, loop and optimizer, calls _prepare, and says what a batch, a tuple, is made to:
+    _loss(*batch) in training, _evaluated(first of the batch) in evaluation; and what the optimizer updates: _trained().
     """
 
     def _prepare(self):

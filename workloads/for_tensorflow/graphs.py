@@ -21,8 +21,8 @@ class Feed:
 class Steps:
     """Training and inference in self._session by self.optimizer.
 
-    Who inherits it has cell, and says what a batch's parts are made to: _differentiable(*parts), which gives the loss and
-    the operations that move running statistics, in training; _evaluated(first part) in evaluation; and what the
+    Who inherits it has cell, and says what a batch's parts are made to: _differentiable(*parts), which gives the loss
+    and the operations that move running statistics, in training; _evaluated(first part) in evaluation; and what the
     optimizer updates: _trained().
     """
 

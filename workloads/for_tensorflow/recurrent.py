@@ -6,8 +6,8 @@
     block           tf.while_loop around LSTMBlockCell, one operation a step
     cudnn           CudnnRNN on a GPU; on a CPU BlockLSTM, TensorFlow's own operation for a whole sequence
 
-A layer's arrays lie as its kind wants them, as they would with anyone who uses it: transposing them each step would cost
-as much as a short sequence.
+A layer's arrays lie as its kind wants them, as they would with anyone who uses it: transposing them each step would
+cost as much as a short sequence.
 """
 from typing import Any, Callable, NamedTuple
 
@@ -27,6 +27,11 @@ class Stored(NamedTuple):
     names: tuple
     native: Callable          # of the canonical arrays, in order of names: the variable's array
     canonical: Callable       # of that: the canonical arrays
+
+
+def variable(shape, dtype, is_trainable=True):
+    """A variable of zeros, which load fills."""
+    return tf.compat.v1.Variable(tf.zeros(shape, dtype), trainable=is_trainable, use_resource=True)
 
 
 def lstm(weights, name, x, mode, lengths=None, is_reversed=False, time_major=False):
@@ -60,8 +65,8 @@ def turned(x, lengths, axis):
 def unrolled(step, inputs, state, dtypes=None):
     """The outputs of step over the time of inputs, stacked: (time, batch, ...).
 
-    inputs: a tensor (time, batch, ...) or a tuple of them; step(inputs of one time, state) gives (out, state), where out
-    is a tensor of the first input's dtype, or as dtypes nests.
+    inputs: a tensor (time, batch, ...) or a tuple of them; step(inputs of one time, state) gives (out, state), where
+    out is a tensor of the first input's dtype, or as dtypes nests.
     """
     flat = tf.nest.flatten(inputs)
     time = tf.shape(flat[0])[0]
@@ -132,7 +137,7 @@ def _transposed(array):
 
 
 class _Joint:
-    """One kernel for input and state, (in + hidden, 4 hidden), its gates in the order i, g, f, o of the fused operations."""
+    """One kernel for input and state, (in + hidden, 4 hidden), its gates in the fused operations' order: i, g, f, o."""
 
     is_time_major = True
 
@@ -140,8 +145,7 @@ class _Joint:
         self._hidden, self._kind = hidden, cell.lstm
         if cell.lstm == "cudnn":
             self._kernel_of_all = kernels.cudnn_lstm if cell.device == "gpu" else kernels.block_lstm
-        kernel = tf.Variable(tf.zeros((inputs + hidden, 4 * hidden), dtype), use_resource=True, trainable=True)
-        bias = tf.Variable(tf.zeros((4 * hidden,), dtype), use_resource=True, trainable=True)
+        kernel, bias = variable((inputs + hidden, 4 * hidden), dtype), variable((4 * hidden,), dtype)
         self._variables = kernel, bias
         both = (name + ".input.weight", name + ".recurrent.weight")
         self.stored = [

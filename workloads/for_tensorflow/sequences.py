@@ -1,7 +1,7 @@
-"""The sequence models as evenbench measures them in TensorFlow: a session's graph in 1.15, tf.function and eager in 2.x.
+"""The sequence models as evenbench measures them in TensorFlow: a session's graph in 1.15, tf.function or eager in 2.x.
 
-for_tensorflow/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or what stands for them, and the
-loss; and, where the framework wants a batch's arrays in another order, arrange(batch).
+for_tensorflow/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or what stands for them, and
+the loss; and, where the framework wants a batch's arrays in another order, arrange(batch).
 """
 import importlib
 import itertools
@@ -35,8 +35,7 @@ class _Arrays:
                 layer = self.named[parameter.name.rsplit(".", 2 if parameter.kind == "weight" else 1)[0]]
                 self.stored += [stored for stored in layer.stored if stored.names[0] == parameter.name]
             else:
-                variable = tf.Variable(tf.zeros(parameter.shape, numbers), trainable=parameter.is_trainable,
-                                       use_resource=True)
+                variable = recurrent.variable(parameter.shape, numbers, parameter.is_trainable)
                 self.named[parameter.name] = variable
                 self.stored.append(recurrent.Stored(variable, (parameter.name,), _same, lambda array: [array]))
 
@@ -124,7 +123,7 @@ class _Functions(_Common, functions.Steps):
 
     def weights(self):
         """The arrays by canonical name."""
-        return self._arrays.canonical(self._arrays.variables, self._arrays.variables)
+        return self._arrays.canonical(self._arrays.variables, [variable.numpy() for variable in self._arrays.variables])
 
     def batches(self, batches):
         """The batches on the device, in the order given, over and over."""
