@@ -48,6 +48,44 @@ def gelu(x):
     return nn.functional.gelu(x)
 
 
+def batch_norm(weights, name, x, epsilon, decay, mode, axis=-1):
+    """x with mean 0 and variance 1 over all axes but one, times name.gamma plus name.beta.
+
+    Running statistics keep decay of their old value; the running variance is the biased one, of n values.
+    """
+    gamma, beta, mean, variance = (weights[name + "." + kind] for kind in ("gamma", "beta", "mean", "variance"))
+    x = x.transpose(1, axis)
+    if not mode.is_training:
+        found = nn.functional.batch_norm(x, mean, variance, gamma, beta, False, 0.0, epsilon)
+        return found.transpose(1, axis)
+    # PyTorch's own running variance is n / (n - 1) times the batch's, so it is given one to forget
+    seen_mean, seen_variance = torch.zeros_like(mean), torch.zeros_like(variance)
+    found = nn.functional.batch_norm(x, seen_mean, seen_variance, gamma, beta, True, 1.0, epsilon)
+    count = x.numel() // x.shape[1]
+    with torch.no_grad():
+        mean.mul_(decay).add_(seen_mean * (1 - decay))
+        variance.mul_(decay).add_(seen_variance * ((1 - decay) * (count - 1) / count))
+    return found.transpose(1, axis)
+
+
+def conv2d(weights, name, x, stride, pad):
+    """The convolution of x (batch, in, height, width) with name.weight (out, in, height, width), plus name.bias."""
+    return nn.functional.conv2d(x, weights[name + ".weight"], weights[name + ".bias"], stride, pad)
+
+
+def conv1d(weights, name, x, pad):
+    """The convolution of x (batch, channels, time) with name.weight (out, in, taps), plus name.bias."""
+    return nn.functional.conv1d(x, weights[name + ".weight"], weights[name + ".bias"], 1, pad)
+
+
+def masked(x, lengths, axis):
+    """x (batch, ...) with zeros past each sample's length along the axis."""
+    steps = torch.arange(x.shape[axis], device=x.device)
+    shape = [x.shape[0]] + [1] * (x.dim() - 1)
+    shape[axis] = x.shape[axis]
+    return x * (steps < lengths[:, None]).reshape(shape).to(x.dtype)
+
+
 def dropout(x, rate, mode):
     """Zeroes a share of x where the mode has dropout."""
     return nn.functional.dropout(x, rate) if mode.has_dropout and rate else x
