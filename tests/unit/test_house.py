@@ -13,7 +13,8 @@ STANDARD = sys.stdlib_module_names
 FRAMEWORKS = {"for_pytorch": {"torch", "torchvision"}, "for_tensorflow": {"tensorflow"}, "for_mxnet": {"mxnet"},
               "for_numpy": set()}
 # each is imported in one place only
-ALONE = {"docker": "runner/engine.py", "rich": "runner/screen.py", "typer": "runner/__main__.py"}
+ALONE = {"docker": "runner/engine.py", "rich": "runner/screen.py", "typer": "runner/__main__.py",
+         "jinja2": "runner/report/page.py", "matplotlib": "runner/report/charts.py"}
 
 
 def sources(folder: str) -> list[Path]:
