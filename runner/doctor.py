@@ -10,7 +10,6 @@ from runner.errors import BenchError
 from runner.stack import Stack
 
 _ROOM_BYTES = 10 * machine.GIB       # today's three images with their caches
-_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
 class Finding(NamedTuple):
@@ -75,9 +74,8 @@ def _swap() -> Finding:
 
 
 def _governor() -> Finding:
-    try:
-        governor = _GOVERNOR.read_text().strip()
-    except OSError:
+    governor = machine.governor()
+    if governor is None:
         return Finding("governor", "good", "none visible, as on most virtual machines")
     return Finding("governor", "good" if governor == "performance" else "note", governor,
                    "" if governor == "performance" else "cpupower frequency-set -g performance")

@@ -80,7 +80,7 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
 def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) -> str:
     """One run from start to ending, stored as it goes; the ending's word."""
     name = f"{planned.key}.{index}.{attempt}"
-    shown = f"{planned.cell.stack}: {label(planned.cell)}"
+    shown = f"{planned.experiment}: {planned.cell.stack}: {label(planned.cell)}"
     bench.progress.run_started(shown, number, planned.key)
     before, began = bench.readings(), bench.clock()
     running: Running | None = None

@@ -115,7 +115,7 @@ def from_document(document: dict[str, Any], file: str, scale: str | None = None)
     published = tuple(_published(found, _Place(file)) for found in _list(document, "published", place))
     _refuse_twice("published", [number.id for number in published], place)
     every_scale = {name: [_experiment(found, place, name, scales) for found in listed] for name in scales}
-    grounds = _Grounds(_cells(experiments), [cell for found in every_scale.values() for cell in _cells(found)])
+    grounds = _Grounds(cells_of(experiments), [cell for found in every_scale.values() for cell in cells_of(found)])
     claimed = tuple(_claim(found, place, grounds) for found in _list(document, "claim", place))
     _refuse_twice("claim", [claim.id for claim in claimed], place)
     return Study(_string(head, "id", text), _string(head, "title", text), _rounds(head, text, scale, scales),
@@ -233,7 +233,7 @@ class _Grounds(NamedTuple):
     anywhere: list[Cell]         # at any of its scales
 
 
-def _cells(experiments: Sequence[Experiment]) -> list[Cell]:
+def cells_of(experiments: Sequence[Experiment]) -> list[Cell]:
     """Without those that the study excepts; what the machine decides is left at its default."""
     found = []
     for experiment in experiments:
