@@ -5,14 +5,15 @@ between the sessions is in it, the time of day included, and no repetition withi
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from runner import stats
+from runner import stats, words
 from runner.cell import key, label
 from runner.flags import Flag, flags
 from runner.rows import Facts, Measurements, Row
 from runner.stats import Ratio, Verdict
+from runner.summary_format import Interval
 from workloads.spec.cell import DEFAULTS, Cell
 
 ABSENT = "-"
@@ -64,12 +65,10 @@ class Comparison(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """For programs."""
-        rows = [{**row._asdict(), "ratio": row.ratio.value, "pairs": None,
-                 "interval": row.ratio.interval and row.ratio.interval._asdict(), "verdict": row.verdict.value}
-                for row in self.rows]
+        rows = [{**row._asdict(), "ratio": row.ratio.value, "verdict": row.verdict.value,
+                 "interval": row.ratio.interval and row.ratio.interval._asdict()} for row in self.rows]
         return {"a": self.a, "b": self.b, "differences": [each._asdict() for each in self.differences],
-                "rows": [{name: value for name, value in row.items() if name != "pairs"} for row in rows],
-                "alone": [each._asdict() for each in self.alone]}
+                "rows": rows, "alone": [each._asdict() for each in self.alone]}
 
 
 def compare(a: Measurements, b: Measurements) -> Comparison:
@@ -195,9 +194,8 @@ def _word(value: Any) -> str:
             return str(value)
 
 
-def lines(found: Comparison, ratio_words: Callable[[Ratio], str], rate_words: Callable[[float], str]
-          ) -> list[str | list[dict[str, str]]]:
-    """The comparison as lines and tables for people."""
+def lines(found: Comparison) -> list[str | list[dict[str, str]]]:
+    """The comparison as lines and tables for people, what differed first."""
     parts: list[str | list[dict[str, str]]] = [f"A: {found.a}", f"B: {found.b}", ""]
     if found.differences:
         parts += ["What differed around them:", [{"": each.what, "A": each.a, "B": each.b}
@@ -205,12 +203,12 @@ def lines(found: Comparison, ratio_words: Callable[[Ratio], str], rate_words: Ca
     else:
         parts.append("Nothing that was recorded around them differed.")
     if found.rows:
-        parts += ["", "Samples a second of one worker, and B's over A's:",
-                  [_line(row, ratio_words, rate_words) for row in found.rows], _READING]
+        parts += ["", "Samples a second of one worker (runs), and B's over A's:",
+                  [_line(row) for row in found.rows], _READING]
     if any(row.other_resources for row in found.rows):
         parts.append("* The cells had other CPUs or another memory limit.")
     if found.alone:
-        parts += ["", "Not compared:"] + [f"  {each.stack}, {each.label}: {each.reason}" for each in found.alone]
+        parts += ["", "Not compared:", *(f"  {each.stack}, {each.label}: {each.reason}" for each in found.alone)]
     return parts
 
 
@@ -218,7 +216,8 @@ _READING = ("The interval is over the runs of both sessions, which share no roun
             "is part of the ratio. Faster and slower are only said where the interval excludes 1.")
 
 
-def _line(row: Compared, ratio_words: Callable[[Ratio], str], rate_words: Callable[[float], str]) -> dict[str, str]:
+def _line(row: Compared) -> dict[str, str]:
+    ends = Interval(low=row.ratio.interval.low, high=row.ratio.interval.high) if row.ratio.interval else None
     return {"stack": row.stack + ("*" if row.other_resources else ""), "cell": row.label,
-            "A": f"{rate_words(row.rate_a)} ({row.runs_a})", "B": f"{rate_words(row.rate_b)} ({row.runs_b})",
-            "B / A": ratio_words(row.ratio), "B is": row.verdict.value}
+            "A": f"{words.number(row.rate_a)} ({row.runs_a})", "B": f"{words.number(row.rate_b)} ({row.runs_b})",
+            "B / A": words.ratio(row.ratio.value or 0.0, ends), "B is": row.verdict.value}

@@ -87,13 +87,24 @@ def read(name: str, folder: Path, scale: str | None = None) -> Study:
     return parse(path.read_bytes(), str(path), scale)
 
 
+def scales(name: str, folder: Path) -> tuple[str, ...]:
+    """The scales of the study of that id, the default one first. Raises InputError."""
+    path = folder / f"{name}.toml"
+    head = _table(_document(path.read_bytes(), str(path)), "study", _Place(str(path)))
+    found = _strings(head, "scales", _Place(str(path), "[study]"), ("paper",))
+    return tuple(sorted(found, key=lambda scale: scale != head.get("default_scale", found[0])))
+
+
 def parse(content: bytes, file: str, scale: str | None = None) -> Study:
     """The study in a file's bytes. Raises InputError."""
+    return from_document(_document(content, file), file, scale)
+
+
+def _document(content: bytes, file: str) -> dict[str, Any]:
     try:
-        document = tomllib.loads(content.decode())
+        return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:       # tomllib lets int()'s own error about long numbers through
         raise _Place(file).wrong(f"not TOML: {error}") from error
-    return from_document(document, file, scale)
 
 
 def from_document(document: dict[str, Any], file: str, scale: str | None = None) -> Study:
