@@ -191,7 +191,8 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
     wanted = aa.Plan(rounds, repetitions)
     made = aa.study(stack_name, task, measure, wanted)
     asked = _asked(aa.ID, None, None, seed, None, "", launcher, data, pairs)
-    is_ok = _ran(job.planned_study(made, asked, screen.say), _How(results, fresh, stall=stall),
+    again = job.planned_study(made, asked, screen.say)._replace(facts={"aa": wanted._asdict()})
+    is_ok = _ran(again, _How(results, fresh, stall=stall),
                  lambda folder: _show_aa(folder, made.title, wanted, seed, as_json))
     sys.exit(0 if is_ok else 1)
 

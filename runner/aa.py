@@ -16,8 +16,10 @@ from runner.errors import InputError
 from runner.rows import Measurements
 from runner.stats import CONFIDENCE, Interval, Ratio, Verdict
 from runner.study import Experiment, Study
+from workloads.spec.tasks import TASKS
 
 ID = "aa"
+MEASURES = ("train", "infer")
 _ALARMS = (Verdict.FASTER, Verdict.SLOWER)
 
 
@@ -51,7 +53,10 @@ class Found(NamedTuple):
 
 
 def study(stack: str, task: str, measure: str, asked: Plan) -> Study:
-    """The study of one cell; as many rounds as there are runs."""
+    """The study of one cell; as many rounds as there are runs. Raises InputError."""
+    for what, found, known in (("task", task, tuple(TASKS)), ("--measure", measure, MEASURES)):
+        if found not in known:
+            raise InputError(f'aa: {what} "{found}" is unknown; known: {", ".join(known)}')
     title = f"{stack} against itself: {asked.repetitions} comparisons of {asked.rounds} rounds"
     settings = {"task": task, "measure": measure}
     one = Experiment(ID, title, (stack,), settings, ({},), {}, (), {})

@@ -16,8 +16,8 @@ from workloads.spec.cell import Cell
 from workloads.spec.tasks import TASKS
 
 # what an experiment may set besides a cell's own fields
-_EXPERIMENT_KEYS = ("id", "title", "stacks", "cases", "grid", "except", "assumed", "scale")
-_SCALED = ("grid", "cases")      # of these, what a scale may override
+EXPERIMENT_KEYS = ("id", "title", "stacks", "cases", "grid", "except", "assumed", "scale")
+SCALED = ("grid", "cases")      # of these, what a scale may override
 _STUDY_KEYS = ("id", "title", "rounds", "baseline", "scales", "default_scale")
 _OF_THE_PLAN = ("stack",)     # cell fields that the planner fills in
 
@@ -139,7 +139,7 @@ def _experiment(found: Any, place: _Place, scale: str, scales: tuple[str, ...]) 
     name = found.get("id")
     place = _Place(place.file, f"experiment {name}" if isinstance(name, str) else "[[experiment]]")
     values = _scaled(found, place, scale, scales)
-    settings = {name: value for name, value in values.items() if name not in _EXPERIMENT_KEYS}
+    settings = {name: value for name, value in values.items() if name not in EXPERIMENT_KEYS}
     grid = {name: _options(name, options, place) for name, options in _table(values, "grid", place, {}).items()}
     for name, value in settings.items():
         _checked(name, value, place)
@@ -158,21 +158,22 @@ def _experiment(found: Any, place: _Place, scale: str, scales: tuple[str, ...]) 
 
 def _scaled(found: dict[str, Any], place: _Place, scale: str, scales: tuple[str, ...]) -> dict[str, Any]:
     """The experiment's values with its overrides for the scale put in; a grid is overridden key by key."""
-    _refuse_unknown(found, (*_EXPERIMENT_KEYS, *_settable()), place)
+    _refuse_unknown(found, (*EXPERIMENT_KEYS, *settable()), place)
     overrides = _table(found, "scale", place, {})
     _refuse_unknown(overrides, scales, _Place(place.file, f"{place.part}: scale"))
     values = {name: value for name, value in found.items() if name != "scale"}
     for name, value in _table(overrides, scale, place, {}).items():
         here = _Place(place.file, f"{place.part}: scale.{scale}")
-        if name not in (*_SCALED, *_settable()):
-            _refuse_unknown({name: value}, (*_SCALED, *_settable()), here)
+        if name not in (*SCALED, *settable()):
+            _refuse_unknown({name: value}, (*SCALED, *settable()), here)
         if name == "grid":
             value = {**_table(values, "grid", place, {}), **_table({name: value}, name, here)}
         values[name] = value
     return values
 
 
-def _settable() -> tuple[str, ...]:
+def settable() -> tuple[str, ...]:
+    """The cell fields that a study may set."""
     return tuple(name for name in cells.FIELDS if name not in _OF_THE_PLAN)
 
 
@@ -194,8 +195,8 @@ def _options(name: str, options: Any, place: _Place) -> tuple[Any, ...]:
 
 def _checked(name: str, value: Any, place: _Place) -> None:
     """Raise InputError unless the cell's field may have the value."""
-    if name not in _settable():
-        _refuse_unknown({name: value}, _settable(), place)
+    if name not in settable():
+        _refuse_unknown({name: value}, settable(), place)
     try:
         cells.checked(name, value)
     except cells.CellError as error:

@@ -81,3 +81,10 @@ def test_a_session_of_several_cells_is_refused() -> None:
     cells = made.cell(), made.cell(batch=20)
     with pytest.raises(InputError, match="aa: found 2 cells, expected one"):
         judge(measurements([made.session(), made.plan(*cells)]), Plan(3, 1), seed=1)
+
+
+@pytest.mark.parametrize(("task", "measure", "said"), [("lenet6", "train", 'aa: task "lenet6" is unknown'),
+                                                       ("lenet5", "check", 'aa: --measure "check" is unknown')])
+def test_an_unknown_task_or_measure_is_refused(task: str, measure: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        study("a", task, measure, Plan(5, 20))
