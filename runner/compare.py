@@ -112,10 +112,9 @@ def _key_anywhere(cell: Cell) -> str:
 
 
 def _compared(one: Row, other: Row, ratio: Ratio) -> Compared:
-    rates = [list(row.rates.values()) for row in (one, other)]
-    medians = [stats.median(each) or 0.0 for each in rates]
-    return Compared(one.key, one.cell.stack, label(one.cell), *medians, *map(len, rates), ratio,
-                    stats.verdict(ratio), one.key != other.key)
+    a, b = (list(row.rates.values()) for row in (one, other))
+    return Compared(one.key, one.cell.stack, label(one.cell), stats.median(a) or 0.0, stats.median(b) or 0.0, len(a),
+                    len(b), ratio, stats.verdict(ratio), one.key != other.key)
 
 
 def _unmeasured(one: Row, other: Row, names: tuple[str, str]) -> Alone:

@@ -63,8 +63,9 @@ def to_csv(measured: Measurements, path: Path) -> int:
         with path.open("w", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
-            for count, row in enumerate(rows(measured), 1):
+            for row in rows(measured):
                 writer.writerow(row)
+                count += 1
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; choose another file") from error
     return count

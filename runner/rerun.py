@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner import claims, datasets, job, machine, published, store
+from runner import __version__, claims, datasets, job, machine, published, store
 from runner.errors import InputError
 from runner.plan import Plan, Planned, Skipped
 from runner.stack import Stack
@@ -85,7 +85,7 @@ def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:
 
 
 def data_argument(found: Recorded, given: str | None) -> str | None:
-    """NAME=FOLDER as it is given now or was then; None for the stand-in. Raises InputError where a folder is missing."""
+    """NAME=FOLDER as given now or then; None for the stand-in. Raises InputError where a folder is missing."""
     names = {item["cell"].get("data", datasets.STAND_IN) for item in found.plan["cells"]} or {datasets.STAND_IN}
     argument = given or _told(found.session.get("argv"), "--data")
     name = argument.partition("=")[0] if argument else datasets.STAND_IN
@@ -115,13 +115,13 @@ def launcher_name(found: Recorded, given: str) -> str:
 
 def differences(found: Recorded, now: machine.Machine, launcher: str, fingerprints: Mapping[str, str]
                 ) -> list[str]:
-    """What is another thing now than in the record, a line each: machine, launcher, evenbench, what stacks are made of."""
+    """What has changed since the record, a line each: machine, launcher, evenbench, what stacks are made of."""
     lines = []
     then = found.session.get("machine")
     for name, value in now._asdict().items():
         if isinstance(then, dict) and then.get(name) != value:
             lines.append(f"machine: {name} was {then.get(name)}, is {value}")
-    for what, value in (("launcher", launcher), ("evenbench", job.__version__), ("governor", machine.governor())):
+    for what, value in (("launcher", launcher), ("evenbench", __version__), ("governor", machine.governor())):
         if what in found.session and found.session[what] != value:
             lines.append(f"{what} was {found.session[what]}, is {value}")
     return lines + [f"{name}: stack or workloads have changed ({before[:8]} then, {fingerprints[name][:8]} now)"

@@ -1,4 +1,4 @@
-"""The JSON Schema of study files, for editors, made from the tables that study.py reads by. docs/study.schema.json is its text.
+"""The JSON Schema of study files, for editors, from the tables that study.py reads by; docs/study.schema.json holds it.
 
 It knows keys, types and closed lists of words; what keys say together (a claim's kind and its thresholds, a grid and a
 task) only study.py refuses. `python -m runner.study_schema > docs/study.schema.json` writes it anew.
@@ -21,11 +21,11 @@ _SUBJECT = {"$ref": "#/$defs/subject"}
 _WHERE = {"$ref": "#/$defs/grid"}
 _CELL = {"$ref": "#/$defs/cell"}
 # fields whose words or shape the annotation does not tell
-_CLAIM = {"kind": {"enum": list(claims.KINDS)}, "quantity": {"enum": list(QUANTITIES)}, "where": _WHERE,
+_CLAIM: dict[str, Schema] = {"kind": {"enum": list(claims.KINDS)}, "quantity": {"enum": list(QUANTITIES)}, "where": _WHERE,
           "of": _SUBJECT, "to": _SUBJECT, "order": {"type": "array", "items": _SUBJECT},
           "holds_for": {"enum": list(claims.HOLDS_FOR)}, "direction": {"enum": list(claims.DIRECTIONS)},
           "turned_for": {"type": "array", "items": _CELL}}
-_PUBLISHED = {"quantity": {"enum": list(QUANTITIES)}, "unit": {"enum": list(UNITS)}, "where": _WHERE, "of": _SUBJECT,
+_PUBLISHED: dict[str, Schema] = {"quantity": {"enum": list(QUANTITIES)}, "unit": {"enum": list(UNITS)}, "where": _WHERE, "of": _SUBJECT,
               "to": _SUBJECT, "value": {"type": "number", "exclusiveMinimum": 0}}
 _EXPERIMENT: dict[str, Schema] = {
     "id": _TEXT, "title": {"type": "string"}, "stacks": {"type": "array", "items": _TEXT, "minItems": 1},
@@ -84,7 +84,8 @@ def _cell_field(name: str) -> Schema:
     return {"type": kind, "minimum": cells.LEAST[name]} if name in cells.LEAST else {"type": kind}
 
 
-def _of_fields(kind: Any, known: dict[str, Schema], required: tuple[str, ...], left_out: tuple[str, ...] = ()) -> Schema:
+def _of_fields(kind: Any, known: dict[str, Schema], required: tuple[str, ...], left_out: tuple[str, ...] = ()
+               ) -> Schema:
     """The table of a NamedTuple's fields; those that are not known here have their annotation's schema."""
     hints = get_type_hints(kind, include_extras=True)
     return _table({name: known.get(name) or _annotated(hint) for name, hint in hints.items() if name not in left_out},

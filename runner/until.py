@@ -22,8 +22,8 @@ from runner.summary_format import Summary
 FIRST_LOOK = 5               # rounds
 CAP = 50                     # rounds, where none is given
 _GROWTH = 1.5
-WARNING = ("Rounds were added until the intervals were narrow: among such sessions 5 to 7 in a hundred, not 5, call equal "
-           "stacks faster or slower.")
+WARNING = ("Rounds were added until the intervals were narrow: among such sessions 5 to 7 in a hundred, not 5, call "
+           "equal stacks faster or slower.")
 
 
 class Until(NamedTuple):
@@ -96,10 +96,10 @@ def words(found: Outcome, until: Until) -> str:
     if found.is_narrow:
         said = f"{asked}: every interval is narrower after {found.rounds} rounds, at two looks in succession."
     elif not found.wide:
-        said = f"{asked}: the cap of {found.rounds} rounds is reached; every interval is narrower, but at one look only."
+        said = f"{asked}: the cap of {found.rounds} rounds is reached; all intervals are narrower, at one look only."
     else:
         worst = found.wide[0]
         width = "without an interval" if math.isinf(worst.width) else f"{worst.width * 100:.1f} % wide"
-        said = (f"{asked}: the cap of {found.rounds} rounds is reached and {len(found.wide)} intervals are still wider, "
-                f"the widest {worst.stack}, {worst.label}: {width}.")
+        said = (f"{asked}: the cap of {found.rounds} rounds is reached; too wide are still "
+                f"{len(found.wide)} intervals, the widest {worst.stack}, {worst.label}: {width}.")
     return f"{said} {WARNING}"

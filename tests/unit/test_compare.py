@@ -107,4 +107,5 @@ def test_a_comparison_is_plain_data_for_programs() -> None:
     one = measured({made.cell(): STEADY})
     record = json.loads(json.dumps(beside(one, one).record(), allow_nan=False))
 
-    assert "no difference shown" == record["rows"][0]["verdict"] and {"low", "high"} == set(record["rows"][0]["interval"])
+    (row,) = record["rows"]
+    assert "no difference shown" == row["verdict"] and {"low", "high"} == set(row["interval"])

@@ -22,7 +22,7 @@ def test_a_share_is_read(text: str, width: float) -> None:
 
 @pytest.mark.parametrize("text", ["2", "0%", "-1%", "101%", "x%", "", "1e9%", "nan%", "2%%"])
 def test_what_is_no_share_is_refused_in_one_line(text: str) -> None:
-    with pytest.raises(InputError, match="--until: found .*, expected a share") as caught:
+    with pytest.raises(InputError, match=r"--until: found .*, expected a share") as caught:
         parse(text, 9)
     assert "\n" not in str(caught.value)
 
@@ -59,7 +59,7 @@ def test_it_stops_at_the_cap_and_names_what_is_too_wide() -> None:
     found = outcome([WIDE], 30, TWO)
 
     assert found and not found.is_narrow and ["mxnet", "tf"] == [each.stack for each in found.wide]
-    assert "--until 2%: the cap of 30 rounds is reached and 2 intervals are still wider, the widest mxnet" in words(
+    assert "--until 2%: the cap of 30 rounds is reached; too wide are still 2 intervals, the widest mxnet" in words(
         found, TWO)
 
 
