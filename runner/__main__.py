@@ -295,7 +295,9 @@ def _studies(results: Path, scale: str | None) -> list[dict[str, Any]]:
                      for one in read.experiments]
             states = coverage.experiments(plans, known, made_of)
             if each in (scale, default) or any(state.is_touched for state in states):
-                found += [state._asdict() for state in states]
+                found += [state.record() for state in states]
+    if scale and not found:
+        raise InputError(f'--scale: no study has a scale "{scale}"; `evenbench list studies` shows what there is')
     return found
 
 

@@ -4,7 +4,6 @@ The runs of two sessions share no rounds, so a ratio is taken over the runs of e
 between the sessions is in it, the time of day included, and no repetition within them can tell it from the cells' own.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +19,9 @@ ABSENT = "-"
 # what the planner takes from the machine: cells that differ by nothing else are compared across machines
 _OF_THE_MACHINE = ("cpus", "memory_bytes")
 _SESSION = ("evenbench", "study", "scale", "launcher", "governor")
-_RESULTS_OF_FACTS = frozenset({"matmul_flops"})      # facts that are measured, and differ from run to run
+# told by the session already, and paths that say where but not what
+_LEFT_OUT = frozenset({"launcher", "executable"})
+_LONGEST = 26                # letters of a fact on the screen
 
 
 class Difference(NamedTuple):
@@ -130,36 +131,43 @@ def _reason(row: Row) -> str:
 
 
 def _differences(a: Measurements, b: Measurements) -> tuple[Difference, ...]:
-    """Machine and session first, then each stack that both have, then what was to be mistrusted."""
-    ours, theirs = _around(a), _around(b)
+    """Machine and session first, then the stacks that both have, then what was to be mistrusted."""
+    stacks = sorted({row.cell.stack for row in a.rows if row.runs} & {row.cell.stack for row in b.rows if row.runs})
+    by_stack: dict[Difference, list[str]] = {}
+    for name in stacks:
+        for each in _differing(_of_stack(name, a.rows), _of_stack(name, b.rows)):
+            by_stack.setdefault(each, []).append(name)
+    told = [each._replace(what=f"{each.what} of {'all stacks' if names == stacks else ', '.join(names)}")
+            for each, names in by_stack.items()]
+    return (*_differing(_around(a), _around(b)), *told, *_differing(_mistrusted(a), _mistrusted(b)))
+
+
+def _differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[Difference]:
     found = [Difference(what, ours.get(what, ABSENT), theirs.get(what, ABSENT)) for what in {**ours, **theirs}]
-    return tuple(each for each in found if each.a != each.b)
+    return [each for each in found if each.a != each.b]
 
 
 def _around(measured: Measurements) -> dict[str, str]:
-    """What was around the runs, in words, by name."""
+    """What was around all runs, in words, by name."""
     session = measured.session
     machine = session.get("machine")
     found = {f"machine: {name}": _word(value) for name, value in (machine if isinstance(machine, dict) else {}).items()}
     found |= {name: _word(session[name]) for name in _SESSION if name in session}
-    found["rounds"] = _word(measured.rounds)
-    for name in sorted({row.cell.stack for row in measured.rows}):
-        found |= {f"{name}: {what}": words for what, words in _of_stack(name, measured.rows).items()}
-    return found | _mistrusted(measured)
+    return found | {"rounds": _word(measured.rounds)}
 
 
 def _of_stack(name: str, rows: Sequence[Row]) -> dict[str, str]:
     """What a stack's runs told of themselves, with every value that they had; and what its cells were given."""
-    seen: dict[str, Counter[str]] = {}
+    seen: dict[str, set[str]] = {}
     for row in rows:
         for run in row.runs if row.cell.stack == name else ():
             told: Mapping[str, Any] = {**_flat(run.place), **_flat(run.facts)}
             for what, value in told.items():
-                if what not in _RESULTS_OF_FACTS:
-                    seen.setdefault(what, Counter())[_word(value)] += 1
+                if what not in _LEFT_OUT:
+                    seen.setdefault(what, set()).add(_word(value))
         if row.cell.stack == name:
             for what in _OF_THE_MACHINE:
-                seen.setdefault(f"a node's {what}", Counter())[_word(getattr(row.cell, what))] += 1
+                seen.setdefault(f"{what} of a node", set()).add(_word(getattr(row.cell, what)))
     return {what: ", ".join(sorted(values)) for what, values in seen.items()}
 
 
@@ -193,17 +201,20 @@ def _word(value: Any) -> str:
             return str(value)
 
 
-def lines(found: Comparison) -> list[str | list[dict[str, str]]]:
+Table = list[dict[str, str]]
+
+
+def lines(found: Comparison) -> list[str | Table | dict[str, Table]]:
     """The comparison as lines and tables for people, what differed first."""
-    parts: list[str | list[dict[str, str]]] = [f"A: {found.a}", f"B: {found.b}", ""]
+    parts: list[str | Table | dict[str, Table]] = [f"A: {found.a}", f"B: {found.b}", ""]
     if found.differences:
-        parts += ["What differed around them:", [{"": each.what, "A": each.a, "B": each.b}
+        parts += ["What differed around them:", [{"": each.what, "A": _short(each.a), "B": _short(each.b)}
                                                  for each in found.differences]]
     else:
         parts.append("Nothing that was recorded around them differed.")
     if found.rows:
         parts += ["", "Samples a second of one worker (runs), and B's over A's:",
-                  [_line(row) for row in found.rows], _READING]
+                  _by_label(found.rows), "", _READING]
     if any(row.other_resources for row in found.rows):
         parts.append("* The cells had other CPUs or another memory limit.")
     if found.alone:
@@ -215,8 +226,19 @@ _READING = ("The interval is over the runs of both sessions, which share no roun
             "is part of the ratio. Faster and slower are only said where the interval excludes 1.")
 
 
+def _short(fact: str) -> str:
+    return fact if len(fact) <= _LONGEST else f"{fact[:_LONGEST - 3]}..."
+
+
+def _by_label(rows: Sequence[Compared]) -> dict[str, Table]:
+    found: dict[str, Table] = {}
+    for row in rows:
+        found.setdefault(row.label, []).append(_line(row))
+    return found
+
+
 def _line(row: Compared) -> dict[str, str]:
     ends = Interval(low=row.ratio.interval.low, high=row.ratio.interval.high) if row.ratio.interval else None
-    return {"stack": row.stack + ("*" if row.other_resources else ""), "cell": row.label,
-            "A": f"{words.number(row.rate_a)} ({row.runs_a})", "B": f"{words.number(row.rate_b)} ({row.runs_b})",
-            "B / A": words.ratio(row.ratio.value or 0.0, ends), "B is": row.verdict.value}
+    return {"": row.stack + ("*" if row.other_resources else ""), "A": f"{words.number(row.rate_a)} ({row.runs_a})",
+            "B": f"{words.number(row.rate_b)} ({row.runs_b})", "B / A": words.ratio(row.ratio.value or 0.0, ends),
+            "B is": row.verdict.value}

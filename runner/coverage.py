@@ -33,6 +33,11 @@ class Experiment(NamedTuple):
     missing: int
     skipped: int             # cannot run here
 
+    def record(self) -> dict[str, str | int]:
+        """A line of a list; the first word is what `evenbench run` takes."""
+        return {"experiment": f"{self.study}/{self.experiment}",
+                **{name: value for name, value in self._asdict().items() if name not in ("study", "experiment")}}
+
     @property
     def is_touched(self) -> bool:
         """Whether anything was ever run of it."""

@@ -84,9 +84,9 @@ class _Page:
         """A line of a list, its continuation indented."""
         return Padding(self.text(words_), (0, 0, 0, 2))
 
-    def table(self, titles: Sequence[str]) -> Table:
-        """An empty table."""
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP, 0, 0), show_edge=False,
+    def table(self, titles: Sequence[str], gap: int = _GAP + 1) -> Table:
+        """An empty table; gap: letters between columns, one of them the box's own."""
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, gap - 1, 0, 0), show_edge=False,
                       header_style="bold")
         for title in titles:
             table.add_column(self.text(title), overflow="fold")
@@ -477,7 +477,7 @@ class ListView(_View):
         if not self._rows:
             yield page.text("nothing yet")
             return
-        table = page.table([title.replace("_", " ") for title in self._rows[0]])
+        table = page.table([title.replace("_", " ") for title in self._rows[0]], gap=_GAP)
         for row in self._rows:
             table.add_row(*(page.text(value, _GRADES.get(value, "") if name == "grade" else "")
                             for name, value in row.items()))
@@ -498,10 +498,13 @@ def list_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     return ListView(rows)
 
 
-class PartsView(_View):
-    """Lines and tables under each other; a table is mappings with equal keys."""
+Part = str | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Mapping[str, Any]]]
 
-    def __init__(self, parts: Sequence[str | Sequence[Mapping[str, Any]]]) -> None:
+
+class PartsView(_View):
+    """Lines and tables under each other; a table is mappings with equal keys, or several of them by their label."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
 
     def parts(self, page: _Page) -> Iterable[RenderableType]:
@@ -509,12 +512,16 @@ class PartsView(_View):
         for part in self._parts:
             if isinstance(part, str):
                 yield page.text(part)
+            elif isinstance(part, Mapping):
+                titles = list(next(iter(part.values()))[0])
+                yield from page.sections(titles, [(label, [[page.text(fact) for fact in row.values()] for row in rows])
+                                                  for label, rows in part.items()])
             else:
                 yield from ListView(part).parts(page)
 
 
-def parts_view(parts: Sequence[str | Sequence[Mapping[str, Any]]]) -> RenderableType:
-    """Lines and tables under each other; a table is mappings with equal keys."""
+def parts_view(parts: Sequence[Part]) -> RenderableType:
+    """Lines and tables under each other; a table is mappings with equal keys, or several of them by their label."""
     return PartsView(parts)
 
 

@@ -21,12 +21,15 @@ _SUBJECT = {"$ref": "#/$defs/subject"}
 _WHERE = {"$ref": "#/$defs/grid"}
 _CELL = {"$ref": "#/$defs/cell"}
 # fields whose words or shape the annotation does not tell
-_CLAIM: dict[str, Schema] = {"kind": {"enum": list(claims.KINDS)}, "quantity": {"enum": list(QUANTITIES)}, "where": _WHERE,
-          "of": _SUBJECT, "to": _SUBJECT, "order": {"type": "array", "items": _SUBJECT},
-          "holds_for": {"enum": list(claims.HOLDS_FOR)}, "direction": {"enum": list(claims.DIRECTIONS)},
-          "turned_for": {"type": "array", "items": _CELL}}
-_PUBLISHED: dict[str, Schema] = {"quantity": {"enum": list(QUANTITIES)}, "unit": {"enum": list(UNITS)}, "where": _WHERE, "of": _SUBJECT,
-              "to": _SUBJECT, "value": {"type": "number", "exclusiveMinimum": 0}}
+_CLAIM: dict[str, Schema] = {
+    "kind": {"enum": list(claims.KINDS)}, "quantity": {"enum": list(QUANTITIES)}, "where": _WHERE, "of": _SUBJECT,
+    "to": _SUBJECT, "order": {"type": "array", "items": _SUBJECT}, "holds_for": {"enum": list(claims.HOLDS_FOR)},
+    "direction": {"enum": list(claims.DIRECTIONS)}, "turned_for": {"type": "array", "items": _CELL},
+}
+_PUBLISHED: dict[str, Schema] = {
+    "quantity": {"enum": list(QUANTITIES)}, "unit": {"enum": list(UNITS)}, "where": _WHERE, "of": _SUBJECT,
+    "to": _SUBJECT, "value": {"type": "number", "exclusiveMinimum": 0},
+}
 _EXPERIMENT: dict[str, Schema] = {
     "id": _TEXT, "title": {"type": "string"}, "stacks": {"type": "array", "items": _TEXT, "minItems": 1},
     "cases": {"type": "array", "items": _CELL}, "grid": {"$ref": "#/$defs/grid"},

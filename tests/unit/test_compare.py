@@ -48,14 +48,15 @@ def test_what_differed_around_the_runs_is_told_by_name() -> None:
     b = measured({cell: STEADY}, machine={"kernel": "6.2"}, facts={**made.FACTS, "threads": 1},
                  place={**made.PLACE, "base": "own"})
 
-    assert {("machine: kernel", "6.1", "6.2"), ("torch: threads", "2", "1"), ("torch: base", "ubuntu:18.04", "own"),
+    assert {("machine: kernel", "6.1", "6.2"),
+            ("threads of all stacks", "2", "1"), ("base of all stacks", "ubuntu:18.04", "own"),
             ("flagged threads differ", "-", "1 of 1 cells")} == set(beside(a, b).differences)
 
 
 def test_a_fact_that_only_one_told_is_a_difference() -> None:
     a, b = (measured({made.cell(): STEADY}, facts={**made.FACTS, **more}) for more in ({}, {"cudnn": "9.1"}))
 
-    assert (Difference("torch: cudnn", "-", "9.1"),) == beside(a, b).differences
+    assert (Difference("cudnn of all stacks", "-", "9.1"),) == beside(a, b).differences
 
 
 def test_cells_of_one_session_are_listed_and_not_compared() -> None:
@@ -76,7 +77,7 @@ def test_cells_that_differ_by_what_the_machine_gave_are_compared_and_marked() ->
     found = beside(a, b)
 
     assert [True] == [row.other_resources for row in found.rows]
-    assert Difference("torch: a node's cpus", "2", "8") in found.differences
+    assert Difference("cpus of a node of all stacks", "2", "8") in found.differences
 
 
 def test_cells_that_vary_the_cpus_themselves_are_only_compared_with_their_equals() -> None:
@@ -99,8 +100,12 @@ def test_the_differences_stand_before_the_rates() -> None:
     tables = [part for part in told if isinstance(part, list)]
 
     assert [{"": "machine: cpus", "A": "2", "B": "4"}] == tables[0]
-    assert ["stack", "cell", "A", "B", "B / A", "B is"] == list(tables[1][0])
-    assert ("100 (5)", "no difference shown") == (tables[1][0]["A"], tables[1][0]["B is"])
+    (by_label,) = [part for part in told if isinstance(part, dict)]
+    (line,) = by_label["lenet5 train, batch 10, 32 px"]
+
+    assert told.index(tables[0]) < told.index(by_label)
+    assert ["", "A", "B", "B / A", "B is"] == list(line)
+    assert ("torch", "100 (5)", "no difference shown") == (line[""], line["A"], line["B is"])
 
 
 def test_a_comparison_is_plain_data_for_programs() -> None:
