@@ -97,7 +97,7 @@ def data_argument(found: Recorded, given: str | None) -> str | None:
 def _told(words: Any, option: str) -> str | None:
     """An option's value in an earlier command line."""
     known = [word for word in words if isinstance(word, str)] if isinstance(words, list) else []
-    for word, after in zip(known, [*known[1:], ""], strict=True):
+    for word, after in zip(known, [*known[1:], ""], strict=False):
         if word == option:
             return after
         if word.startswith(f"{option}="):

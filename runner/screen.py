@@ -488,7 +488,7 @@ class ListView(_View):
         """Let the wide columns give way and not break the short ones' words, where there is room for that."""
         widths = [max(len(name), *(len(str(row[name])) for row in self._rows)) for name in self._rows[0]]
         least = [width if width <= _NAME_WIDTH else _LEAST_WIDTH for width in widths]
-        if sum(least) + _GAP * len(least) <= page.width:
+        if sum(least) + _GAP * (len(least) - 1) <= page.width:
             for width, column in zip(widths, table.columns, strict=True):
                 column.no_wrap = width <= _NAME_WIDTH
 
