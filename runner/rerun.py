@@ -1,6 +1,7 @@
 """A stored session, or one of its cells, once more from its record; with what has changed since."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,7 +69,7 @@ def plan_again(found: Recorded, stacks: Mapping[str, Stack], rounds: int | None)
         claimed = tuple(map(claims.from_record, record.get("claims", ())))
         cells = [Planned(item["key"], item["experiment"], parse(item["cell"])) for item in record["cells"]]
         skipped = [Skipped(item["experiment"], parse(item["cell"]), item["reason"]) for item in record["skipped"]]
-        study = Study(name, name, record["rounds"], record["baseline"], record.get("scale") or "", (), numbers, claimed)
+        study = Study(name, name, int(record["rounds"]), record["baseline"], record.get("scale") or "", (), numbers, claimed)
     except (KeyError, TypeError, ValueError, CellError) as error:
         raise InputError(f"{found.id}: its plan cannot be repeated: {' '.join(str(error).split())}") from error
     skipped += [Skipped(each.experiment, each.cell, reason) for each in cells if (reason := _gone(each.cell, stacks))]
@@ -97,7 +98,7 @@ def data_argument(found: Recorded, given: str | None) -> str | None:
 def _told(words: Any, option: str) -> str | None:
     """An option's value in an earlier command line."""
     known = [word for word in words if isinstance(word, str)] if isinstance(words, list) else []
-    for word, after in zip(known, [*known[1:], ""], strict=False):
+    for word, after in pairwise([*known, ""]):
         if word == option:
             return after
         if word.startswith(f"{option}="):
