@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NamedTuple
 
+import requests
 import typer
 
 from runner import (
@@ -18,6 +19,8 @@ from runner import (
     check,
     compare,
     coverage,
+    curves,
+    data_commands,
     doctor,
     engine,
     every,
@@ -27,6 +30,7 @@ from runner import (
     lock,
     machine,
     rerun,
+    rows,
     screen,
     stack,
     staged,
@@ -35,16 +39,20 @@ from runner import (
     summary,
     words,
 )
+from runner.download import Net
 from runner.errors import BenchError, InputError
 from runner.launch import Launcher
 from runner.plan import Wishes, estimate_seconds
 from runner.plan import plan as plan_study
-from runner.rows import measurements
+from runner.prepare_wanted import Wanted
+from runner.report import writing
+from runner.rows import Measurements, measurements
 from runner.session import Bench, Stopped
+from runner.summary_format import Summary
 from runner.until import CAP, Until
 from runner.until import parse as parse_until
+from workloads.spec import tasks as known_tasks
 from workloads.spec.datasets import DATA_SETS
-from workloads.spec.tasks import TASKS
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Which deep-learning framework is faster here, really?")
@@ -59,7 +67,9 @@ Scale = Annotated[str | None, typer.Option(help="One of the study's scales.")]
 Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.")]
 LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers. "
                                            "compose: inside of compose.yaml's runner.")]
-DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER.")]
+DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER; NAME alone: "
+                                                          "what `evenbench data` keeps.")]
+Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
@@ -85,12 +95,12 @@ def run(name: Annotated[str, typer.Argument(help="A study's id or the path of it
                                             "(krisilias/kri-f3,kri-mem), or all.", show_default=False)],
         stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-        results: Results = RESULTS, fresh: Fresh = False, prove: Prove = False, stall: Stall = None,
-        width: Annotated[str | None, typer.Option(
+        device: Device = None, results: Results = RESULTS, fresh: Fresh = False, prove: Prove = False,
+        stall: Stall = None, width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
         cap: Annotated[int, typer.Option(min=1, max=1000, help="Rounds at most, with --until.")] = CAP) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs)
+    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device))
     how = _How(results, fresh, prove, stall, parse_until(width, cap) if width else None)
     is_ok = _every(asked, how) if name == every.NAME else _ran(_named(asked, how), how)
     sys.exit(0 if is_ok else 1)
@@ -118,6 +128,8 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] | None = None)
     """Prepare and run a job, new or resumed; whether every run went well."""
     if not wanted.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(wanted)}")
+    for warning in job.warnings(wanted):
+        screen.say(warning)
     wanted = job.prepared(wanted, screen.say)
     with job.measuring_alone(job.cache_folder()):
         if how.is_proving:
@@ -133,7 +145,7 @@ def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How,
     """Run the session, then show what there is, also after an interruption."""
     with store.Store(folder) as opened, screen.progress() as progress, _signals() as is_stopping:
         bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, how.stall,
-                      is_stopping=is_stopping)
+                      is_stopping=is_stopping, watches=lambda planned: job.gpu_watch(wanted, planned))
         try:
             is_ok = staged.run(wanted, bench, kept, how.until, screen.progress, screen.say)
         except Stopped:
@@ -230,10 +242,18 @@ def _checked(tasks: list[str], stacks: list[stack.Stack], precision: str, how: L
     return verdicts
 
 
+def _read(folder: Path) -> tuple[Summary, Measurements]:
+    """What a result's events say, read once."""
+    measured = measurements(store.read(folder))
+    return summary.summary_of(measured, check.proved(folder.parent, measured.made_of())), measured
+
+
 def _show(folder: Path, is_json: bool) -> None:
     """Write summary.json beside the events, and print the summary."""
-    proved = check.proved(folder.parent, store.made_of(folder))
-    found = summary.summarise(store.read(folder), proved)
+    _show_summary(_read(folder)[0], folder, is_json)
+
+
+def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
     text = json.dumps(summary.to_json(found), indent=2, allow_nan=False)
     store.write_beside(folder, "summary.json", text)
     if is_json:
@@ -246,9 +266,10 @@ def _show(folder: Path, is_json: bool) -> None:
 @app.command()
 def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
          baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-         results: Results = RESULTS, as_json: AsJson = False) -> None:
+         device: Device = None, results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
-    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs), screen.say)
+    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device)),
+                         screen.say)
     seconds = estimate_seconds(wanted.plan, store.known_seconds(results))
     if as_json:
         print(json.dumps({**wanted.plan.record(), "estimate_seconds": seconds}, indent=2))
@@ -278,8 +299,8 @@ def _stacks() -> list[dict[str, Any]]:
 
 
 def _tasks() -> list[dict[str, Any]]:
-    return [{"task": name, "title": task.title, "image": task.image, "classes": task.classes}
-            for name, task in TASKS.items()]
+    return [{"task": name, "title": known_tasks.title(name), **known_tasks.defaults(name)}
+            for name in known_tasks.NAMES]
 
 
 def _studies(results: Path, scale: str | None) -> list[dict[str, Any]]:
@@ -306,11 +327,55 @@ def _data() -> list[dict[str, Any]]:
             for name, known in DATA_SETS.items()]
 
 
+data_app = typer.Typer(no_args_is_help=True, help="Data sets: list, get, verify, prepare.")
+app.add_typer(data_app, name="data")
+DataName = Annotated[str, typer.Argument(help="A data set, as `evenbench data list` names it.", show_default=False)]
+
+
+@data_app.command("list")
+def data_list(as_json: AsJson = False) -> None:
+    """What is here, what is missing, its size, licence and who published its checksum."""
+    found = data_commands.listing(job.cache_folder())
+    if as_json:
+        print(json.dumps(found, indent=2))
+    else:
+        screen.show(screen.list_view(found))
+
+
+@data_app.command("get")
+def data_get(name: DataName) -> None:
+    """Download, verify and unpack a data set; the same command goes on after an interruption."""
+    with screen.transfer() as told, requests.Session() as net:
+        data_commands.get(name, job.cache_folder(), Net(net, say=screen.say, told=told))
+
+
+@data_app.command("verify")
+def data_verify(name: DataName, folder: Annotated[Path | None, typer.Option(
+        help="Where it lies; the cache if left out.")] = None) -> None:
+    """Look whether every file is there and whole, and say which one is not."""
+    screen.say(data_commands.verify(name, folder, job.cache_folder()))
+
+
+@data_app.command("prepare")
+def data_prepare(name: DataName,
+                 source: Annotated[Path | None, typer.Option(
+                     "--from", help="The published data's folder; the cache's if left out.")] = None,
+                 image: Annotated[int, typer.Option(min=8, help="ImageNet: pixels of a side.")] = 80,
+                 limit: Annotated[int, typer.Option(min=0, help="At most so many samples; 0: all.")] = 0,
+                 labels: Annotated[Path | None, typer.Option(
+                     help="ImageNet, images in one folder: the publisher's file of their class numbers.")] = None,
+                 vocabulary: Annotated[Path | None, typer.Option(
+                     help="Text: a file with one token a line (vocab.bpe.32000, BERT's vocab.txt).")] = None) -> None:
+    """Write a data set once in the form that every stack reads: equal bytes for all of them."""
+    asked = Wanted(image, limit, labels, vocabulary)
+    data_commands.prepare(name, source, job.cache_folder(), asked, screen.say)
+
+
 @app.command("images")
 def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None,
             prune: Annotated[bool, typer.Option("--prune", help="Remove images of ours that are out of date.")] = False,
             ) -> None:
-    """Build the images of stacks and of the runner (all, if none is named); unchanged ones take no time."""
+    """Build the images of stacks and of the runner (if none is named, all that run without a GPU)."""
     known = _pinned()
     client = engine.connect()
     if prune:
@@ -329,14 +394,45 @@ def _known_stacks(names: list[str] | None, known: Mapping[str, stack.Pinned]) ->
     for name in names or []:
         if name not in known:
             raise InputError(f'stack "{name}" is unknown; known: {", ".join(known)}')
-    return names or list(known)
+    return names or [name for name, each in known.items() if not each.is_gpu_only]
 
 
 @app.command()
 def report(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
-           results: Results = RESULTS, as_json: AsJson = False) -> None:
-    """Print the summary of a session again."""
-    _show(store.located(name, results), as_json)
+           results: Results = RESULTS, as_json: AsJson = False,
+           html: Annotated[bool, typer.Option("--html", help="Only the page.")] = False,
+           markdown: Annotated[bool, typer.Option("--markdown", help="The same as Markdown.")] = False,
+           csv: Annotated[bool, typer.Option("--csv", help="A line a result.")] = False,
+           latex: Annotated[bool, typer.Option("--latex", help="A table a comparison, for booktabs.")] = False,
+           out: Annotated[Path | None, typer.Option(help="The file, instead of report.html in the result's folder, "
+                                                         "or of standard output for the other forms.")] = None) -> None:
+    """Print the summary of a session again and write its page, report.html; or only one form of it."""
+    form = writing.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
+    folder = store.located(name, results)
+    found, measured = _read(folder)
+    if form is None:
+        _show_summary(found, folder, as_json)
+    if form in (None, "html"):
+        page = writing.write(writing.FORMS["html"](found, measured), out or folder / writing.PAGE)
+        screen.say(f"page: {page}")
+        return
+    text = writing.FORMS[form](found, measured)
+    if out:
+        screen.say(f"written: {writing.write(text, out)}")
+    else:
+        print(text, end="")
+
+
+@app.command("curves")
+def curves_(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
+            results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
+    found = curves.compared(rows.measurements(store.read(store.located(name, results))))
+    if as_json:
+        print(json.dumps([apart._asdict() for apart in found], indent=2))
+    else:
+        screen.show(screen.list_view([apart.listed() for apart in found]))
+    sys.exit(0 if all(apart.does_agree for apart in found if apart.should_agree) else 1)
 
 
 @app.command("check")
@@ -351,10 +447,10 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]..."
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     known = stack.read_all(job.STACKS)
     chosen = [known[name] for name in _known_stacks(_split(stacks), known)]
-    tasks = list(TASKS) if every else names or ["lenet5"]
+    tasks = list(known_tasks.NAMES) if every else names or ["lenet5"]
     for name in tasks:
-        if name not in TASKS:
-            raise InputError(f'check: task "{name}" is unknown; known: {", ".join(TASKS)}')
+        if name not in known_tasks.NAMES:
+            raise InputError(f'check: task "{name}" is unknown; known: {", ".join(known_tasks.NAMES)}')
     if precision not in check.LIMITS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
     how = job.chosen_launcher(launcher, screen.say)
@@ -437,12 +533,20 @@ def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, s
     return job.Asked(name, scale, launcher, data, wishes)
 
 
+def _with(pairs: list[str] | None, device: str | None) -> list[str]:
+    """The KEY=VALUE words with the device's."""
+    return [*(pairs or []), *([f"device={device}"] if device else [])]
+
+
 def _split(words: list[str] | None) -> list[str]:
     """The names in options that may hold several, put apart by commas."""
     return [name for word in words or [] for name in word.split(",") if name]
 
 
 def _reasons(wanted: job.Job) -> str:
+    if not wanted.found.gpus and all(s.cell.device == "gpu" for s in wanted.plan.skipped) and wanted.plan.skipped:
+        return (f"{wanted.asked.study} needs an NVIDIA GPU, and this machine has none ({wanted.found.problem}); "
+                f"`evenbench plan {wanted.asked.study}` shows what would run")
     reasons = dict.fromkeys(f"{s.cell.stack}: {s.reason}" for s in wanted.plan.skipped)
     return "; ".join(reasons) or "the study has no cells"
 

@@ -16,7 +16,7 @@ from runner.errors import InputError
 from runner.rows import Measurements
 from runner.stats import CONFIDENCE, Interval, Ratio, Verdict
 from runner.study import Experiment, Study
-from workloads.spec.tasks import TASKS
+from workloads.spec.tasks import NAMES
 
 ID = "aa"
 MEASURES = ("train", "infer")
@@ -54,7 +54,7 @@ class Found(NamedTuple):
 
 def study(stack: str, task: str, measure: str, asked: Plan) -> Study:
     """The study of one cell; as many rounds as there are runs. Raises InputError."""
-    for what, found, known in (("task", task, tuple(TASKS)), ("--measure", measure, MEASURES)):
+    for what, found, known in (("task", task, NAMES), ("--measure", measure, MEASURES)):
         if found not in known:
             raise InputError(f'aa: {what} "{found}" is unknown; known: {", ".join(known)}')
     title = f"{stack} against itself: {asked.repetitions} comparisons of {asked.rounds} rounds"

@@ -5,14 +5,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner import __version__, claims, datasets, job, machine, published, store
+from runner import __version__, claims, datasets, job, machine, nvml, published, store
 from runner.errors import InputError
 from runner.plan import Plan, Planned, Skipped
 from runner.stack import Stack
 from runner.store import Record
 from runner.study import Study
 from workloads.spec.cell import Cell, CellError, parse
-from workloads.spec.tasks import TASKS
+from workloads.spec.tasks import NAMES
 
 
 class Recorded(NamedTuple):
@@ -69,7 +69,8 @@ def plan_again(found: Recorded, stacks: Mapping[str, Stack], rounds: int | None)
         claimed = tuple(map(claims.from_record, record.get("claims", ())))
         cells = [Planned(item["key"], item["experiment"], parse(item["cell"])) for item in record["cells"]]
         skipped = [Skipped(item["experiment"], parse(item["cell"]), item["reason"]) for item in record["skipped"]]
-        study = Study(name, name, int(record["rounds"]), record["baseline"], record.get("scale") or "", (), numbers, claimed)
+        study = Study(name, name, int(record["rounds"]),
+                      record["baseline"], record.get("scale") or "", (), numbers, claimed)
     except (KeyError, TypeError, ValueError, CellError) as error:
         raise InputError(f"{found.id}: its plan cannot be repeated: {' '.join(str(error).split())}") from error
     skipped += [Skipped(each.experiment, each.cell, reason) for each in cells if (reason := _gone(each.cell, stacks))]
@@ -82,7 +83,7 @@ def plan_again(found: Recorded, stacks: Mapping[str, Stack], rounds: int | None)
 def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:
     if cell.stack not in stacks:
         return f"stack {cell.stack} is not here any more"
-    return None if cell.task in TASKS else f"task {cell.task} is not here any more"
+    return None if cell.task in NAMES else f"task {cell.task} is not here any more"
 
 
 def data_argument(found: Recorded, given: str | None) -> str | None:
@@ -132,7 +133,8 @@ def differences(found: Recorded, now: machine.Machine, launcher: str, fingerprin
 
 def again(found: Recorded, stacks: dict[str, Stack], asked: job.Asked, say: job.Say) -> job.Job:
     """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
-    launcher = job.chosen_launcher(launcher_name(found, asked.launcher), say)
+    gpus = nvml.observe()
+    launcher = job.chosen_launcher(launcher_name(found, asked.launcher), say, gpus)
     data = datasets.chosen(data_argument(found, asked.data), job.cache_folder(), say)
     plan = plan_again(found, stacks, asked.wishes.rounds)
     missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
@@ -143,4 +145,4 @@ def again(found: Recorded, stacks: dict[str, Stack], asked: job.Asked, say: job.
     for line in changed or [f"nothing that {found.id} recorded differs now"]:
         say(line)
     facts = {"rerun_of": found.id, "differs": changed}
-    return job.Job(asked, plan, stacks, launcher, here, data, facts)
+    return job.Job(asked, plan, stacks, launcher, here, data, gpus, facts)

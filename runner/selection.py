@@ -1,15 +1,16 @@
 """Some of a study's experiments: STUDY/EXPERIMENT, or several with commas. Pure but for reading the study's file."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from runner import study
+from runner import study, subjects
+from runner.claims import Claim
 from runner.errors import InputError
-from runner.published import Subject, is_about, whose
+from runner.published import Published
+from runner.quantities import QUANTITIES
 from runner.study import Study
-from workloads.spec.cell import Cell
+from runner.study_claims import OfStudy
 
 
 def parted(name: str) -> tuple[str, tuple[str, ...]]:
@@ -44,16 +45,14 @@ def selected(found: Study, ids: tuple[str, ...]) -> Study:
             hint = f"; did you mean `{near[0]}`?" if near else ""
             raise InputError(f'study {found.id}: experiment "{name}" is unknown; known: {", ".join(known)}{hint}')
     chosen = tuple(experiment for experiment in found.experiments if experiment.id in ids)
-    cells = study.cells_of(chosen)
-    return found._replace(
-        experiments=chosen,
-        published=tuple(number for number in found.published
-                        if all(_has(cells, number.quantity, number.where, one)
-                               for one in (number.of, number.to) if one)),
-        claims=tuple(claim for claim in found.claims
-                     if all(_has(cells, claim.quantity, claim.where, one) for one in claim.subjects)))
+    cells = [each for experiment in chosen for each in study.cells_of(experiment)]
+    return found._replace(experiments=chosen,
+                          published=tuple(number for number in found.published if _can_be_said(number, cells)),
+                          claims=tuple(claim for claim in found.claims if _can_be_said(claim, cells)))
 
 
-def _has(cells: list[Cell], quantity: str, where: Mapping[str, Sequence[Any]], subject: Subject) -> bool:
-    """Whether a number of the subject could come from one of the cells."""
-    return any(whose(cell) == subject and is_about(quantity, where, cell) for cell in cells)
+def _can_be_said(one: Claim | Published, cells: Sequence[OfStudy]) -> bool:
+    """Whether each subject has a cell that its number could come from."""
+    is_about = subjects.selection(one.subjects, QUANTITIES[one.quantity].measure, one.where)
+    of = [cell for experiment, cell in cells if one.experiment in ("", experiment) and is_about(cell)]
+    return all(any(subject.owns(cell) for cell in of) for subject in one.subjects)

@@ -9,29 +9,32 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
-from runner import claims, study
+from runner import claims, quantities, study, tables
 from runner.claims import Claim
-from runner.published import QUANTITIES, UNITS, Published
+from runner.published import Published
 from workloads.spec import cell as cells
-from workloads.spec.tasks import TASKS
+from workloads.spec.tasks import NAMES
 
 Schema = dict[str, Any]
 _TEXT = {"type": "string", "minLength": 1}
+_NAMES = {"type": "array", "items": _TEXT, "minItems": 1}
 _SUBJECT = {"$ref": "#/$defs/subject"}
 _WHERE = {"$ref": "#/$defs/grid"}
 _CELL = {"$ref": "#/$defs/cell"}
+_QUANTITY = {"enum": list(quantities.QUANTITIES)}
 # fields whose words or shape the annotation does not tell
 _CLAIM: dict[str, Schema] = {
-    "kind": {"enum": list(claims.KINDS)}, "quantity": {"enum": list(QUANTITIES)}, "where": _WHERE, "of": _SUBJECT,
+    "kind": {"enum": list(claims.KINDS)}, "quantity": _QUANTITY, "where": _WHERE, "of": _SUBJECT,
     "to": _SUBJECT, "order": {"type": "array", "items": _SUBJECT}, "holds_for": {"enum": list(claims.HOLDS_FOR)},
     "direction": {"enum": list(claims.DIRECTIONS)}, "turned_for": {"type": "array", "items": _CELL},
 }
 _PUBLISHED: dict[str, Schema] = {
-    "quantity": {"enum": list(QUANTITIES)}, "unit": {"enum": list(UNITS)}, "where": _WHERE, "of": _SUBJECT,
-    "to": _SUBJECT, "value": {"type": "number", "exclusiveMinimum": 0},
+    "quantity": _QUANTITY, "unit": {"enum": list(quantities.UNITS)}, "where": _WHERE, "of": _SUBJECT,
+    "to": _SUBJECT, "value": {"type": "number"},
 }
 _EXPERIMENT: dict[str, Schema] = {
-    "id": _TEXT, "title": {"type": "string"}, "stacks": {"type": "array", "items": _TEXT, "minItems": 1},
+    "id": _TEXT, "title": {"type": "string"}, "stacks": _NAMES,
+    "subjects": {"type": "array", "items": _SUBJECT},
     "cases": {"type": "array", "items": _CELL}, "grid": {"$ref": "#/$defs/grid"},
     "except": {"type": "array", "items": {"type": "object", "required": ["why"]}},
     "assumed": {"type": "object", "additionalProperties": _TEXT},
@@ -48,15 +51,16 @@ def json_schema() -> Schema:
                  ("study", "experiment")),
         "$defs": {
             "study": _table({"id": _TEXT, "title": _TEXT, "rounds": _rounds(), "baseline": {"type": "string"},
-                             "scales": {"type": "array", "items": _TEXT, "minItems": 1}, "default_scale": _TEXT},
+                             "scales": _NAMES, "default_scale": _TEXT,
+                             "forms": {"type": "object", "additionalProperties": _NAMES}},
                             ("id", "title")),
             "experiment": _table({name: _EXPERIMENT[name] for name in study.EXPERIMENT_KEYS} | _cell_fields(),
-                                 ("id", "stacks")),
+                                 ("id",)),
             "scaled": _table({name: _EXPERIMENT[name] for name in study.SCALED} | _cell_fields()),
             "cell": _table(_cell_fields()),
             "grid": _table({name: {"type": "array", "items": field, "minItems": 1}
                             for name, field in _cell_fields().items()}),
-            "subject": _table({"stack": _TEXT, "parallel": {"enum": ["sync", "async", ""]}}, ("stack",)),
+            "subject": _table({"stack": _TEXT, **_cell_fields()}, ("stack",)),
             "published": _of_fields(Published, _PUBLISHED, ("id", "source", "quantity", "of", "value", "unit")),
             "claim": _of_fields(Claim, _CLAIM, ("id", "text", "kind", "quantity"), left_out=("cases",)),
         },
@@ -75,12 +79,12 @@ def _rounds() -> Schema:
 
 def _cell_fields() -> dict[str, Schema]:
     """A cell's fields that a study may set, as study.py and cell.checked know them."""
-    return {name: _cell_field(name) for name in study.settable()}
+    return {name: _cell_field(name) for name in tables.settable()}
 
 
 def _cell_field(name: str) -> Schema:
     if name == "task":
-        return {"enum": list(TASKS)}
+        return {"enum": list(NAMES)}
     if name in cells.CHOICES:
         return {"enum": list(cells.CHOICES[name])}
     kind = {str: "string", int: "integer", float: "number"}[cells.FIELDS[name]]
