@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InputError
-from runner.published import PHASES
+from runner.quantities import PHASES
 from runner.rows import Measurements, Row, Run, Samples, Worker
 from workloads.spec.cell import FIELDS
 
