@@ -312,8 +312,12 @@ def _studies(results: Path, scale: str | None) -> list[dict[str, Any]]:
         default, *others = study.scales(name, job.STUDIES)
         for each in [default, *others] if scale is None else [scale] if scale in (default, *others) else []:
             read = study.read(name, job.STUDIES, each)
-            plans = [plan_study(read._replace(experiments=(one,)), stacks, here, Wishes(), lambda stack: None)
-                     for one in read.experiments]
+            try:
+                plans = [plan_study(read._replace(experiments=(one,)), stacks, here, Wishes(), lambda stack: None)
+                         for one in read.experiments]
+            except InputError as error:                # one study that cannot be planned hides no other
+                screen.say(str(error))
+                continue
             states = coverage.experiments(plans, known, made_of)
             if each in (scale, default) or any(state.is_touched for state in states):
                 found += [state.record() for state in states]
