@@ -41,6 +41,9 @@ class Plan(NamedTuple):
     seed: int
     cells: tuple[Planned, ...]
     skipped: tuple[Skipped, ...]
+    keys: Mapping[str, tuple[str, ...]] = MappingProxyType({})          # of every experiment's cells, shared ones too
+    settings: Mapping[str, Any] = MappingProxyType({})                  # that the user put over the study's
+    stacks: tuple[str, ...] = ()                                        # that the user chose instead of the study's
 
     def order(self, round_index: int) -> list[Planned]:
         """The cells in a round's own order, drawn from the seed, so that drift hits all stacks alike."""
@@ -57,6 +60,10 @@ class Plan(NamedTuple):
                         for s in self.skipped],
             "published": [number.record() for number in self.study.published],
             "claims": [claim.record() for claim in self.study.claims],
+            "title": self.study.title, "settings": dict(self.settings), "stacks": list(self.stacks),
+            "experiments": [{"id": each.id, "title": each.title, "assumed": dict(each.assumed),
+                             "scaled": list(each.scaled), "cells": list(self.keys.get(each.id, ()))}
+                            for each in self.study.experiments],
         }
 
 
@@ -86,6 +93,7 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
     """
     here = Here(stacks, machine, found)
     planned: dict[str, Planned] = {}
+    keys: dict[str, dict[str, None]] = {}
     skipped: list[Skipped] = []
     reasons: dict[str, str | None] = {}
     for experiment in study.experiments:
@@ -99,9 +107,11 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 skipped.append(Skipped(experiment.id, cell, reason))
             else:
                 planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
+                keys.setdefault(experiment.id, {})[key(cell)] = None
     chosen = tuple(planned.values())
     return Plan(study, wishes.rounds or study.rounds, _baseline(chosen, wishes.baseline or study.baseline, stacks),
-                wishes.seed, chosen, tuple(skipped))
+                wishes.seed, chosen, tuple(skipped), {name: tuple(found) for name, found in keys.items()},
+                wishes.settings, wishes.stacks)
 
 
 def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) -> list[tuple[Cell, str | None]]:
