@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from runner.errors import InputError
+from runner.nvml import observe
 from runner.plan import Wishes, plan
 from runner.study import Study, parse
 from runner.subjects import Subject
+from tests.fake_nvml import V100, FakeNvml
 from tests.fakes import MACHINE, stack
 
 STUDY = """
@@ -64,7 +66,7 @@ def parsed(*changes: tuple[str, str]) -> Study:
 
 
 def planned(wishes: Wishes) -> Any:
-    return plan(parsed(), STACKS, MACHINE, wishes, lambda stack: None)
+    return plan(parsed(), STACKS, MACHINE, wishes, lambda stack: None, observe(FakeNvml(V100[0])))
 
 
 def test_an_experiment_gives_each_stack_settings_of_its_own() -> None:
