@@ -36,8 +36,11 @@ from runner.errors import BenchError, InputError
 from runner.launch import Launcher
 from runner.plan import Wishes, estimate_seconds
 from runner.prepare_wanted import Wanted
+from runner.report import writing
+from runner.rows import Measurements, measurements
 from runner.session import Bench, Stopped
 from runner.session import run as run_session
+from runner.summary_format import Summary
 from workloads.spec import tasks as known_tasks
 from workloads.spec.datasets import DATA_SETS
 
@@ -128,10 +131,18 @@ def _checked(tasks: list[str], stacks: list[stack.Stack], precision: str, how: L
     return verdicts
 
 
+def _read(folder: Path) -> tuple[Summary, Measurements]:
+    """What a result's events say, read once."""
+    measured = measurements(store.read(folder))
+    return summary.summary_of(measured, check.proved(folder.parent, measured.made_of())), measured
+
+
 def _show(folder: Path, is_json: bool) -> None:
     """Write summary.json beside the events, and print the summary."""
-    proved = check.proved(folder.parent, store.made_of(folder))
-    found = summary.summarise(store.read(folder), proved)
+    _show_summary(_read(folder)[0], folder, is_json)
+
+
+def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
     text = json.dumps(summary.to_json(found), indent=2, allow_nan=False)
     store.write_beside(folder, "summary.json", text)
     if is_json:
@@ -263,9 +274,28 @@ def _known_stacks(names: list[str] | None, known: Mapping[str, stack.Pinned]) ->
 
 @app.command()
 def report(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
-           results: Results = RESULTS, as_json: AsJson = False) -> None:
-    """Print the summary of a session again."""
-    _show(store.located(name, results), as_json)
+           results: Results = RESULTS, as_json: AsJson = False,
+           html: Annotated[bool, typer.Option("--html", help="Only the page.")] = False,
+           markdown: Annotated[bool, typer.Option("--markdown", help="The same as Markdown.")] = False,
+           csv: Annotated[bool, typer.Option("--csv", help="A line a result.")] = False,
+           latex: Annotated[bool, typer.Option("--latex", help="A table a comparison, for booktabs.")] = False,
+           out: Annotated[Path | None, typer.Option(help="The file, instead of report.html in the result's folder, "
+                                                         "or of standard output for the other forms.")] = None) -> None:
+    """Print the summary of a session again and write its page, report.html; or only one form of it."""
+    form = writing.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
+    folder = store.located(name, results)
+    found, measured = _read(folder)
+    if form is None:
+        _show_summary(found, folder, as_json)
+    if form in (None, "html"):
+        page = writing.write(writing.FORMS["html"](found, measured), out or folder / writing.PAGE)
+        screen.say(f"page: {page}")
+        return
+    text = writing.FORMS[form](found, measured)
+    if out:
+        screen.say(f"written: {writing.write(text, out)}")
+    else:
+        print(text, end="")
 
 
 @app.command("curves")

@@ -27,8 +27,8 @@ def examine(stacks: Mapping[str, Stack], found: gpus.Found, states: Sequence[nvm
     """All findings about GPUs; one where there is none. engine_info: `docker info`, None without an engine."""
     if not found.gpus:
         return [Finding("gpu", "note", f"none: {found.problem}", _driver_command(found))]
-    return [_devices(found), _driver(stacks, found), _code(stacks, found), *_toolkit(engine_info), _profiler(parameters),
-            *(finding for index, state in enumerate(states) for finding in _state(index, state))]
+    return [_devices(found), _driver(stacks, found), _code(stacks, found), *_toolkit(engine_info),
+            _profiler(parameters), *(finding for index, state in enumerate(states) for finding in _state(index, state))]
 
 
 def _driver_command(found: gpus.Found) -> str:

@@ -21,7 +21,7 @@ from runner.errors import DownloadFailed
 TRIES = 5
 PAUSES = (1.0, 4.0, 15.0, 60.0)       # seconds before the next try
 TIMEOUT = (20.0, 60.0)                # seconds until a connection stands, and without a byte
-_CHUNK = 2**20
+_CHUNK = 2**16                        # a block that breaks off is lost, so it is small
 Say = Callable[[str], None]
 Told = Callable[[str, int, int], None]     # file, bytes there, bytes in all
 

@@ -5,6 +5,7 @@ The library comes with the driver; without one every question is answered with w
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
@@ -76,7 +77,7 @@ def _gpus(library: ModuleType, handle: Any) -> list[Gpu]:
 
 def _slices(library: ModuleType, handle: Any) -> list[Any]:
     highest = _asked(library, lambda: library.nvmlDeviceGetMaxMigDeviceCount(handle)) or 0
-    found = [_asked(library, lambda place=index: library.nvmlDeviceGetMigDeviceHandleByIndex(handle, place))
+    found = [_asked(library, partial(library.nvmlDeviceGetMigDeviceHandleByIndex, handle, index))
              for index in range(highest)]
     return [each for each in found if each is not None]
 

@@ -1,7 +1,8 @@
 """An ImageNet folder as records of a chosen size, decoded once on the host: numpy knows no JPEG.
 
 All stacks so read equal bytes. A record is the class (two bytes, the lower first), then the red, green and blue plane.
-The whole image becomes image x image pixels by Pillow's bilinear filter (tian says "downsized to 80x80" and not how: assumed).
+The whole image becomes image x image pixels by Pillow's bilinear filter (tian says "downsized to 80x80", not how:
+assumed).
 """
 
 import io

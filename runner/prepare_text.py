@@ -1,6 +1,6 @@
 """WMT'16 English-German and WikiText-103 as token ids, written once on the host so that all stacks read equal bytes.
 
-Text that is split into byte pairs already (train.tok.clean.bpe.32000.en) keeps its split, other text is split at spaces.
+Text that is split into byte pairs already (train.tok.clean.bpe.32000.en) keeps its split, other is split at spaces.
 Without a vocabulary file, WMT'16 takes the 32,000 most frequent tokens of both languages, and WikiText-103 the bytes of
 its text: both need nothing from elsewhere, and the facts say which it was.
 """

@@ -55,7 +55,11 @@ class _Statistics(NamedTuple):
 
 def summarise(records: Iterable[Mapping[str, Any]], proved: Proved = frozenset()) -> Summary:
     """The Summary of a store's records. proved: the (task, stack) whose check has passed. Raises InputError."""
-    measured = measurements(records)
+    return summary_of(measurements(records), proved)
+
+
+def summary_of(measured: Measurements, proved: Proved = frozenset()) -> Summary:
+    """The Summary of what was measured. Raises InputError."""
     try:
         return _summary(measured, proved)
     except ValidationError as error:

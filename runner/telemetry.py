@@ -7,6 +7,7 @@ MIG slice the whole board is read: slices have no meters of their own. What no s
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 from runner.gpus import THROTTLED_SHARE
@@ -145,7 +146,7 @@ def _joules(timed: Sequence[Sample]) -> float | None:
     if len(powers) < len(timed):
         return None
     return sum((one + two) / 2 * (later - earlier)
-               for (earlier, one), (later, two) in zip(powers[:-1], powers[1:], strict=True))
+               for (earlier, one), (later, two) in pairwise(powers))
 
 
 def _total(values: Sequence[float | None]) -> float | None:

@@ -16,7 +16,7 @@ from runner.errors import DiskFull, DownloadFailed, InputError
 from runner.unpack import unpack
 from tests.web import Site, serving
 
-CONTENT = bytes(range(256)) * 40
+CONTENT = bytes(range(256)) * 4096          # in blocks of 64 KiB: a block that broke off is asked for again
 
 
 class Listener:
@@ -53,43 +53,43 @@ def test_a_file_comes_whole_and_leaves_nothing_else(tmp_path: Path) -> None:
 
 
 def test_a_download_that_breaks_in_the_middle_goes_on_from_there(tmp_path: Path) -> None:
-    site, listener = Site(CONTENT, cuts=[6000, None]), Listener()
+    site, listener = Site(CONTENT, cuts=[600_000, None]), Listener()
     assert CONTENT == fetched(site, tmp_path, listener).read_bytes()
-    assert [None, "bytes=6000-"] == site.asked and 1 == len(listener.waited)
+    assert [None, "bytes=589824-"] == site.asked and 1 == len(listener.waited)
 
 
 def test_another_session_goes_on_where_the_first_one_ended(tmp_path: Path) -> None:
     with pytest.raises(DownloadFailed, match="the same command goes on from there"):
-        fetched(Site(CONTENT, cuts=[4000, 0]), tmp_path)
+        fetched(Site(CONTENT, cuts=[400_000, 0]), tmp_path)
     assert {"file.tar.gz.part", "file.tar.gz.part.tag"} == names(tmp_path)
     again = Site(CONTENT)
     assert CONTENT == fetched(again, tmp_path).read_bytes()
-    assert ["bytes=4000-"] == again.asked
+    assert ["bytes=393216-"] == again.asked
 
 
 def test_a_server_without_ranges_costs_a_new_start(tmp_path: Path) -> None:
-    site = Site(CONTENT, cuts=[6000, None], knows_ranges=False)
+    site = Site(CONTENT, cuts=[600_000, None], knows_ranges=False)
     assert CONTENT == fetched(site, tmp_path).read_bytes()
 
 
 def test_a_file_that_changed_meanwhile_is_begun_anew(tmp_path: Path) -> None:
     """The first server's half, under another tag, must not be glued to the second one's."""
     with pytest.raises(DownloadFailed):
-        fetched(Site(b"x" * len(CONTENT), cuts=[4000, 0], tags=['"old"']), tmp_path)
+        fetched(Site(b"x" * len(CONTENT), cuts=[400_000, 0], tags=['"old"']), tmp_path)
     site = Site(CONTENT, tags=['"new"'])
     assert CONTENT == fetched(site, tmp_path).read_bytes()
 
 
 def test_without_a_tag_no_range_is_asked_for(tmp_path: Path) -> None:
-    site = Site(CONTENT, cuts=[6000, None], tags=[None])
+    site = Site(CONTENT, cuts=[600_000, None], tags=[None])
     assert CONTENT == fetched(site, tmp_path).read_bytes()
     assert [None, None] == site.asked
 
 
 def test_a_body_that_ends_early_without_a_word_is_tried_again(tmp_path: Path) -> None:
-    site, listener = Site(CONTENT, cuts=[6000, None], says_length=False), Listener()
+    site, listener = Site(CONTENT, cuts=[600_000, None], says_length=False), Listener()
     assert CONTENT == fetched(site, tmp_path, listener).read_bytes()
-    assert "it ended after 6000 of 10240 bytes" in listener.said[0]
+    assert "it ended after 600000 of 1048576 bytes" in listener.said[0]
 
 
 def test_tries_that_bring_nothing_come_to_an_end_with_longer_pauses(tmp_path: Path) -> None:
@@ -100,12 +100,12 @@ def test_tries_that_bring_nothing_come_to_an_end_with_longer_pauses(tmp_path: Pa
 
 
 def test_progress_renews_the_tries(tmp_path: Path) -> None:
-    site = Site(CONTENT, cuts=[1000] * 9 + [None])
+    site = Site(CONTENT, cuts=[70_000] * 9 + [None])
     assert CONTENT == fetched(site, tmp_path).read_bytes()
 
 
 def test_a_wrong_checksum_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
-    with pytest.raises(DownloadFailed, match="expected .*: not the file that was published"):
+    with pytest.raises(DownloadFailed, match=r"expected .*: not the file that was published"):
         fetched(Site(b"y" * len(CONTENT)), tmp_path)
     assert set() == names(tmp_path)
 
@@ -117,12 +117,12 @@ def test_a_damaged_file_that_was_there_is_not_taken_for_whole(tmp_path: Path) ->
 
 
 def test_another_length_is_refused_before_it_is_downloaded(tmp_path: Path) -> None:
-    with pytest.raises(DownloadFailed, match="found 10241 bytes, expected 10240: the publisher has another file"):
+    with pytest.raises(DownloadFailed, match="found 1048577 bytes, expected 1048576: the publisher has another file"):
         fetched(Site(CONTENT + b"!"), tmp_path, content=CONTENT)
 
 
 def test_a_body_longer_than_the_file_is_not_taken(tmp_path: Path) -> None:
-    with pytest.raises(DownloadFailed, match="more than the expected 10240 bytes"):
+    with pytest.raises(DownloadFailed, match="more than the expected 1048576 bytes"):
         fetched(Site(CONTENT + b"!", says_length=False), tmp_path, content=CONTENT)
 
 
@@ -183,7 +183,7 @@ def test_a_broken_archive_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_full_disk_is_told_before_the_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DiskFull, match="free, .* needed for t: make room"):
+    with pytest.raises(DiskFull, match=r"free, .* needed for t: make room"):
         got(archive(batches()), tmp_path, monkeypatch, free=1_000_000)
 
 

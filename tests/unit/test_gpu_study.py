@@ -51,7 +51,7 @@ def test_images_for_gpus_are_built_only_where_they_are_named() -> None:
 
 
 def test_a_base_of_unknown_digest_is_not_built_on() -> None:
-    with pytest.raises(BuildFailed, match="tf-1.15-nv: the digest of its base is on no record: run `docker buildx"):
+    with pytest.raises(BuildFailed, match=r"tf-1.15-nv: the digest of its base is on no record: run `docker buildx"):
         bases.choose(None, STACKS["tf-1.15-nv"], print)     # type: ignore[arg-type]
 
 
