@@ -118,9 +118,9 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
                 keys.setdefault(experiment.id, {})[key(cell)] = None
     chosen = tuple(planned.values())
-    return Plan(study, wishes.rounds or study.rounds, _baseline(chosen, wishes.baseline or study.baseline, stacks),
-                wishes.seed, chosen, tuple(skipped), {name: tuple(found) for name, found in keys.items()},
-                wishes.settings, wishes.stacks)
+    baseline = _baseline(chosen, wishes.baseline or study.baseline, study, stacks)
+    return Plan(study, wishes.rounds or study.rounds, baseline, wishes.seed, chosen, tuple(skipped),
+                {name: tuple(found) for name, found in keys.items()}, wishes.settings, wishes.stacks)
 
 
 def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) -> list[tuple[Cell, str | None]]:
@@ -189,12 +189,13 @@ def _of_a_gpu(cell: Cell) -> str | None:
     return "measure kernels" if cell.measure == "kernels" else None
 
 
-def _baseline(chosen: tuple[Planned, ...], wished: str, stacks: Mapping[str, Stack]) -> str:
-    """The stack that ratios are taken to: the wished one where it runs, else the first that does."""
-    if wished and wished not in stacks:
+def _baseline(chosen: tuple[Planned, ...], wished: str, study: Study, stacks: Mapping[str, Stack]) -> str:
+    """The stack that ratios are taken to: the wished one, or a form of it, where it runs, else the first that does."""
+    forms = (wished, *study.forms.get(wished, ()))
+    if wished and not any(form in stacks for form in forms):
         raise InputError(f'baseline "{wished}" is unknown; known stacks: {", ".join(sorted(stacks))}')
     names = [planned.cell.stack for planned in chosen]
-    return wished if wished in names or not names else names[0]
+    return next((form for form in forms if form in names), names[0] if names else wished)
 
 
 def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0) -> float:
