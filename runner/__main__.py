@@ -34,8 +34,8 @@ from runner.launch import Launcher
 from runner.plan import Wishes, estimate_seconds
 from runner.session import Bench, Stopped
 from runner.session import run as run_session
+from workloads.spec import tasks as known_tasks
 from workloads.spec.datasets import DATA_SETS
-from workloads.spec.tasks import TASKS
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Which deep-learning framework is faster here, really?")
@@ -49,6 +49,7 @@ Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.
 LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers. "
                                            "compose: inside of compose.yaml's runner.")]
 DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER.")]
+Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
@@ -58,16 +59,19 @@ RESULTS = Path("results")
 @app.command()
 def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-        results: Results = RESULTS,
+        device: Device = None, results: Results = RESULTS,
         fresh: Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")] = False,
         prove: Annotated[bool, typer.Option("--prove", help="First check what no check has shown equal yet.")] = False,
         stall: Annotated[float | None, typer.Option(
             min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")] = None,
         ) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs), screen.say)
+    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device)),
+                         screen.say)
     if not wanted.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(wanted)}")
+    for warning in job.warnings(wanted):
+        screen.say(warning)
     wanted = job.prepared(wanted, screen.say)
     with job.measuring_alone(job.cache_folder()):
         if prove:
@@ -134,9 +138,10 @@ def _show(folder: Path, is_json: bool) -> None:
 @app.command()
 def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
          baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-         results: Results = RESULTS, as_json: AsJson = False) -> None:
+         device: Device = None, results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
-    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs), screen.say)
+    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device)),
+                         screen.say)
     seconds = estimate_seconds(wanted.plan, store.known_seconds(results))
     if as_json:
         print(json.dumps({**wanted.plan.record(), "estimate_seconds": seconds}, indent=2))
@@ -166,8 +171,8 @@ def _stacks() -> list[dict[str, Any]]:
 
 
 def _tasks() -> list[dict[str, Any]]:
-    return [{"task": name, "title": task.title, "image": task.image, "classes": task.classes}
-            for name, task in TASKS.items()]
+    return [{"task": name, "title": known_tasks.title(name), **known_tasks.defaults(name)}
+            for name in known_tasks.NAMES]
 
 
 def _studies() -> list[dict[str, Any]]:
@@ -184,7 +189,7 @@ def _data() -> list[dict[str, Any]]:
 def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None,
             prune: Annotated[bool, typer.Option("--prune", help="Remove images of ours that are out of date.")] = False,
             ) -> None:
-    """Build the images of stacks and of the runner (all, if none is named); unchanged ones take no time."""
+    """Build the images of stacks and of the runner (if none is named, all that run without a GPU)."""
     known = _pinned()
     client = engine.connect()
     if prune:
@@ -203,7 +208,7 @@ def _known_stacks(names: list[str] | None, known: Mapping[str, stack.Pinned]) ->
     for name in names or []:
         if name not in known:
             raise InputError(f'stack "{name}" is unknown; known: {", ".join(known)}')
-    return names or list(known)
+    return names or [name for name, each in known.items() if not each.is_gpu_only]
 
 
 @app.command()
@@ -237,10 +242,10 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]..."
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     known = stack.read_all(job.STACKS)
     chosen = [known[name] for name in _known_stacks(_split(stacks), known)]
-    tasks = list(TASKS) if every else names or ["lenet5"]
+    tasks = list(known_tasks.NAMES) if every else names or ["lenet5"]
     for name in tasks:
-        if name not in TASKS:
-            raise InputError(f'check: task "{name}" is unknown; known: {", ".join(TASKS)}')
+        if name not in known_tasks.NAMES:
+            raise InputError(f'check: task "{name}" is unknown; known: {", ".join(known_tasks.NAMES)}')
     if precision not in check.LIMITS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
     how = job.chosen_launcher(launcher, screen.say)
@@ -323,12 +328,20 @@ def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, s
     return job.Asked(name, scale, launcher, data, wishes)
 
 
+def _with(pairs: list[str] | None, device: str | None) -> list[str]:
+    """The KEY=VALUE words with the device's."""
+    return [*(pairs or []), *([f"device={device}"] if device else [])]
+
+
 def _split(words: list[str] | None) -> list[str]:
     """The names in options that may hold several, put apart by commas."""
     return [name for word in words or [] for name in word.split(",") if name]
 
 
 def _reasons(wanted: job.Job) -> str:
+    if not wanted.found.gpus and all(s.cell.device == "gpu" for s in wanted.plan.skipped) and wanted.plan.skipped:
+        return (f"{wanted.asked.study} needs an NVIDIA GPU, and this machine has none ({wanted.found.problem}); "
+                f"`evenbench plan {wanted.asked.study}` shows what would run")
     reasons = dict.fromkeys(f"{s.cell.stack}: {s.reason}" for s in wanted.plan.skipped)
     return "; ".join(reasons) or "the study has no cells"
 

@@ -65,10 +65,16 @@ class Verdict(NamedTuple):
 
 
 def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: int) -> Cell:
-    """The cell that checks a task: twice its least size, so that normalisation has more than one pixel to average."""
-    return Cell(stack=stack, task=task, measure="check", batch=BATCH, classes=CLASSES,
-                image=2 * tasks.TASKS[task].least, input="synthetic", precision=precision, optimizer="momentum",
+    """The cell that checks a task.
+
+    Images have twice the least size, so that normalisation has more than one pixel to average; sequences have lengths
+    of their own, so that masks count.
+    """
+    cell = Cell(stack=stack, task=task, measure="check", batch=BATCH, precision=precision, optimizer="momentum",
                 weight_decay=1e-4, cpus=cpus, memory_bytes=memory_bytes)
+    if tasks.is_sequence(task):
+        return cell._replace(warmup=0, steps=1)
+    return cell._replace(classes=CLASSES, image=2 * tasks.TASKS[task].least, input="synthetic")
 
 
 def sent(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]
@@ -148,6 +154,8 @@ def _first(cell: Cell, each: dict[str, dict[str, float]], limits: dict[str, floa
 
 
 def _places(cell: Cell) -> tuple[layers.Placed, ...]:
+    if tasks.is_sequence(cell.task):
+        return ()
     placed: tuple[layers.Placed, ...] = layers.places(tasks.table(cell.task, cell.classes),
                                                       tasks.input_shape(cell.image))
     return placed

@@ -35,17 +35,18 @@ def _engine(stacks: Mapping[str, Stack], can_do_without: bool) -> list[Finding]:
     except BenchError as error:
         reason, _, mend = str(error).partition(": ")
         return [Finding("engine", "note" if can_do_without else "fails", reason, mend)]
-    missing = [name for name, stack in stacks.items() if not images.is_current(client, stack)]
+    plain = {name: stack for name, stack in stacks.items() if not stack.is_gpu_only}
+    missing = [name for name, stack in plain.items() if not images.is_current(client, stack)]
     version = client.version()
     return [Finding("engine", "good", f"Docker {version['Version']}, API {version['ApiVersion']}"),
             Finding("images", "note" if missing else "good",
-                    f"{len(stacks) - len(missing)} of {len(stacks)} stacks are built and up to date",
+                    f"{len(plain) - len(missing)} of {len(plain)} stacks are built and up to date",
                     f"evenbench images {' '.join(missing)}" if missing else "")]
 
 
 def _interpreters(stacks: Mapping[str, Stack]) -> list[Finding]:
     found = []
-    for python in sorted({stack.python for stack in stacks.values()}):
+    for python in sorted({stack.python for stack in stacks.values() if not stack.is_gpu_only}):
         try:
             found.append(Finding(f"python {python}", "good", str(venvs.find_interpreter(python))))
         except BenchError as error:

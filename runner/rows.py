@@ -2,18 +2,28 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import InputError
+from runner.profiles import Graph, Kernels
 from runner.store import FINAL
 from workloads.spec.cell import Cell, CellError, parse
 
 Samples = NDArray[np.float64]
 Facts = Mapping[str, Any]
 Readings = Mapping[str, float | None]      # of the host; what was not measured is None or absent
+
+
+class Epoch(NamedTuple):
+    """One pass over the training data; None where it was not told."""
+
+    train_seconds: float
+    validation_seconds: float | None
+    loss: float | None
+    accuracy: float | None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -54,6 +64,9 @@ class Run:
     usage: Mapping[str, Readings]          # by place, where there are many
     digests: Mapping[str, str]             # of the weights after the last step, by place
     operators: Mapping[str, float]         # seconds a step by the framework's own names
+    epochs: tuple[Epoch, ...] = ()         # in their order
+    kernels: Kernels | None = None
+    graph: Graph | None = None
 
     @property
     def step_seconds(self) -> Samples:
@@ -185,6 +198,9 @@ class _Begun:
     accuracy: float | None = None
     digests: dict[str, str] = field(default_factory=dict)
     operators: dict[str, float] = field(default_factory=dict)
+    epochs: list[Epoch] = field(default_factory=list)
+    kernels: Kernels | None = None
+    graph: Graph | None = None
 
     def worker(self, line: Mapping[str, Any]) -> _Worker:
         """Of a line: a coordinator numbers its workers, others are known by their place."""
@@ -266,6 +282,8 @@ def _epoch(run: _Begun, line: Mapping[str, Any]) -> None:
     worker.steps += _count(line["steps"])
     worker.losses.append(line["loss"])
     run.accuracy = _number(line.get("accuracy"))
+    run.epochs.append(Epoch(_least(line["train_seconds"], 0.0), _number(line.get("validation_seconds")),
+                            _number(line["loss"]), run.accuracy))
 
 
 def _weights(run: _Begun, line: Mapping[str, Any]) -> None:
@@ -278,6 +296,14 @@ def _operators(run: _Begun, line: Mapping[str, Any]) -> None:
     if not run.operators and steps:
         run.operators = {_text(name): _least(seconds, 0.0) / steps
                          for name, (_, seconds) in _mapping(line["operators"]).items()}
+
+
+def _kernels(run: _Begun, line: Mapping[str, Any]) -> None:
+    run.kernels = run.kernels or Kernels.read(line)
+
+
+def _graph(run: _Begun, line: Mapping[str, Any]) -> None:
+    run.graph = run.graph or Graph.read(line)
 
 
 def _ending(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -301,7 +327,8 @@ def _run(begun: _Begun, record: Mapping[str, Any]) -> Run:
         facts=begun.facts, place=_mapping(head.get("place") or {}), before=_readings(head.get("host")),
         after=_readings(record.get("host")),
         usage={name: _readings(used) for name, used in sorted(_mapping(record.get("places") or {}).items())},
-        digests=begun.digests, operators=begun.operators,
+        digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
+        graph=begun.graph,
     )
 
 
@@ -320,6 +347,7 @@ _READERS: dict[str, Callable[[_Gathered, Mapping[str, Any]], None]] = {
 }
 _LINES: dict[str, Callable[[_Begun, Mapping[str, Any]], None]] = {
     "start": _start, "warm": _warm, "steps": _steps, "epoch": _epoch, "weights": _weights, "operators": _operators,
+    "kernels": _kernels, "graph": _graph,
 }
 
 

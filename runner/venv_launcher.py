@@ -14,13 +14,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from runner import venvs
+from runner import gpus, venvs
 from runner.errors import BenchError, InterpreterMissing
 from runner.launch import Exit
 from runner.pipe import Pipe, lines_of_file
@@ -39,12 +39,15 @@ class VenvLauncher:
 
     name = "venv"
 
-    def __init__(self, cache: Path) -> None:
-        self._cache = cache
+    def __init__(self, cache: Path, found: gpus.Found = gpus.NONE) -> None:
+        """found: the GPUs that cells are given."""
+        self._cache, self._found = cache, found
         self._pythons: dict[str, Path] = {}
 
     def missing(self, stack: Stack) -> str | None:
         """The missing interpreter, or None."""
+        if stack.base_has_framework:
+            return f"{stack.name} is only there as an image: its base has the framework, and no index"
         try:
             venvs.find_interpreter(stack.python)
         except InterpreterMissing as error:
@@ -68,16 +71,22 @@ class VenvLauncher:
                  "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack)}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         share = shared(cell, os.sched_getaffinity(0))
-        running = VenvRunning(places, place)
+        own = gpus.assigned(cell, stack, self._found) if cell.device == "gpu" else ()
+        running = VenvRunning(places, {**place, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
         try:
             for rank, (each, environment) in enumerate(zip(places, _environments(len(places)), strict=True)):
                 command = worker_command(python, cell, data, module)
-                limit = cell.memory_bytes if cell.device == "cpu" else 0
-                running.add(each.name, _Part(command, (share.cpus(rank), limit), stack.root, environment))
+                limits = share.cpus(rank), cell.memory_bytes if cell.device == "cpu" else 0
+                running.add(each.name, _Part(command, limits, stack.root, {**environment, **visible(own)}))
         except BaseException:
             running.stop()
             raise
         return running
+
+
+def visible(own: Sequence[gpus.Gpu]) -> dict[str, str]:
+    """The variable that lets CUDA see these GPUs alone; {} for none."""
+    return {"CUDA_VISIBLE_DEVICES": ",".join(gpu.uuid for gpu in own)} if own else {}
 
 
 def worker_command(python: Path, cell: Cell, data: Path, module: str) -> list[str]:

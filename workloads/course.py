@@ -27,7 +27,7 @@ class Course:
     """The watch of whole epochs: an "epoch" event for each, training and validation timed apart."""
 
     def __init__(self, cell, workload, held_out, steps, emit, clock=time.perf_counter):
-        """steps: of an epoch."""
+        """steps: of an epoch; held_out is None where there is nothing to classify."""
         self.cell, self.workload, self.steps = cell, workload, steps
         self._held_out, self._emit, self._clock = held_out, emit, clock
         self._index = 0
@@ -55,12 +55,18 @@ class Course:
         losses = [self.workload.value(handle) for handle in self._handles]
         if not np.isfinite(losses).all():
             raise NotFinite("the loss became %s in epoch %d" % (losses[-1], self._index))
+        self._emit("epoch", index=self._index, steps=self.steps, train_seconds=trained - self._began,
+                   loss=float(np.mean(losses)), **self._validated())
+        self._index += 1
+
+    def _validated(self):
+        """What an epoch's event says of the held-out images."""
+        if self._held_out is None:
+            return {"validation_seconds": None, "accuracy": None}
         began = self._clock()
         confusion = self._confusion()
-        self._emit("epoch", index=self._index, steps=self.steps, train_seconds=trained - self._began,
-                   validation_seconds=self._clock() - began, loss=float(np.mean(losses)),
-                   accuracy=float(np.trace(confusion) / confusion.sum()), confusion=confusion.tolist())
-        self._index += 1
+        return {"validation_seconds": self._clock() - began,
+                "accuracy": float(np.trace(confusion) / confusion.sum()), "confusion": confusion.tolist()}
 
     def _confusion(self):
         """The matrix (true class, predicted class) of counts over all held-out images."""

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 
-from workloads import course, data, environment, passes, weights
+from workloads import course, data, environment, passes, sequences, weights
 from workloads.errors import DataError, Unsupported
 from workloads.sketch import encoded, sketch
 from workloads.spec import layers, tasks
@@ -18,8 +18,10 @@ def run(cell, adapter, folder, emit, cluster=None):
 
     In a place of a parallel run that only serves, serve until stopped.
     """
-    if cell.task not in tasks.TASKS:
-        raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.TASKS)))
+    if cell.task not in tasks.NAMES:
+        raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.NAMES)))
+    if cell.measure not in MEASURES and cell.measure not in HARNESSES:
+        raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)
     if cell.augment != "none" and (cell.measure != "epochs" or cell.input == "synthetic"):
         raise Unsupported("augment moves the images that measure epochs reads, with input pipeline")
     if cluster and not cluster.place.reports:
@@ -31,17 +33,26 @@ def run(cell, adapter, folder, emit, cluster=None):
         return
     workload = _workload(cell, adapter, cluster)
     _start(cell, adapter, workload, images, emit, cluster)
-    MEASURES[cell.measure](cell, adapter, workload, images, folder, emit)
+    measures = SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
+    measures[cell.measure](cell, adapter, workload, images, folder, emit)
 
 
 def _workload(cell, adapter, cluster=None):
     """The cell's Workload with the weights that it starts from."""
-    table = tasks.table(cell.task, cell.classes)
-    workload = parallel(adapter).Workload(table, cell, cluster) if cluster else adapter.Workload(table, cell)
-    parameters = layers.parameters(table, tasks.input_shape(cell.image))
+    workload = _unweighted(cell, adapter, cluster)
     if cell.init == "seeded":
-        workload.load(weights.seeded(parameters, cell.seed, "float64" if cell.precision == "float64" else "float32"))
+        numbers = "float64" if cell.precision == "float64" else "float32"
+        workload.load(weights.seeded(tasks.parameters(cell), cell.seed, numbers))
     return workload
+
+
+def _unweighted(cell, adapter, cluster):
+    if tasks.is_sequence(cell.task):
+        if cluster:
+            raise Unsupported("sequence tasks run in one place")
+        return importlib.import_module(adapter.__name__ + ".sequences").Workload(cell)
+    table = tasks.table(cell.task, cell.classes)
+    return parallel(adapter).Workload(table, cell, cluster) if cluster else adapter.Workload(table, cell)
 
 
 def parallel(adapter):
@@ -51,6 +62,8 @@ def parallel(adapter):
 
 def _images(cell, folder, cluster):
     """What this worker reads: enough for all of them, of which it takes its own part where the mode shards."""
+    if tasks.is_sequence(cell.task):
+        return sequences.read(folder, cell)
     whole = cell._replace(batch=cell.batch * cell.nodes)
     images = data.synthetic(whole) if cell.input == "synthetic" else data.read(folder, whole)
     return images.part(cluster.rank, cluster.workers) if cluster and cluster.mode.is_sharded else images
@@ -107,6 +120,13 @@ def operators(cell, adapter, workload, images, folder, emit):
     emit("operators", steps=cell.steps, operators={name: list(used) for name, used in found.items()})
 
 
+def graph(cell, adapter, workload, images, folder, emit):
+    """What the framework's graph optimisers remove from a training step's graph. Raises Unsupported."""
+    if not hasattr(workload, "graph"):
+        raise Unsupported("the nodes of a whole graph are counted in TensorFlow 1 alone")
+    emit("graph", **workload.graph(_batches(cell, workload, images)))
+
+
 def infer(cell, adapter, workload, images, folder, emit):
     """Warm-up and timed forward passes in evaluation mode."""
     watch = Watch(cell, workload.sync, None, emit)
@@ -115,7 +135,7 @@ def infer(cell, adapter, workload, images, folder, emit):
 
 def _batches(cell, workload, images):
     feed = workload.synthetic if cell.input == "synthetic" else workload.batches
-    return feed(images.images, images.labels)
+    return feed(*images.given)
 
 
 def epochs(cell, adapter, workload, images, folder, emit):
@@ -131,14 +151,29 @@ def epochs(cell, adapter, workload, images, folder, emit):
         course.follow(course.Course(cell, workload, held_out, steps, emit), batches)
 
 
+def sequence_epochs(cell, adapter, workload, given, folder, emit):
+    """Whole passes over the batches; there is nothing to classify, so no validation."""
+    with Beats(emit):
+        course.follow(course.Course(cell, workload, None, given.steps, emit), _batches(cell, workload, given))
+
+
 def check(cell, adapter, workload, images, folder, emit):
     """Send sketches of every activation, logits, loss, every gradient and every array after one update.
 
     Running variances are sent as the biased estimate, so that stacks that keep n / (n - 1) times it can be compared.
     """
-    found = workload.check(images.images[:cell.batch], images.labels[:cell.batch])
+    found = workload.check(*images.first(cell.batch))
     if adapter.unbiased_variance(cell):
         _unbias(cell, found["weight"])
+    _send_update(found, emit)
+
+
+def sequence_check(cell, adapter, workload, given, folder, emit):
+    """The same; the models of sequences keep biased running variances themselves."""
+    _send_update(workload.check(*given.first(cell.batch)), emit)
+
+
+def _send_update(found, emit):
     for kind in ("activation", "gradient"):
         _send(emit, kind, found[kind])
     running = {name: array for name, array in found["weight"].items() if _is_running(name)}
@@ -231,4 +266,6 @@ def _bare_block(block, step, sync):
 
 
 HARNESSES = {"harness": "train", "harness_infer": "infer"}       # what a block of each measures
-MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators, "check": check}
+MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators, "graph": graph,
+            "check": check}
+SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)

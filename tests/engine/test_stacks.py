@@ -39,6 +39,10 @@ def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str
     run_inside(name, "tests.stack.test_adapter", STACKS[name].framework, *CASES)
 
 
+def test_tensorflows_graph_optimisers_are_told_apart() -> None:
+    run_inside("tf-1.15", "unittest", "tests.stack.test_graph")
+
+
 @pytest.mark.parametrize("name", ["tf-2.5", "torch-1.7", "mxnet-1.7"])
 def test_three_workers_update_as_one_on_the_whole_batch_and_tell_phases_and_operators(name: str) -> None:
     run_inside(name, "unittest", f"tests.stack.parallel_{STACKS[name].framework}")

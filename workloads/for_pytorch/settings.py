@@ -10,6 +10,8 @@ from workloads.errors import Unsupported
 
 def apply(cell):
     """Set threads, oneDNN and TF32 as the cell says. Raises Unsupported."""
+    if cell.graph_opt != "default":
+        raise Unsupported("graph_opt is of TensorFlow's graphs: PyTorch has none to optimise")
     torch.set_num_threads(cell.cpus)
     if torch.get_num_interop_threads() != 1:
         torch.set_num_interop_threads(1)      # can be set once, before any parallel work
@@ -41,6 +43,10 @@ def loop(cell):
         raise Unsupported("PyTorch %s has no torch.compile" % torch.__version__)
     if cell.device == "cpu" and not shutil.which(os.environ.get("CXX", "g++")):
         raise Unsupported("torch.compile needs a C++ compiler on a CPU, and found no g++")
+    try:
+        torch.compile(torch.nn.Identity())       # compiles nothing yet
+    except RuntimeError as error:                # 2.0 with Python 3.11
+        raise Unsupported("PyTorch %s: %s" % (torch.__version__, error)) from None
     return "compile"
 
 

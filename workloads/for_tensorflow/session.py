@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads import data
-from workloads.for_tensorflow import feed, model, operators, optimizers, phases, settings
+from workloads.for_tensorflow import feed, graph, model, operators, optimizers, phases, settings
 from workloads.spec import tasks
 
 v1 = tf.compat.v1
@@ -29,7 +29,7 @@ class Workload:
         settings.apply(cell)
         self.cell = cell
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
-        self._session = v1.Session(graph=tf.Graph(), config=settings.session_config())
+        self._session = v1.Session(graph=tf.Graph(), config=settings.session_config(cell))
         with self._entered():
             v1.set_random_seed(cell.seed)
             policy, self._numbers = settings.dtypes(cell)
@@ -108,6 +108,10 @@ class Workload:
         for _ in range(warmup):
             self._session.run(fetches)
         return operators.of_session(self._session, fetches, steps)
+
+    def graph(self, batches):
+        """What Grappler removes from the graph of a training step."""
+        return graph.removed(self._session, self._fetches(batches, "train", self._one_update))
 
     def infer(self, batches, count, watch):
         """Take count forward passes in evaluation mode; the watch gets each one's logits."""
