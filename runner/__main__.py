@@ -10,12 +10,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
+import requests
 import typer
 
 from runner import (
     bench_self,
     check,
     curves,
+    data_commands,
     doctor,
     engine,
     images,
@@ -29,11 +31,16 @@ from runner import (
     study,
     summary,
 )
+from runner.download import Net
 from runner.errors import BenchError, InputError
 from runner.launch import Launcher
 from runner.plan import Wishes, estimate_seconds
+from runner.prepare_wanted import Wanted
+from runner.report import writing
+from runner.rows import Measurements, measurements
 from runner.session import Bench, Stopped
 from runner.session import run as run_session
+from runner.summary_format import Summary
 from workloads.spec import tasks as known_tasks
 from workloads.spec.datasets import DATA_SETS
 
@@ -48,7 +55,8 @@ Scale = Annotated[str | None, typer.Option(help="One of the study's scales.")]
 Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.")]
 LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers. "
                                            "compose: inside of compose.yaml's runner.")]
-DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER.")]
+DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER; NAME alone: "
+                                                          "what `evenbench data` keeps.")]
 Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
@@ -90,7 +98,8 @@ def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, stall: flo
         opened.append(job.session_record(wanted, folder, kept is not None))
         opened.append(wanted.plan.record())
         bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, stall,
-                      estimate_seconds(wanted.plan, store.known_seconds(folder.parent)), is_stopping)
+                      estimate_seconds(wanted.plan, store.known_seconds(folder.parent)), is_stopping,
+                      watches=lambda planned: job.gpu_watch(wanted, planned))
         try:
             is_ok = run_session(bench, kept)
         except Stopped:
@@ -122,10 +131,18 @@ def _checked(tasks: list[str], stacks: list[stack.Stack], precision: str, how: L
     return verdicts
 
 
+def _read(folder: Path) -> tuple[Summary, Measurements]:
+    """What a result's events say, read once."""
+    measured = measurements(store.read(folder))
+    return summary.summary_of(measured, check.proved(folder.parent, measured.made_of())), measured
+
+
 def _show(folder: Path, is_json: bool) -> None:
     """Write summary.json beside the events, and print the summary."""
-    proved = check.proved(folder.parent, store.made_of(folder))
-    found = summary.summarise(store.read(folder), proved)
+    _show_summary(_read(folder)[0], folder, is_json)
+
+
+def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
     text = json.dumps(summary.to_json(found), indent=2, allow_nan=False)
     store.write_beside(folder, "summary.json", text)
     if is_json:
@@ -185,6 +202,50 @@ def _data() -> list[dict[str, Any]]:
             for name, known in DATA_SETS.items()]
 
 
+data_app = typer.Typer(no_args_is_help=True, help="Data sets: list, get, verify, prepare.")
+app.add_typer(data_app, name="data")
+DataName = Annotated[str, typer.Argument(help="A data set, as `evenbench data list` names it.", show_default=False)]
+
+
+@data_app.command("list")
+def data_list(as_json: AsJson = False) -> None:
+    """What is here, what is missing, its size, licence and who published its checksum."""
+    found = data_commands.listing(job.cache_folder())
+    if as_json:
+        print(json.dumps(found, indent=2))
+    else:
+        screen.show(screen.list_view(found))
+
+
+@data_app.command("get")
+def data_get(name: DataName) -> None:
+    """Download, verify and unpack a data set; the same command goes on after an interruption."""
+    with screen.transfer() as told, requests.Session() as net:
+        data_commands.get(name, job.cache_folder(), Net(net, say=screen.say, told=told))
+
+
+@data_app.command("verify")
+def data_verify(name: DataName, folder: Annotated[Path | None, typer.Option(
+        help="Where it lies; the cache if left out.")] = None) -> None:
+    """Look whether every file is there and whole, and say which one is not."""
+    screen.say(data_commands.verify(name, folder, job.cache_folder()))
+
+
+@data_app.command("prepare")
+def data_prepare(name: DataName,
+                 source: Annotated[Path | None, typer.Option(
+                     "--from", help="The published data's folder; the cache's if left out.")] = None,
+                 image: Annotated[int, typer.Option(min=8, help="ImageNet: pixels of a side.")] = 80,
+                 limit: Annotated[int, typer.Option(min=0, help="At most so many samples; 0: all.")] = 0,
+                 labels: Annotated[Path | None, typer.Option(
+                     help="ImageNet, images in one folder: the publisher's file of their class numbers.")] = None,
+                 vocabulary: Annotated[Path | None, typer.Option(
+                     help="Text: a file with one token a line (vocab.bpe.32000, BERT's vocab.txt).")] = None) -> None:
+    """Write a data set once in the form that every stack reads: equal bytes for all of them."""
+    asked = Wanted(image, limit, labels, vocabulary)
+    data_commands.prepare(name, source, job.cache_folder(), asked, screen.say)
+
+
 @app.command("images")
 def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None,
             prune: Annotated[bool, typer.Option("--prune", help="Remove images of ours that are out of date.")] = False,
@@ -213,9 +274,28 @@ def _known_stacks(names: list[str] | None, known: Mapping[str, stack.Pinned]) ->
 
 @app.command()
 def report(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
-           results: Results = RESULTS, as_json: AsJson = False) -> None:
-    """Print the summary of a session again."""
-    _show(store.located(name, results), as_json)
+           results: Results = RESULTS, as_json: AsJson = False,
+           html: Annotated[bool, typer.Option("--html", help="Only the page.")] = False,
+           markdown: Annotated[bool, typer.Option("--markdown", help="The same as Markdown.")] = False,
+           csv: Annotated[bool, typer.Option("--csv", help="A line a result.")] = False,
+           latex: Annotated[bool, typer.Option("--latex", help="A table a comparison, for booktabs.")] = False,
+           out: Annotated[Path | None, typer.Option(help="The file, instead of report.html in the result's folder, "
+                                                         "or of standard output for the other forms.")] = None) -> None:
+    """Print the summary of a session again and write its page, report.html; or only one form of it."""
+    form = writing.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
+    folder = store.located(name, results)
+    found, measured = _read(folder)
+    if form is None:
+        _show_summary(found, folder, as_json)
+    if form in (None, "html"):
+        page = writing.write(writing.FORMS["html"](found, measured), out or folder / writing.PAGE)
+        screen.say(f"page: {page}")
+        return
+    text = writing.FORMS[form](found, measured)
+    if out:
+        screen.say(f"written: {writing.write(text, out)}")
+    else:
+        print(text, end="")
 
 
 @app.command("curves")

@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from runner import __version__, datasets, engine, gpus, machine, nvml, stack, store, study
+from runner import __version__, datasets, engine, gpus, machine, nvml, stack, store, study, telemetry
 from runner.compose_launcher import ComposeLauncher
 from runner.docker_launcher import DockerLauncher
 from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
 from runner.launch import Launcher
-from runner.plan import Plan, Wishes, plan
+from runner.plan import Plan, Planned, Wishes, plan
 from runner.venv_launcher import VenvLauncher
 from workloads.spec import cell as cells
 from workloads.spec import tasks
@@ -144,6 +144,14 @@ def prepared(job: Job, say: Say) -> Job:
 def warnings(job: Job) -> list[str]:
     """What to know before the cells of a job start on GPUs."""
     return gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.found)
+
+
+def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
+    """Who watches the GPUs of a cell while it runs; None for a cell on CPUs."""
+    if planned.cell.device != "gpu":
+        return None
+    own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], job.found)
+    return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
 
 
 def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:

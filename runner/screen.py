@@ -4,14 +4,14 @@ Every text that could come from a file goes through words.clean, and none is rea
 word already says.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
@@ -134,6 +134,7 @@ class SummaryView(_View):
             yield ""
             yield from self._seen(page)
         yield from self._breakdown(page)
+        yield from self._energy(page)
         yield from self._operators(page)
         yield from self._memory(page)
         yield from self._published(page)
@@ -227,6 +228,15 @@ class SummaryView(_View):
         return [result.stack, f"{result.endings.get('ok', 0)} of {self._summary.rounds}",
                 *("-" if value is None else shown(value) for value, shown in measured),
                 loss, "-" if result.accuracy is None else words.share(result.accuracy)]
+
+    def _energy(self, page: _Page) -> Iterator[RenderableType]:
+        """What GPUs drew, a line a stack."""
+        blocks = [(comparison.label, [[page.text(fact) for fact in _drawn(result)]
+                                      for result in comparison.results if result.gpu_watts is not None])
+                  for comparison in self._summary.comparisons]
+        if any(lines for _, lines in blocks):
+            yield ""
+            yield from page.sections(["", "GPU power", "a sample", "SM clock"], [each for each in blocks if each[1]])
 
     def _breakdown(self, page: _Page) -> Iterator[RenderableType]:
         """Phases, a line a stack: milliseconds of a step, and what stamping them costs."""
@@ -350,6 +360,13 @@ class SummaryView(_View):
             f"1.32x (1.28{words.DASH}1.37) is 1.32 times as fast as {self._summary.baseline} in the same rounds, "
             "with its 95 % interval. Faster, slower and WINNER (faster than every other stack) are only said where "
             "the interval excludes 1.", "dim")
+
+
+def _drawn(result: Result) -> list[str]:
+    """The stack, watts, joules of a sample and clock."""
+    shown = [(result.gpu_watts, "{:.0f} W"), (result.joules_per_sample, "{:.3g} J"),
+             (result.gpu_sm_clock and result.gpu_sm_clock / 1e6, "{:.0f} MHz")]
+    return [result.stack, *("-" if value is None else text.format(value) for value, text in shown)]
 
 
 def _phases(result: Result) -> list[str]:
@@ -551,3 +568,32 @@ def progress(console: Console | None = None) -> Iterator[Progress]:
         yield shown
     finally:
         shown.close()
+
+
+@contextmanager
+def transfer(console: Console | None = None) -> Iterator[Callable[[str, int, int], None]]:
+    """What shows downloads, told (file, bytes there, bytes in all): a bar on a terminal, else a line a tenth."""
+    console = console or _people()
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield _tenths(console)
+        return
+    with RichProgress(TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(),
+                      TimeRemainingColumn(), console=console) as bar:
+        tasks: dict[str, Any] = {}
+
+        def told(file: str, done: int, total: int) -> None:
+            if file not in tasks:
+                tasks[file] = bar.add_task(words.clean(file), total=total)
+            bar.update(tasks[file], completed=done)
+        yield told
+
+
+def _tenths(console: Console) -> Callable[[str, int, int], None]:
+    said: dict[str, int] = {}
+
+    def told(file: str, done: int, total: int) -> None:
+        tenth = done * 10 // total
+        if tenth != said.get(file):
+            said[file] = tenth
+            console.print(f"{words.clean(file)}: {tenth * 10} % of {words.size(total)}", soft_wrap=True)
+    return told

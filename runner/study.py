@@ -3,7 +3,7 @@
 import difflib
 import itertools
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ class Experiment(NamedTuple):
     excepted: tuple[dict[str, Any], ...]     # each some cell fields, and "why"
     assumed: dict[str, str]
     variants: Mapping[str, tuple[dict[str, Any], ...]] = {}     # by stack, where only some settings are a stack's
+    scaled: tuple[str, ...] = ()             # what its scale changes: "steps 6 for 3960"
 
     def combinations(self) -> Iterator[dict[str, Any]]:
         """The settings of every cell but for its stack."""
@@ -151,7 +152,7 @@ def _experiment(found: Any, place: Place, scale: str, scales: tuple[str, ...]) -
     return Experiment(tables.string(values, "id", place), tables.string(values, "title", place, ""),
                       tuple(variants) or tables.strings(values, "stacks", place), settings, cases, grid,
                       tuple(_excepted(item, place) for item in tables.listed(values, "except", place)),
-                      _assumed(values, place), variants)
+                      _assumed(values, place), variants, tuple(_overrides(found, scale)))
 
 
 def _variants(values: tables.Table, grid: Mapping[str, Any], place: Place) -> dict[str, tuple[dict[str, Any], ...]]:
@@ -171,6 +172,23 @@ def _variants(values: tables.Table, grid: Mapping[str, Any], place: Place) -> di
         stack = tables.string(item, "stack", here)
         found[stack] = (*found.get(stack, ()), own)
     return found
+
+
+def _overrides(found: dict[str, Any], scale: str) -> Iterator[str]:
+    """What the experiment's checked tables change for a scale, for people."""
+    for name, value in found.get("scale", {}).get(scale, {}).items():
+        if name == "grid":
+            before = found.get("grid", {})
+            yield from (f"{key} {_listing(options)} for {_listing(before.get(key, []))}"
+                        for key, options in value.items())
+        elif name == "cases":
+            yield "; ".join(", ".join(f"{key} {option}" for key, option in case.items()) for case in value)
+        else:
+            yield f"{name} {value}" + (f" for {found[name]}" if name in found else "")
+
+
+def _listing(options: Sequence[Any]) -> str:
+    return "/".join(map(str, options)) or "the default"
 
 
 def _scaled(found: dict[str, Any], place: Place, scale: str, scales: tuple[str, ...]) -> dict[str, Any]:

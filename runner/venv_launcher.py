@@ -76,8 +76,9 @@ class VenvLauncher:
         try:
             for rank, (each, environment) in enumerate(zip(places, _environments(len(places)), strict=True)):
                 command = worker_command(python, cell, data, module)
-                limits = share.cpus(rank), cell.memory_bytes if cell.device == "cpu" else 0
-                running.add(each.name, _Part(command, limits, stack.root, {**environment, **visible(own)}))
+                limit = cell.memory_bytes if cell.device == "cpu" else 0
+                running.add(each.name, _Part(command, (share.cpus(rank), limit), stack.root,
+                                             {**environment, **visible(own)}))
         except BaseException:
             running.stop()
             raise
