@@ -276,7 +276,8 @@ def _experiments(record: Mapping[str, Any], cells: list[tuple[str, str, Cell]],
                                 {name: _text(why) for name, why in _mapping(item["assumed"]).items()},
                                 tuple(map(_text, item["scaled"])))
                      for item in record["experiments"])
-    keys: dict[str, list[str]] = {name: [] for name in (*(one[1] for one in cells), *(one.experiment for one in skipped))}
+    names = (*(name for _, name, _ in cells), *(skip.experiment for skip in skipped))
+    keys: dict[str, list[str]] = {name: [] for name in names}
     for key, name, _ in cells:
         keys[name].append(key)
     return tuple(Experiment(name, "", tuple(found), {}, ()) for name, found in keys.items())

@@ -36,8 +36,8 @@ _LINE, _LABEL, _GAP = 17.0, 17.0, 7.0      # heights of a line, of a group's lab
 _TOP, _BOTTOM = 6.0, 36.0
 _IN_A_ROW = 3                   # entries of a legend
 _LABEL_LETTERS, _NAME_LETTERS = 74, 18     # that fit
-_SETTINGS: dict[Any, Any] = {"svg.fonttype": "none", "text.parse_math": False, "font.size": 10.5, "axes.unicode_minus": False,
-             "hatch.linewidth": 0.6, "path.simplify": True, "font.family": ["DejaVu Sans"]}
+_SETTINGS: dict[Any, Any] = {"svg.fonttype": "none", "text.parse_math": False, "font.size": 10.5,
+                             "axes.unicode_minus": False, "hatch.linewidth": 0.6, "font.family": ["DejaVu Sans"]}
 _LOG_FROM = 6.0                # largest over smallest value from which an axis is logarithmic
 Groups = Sequence[tuple[str, Sequence[Any]]]
 
@@ -82,7 +82,8 @@ def _sheet(groups: Groups, right: float, top: float = _TOP) -> tuple[Figure, Axe
     for label, items in groups:
         if label:
             axes.annotate(_short(label, _LABEL_LETTERS), (0, y + 12), xycoords=("figure fraction", "data"),
-                          fontweight="bold", fontsize=9.5, annotation_clip=False)
+                          fontweight="bold", fontsize=9.5, annotation_clip=False,
+                          bbox={"facecolor": _PAPER, "edgecolor": "none", "pad": 1})     # over grid and reference
             y += _LABEL
         for item in items:
             axes.annotate(_short(item.name, _NAME_LETTERS), (-6, y + _LINE / 2), xycoords=("axes points", "data"),
@@ -166,8 +167,7 @@ def _bars(chart: Bars) -> Figure:
     axes.set_xlim(0, max((sum(value for _, value in bar.parts) for _, bar in bars), default=1.0) * 1.02 or 1.0)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    styles: dict[str, dict[str, Any]] = {name: {"facecolor": _COLOURS[place % SERIES], "edgecolor": _PAPER, "linewidth": 0.8,
-                     "hatch": _HATCHES[place % SERIES]} for place, name in enumerate(names)}
+    styles = {name: _filled(place % SERIES) for place, name in enumerate(names)}
     for y, bar in bars:
         left = 0.0
         for name, value in bar.parts:
@@ -178,6 +178,10 @@ def _bars(chart: Bars) -> Figure:
     axes.set_xlabel(chart.axis)
     _legend(figure, [Patch(label=clean(name), **styles[name]) for name in names])
     return figure
+
+
+def _filled(place: int) -> dict[str, Any]:
+    return {"facecolor": _COLOURS[place], "edgecolor": _PAPER, "linewidth": 0.8, "hatch": _HATCHES[place]}
 
 
 def _curves(chart: Curves) -> Figure:

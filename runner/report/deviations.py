@@ -18,8 +18,8 @@ _GENERAL = {
 
 def deviations(summary: Summary, measured: Measurements) -> tuple[Deviation, ...]:
     """From what makes most of a difference to what makes least."""
-    return tuple([*_unfinished(summary), *_scaled(summary, measured), *_chosen(summary, measured),
-                  *_places(summary, measured), *_flagged(summary), *_left_out(summary), *_assumed(measured)])
+    return (*_unfinished(summary), *_scaled(summary, measured), *_chosen(summary, measured),
+            *_places(summary, measured), *_flagged(summary), *_left_out(summary), *_assumed(measured))
 
 
 def is_published(summary: Summary) -> bool:

@@ -22,7 +22,7 @@ def escaped(text: str) -> str:
 
 
 def _lines(summary: Summary, machine: str) -> Iterator[str]:
-    yield f"% {clean(summary.id)}; needs \\usepackage{{booktabs}} and \\usepackage[T1]{{fontenc}}"
+    yield f"% {escaped(summary.id)}; needs \\usepackage{{booktabs}} and \\usepackage[T1]{{fontenc}}"
     for place, comparison in enumerate(summary.comparisons, 1):
         yield from _table(comparison, summary, machine, place)
 

@@ -45,21 +45,19 @@ def _about(number: PublishedNumber, experiments: Sequence[Experiment], cells: Ma
 
 def _is_of(number: PublishedNumber, cell: Cell) -> bool:
     """Whether a cell is one that the number is about, as far as stack, measure and where tell."""
+    wanted = {**{name: (value,) for name, value in number.of.settings.items()}, **number.where}
     return (cell.stack in (number.of.stack, *number.of.also)
             and cell.measure == quantities.measure(number.quantity)
-            and all(getattr(cell, name, None) in values for name, values in {**_settings(number), **number.where}.items()))
-
-
-def _settings(number: PublishedNumber) -> dict[str, tuple[str | int | float, ...]]:
-    return {name: (value,) for name, value in number.of.settings.items()}
+            and all(getattr(cell, name, None) in values for name, values in wanted.items()))
 
 
 def tables(numbers: Numbers) -> Iterator[Table]:
     """Theirs, ours, and how they compare; none without numbers."""
     if numbers:
         lines = tuple((*claim_words.beside(number), _ours_to_theirs(number)) for number in numbers)
-        yield plain("Published, and the same here", ("source", "of", "quantity", "published", "here", "here / published"),
-                    lines, "On other hardware; seconds here are of one step unless the quantity says otherwise.")
+        yield plain("Published, and the same here",
+                    ("source", "of", "quantity", "published", "here", "here / published"), lines,
+                    "On other hardware; seconds here are of one step unless the quantity says otherwise.")
 
 
 def _ours_to_theirs(number: PublishedNumber) -> str:

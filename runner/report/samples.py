@@ -22,7 +22,7 @@ class _Spread(NamedTuple):
 
 def charts(rows: Sequence[Row], series: Mapping[str, int]) -> Iterator[Chart]:
     """Boxes by comparison."""
-    groups = [(name, tuple(_box(spread, series) for spread in spreads)) for name, spreads in _groups(rows)]
+    groups = [(name, tuple(_box(spread, series) for spread in spreads)) for name, spreads in _groups(rows, series)]
     kept = fitting(groups)
     if kept:
         yield Boxes("Seconds of single steps: the median, the middle half (box) and nine tenths (line) of all runs' "
@@ -34,19 +34,19 @@ def _box(spread: _Spread, series: Mapping[str, int]) -> Box:
     return Box(spread.row.cell.stack, series.get(spread.row.cell.stack, 0), (low, first, middle, third, high))
 
 
-def tables(rows: Sequence[Row]) -> Iterator[Table]:
+def tables(rows: Sequence[Row], series: Mapping[str, int]) -> Iterator[Table]:
     """A line a stack."""
     groups = tuple(Group(name, tuple((spread.row.cell.stack, str(len(spread.row.ok_runs)), f"{spread.steps:,}",
                                       *(thousandths(end) for end in spread.ends)) for spread in spreads))
-                   for name, spreads in _groups(rows))
+                   for name, spreads in _groups(rows, series))
     if groups:
         yield Table("Samples: milliseconds of single steps over all runs that ended ok",
                     ("stack", "runs", "steps", "least", "5 %", "25 %", "median", "75 %", "95 %", "most"), groups,
                     is_extra=True)
 
 
-def _groups(rows: Sequence[Row]) -> list[tuple[str, list[_Spread]]]:
-    """By comparison; only of cells whose every step was waited for, since others have one sample a run."""
+def _groups(rows: Sequence[Row], series: Mapping[str, int]) -> list[tuple[str, list[_Spread]]]:
+    """By comparison; the stacks in the order of their signs; only of cells whose every step was waited for, since others have one sample a run."""
     found: dict[str, tuple[str, list[_Spread]]] = {}
     for row in rows:
         if row.cell.measure in ("train", "infer") and row.cell.sync == "each":
@@ -56,4 +56,5 @@ def _groups(rows: Sequence[Row]) -> list[tuple[str, list[_Spread]]]:
                 ends = np.percentile(np.concatenate(seconds), _PERCENTILES)
                 spread = _Spread(row, count, tuple(float(end) for end in ends))
                 found.setdefault(comparison_key(row.cell), (label(row.cell), []))[1].append(spread)
-    return list(found.values())
+    return [(name, sorted(spreads, key=lambda spread: series.get(spread.row.cell.stack, 0)))
+            for name, spreads in found.values()]

@@ -27,7 +27,7 @@ def _section(given: Given, experiment: Experiment, numbers: published.Numbers) -
               *samples.charts(rows, given.series)]
     tables = [*published.tables(numbers), *rates.tables(given, compared), *breakdown.phases(compared),
               *(breakdown.operators(table) for table in profiled), *breakdown.profiles(rows), *_others(rows),
-              *breakdown.memory(compared), *curves.tables(rows), *samples.tables(rows),
+              *breakdown.memory(compared), *curves.tables(rows), *samples.tables(rows, given.series),
               *(breakdown.own_names(table) for table in profiled)]
     return Section(experiment.id, experiment.title, tuple(_notes(given, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))

@@ -14,7 +14,7 @@ FRAMEWORKS = {"for_pytorch": {"torch", "torchvision"}, "for_tensorflow": {"tenso
               "for_numpy": set()}
 # each is imported in one place only
 ALONE = {"docker": "runner/engine.py", "rich": "runner/screen.py", "typer": "runner/__main__.py",
-         "pynvml": "runner/nvml.py"}
+         "pynvml": "runner/nvml.py", "jinja2": "runner/report/page.py", "matplotlib": "runner/report/charts.py"}
 
 
 def sources(folder: str) -> list[Path]:
