@@ -3,7 +3,10 @@
 Weights are found by canonical name in a dict; x is (batch, time, numbers) unless a function says otherwise.
 MXNet 1.7 and 1.9.
 """
+import math
+
 import mxnet as mx
+import numpy as np
 
 
 class Mode:
@@ -30,3 +33,57 @@ def dense(weights, name, x):
 def dropout(x, rate, mode):
     """Zeroes a share of x where the mode has dropout."""
     return mx.nd.Dropout(x, rate, mode="always") if mode.has_dropout and rate else x
+
+
+def linear(weights, name, x):
+    """x times name.weight (out, in)."""
+    weight = weights[name + ".weight"]
+    return mx.nd.FullyConnected(x, weight, num_hidden=weight.shape[0], no_bias=True, flatten=False)
+
+
+def embedding(weights, name, ids):
+    """The row of name.weight (ids, numbers) for each id: one dimension more than ids."""
+    weight = weights[name + ".weight"]
+    return mx.nd.Embedding(ids, weight, input_dim=weight.shape[0], output_dim=weight.shape[1], dtype=weight.dtype)
+
+
+def layer_norm(weights, name, x, epsilon):
+    """x with mean 0 and variance 1 over its last dimension, times name.gamma plus name.beta."""
+    return mx.nd.LayerNorm(x, weights[name + ".gamma"], weights[name + ".beta"], axis=-1, eps=epsilon)
+
+
+def gelu(x):
+    """x times the normal distribution's share below x, by erf."""
+    if x.dtype == np.float64:                 # MXNet's own computes in float32 whatever it is given
+        return 0.5 * x * (1 + mx.nd.erf(x / math.sqrt(2)))
+    return mx.nd.LeakyReLU(x, act_type="gelu")
+
+
+def attention(query, key, value, heads, bias, rate, mode):
+    """Attention of heads side by side, (batch, time, numbers), scaled by 1 / sqrt(numbers of a head).
+
+    bias (batch, 1, 1, time of key) is added to the scores; rate is the dropout of their softmax.
+    """
+    scale = math.sqrt(query.shape[-1] // heads)
+    query, key, value = (_by_head(x, heads) for x in (query, key, value))
+    scores = mx.nd.batch_dot(query / scale, key, transpose_b=True)
+    shares = mx.nd.softmax(scores.reshape((-4, -1, heads, 0, 0)) + bias)
+    mixed = mx.nd.batch_dot(dropout(shares, rate, mode).reshape((-3, 0, 0)), value)
+    return mixed.reshape((-4, -1, heads, 0, 0)).transpose((0, 2, 1, 3)).reshape((0, 0, -3))
+
+
+def _by_head(x, heads):
+    """(batch * heads, time, numbers of a head), which batch_dot takes."""
+    return x.reshape((0, 0, heads, -1)).transpose((0, 2, 1, 3)).reshape((-3, 0, 0))
+
+
+def cross_entropy(logits, labels, weights, smoothing=0.0):
+    """The mean of -log p(label) by weights: logits (n, classes), labels and weights (n,).
+
+    A share smoothing of each is the mean of -log p over all classes instead.
+    """
+    log_p = mx.nd.log_softmax(logits)
+    losses = -mx.nd.pick(log_p, labels)
+    if smoothing:
+        losses = (1 - smoothing) * losses - smoothing * log_p.mean(axis=-1)
+    return (losses * weights).sum() / weights.sum()

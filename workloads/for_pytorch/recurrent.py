@@ -94,10 +94,3 @@ def _reversal(x, lengths):
 
 def _ordered(x, order):
     return x.gather(0, order[..., None].expand(-1, -1, x.shape[-1]))
-
-
-def lstm_step(weights, name, x, state, mode):
-    """(h, c) after one step of the LSTM called name over x (batch, numbers), from the state (h, c)."""
-    bias = weights[name + ".bias"]
-    return torch.lstm_cell(x, state, weights[name + ".input.weight"], weights[name + ".recurrent.weight"], bias,
-                           torch.zeros_like(bias))

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.errors import Unsupported
-from workloads.for_tensorflow import functions, graphs, optimizers, recurrent, settings
+from workloads.for_tensorflow import functions, optimizers, recurrent, sessions, settings
 from workloads.for_tensorflow.blocks import Mode
 from workloads.spec import sequences
 
@@ -183,7 +183,7 @@ def _signature(batches):
     return found
 
 
-class _Session(_Common, graphs.Steps):
+class _Session(_Common, sessions.Steps):
     """TensorFlow 1."""
 
     def __init__(self, cell):
@@ -216,12 +216,12 @@ class _Session(_Common, graphs.Steps):
             pipeline = tf.data.Dataset.from_generator(
                 lambda: itertools.cycle(arranged), {name: spec.dtype for name, spec in signature.items()},
                 {name: spec.shape for name, spec in signature.items()})
-            return graphs.Feed(v1.data.make_one_shot_iterator(pipeline.prefetch(1)).get_next())
+            return sessions.Feed(v1.data.make_one_shot_iterator(pipeline.prefetch(1)).get_next())
 
     def synthetic(self, batches):
         """The Feed of the first batch in variables."""
         with self._entered():
-            return graphs.Feed({name: self._kept(array) for name, array in self._arranged(batches[0]).items()})
+            return sessions.Feed({name: self._kept(array) for name, array in self._arranged(batches[0]).items()})
 
     def _differentiable(self, batch):
         mode = Mode(self.cell.lstm, is_training=True)

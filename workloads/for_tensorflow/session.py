@@ -3,14 +3,14 @@ import numpy as np
 import tensorflow as tf
 
 from workloads import data
-from workloads.for_tensorflow import feed, graphs, model, optimizers, settings
+from workloads.for_tensorflow import feed, model, optimizers, sessions, settings
 from workloads.spec import tasks
 
 v1 = tf.compat.v1
 keras = tf.keras
 
 
-class Workload(graphs.Steps):
+class Workload(sessions.Steps):
     """A table's model, its loss and its optimizer, and the steps of a cell."""
 
     def __init__(self, table, cell):
@@ -61,12 +61,12 @@ class Workload(graphs.Steps):
             slots = {name: v1.placeholder(array.dtype, array.shape) for name, array in arrays.items()}
             batches = v1.data.make_initializable_iterator(dataset(slots))
             self._session.run(batches.initializer, {slots[name]: array for name, array in arrays.items()})
-            return graphs.Feed(*batches.get_next())
+            return sessions.Feed(*batches.get_next())
 
     def synthetic(self, images, labels):
         """The Feed of one batch in variables; a constant's first operations would be computed once and for all."""
         with self._entered():
-            return graphs.Feed(*[self._kept(array) for array in self._native(images, labels)])
+            return sessions.Feed(*[self._kept(array) for array in self._native(images, labels)])
 
     def predict(self, images):
         """Logits (n, classes) of uint8 images in evaluation mode."""

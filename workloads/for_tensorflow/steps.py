@@ -72,7 +72,6 @@ class Workload(functions.Steps):
         """Take count epochs of so many steps in one call of Keras' fit; the course is told of steps and epochs."""
         self.net.network.fit(batches, epochs=count, steps_per_epoch=steps, verbose=0, callbacks=[_Followed(course)])
 
-
     def sync(self, handle):
         """Read the value. On a CPU a step returns when all of it is done; a GPU copies the value behind its work."""
         super(Workload, self).sync(handle.mean if isinstance(handle, RunningLoss) else handle)
