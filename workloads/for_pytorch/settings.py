@@ -57,6 +57,10 @@ def loop(cell):
         raise Unsupported("PyTorch %s has no torch.compile" % torch.__version__)
     if cell.device == "cpu" and not shutil.which(os.environ.get("CXX", "g++")):
         raise Unsupported("torch.compile needs a C++ compiler on a CPU, and found no g++")
+    try:
+        torch.compile(torch.nn.Identity())       # compiles nothing yet
+    except RuntimeError as error:                # 2.0 with Python 3.11
+        raise Unsupported("PyTorch %s: %s" % (torch.__version__, error)) from None
     return "compile"
 
 
