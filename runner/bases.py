@@ -47,8 +47,8 @@ def choose(client: DockerClient, stack: Pinned, say: Say) -> Base:
     if refused is None:
         return Base(stack.base_image, is_default=True)
     if stack.base_has_cuda:
-        raise BuildFailed(f"{stack.name}: its base {stack.base_image.partition('@')[0]} cannot be had here (the registry: "
-                          f"{refused}), and no base of our own brings its CUDA")
+        raise BuildFailed(f"{stack.name}: its base {stack.base_image.partition('@')[0]} cannot be had here (the "
+                          f"registry: {refused}), and no base of our own brings its CUDA")
     return Base(own(client, stack.python, say), is_default=False)
 
 

@@ -11,7 +11,6 @@ from runner.errors import BenchError
 from runner.stack import Stack
 
 _ROOM_BYTES = 10 * machine.GIB       # today's three images with their caches
-_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
 def examine(stacks: Mapping[str, Stack], cache: Path) -> list[Finding]:
@@ -77,9 +76,8 @@ def _swap() -> Finding:
 
 
 def _governor() -> Finding:
-    try:
-        governor = _GOVERNOR.read_text().strip()
-    except OSError:
+    governor = machine.governor()
+    if governor is None:
         return Finding("governor", "good", "none visible, as on most virtual machines")
     return Finding("governor", "good" if governor == "performance" else "note", governor,
                    "" if governor == "performance" else "cpupower frequency-set -g performance")

@@ -51,6 +51,15 @@ class Plan(NamedTuple):
         random.Random(f"{self.seed}:{round_index}").shuffle(shuffled)
         return shuffled
 
+    def without(self, reasons: Mapping[str, str]) -> "Plan":
+        """The plan with every cell of some stacks skipped, for reasons by stack; the baseline is one that is left."""
+        left = tuple(planned for planned in self.cells if planned.cell.stack not in reasons)
+        gone = tuple(Skipped(planned.experiment, planned.cell, reasons[planned.cell.stack])
+                     for planned in self.cells if planned.cell.stack in reasons)
+        names = [planned.cell.stack for planned in left]
+        baseline = self.baseline if self.baseline in names or not names else names[0]
+        return self._replace(cells=left, skipped=(*self.skipped, *gone), baseline=baseline)
+
     def record(self) -> dict[str, Any]:
         """The plan as the store keeps it."""
         return {

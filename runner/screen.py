@@ -30,6 +30,7 @@ _GAP = 2                       # between columns
 _INDENT = 2
 _LEAST_WIDTH = 8               # of a column that must give way
 _LABEL_WIDTH = 15              # "batch 42, 32 px": a narrower label would break within its parts
+_NAME_WIDTH = 20               # of a list's columns that keep their words whole, where all of them have room
 _LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jsonl
 _STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
 _CLAIM_STYLES = {claims.Verdict.HOLDS: "green", claims.Verdict.DOES_NOT_HOLD: "red"}
@@ -82,9 +83,9 @@ class _Page:
         """A line of a list, its continuation indented."""
         return Padding(self.text(words_), (0, 0, 0, 2))
 
-    def table(self, titles: Sequence[str]) -> Table:
-        """An empty table."""
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP, 0, 0), show_edge=False,
+    def table(self, titles: Sequence[str], gap: int = _GAP + 1) -> Table:
+        """An empty table; gap: letters between columns, one of them the box's own."""
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, gap - 1, 0, 0), show_edge=False,
                       header_style="bold")
         for title in titles:
             table.add_column(self.text(title), overflow="fold")
@@ -458,16 +459,52 @@ class ListView(_View):
         if not self._rows:
             yield page.text("nothing yet")
             return
-        table = page.table([title.replace("_", " ") for title in self._rows[0]])
+        table = page.table([title.replace("_", " ") for title in self._rows[0]], gap=_GAP)
         for row in self._rows:
             table.add_row(*(page.text(value, _GRADES.get(value, "") if name == "grade" else "")
                             for name, value in row.items()))
+        self._keep_names(page, table)
         yield table
+
+    def _keep_names(self, page: _Page, table: Table) -> None:
+        """Let the wide columns give way and not break the short ones' words, where there is room for that."""
+        widths = [max(len(name), *(len(str(row[name])) for row in self._rows)) for name in self._rows[0]]
+        least = [width if width <= _NAME_WIDTH else _LEAST_WIDTH for width in widths]
+        if sum(least) + _GAP * (len(least) - 1) <= page.width:
+            for width, column in zip(widths, table.columns, strict=True):
+                column.no_wrap = width <= _NAME_WIDTH
 
 
 def list_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     """Mappings with equal keys as a table."""
     return ListView(rows)
+
+
+Part = str | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+class PartsView(_View):
+    """Lines and tables under each other; a table is mappings with equal keys, or several of them by their label."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
+
+    def parts(self, page: _Page) -> Iterable[RenderableType]:
+        """The parts in their order."""
+        for part in self._parts:
+            if isinstance(part, str):
+                yield page.text(part)
+            elif isinstance(part, Mapping):
+                titles = list(next(iter(part.values()))[0])
+                yield from page.sections(titles, [(label, [[page.text(fact) for fact in row.values()] for row in rows])
+                                                  for label, rows in part.items()])
+            else:
+                yield from ListView(part).parts(page)
+
+
+def parts_view(parts: Sequence[Part]) -> RenderableType:
+    """Lines and tables under each other; a table is mappings with equal keys, or several of them by their label."""
+    return PartsView(parts)
 
 
 class LineProgress:

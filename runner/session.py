@@ -84,7 +84,7 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
 def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) -> tuple[str, bool]:
     """One run from start to ending, stored as it goes; the ending's word, and whether the GPU was throttled."""
     name = f"{planned.key}.{index}.{attempt}"
-    shown = f"{planned.cell.stack}: {label(planned.cell)}"
+    shown = f"{planned.experiment}: {planned.cell.stack}: {label(planned.cell)}"
     bench.progress.run_started(shown, number, planned.key)
     watch, seen = bench.watches(planned), None
     if watch:

@@ -7,6 +7,7 @@ import math
 
 import mxnet as mx
 import numpy as np
+from mxnet import autograd
 
 
 class Mode:
@@ -28,6 +29,44 @@ def dense(weights, name, x):
     """x times name.weight (out, in) plus name.bias."""
     weight = weights[name + ".weight"]
     return mx.nd.FullyConnected(x, weight, weights[name + ".bias"], num_hidden=weight.shape[0], flatten=False)
+
+
+def batch_norm(weights, name, x, epsilon, decay, mode, axis=-1):
+    """x with mean 0 and variance 1 over all axes but one, times name.gamma plus name.beta.
+
+    Running statistics keep decay of their old value; the running variance is the biased one, of n values.
+    """
+    gamma, beta, mean, variance = (weights[name + "." + kind] for kind in ("gamma", "beta", "mean", "variance"))
+    if not mode.is_training:
+        return mx.nd.BatchNorm(x, gamma, beta, mean, variance, eps=epsilon, fix_gamma=False, use_global_stats=True,
+                               axis=axis)
+    # MXNet's own running variance is n / (n - 1) times the batch's; what it forgets is given it instead
+    found, seen_mean, scale = mx.nd.BatchNorm(x, gamma, beta, mx.nd.zeros_like(mean), mx.nd.zeros_like(variance),
+                                              eps=epsilon, fix_gamma=False, axis=axis, output_mean_var=True)
+    with autograd.pause():
+        mean[:] = decay * mean + (1 - decay) * seen_mean
+        variance[:] = decay * variance + (1 - decay) * (1 / mx.nd.square(scale) - epsilon)    # 1 / sqrt(it + epsilon)
+    return found
+
+
+def conv2d(weights, name, x, stride, pad):
+    """The convolution of x (batch, in, height, width) with name.weight (out, in, height, width), plus name.bias."""
+    weight = weights[name + ".weight"]
+    return mx.nd.Convolution(x, weight, weights[name + ".bias"], kernel=weight.shape[2:], stride=stride, pad=pad,
+                             num_filter=weight.shape[0])
+
+
+def conv1d(weights, name, x, pad):
+    """The convolution of x (batch, in, time) with name.weight (out, in, taps), plus name.bias."""
+    return conv2d(weights, name, x, (1,), (pad,))
+
+
+def masked(x, lengths, axis):
+    """x (batch, ...) with zeros past each sample's length along the axis."""
+    steps = mx.nd.arange(x.shape[axis], ctx=x.context, dtype=x.dtype).expand_dims(0)
+    shape = [x.shape[0]] + [1] * (len(x.shape) - 1)
+    shape[axis] = x.shape[axis]
+    return x * mx.nd.broadcast_lesser(steps, lengths.astype(x.dtype).expand_dims(1)).reshape(shape)
 
 
 def dropout(x, rate, mode):

@@ -1,7 +1,16 @@
 """BERT (workloads/spec/bert.py) in TensorFlow. TensorFlow 1.15 and 2.x."""
 import tensorflow as tf
 
-from workloads.for_tensorflow.blocks import attention, cross_entropy, dense, dropout, embedding, gelu, layer_norm, product
+from workloads.for_tensorflow.blocks import (
+    attention,
+    cross_entropy,
+    dense,
+    dropout,
+    embedding,
+    gelu,
+    layer_norm,
+    product,
+)
 from workloads.spec.bert import DROPOUT, EPSILON, PADDING_BIAS
 
 

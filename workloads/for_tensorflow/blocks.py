@@ -39,6 +39,48 @@ def product(x, weight):
     return tf.reshape(rows, tf.concat([tf.shape(x)[:-1], tf.shape(weight)[:1]], 0)) if len(x.shape) != 2 else rows
 
 
+def batch_norm(weights, name, x, epsilon, decay, mode):
+    """x with mean 0 and variance 1 over all axes but the last, times name.gamma plus name.beta.
+
+    Running statistics keep decay of their old value; the running variance is the biased one, of n values.
+    """
+    gamma, beta, mean, variance = (weights[name + "." + kind] for kind in ("gamma", "beta", "mean", "variance"))
+    if not mode.is_training:
+        return tf.nn.batch_normalization(x, mean, variance, beta, gamma, epsilon)
+    if x.dtype == tf.float64:                # the fused operation has none
+        seen_mean, seen_variance = tf.nn.moments(x, list(range(len(x.shape) - 1)))
+        found = tf.nn.batch_normalization(x, seen_mean, seen_variance, beta, gamma, epsilon)
+    else:
+        rows = tf.reshape(x, (-1, 1, 1, int(x.shape[-1])))
+        found, seen_mean, seen_variance = tf.compat.v1.nn.fused_batch_norm(rows, gamma, beta, epsilon=epsilon)
+        count = tf.cast(tf.shape(rows)[0], x.dtype)
+        seen_variance *= (count - 1) / count            # the fused operation gives n / (n - 1) times the batch's
+        found = tf.reshape(found, tf.shape(x))
+    found.set_shape(x.shape)
+    mode.move(mean, decay * mean + (1 - decay) * tf.stop_gradient(seen_mean))
+    mode.move(variance, decay * variance + (1 - decay) * tf.stop_gradient(seen_variance))
+    return found
+
+
+def conv2d(weights, name, x, stride, pad):
+    """The convolution of x (batch, height, width, in) with name.weight (out, in, height, width), plus name.bias."""
+    x = tf.pad(x, [[0, 0], [pad[0], pad[0]], [pad[1], pad[1]], [0, 0]])
+    kernel = tf.transpose(weights[name + ".weight"], (2, 3, 1, 0))
+    return tf.nn.conv2d(x, kernel, strides=list(stride), padding="VALID") + weights[name + ".bias"]
+
+
+def conv1d(weights, name, x, pad):
+    """The convolution of x (batch, time, in) with name.weight (out, in, taps), plus name.bias."""
+    kernel = tf.transpose(weights[name + ".weight"], (2, 1, 0))
+    return tf.nn.conv1d(tf.pad(x, [[0, 0], [pad, pad], [0, 0]]), kernel, 1, "VALID") + weights[name + ".bias"]
+
+
+def masked(x, lengths):
+    """x (batch, time, ...) with zeros past each sample's length."""
+    mask = tf.sequence_mask(lengths, tf.shape(x)[1], x.dtype)
+    return x * tf.reshape(mask, tf.concat([tf.shape(mask), tf.ones(len(x.shape) - 2, tf.int32)], 0))
+
+
 def dropout(x, rate, mode):
     """Zeroes a share of x where the mode has dropout."""
     return tf.nn.dropout(x, rate=rate) if mode.has_dropout and rate else x

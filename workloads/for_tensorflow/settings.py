@@ -4,7 +4,7 @@ import inspect
 import numpy as np
 import tensorflow as tf
 
-from workloads.errors import Unsupported
+from workloads.errors import Unsupported, refuse_convolutions
 from workloads.for_tensorflow import grappler
 
 keras = tf.keras
@@ -13,6 +13,7 @@ _LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fi
 
 def apply(cell):
     """Set threads, device and TF32 as the cell says, and see that oneDNN is as it says. Raises Unsupported."""
+    refuse_convolutions(cell, has_fixed=False)
     threading = tf.config.threading
     threading.set_intra_op_parallelism_threads(cell.cpus)
     threading.set_inter_op_parallelism_threads(inter_op_threads(cell))

@@ -1,7 +1,7 @@
 """Deep Speech 2, speech to characters (Amodei et al. 2016), with LSTM layers, as dai2022 has it.
 
     1. spectrogram (time, bins); two convolutions over (time, bins) with batch normalisation and clipped rectifiers
-       min(max(x, 0), 20); what lies past a sample's end is set to zero after each
+       min(max(x, 0), 20); what lies past a sample's end is zero before and after each normalisation
     2. channels and bins side by side; LSTM layers both ways, each way from the sample's own ends, the ways added; batch
        normalisation of what goes into each but the first
     3. batch normalisation; logits = dense of every step: characters, and the blank last
