@@ -69,3 +69,11 @@ def test_claims_and_figures_are_named_after_their_study() -> None:
     for name, (prefix, _, _) in FIGURES.items():
         found = study.read(name, STUDIES)
         assert all(re.match(f"{prefix}-", each.id) for each in (*found.experiments, *found.published, *found.claims))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_quick_study_stays_small_where_its_gpu_cells_are_put_on_a_cpu(name: str) -> None:
+    moved = [cell for cell in cells_of(study.read(name, STUDIES, "quick"))
+             if (cell.gpus, cell.conv) == (1, "default") and cell.measure != "kernels"]
+
+    assert all(cell.image <= 96 and cell.steps <= 100 and cell.preset == "small" for cell in moved)
