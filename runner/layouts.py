@@ -96,10 +96,15 @@ def _begins(path: Path) -> None:
         raise InputError(f"{path}: not a {path.suffix[1:]} file, or an empty one")
 
 
+def _lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for _ in file)
+
+
 def _wmt16(folder: Path) -> str:
     stems = wmt16_stems(folder)
     for english, german in stems:
-        counts = [sum(1 for _ in path.open("rb")) for path in (english, german)]
+        counts = [_lines(path) for path in (english, german)]
         if counts[0] != counts[1]:
             raise InputError(f"{german}: found {counts[1]} lines, expected the {counts[0]} of {english}: "
                              "one of the two is cut short")

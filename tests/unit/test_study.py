@@ -118,7 +118,7 @@ def test_a_real_study_that_is_mutated_is_read_or_refused_but_never_breaks(data: 
             case "rename":
                 table[data.draw(st.sampled_from(["x", "steps", "grid", "id", "where"]))] = table.pop(key, 1)
             case "retype":
-                table[key] = data.draw(ODD)
+                table[key] = copy.deepcopy(data.draw(ODD))       # what is drawn again must not have changed
             case "nest":
                 table[key] = {key: copy.deepcopy(table.get(key, 1))}
     try:
