@@ -75,6 +75,9 @@ def _wins(summary: Summary, measure: str) -> Iterator[str]:
     if not found:
         return
     winners = [comparison.winner for comparison in found]
+    if len(found) == 1:
+        yield f"{measure}: {winners[0] or 'no stack'} is {'' if winners[0] else 'shown to be '}the fastest."
+        return
     said = [f"{name} is the fastest in {winners.count(name)}" for name in dict.fromkeys(winners) if name]
     undecided = winners.count(None)
     if undecided:

@@ -15,8 +15,11 @@ Form = Callable[[Summary, Measurements], str]
 
 
 def _page(summary: Summary, measured: Measurements) -> str:
-    from runner.report import page  # its libraries take half a second to import
-
+    try:
+        from runner.report import page  # here: its libraries take half a second to import
+    except ModuleNotFoundError as error:
+        raise InputError(f"a page needs {error.name}, which is not installed here (compose's runner does without): run "
+                         "`evenbench report` where `make setup` ran") from error
     return page.html(report(summary, measured))
 
 
