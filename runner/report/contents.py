@@ -60,7 +60,7 @@ def _in_short(summary: Summary) -> Iterator[str]:
     if summary.paper_claims:
         found = [claim.verdict for claim in summary.paper_claims]
         yield f"{words.count(len(found), 'claim')}: " + ", ".join(
-            f"{found.count(verdict)} {verdict.value}" for verdict in claims.Verdict if verdict in found) + "."
+            f"{verdict.value} {found.count(verdict)}" for verdict in claims.Verdict if verdict in found) + "."
     for measure in dict.fromkeys(comparison.measure for comparison in summary.comparisons):
         yield from _wins(summary, measure)
     for mean in summary.geometric_means:

@@ -49,7 +49,10 @@ def tables(spreads: Spreads) -> Iterator[Table]:
 
 
 def spreads(rows: Sequence[Row], series: Mapping[str, int]) -> Spreads:
-    """By comparison; the stacks in the order of their signs; only of cells whose every step was waited for, since others have one sample a run."""
+    """By comparison, the stacks in the order of their signs.
+
+    Only of cells whose every step was waited for: others have one sample a run.
+    """
     found: dict[str, tuple[str, list[_Spread]]] = {}
     for row in rows:
         if row.cell.measure in ("train", "infer") and row.cell.sync == "each":
