@@ -15,11 +15,8 @@ Form = Callable[[Summary, Measurements], str]
 
 
 def _page(summary: Summary, measured: Measurements) -> str:
-    try:
-        from runner.report import page  # here: its libraries take half a second to import
-    except ModuleNotFoundError as error:
-        raise InputError(f"a page needs {error.name}, which is not installed here (compose's runner does without): run "
-                         "`evenbench report` where `make setup` ran") from error
+    from runner.report import page  # here: its libraries take half a second to import
+
     return page.html(report(summary, measured))
 
 

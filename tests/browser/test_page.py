@@ -49,8 +49,8 @@ def seen(text: str, folder: Path, width: int, *options: str) -> dict[str, object
     file = folder / "look.html"
     file.write_text(LOOK % (width, html.escape(text)))
     command = [CHROMIUM or "", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-               "--no-first-run", f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr", "--virtual-time-budget=10000",
-               "--window-size=1400,1000", *options, "--dump-dom", file.as_uri()]
+               "--no-first-run", f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr",
+               "--virtual-time-budget=10000", "--window-size=1400,1000", *options, "--dump-dom", file.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout)
     assert found, done.stderr

@@ -80,3 +80,21 @@ def test_a_mutated_study_is_read_or_refused_but_never_breaks(data: st.DataObject
         parse("".join(text).encode(), "s.toml")
     except InputError as error:
         assert "\n" not in str(error)
+
+
+def test_an_experiment_tells_what_its_scale_changes() -> None:
+    text = """
+        study = { id = "s", title = "S", scales = ["paper", "quick"] }
+        [[experiment]]
+        id = "e"
+        stacks = ["a"]
+        measure = "train"
+        task = "lenet5"
+        steps = 3960
+        grid = { batch = [1, 2] }
+        scale.quick = { steps = 6, warmup = 2, grid = { batch = [1] } }
+    """
+    paper, quick = (parse(text.encode(), "s.toml", scale).experiments[0] for scale in ("paper", "quick"))
+
+    assert () == paper.scaled
+    assert ("steps 6 for 3960", "warmup 2", "batch 1 for 1/2") == quick.scaled
