@@ -5,7 +5,7 @@ import json
 
 from workloads.spec import cluster
 from workloads.spec.cell import Cell, content
-from workloads.spec.tasks import TASKS
+from workloads.spec.tasks import TASKS, is_sequence
 
 KEY_DIGITS = 16
 _SHOWN = ("task", "measure", "batch", "image")     # always part of a label; other fields only where they differ
@@ -33,7 +33,7 @@ def _hash(values: dict[str, object]) -> str:
 
 def label(cell: Cell) -> str:
     """What is measured, for people: "lenet5 train, batch 42, 32 px", then every switch that is not the default."""
-    sizes = f"{cell.task} {cell.measure}, batch {cell.batch}, {cell.image} px"
+    sizes = f"{cell.task} {cell.measure}, batch {cell.batch}" + ("" if is_sequence(cell.task) else f", {cell.image} px")
     quiet = {"stack", "steps", "warmup", "seed", "cpus", "memory_bytes", "learning_rate", "data", *_SHOWN}
     if cell.task in TASKS and cell.classes == TASKS[cell.task].classes:
         quiet.add("classes")

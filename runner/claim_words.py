@@ -18,12 +18,12 @@ def beside(number: PublishedNumber) -> list[str]:
     """A line of the published numbers: source, of, quantity, published, here."""
     about = ", ".join("/".join(map(str, values)) for values in number.where.values())
     whose = " / ".join(subject(one) for one in (number.of, number.to) if one)
-    shown, here = _IN_UNIT[number.unit], number.ours
+    shown, here = IN_UNIT[number.unit], number.ours
     return [number.source, whose + (f" ({about})" if about else ""), number.quantity.replace("_", " "),
             shown(number.value), "no data" if here is None else shown(here)]
 
 
-_IN_UNIT: dict[str, Callable[[float], str]] = {
+IN_UNIT: dict[str, Callable[[float], str]] = {
     "x": lambda value: words.ratio(value, None), "s": words.seconds, "bytes": words.size, "share": words.share,
     "%": lambda value: f"{value:.3g} %", "mpe": lambda value: f"{value:.3f}", "W": lambda value: f"{value:.0f} W",
     "count": words.number, "samples/s": lambda value: f"{words.number(value)}/s",

@@ -1,20 +1,24 @@
-"""The data that runs read: a folder of the user's in CIFAR's layout, or the real digits written in that layout."""
+"""The data that runs read: a folder of the user's, the cache's, or the real digits written in CIFAR's layout."""
 
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from runner.errors import InputError
-from workloads.spec.datasets import DATA_SETS, size_problem
+from workloads.spec import prepared
+from workloads.spec.datasets import DATA_SETS, SIDE, size_problem
 
 STAND_IN = "digits32"
 EPOCH_IMAGES = 10_000          # divides into five files, and one epoch of LeNet-5 stays within seconds
 _TEST_DIGITS = 297             # of the 1,797; the other 1,500 are repeated
+
+
+NAMES = (*DATA_SETS, *prepared.SEQUENCE_SETS)
 
 
 class Data(NamedTuple):
@@ -25,33 +29,60 @@ class Data(NamedTuple):
 
 
 def chosen(argument: str | None, cache: Path, say: Callable[[str], None]) -> Data:
-    """The Data of `NAME=FOLDER`, or the stand-in where nothing was named. Raises InputError."""
-    if argument is None:
+    """The Data of `NAME=FOLDER`, of a NAME that the cache holds, or the stand-in for none. Raises InputError."""
+    if argument is None or argument == STAND_IN:
         return Data(STAND_IN, digits32(cache, say))
     name, separator, folder = argument.partition("=")
-    if not separator or name not in DATA_SETS:
-        raise InputError(f'--data: found "{argument}", expected NAME=FOLDER with NAME one of {", ".join(DATA_SETS)}')
-    path = Path(folder).expanduser().absolute()
+    if name not in NAMES or (separator and not folder):
+        raise InputError(f'--data: found "{argument}", expected NAME=FOLDER, or NAME of what the cache holds, '
+                         f'with NAME one of {", ".join(NAMES)}')
+    path = Path(folder).expanduser().absolute() if separator else cached(cache, name)
+    if not separator and not path.is_dir():
+        raise InputError(f"--data {name}: not in the cache ({path}): run `evenbench data get {name}`, "
+                         f"or name its folder: --data {name}=FOLDER")
     verify(name, path)
     return Data(name, path)
+
+
+def cached(cache: Path, name: str) -> Path:
+    """Where the cache keeps what runs read of a data set, whether it is there or not."""
+    return digits32_folder(cache) if name == STAND_IN else cache / "data" / name
 
 
 def verify(name: str, folder: Path) -> None:
     """Raise InputError unless the folder holds every file of the data set, whole as far as its size says."""
     if not folder.is_dir():
         raise InputError(f"--data: {folder}: no such folder")
-    known = DATA_SETS[name]
-    for stem in (*known.train, *known.test):
-        binary, pickled = folder / f"{stem}.bin", folder / stem
-        if not binary.is_file() and not pickled.is_file():
-            raise InputError(f"--data: {folder}: found no {stem}.bin and no {stem}, expected the files of {name}; "
-                             "is it the folder inside the unpacked archive?")
-        path = binary if binary.is_file() else pickled
-        if not os.access(path, os.R_OK):
-            raise InputError(f"--data: {path}: not readable")
-        problem = size_problem(name, stem, path.stat().st_size) if binary.is_file() else None
-        if problem:
-            raise InputError(f"--data: {path}: {problem}")
+    known = DATA_SETS.get(name)
+    side = SIDE
+    if known is None or known.is_prepared:
+        side = _facts(name, folder)["made"].get("image", SIDE)
+    if known is not None:
+        for stem in (*known.train, *known.test):
+            _verify_images(name, folder, stem, side)
+
+
+def _facts(name: str, folder: Path) -> dict[str, Any]:
+    """What was said when the folder was prepared; its files are whole."""
+    try:
+        found: dict[str, Any] = prepared.facts(str(folder), name)
+    except prepared.FactsError as error:
+        raise InputError(f"--data: {error}") from error
+    return found
+
+
+def _verify_images(name: str, folder: Path, stem: str, side: int) -> None:
+    """One file, binary or pickled."""
+    binary, pickled = folder / f"{stem}.bin", folder / stem
+    if not binary.is_file() and not pickled.is_file():
+        raise InputError(f"--data: {folder}: found no {stem}.bin and no {stem}, expected the files of {name}; "
+                         "is it the folder inside the unpacked archive?")
+    path = binary if binary.is_file() else pickled
+    if not os.access(path, os.R_OK):
+        raise InputError(f"--data: {path}: not readable")
+    problem = size_problem(name, stem, path.stat().st_size, side) if binary.is_file() else None
+    if problem:
+        raise InputError(f"--data: {path}: {problem}")
 
 
 def digits32_folder(cache: Path, images: int = EPOCH_IMAGES) -> Path:

@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from runner import gpus
 from runner.cell import key
 from runner.errors import InputError
 from runner.machine import Machine
 from runner.stack import Stack
 from runner.study import Experiment, Study
 from workloads.spec import cell as cells
-from workloads.spec import cluster
+from workloads.spec import cluster, tasks
 from workloads.spec.cell import Cell
-from workloads.spec.tasks import TASKS, step_flops
 
 
 class Planned(NamedTuple):
@@ -51,6 +51,15 @@ class Plan(NamedTuple):
         random.Random(f"{self.seed}:{round_index}").shuffle(shuffled)
         return shuffled
 
+    def without(self, reasons: Mapping[str, str]) -> "Plan":
+        """The plan with every cell of some stacks skipped, for reasons by stack; the baseline is one that is left."""
+        left = tuple(planned for planned in self.cells if planned.cell.stack not in reasons)
+        gone = tuple(Skipped(planned.experiment, planned.cell, reasons[planned.cell.stack])
+                     for planned in self.cells if planned.cell.stack in reasons)
+        names = [planned.cell.stack for planned in left]
+        baseline = self.baseline if self.baseline in names or not names else names[0]
+        return self._replace(cells=left, skipped=(*self.skipped, *gone), baseline=baseline)
+
     def record(self) -> dict[str, Any]:
         """The plan as the store keeps it."""
         return {
@@ -67,6 +76,14 @@ class Plan(NamedTuple):
         }
 
 
+class Here(NamedTuple):
+    """Where cells are to run."""
+
+    stacks: Mapping[str, Stack]
+    machine: Machine
+    gpus: gpus.Found
+
+
 class Wishes(NamedTuple):
     """What the user asked for on top of the study."""
 
@@ -78,20 +95,23 @@ class Wishes(NamedTuple):
 
 
 def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wishes,
-         missing: Callable[[Stack], str | None]) -> Plan:
-    """The cells of a study, and the skipped ones with reasons.
+         missing: Callable[[Stack], str | None], found: gpus.Found = gpus.NONE) -> Plan:
+    """The cells of a study, and the skipped ones with reasons; found: the machine's GPUs.
 
     missing(stack) says why the launcher cannot run a stack, or None. Raises InputError for an unknown stack.
     """
+    here = Here(stacks, machine, found)
     planned: dict[str, Planned] = {}
     keys: dict[str, dict[str, None]] = {}
     skipped: list[Skipped] = []
     reasons: dict[str, str | None] = {}
     for experiment in study.experiments:
-        for cell, why in _expanded(study, experiment, stacks, machine, wishes):
-            if why is None and cell.stack not in reasons:
-                reasons[cell.stack] = missing(stacks[cell.stack])
-            reason = why or reasons.get(cell.stack) or _impossible(cell, stacks[cell.stack])
+        for cell, why in _expanded(study, experiment, here, wishes):
+            reason = why or _impossible(cell, here)
+            if reason is None:
+                if cell.stack not in reasons:
+                    reasons[cell.stack] = missing(stacks[cell.stack])
+                reason = reasons[cell.stack]
             if reason:
                 skipped.append(Skipped(experiment.id, cell, reason))
             else:
@@ -103,9 +123,9 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 wishes.settings, wishes.stacks)
 
 
-def _expanded(study: Study, experiment: Experiment, stacks: Mapping[str, Stack], machine: Machine,
-              wishes: Wishes) -> list[tuple[Cell, str | None]]:
+def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) -> list[tuple[Cell, str | None]]:
     """Every cell of an experiment's grid, with the study's own reason to leave it out, or None."""
+    stacks = here.stacks
     names = wishes.stacks or experiment.stacks
     forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ())) if form in stacks] for name in names}
     for name in names:
@@ -114,17 +134,17 @@ def _expanded(study: Study, experiment: Experiment, stacks: Mapping[str, Stack],
                              f"known: {', '.join(sorted(stacks))}")
     found = []
     for combination in experiment.combinations():
-        settings = {**combination, **wishes.settings}
         for name in names:
-            cell = _of_forms(forms[name], settings, machine)
-            found.append((cell, experiment.exception(cell._replace(stack=name))))
+            for own in experiment.variants_of(name):
+                cell = _of_forms(forms[name], {**combination, **own, **wishes.settings}, here)
+                found.append((cell, experiment.exception(cell._replace(stack=name))))
     return found
 
 
-def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], machine: Machine) -> Cell:
+def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -> Cell:
     """The cell in the first form of a stack that could run it, else in one that has the device, else in the first."""
-    found = [(_cell(stack, settings, machine), stack) for stack in forms]
-    able = [cell for cell, stack in found if _impossible(cell, stack) is None]
+    found = [(_cell(stack, settings, here.machine), stack) for stack in forms]
+    able = [cell for cell, _ in found if _impossible(cell, here) is None]
     near = [cell for cell, stack in found if cell.device in stack.devices]
     return next(iter(able or near or [cell for cell, _ in found]))
 
@@ -133,7 +153,7 @@ def _cell(stack: Stack, settings: Mapping[str, Any], machine: Machine) -> Cell:
     """The cell; nodes share the machine equally unless the settings say what each has."""
     nodes = settings.get("nodes", 1)
     defaults = {"cpus": max(1, machine.cpus // nodes), "memory_bytes": machine.limit_bytes // nodes,
-                "classes": TASKS[settings["task"]].classes, "image": TASKS[settings["task"]].image}
+                **tasks.defaults(settings["task"])}
     try:
         cell: Cell = cells.parse({**defaults, **settings, "stack": stack.name})
     except cells.CellError as error:
@@ -143,11 +163,13 @@ def _cell(stack: Stack, settings: Mapping[str, Any], machine: Machine) -> Cell:
     return cell._replace(parallel=cluster.own_mode(stack.framework, cell.parallel))
 
 
-def _impossible(cell: Cell, stack: Stack) -> str | None:
-    """Why no launcher could run the cell in the stack, from what both say of themselves."""
-    least = TASKS[cell.task].least
-    if cell.image < least:
+def _impossible(cell: Cell, here: Here) -> str | None:
+    """Why no launcher could run the cell in its stack here, from what cell, stack and GPUs say of themselves."""
+    stack = here.stacks[cell.stack]
+    if not tasks.is_sequence(cell.task) and cell.image < (least := tasks.TASKS[cell.task].least):
         return f"{cell.task} needs images of at least {least} pixels"
+    if cell.device == "gpu" and (lacking := gpus.lacking(cell, stack, here.stacks, here.gpus)):
+        return lacking
     if cell.device not in stack.devices:
         return f"{stack.name} runs on {', '.join(stack.devices)}, not on a {cell.device}"
     if cell.device == "cpu" and (what := _of_a_gpu(cell)):
@@ -183,4 +205,4 @@ def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: fl
 def _guess(cell: Cell) -> float:
     """Seconds of a cell's steps at an assumed 20 GFLOP/s a CPU, half of what small models reach on old cores."""
     steps = (cell.steps + cell.warmup) * (cell.epochs if cell.measure == "epochs" else 1)
-    return float(steps * (step_flops(cell) / (2e10 * cell.cpus) + 0.002))
+    return float(steps * (tasks.step_flops(cell) / (2e10 * cell.cpus) + 0.002))

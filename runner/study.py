@@ -13,12 +13,12 @@ from runner.errors import InputError
 from runner.published import Published
 from runner.tables import Place
 from workloads.spec import cell as cells
+from workloads.spec import tasks
 from workloads.spec.cell import Cell
-from workloads.spec.tasks import TASKS
 
 # what an experiment may set besides a cell's own fields
-_EXPERIMENT_KEYS = ("id", "title", "stacks", "cases", "grid", "except", "assumed", "scale")
-_SCALED = ("grid", "cases")      # of these, what a scale may override
+EXPERIMENT_KEYS = ("id", "title", "stacks", "subjects", "cases", "grid", "except", "assumed", "scale")
+SCALED = ("grid", "cases")      # of these, what a scale may override
 _STUDY_KEYS = ("id", "title", "rounds", "baseline", "scales", "default_scale", "forms")
 
 
@@ -33,12 +33,19 @@ class Experiment(NamedTuple):
     grid: dict[str, tuple[Any, ...]]
     excepted: tuple[dict[str, Any], ...]     # each some cell fields, and "why"
     assumed: dict[str, str]
+    variants: Mapping[str, tuple[dict[str, Any], ...]] = {}     # by stack, where only some settings are a stack's
     scaled: tuple[str, ...] = ()             # what its scale changes: "steps 6 for 3960"
 
     def combinations(self) -> Iterator[dict[str, Any]]:
         """The settings of every cell but for its stack."""
         for case, values in itertools.product(self.cases, itertools.product(*self.grid.values())):
             yield {**self.settings, **case, **dict(zip(self.grid, values, strict=True))}
+
+    def variants_of(self, stack: str) -> tuple[dict[str, Any], ...]:
+        """What of the settings is the stack's own; one that the study does not name takes what any other has."""
+        every = [settings for each in self.variants.values() for settings in each]
+        different = [settings for place, settings in enumerate(every) if settings not in every[:place]]
+        return self.variants.get(stack) or tuple(different) or ({},)
 
     def exception(self, cell: Cell) -> str | None:
         """The study's own reason to leave a cell out, or None."""
@@ -78,13 +85,24 @@ def read(name: str, folder: Path, scale: str | None = None) -> Study:
     return parse(path.read_bytes(), str(path), scale)
 
 
+def scales(name: str, folder: Path) -> tuple[str, ...]:
+    """The scales of the study of that id, the default one first. Raises InputError."""
+    path = folder / f"{name}.toml"
+    head = tables.table(_document(path.read_bytes(), str(path)), "study", Place(str(path)))
+    found = tables.strings(head, "scales", Place(str(path), "[study]"), ("paper",))
+    return tuple(sorted(found, key=lambda scale: scale != head.get("default_scale", found[0])))
+
+
 def parse(content: bytes, file: str, scale: str | None = None) -> Study:
     """The study in a file's bytes. Raises InputError."""
+    return from_document(_document(content, file), file, scale)
+
+
+def _document(content: bytes, file: str) -> dict[str, Any]:
     try:
-        document = tomllib.loads(content.decode())
+        return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:       # tomllib lets int()'s own error about long numbers through
         raise Place(file).wrong(f"not TOML: {error}") from error
-    return from_document(document, file, scale)
 
 
 def from_document(document: dict[str, Any], file: str, scale: str | None = None) -> Study:
@@ -104,8 +122,8 @@ def from_document(document: dict[str, Any], file: str, scale: str | None = None)
         raise place.wrong("found no [[experiment]], expected at least one")
     tables.refuse_twice("experiment", [experiment.id for experiment in experiments], place)
     forms = _forms(head, text)
-    anywhere = [cell for name in scales for each in found for cell in _cells(_experiment(each, place, name, scales))]
-    grounds = study_claims.Grounds([cell for each in experiments for cell in _cells(each)], anywhere, forms)
+    anywhere = [cell for name in scales for each in found for cell in cells_of(_experiment(each, place, name, scales))]
+    grounds = study_claims.Grounds([cell for each in experiments for cell in cells_of(each)], anywhere, forms)
     return Study(tables.string(head, "id", text), tables.string(head, "title", text),
                  _rounds(head, text, scale, scales), tables.string(head, "baseline", text, ""), scale, experiments,
                  study_claims.published(document, place, grounds), study_claims.claimed(document, place, grounds),
@@ -117,20 +135,20 @@ def _forms(head: dict[str, Any], place: Place) -> dict[str, tuple[str, ...]]:
     return {name: tables.strings(found, name, place.at("forms")) for name in found}
 
 
-def _cells(experiment: Experiment) -> Iterator[study_claims.OfStudy]:
+def cells_of(experiment: Experiment) -> Iterator[study_claims.OfStudy]:
     """Without those that the study excepts; what the machine decides is left at its default."""
     for settings in experiment.combinations():
-        task = TASKS[settings["task"]]
         for stack in experiment.stacks:
-            cell = cells.parse({"classes": task.classes, "image": task.image, **settings, "stack": stack})
-            if experiment.exception(cell) is None:
-                yield study_claims.OfStudy(experiment.id, cell)
+            for own in experiment.variants_of(stack):
+                cell = cells.parse({**tasks.defaults(settings["task"]), **settings, **own, "stack": stack})
+                if experiment.exception(cell) is None:
+                    yield study_claims.OfStudy(experiment.id, cell)
 
 
 def _experiment(found: Any, place: Place, scale: str, scales: tuple[str, ...]) -> Experiment:
     place = place.entry(found, "experiment")
     values = _scaled(found, place, scale, scales)
-    settings = {name: value for name, value in values.items() if name not in _EXPERIMENT_KEYS}
+    settings = {name: value for name, value in values.items() if name not in EXPERIMENT_KEYS}
     grid = {name: tables.options(name, found, place) for name, found in tables.table(values, "grid", place, {}).items()}
     for name, value in settings.items():
         tables.checked(name, value, place)
@@ -138,13 +156,33 @@ def _experiment(found: Any, place: Place, scale: str, scales: tuple[str, ...]) -
     for name in grid:
         if name in settings or any(name in case for case in cases):
             raise place.wrong(f'key "{name}" stands both beside and in grid')
-    for name, known in (("measure", cells.MEASURES), ("task", tuple(TASKS))):
+    for name, known in (("measure", cells.MEASURES), ("task", tasks.NAMES)):
         if name not in settings and name not in grid and not all(name in case for case in cases):
             raise place.wrong(f'key "{name}" is missing; known: {", ".join(known)}')
+    variants = _variants(values, grid, place)
     return Experiment(tables.string(values, "id", place), tables.string(values, "title", place, ""),
-                      tables.strings(values, "stacks", place), settings, cases, grid,
+                      tuple(variants) or tables.strings(values, "stacks", place), settings, cases, grid,
                       tuple(_excepted(item, place) for item in tables.listed(values, "except", place)),
-                      _assumed(values, place), tuple(_overrides(found, scale)))
+                      _assumed(values, place), variants, tuple(_overrides(found, scale)))
+
+
+def _variants(values: tables.Table, grid: Mapping[str, Any], place: Place) -> dict[str, tuple[dict[str, Any], ...]]:
+    """The settings of each stack in the list `subjects`, which takes the place of `stacks`."""
+    if "subjects" in values and "stacks" in values:
+        raise place.wrong('expected either "stacks" or "subjects"')
+    found: dict[str, tuple[dict[str, Any], ...]] = {}
+    for item in tables.listed(values, "subjects", place):
+        here = place.at("subjects")
+        if not isinstance(item, dict):
+            raise here.wrong('expected a list of tables of "stack" and cell keys')
+        own = {name: value for name, value in item.items() if name != "stack"}
+        for name, value in own.items():
+            tables.checked(name, value, here)
+            if name in grid or name in ("task", "measure"):
+                raise here.wrong(f'key "{name}" is of the experiment, not of a stack')
+        stack = tables.string(item, "stack", here)
+        found[stack] = (*found.get(stack, ()), own)
+    return found
 
 
 def _overrides(found: dict[str, Any], scale: str) -> Iterator[str]:
@@ -166,14 +204,14 @@ def _listing(options: Sequence[Any]) -> str:
 
 def _scaled(found: dict[str, Any], place: Place, scale: str, scales: tuple[str, ...]) -> dict[str, Any]:
     """The experiment's values with its overrides for the scale put in; a grid is overridden key by key."""
-    tables.refuse_unknown(found, (*_EXPERIMENT_KEYS, *tables.settable()), place)
+    tables.refuse_unknown(found, (*EXPERIMENT_KEYS, *tables.settable()), place)
     overrides = tables.table(found, "scale", place, {})
     tables.refuse_unknown(overrides, scales, Place(place.file, f"{place.part}: scale"))
     values = {name: value for name, value in found.items() if name != "scale"}
     for name, value in tables.table(overrides, scale, place, {}).items():
         here = Place(place.file, f"{place.part}: scale.{scale}")
-        if name not in (*_SCALED, *tables.settable()):
-            tables.refuse_unknown({name: value}, (*_SCALED, *tables.settable()), here)
+        if name not in (*SCALED, *tables.settable()):
+            tables.refuse_unknown({name: value}, (*SCALED, *tables.settable()), here)
         if name == "grid":
             value = {**tables.table(values, "grid", place, {}), **tables.table({name: value}, name, here)}
         values[name] = value

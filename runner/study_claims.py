@@ -135,8 +135,8 @@ def _narrowed(where: Mapping[str, tuple[Any, ...]], experiment: str, subjects: S
         return found
     is_about = selection(subjects, quantities.measure(quantity), where)
     cells = [each for each in grounds.here if is_about(each.cell) and any(one.owns(each.cell) for one in subjects)]
-    own = {each.cell for each in cells if each.experiment == experiment}
-    others = {each.cell for each in cells} - own
+    own = dict.fromkeys(each.cell for each in cells if each.experiment == experiment)     # in their order
+    others = {each.cell for each in cells} - own.keys()
     free = [name for name in Cell._fields if name not in (*fields, *named(subjects))]
     for name in sorted(free, key=lambda name: name in _LAST):
         values = tuple(dict.fromkeys(getattr(cell, name) for cell in own))

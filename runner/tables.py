@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from runner.errors import InputError
 from workloads.spec import cell as cells
-from workloads.spec.tasks import TASKS
+from workloads.spec import tasks
 
 _OF_THE_PLAN = ("stack",)        # cell fields that the planner fills in
 _TOO_MUCH = 1e30                 # for a number that a study prints
@@ -134,8 +134,8 @@ def checked(name: str, value: Any, place: Place) -> Any:
         raise place.wrong(str(error)) from error
     except OverflowError as error:
         raise place.wrong(f'key "{name}": {error}') from error
-    if name == "task" and value not in TASKS:
-        raise place.wrong(f'task "{value}" is unknown; known: {", ".join(TASKS)}')
+    if name == "task" and value not in tasks.NAMES:
+        raise place.wrong(f'task "{value}" is unknown; known: {", ".join(tasks.NAMES)}')
     return found
 
 

@@ -10,9 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from workloads.errors import DataError
-from workloads.spec.datasets import DATA_SETS, record_bytes, size_problem
+from workloads.spec import prepared
+from workloads.spec.datasets import DATA_SETS, SIDE, record_bytes, size_problem
 
-SIDE = 32
+# by the cell's switch and whether it measures epochs
+_ORDERS = {("seeded", False): "seeded permutation, the same in every pass",
+           ("seeded", True): "seeded permutation, another one in every epoch",
+           ("framework", False): "the framework's own shuffling of a seeded choice",
+           ("framework", True): "the framework's own shuffling"}
 
 
 class Images(NamedTuple):
@@ -21,6 +26,15 @@ class Images(NamedTuple):
     images: np.ndarray
     labels: np.ndarray
     facts: dict
+
+    @property
+    def given(self):
+        """What a workload's batches and synthetic take."""
+        return self.images, self.labels
+
+    def first(self, count):
+        """What a workload's check takes: a batch of so many."""
+        return self.images[:count], self.labels[:count]
 
     def part(self, rank, count):
         """Every count-th of them, from rank on: one worker's shard."""
@@ -42,7 +56,9 @@ def read(folder, cell, part="train"):
 
     Raises DataError where the folder has no such data set, a file is cut short or a label is out of range.
     """
-    parts = [_file(path, cell.data, stem) for stem, path in _paths(folder, cell.data, part)]
+    paths = _paths(folder, cell.data, part)
+    side = _side(folder, cell.data)
+    parts = [_file(path, cell.data, stem, side) for stem, path in paths]
     images, labels = (np.concatenate(arrays) for arrays in zip(*parts))
     if labels.min() < 0 or labels.max() >= cell.classes:
         raise DataError("%s: found label %d, expected labels below classes = %d"
@@ -50,10 +66,10 @@ def read(folder, cell, part="train"):
     order = np.random.RandomState(cell.seed).permutation(len(labels))
     if cell.measure != "epochs":
         order = order[:max(cell.batch, _used(cell))]
-    if len(order) < cell.batch:
+    if part == "train" and len(order) < cell.batch:
         raise DataError("%s: found %d images, expected at least a batch of %d" % (folder, len(order), cell.batch))
     facts = {"name": cell.data, "images": len(order), "sha256": _digest(images, labels),
-             "stand_in": DATA_SETS[cell.data].is_stand_in, "order": "seeded permutation, the same in every epoch"}
+             "stand_in": DATA_SETS[cell.data].is_stand_in, "order": _ORDERS[cell.order, cell.measure == "epochs"]}
     return Images(scaled(images[order], cell.image), labels[order].astype(np.int64), facts)
 
 
@@ -78,17 +94,30 @@ def _path(folder, name, stem):
     raise DataError("%s: found no %s.bin and no %s, expected the files of %s" % (folder, stem, stem, name))
 
 
-def _file(path, name, stem):
-    return _binary(path, name, stem) if path.endswith(".bin") else _pickled(path, name)
+def _side(folder, name):
+    """The pixels of a side of the stored images."""
+    if not DATA_SETS[name].is_prepared:
+        return SIDE
+    try:
+        return prepared.facts(folder, name)["made"].get("image", SIDE)
+    except prepared.FactsError as error:
+        raise DataError(str(error)) from error
 
 
-def _binary(path, name, stem):
-    problem = size_problem(name, stem, os.path.getsize(path))
+def _file(path, name, stem, side):
+    return _binary(path, name, stem, side) if path.endswith(".bin") else _pickled(path, name)
+
+
+def _binary(path, name, stem, side):
+    problem = size_problem(name, stem, os.path.getsize(path), side)
     if problem:
         raise DataError("%s: %s" % (path, problem))
-    records = np.fromfile(path, dtype=np.uint8).reshape(-1, record_bytes(name))
+    records = np.fromfile(path, dtype=np.uint8).reshape(-1, record_bytes(name, side))
     head = DATA_SETS[name].label_bytes
-    return records[:, head:].reshape(-1, 3, SIDE, SIDE), records[:, head - 1]
+    images = records[:, head:].reshape(-1, 3, side, side)
+    if DATA_SETS[name].is_wide:
+        return images, records[:, :head].astype(np.int64) @ 256 ** np.arange(head)
+    return images, records[:, head - 1]
 
 
 # what pickled arrays are made of; encode is how Python 3 writes bytes for Python 2

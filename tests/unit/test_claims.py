@@ -355,7 +355,8 @@ TO = 'to = { stack = "torch" }'
     ([('text = "TensorFlow is faster"', "")], 'claim c: key "text": missing'),
     ([('id = "c"', "")], 's.toml: [[claim]]: key "id": missing'),
     ([('kind = "faster"', 'kind = "slower"')],
-     'claim c: key "kind": found "slower", expected one of faster, ratio, share, trend, slope, order, equal, differ, mpe'),
+     'claim c: key "kind": found "slower", expected one of faster, ratio, share, trend, slope, order, equal, differ, '
+     "mpe"),
     ([('quantity = "step"', 'quantity = "steps"')], 'claim c: key "quantity": found "steps", expected one of step'),
     ([('quantity = "step"', 'quantity = "memory"')], 'claim c: key "quantity": found "memory", expected a time'),
     ([('quantity = "step"', 'quantity = "load"')],

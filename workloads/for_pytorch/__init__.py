@@ -1,22 +1,19 @@
 """PyTorch as evenbench measures it: eager and compiled, on a CPU or one GPU. PyTorch 1.4 and later, Python 3.6."""
-import inspect
 import itertools
-import time
 
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, RandomSampler, Sampler, TensorDataset
 
-from workloads import data
-from workloads.errors import Unsupported
-from workloads.for_pytorch import model, operators, settings
+from workloads import data, passes
+from workloads.for_pytorch import model, settings
+from workloads.for_pytorch.steps import Steps, array, no_gradients
 from workloads.spec import layers, tasks
 
 NAME = "pytorch"
 
 _NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory", "alloc_failed", "bad_alloc")
-_no_gradients = getattr(torch, "inference_mode", torch.no_grad)
 
 
 def facts(cell):
@@ -51,7 +48,7 @@ def unbiased_variance(cell):
     return bool(norm.running_var.item() > 1.5)
 
 
-class Workload:
+class Workload(Steps):
     """A table's model, its loss and optimizer, as a cell says. Raises errors.Unsupported."""
 
     def __init__(self, table, cell):
@@ -68,9 +65,7 @@ class Workload:
         self._parameters = layers.parameters(table, tasks.input_shape(cell.image))
         self._net = model.build(table, tasks.input_shape(cell.image)).to(self._device, dtype)
         self._net = self._net.to(memory_format=self._format)
-        self._optimizer = settings.optimizer(cell, self._net.parameters())
-        takes_none = "set_to_none" in inspect.signature(self._optimizer.zero_grad).parameters
-        self._clearing = {"set_to_none": True} if takes_none else {}
+        self._optimize(settings.optimizer(cell, self._net.parameters()))
         self._forward = self._module()
         self._loss = self._cross_entropy
         if cell.precision == "amp":
@@ -81,10 +76,6 @@ class Workload:
         """What a batch is given to: the net, compiled where the loop says so."""
         return torch.compile(self._net) if self.loop == "compile" else self._net
 
-    def parameters(self):
-        """How many numbers the optimizer updates."""
-        return sum(parameter.numel() for parameter in self._net.parameters() if parameter.requires_grad)
-
     def load(self, weights):
         """Copy the arrays of every parameter and running statistic, by canonical name, into the net."""
         with torch.no_grad():
@@ -93,13 +84,29 @@ class Workload:
 
     def weights(self):
         """Copies of the arrays by canonical name."""
-        return {name: _array(tensor) for name, tensor in model.tensors(self._net, self._parameters).items()}
+        return {name: array(tensor) for name, tensor in model.tensors(self._net, self._parameters).items()}
 
     def batches(self, images, labels):
-        """Normalised batches on the device, in the order given, over and over; a rest is dropped."""
-        dataset = TensorDataset(torch.from_numpy(data.normalised(images, self._numbers)), torch.from_numpy(labels))
-        loader = DataLoader(dataset, self.cell.batch, drop_last=True, pin_memory=self._device.type == "cuda")
+        """Normalised batches on the device, over and over, in the cell's order; a rest is dropped."""
+        dataset = self._dataset(images, labels)
+        loader = self._loader(dataset, shuffle=self.cell.order == "framework")
         return (self._placed(*batch) for _ in itertools.count() for batch in loader)
+
+    def passes(self, images, labels, ahead):
+        """The same pass by pass: each in the order, and with the moves, that the Passes say."""
+        if ahead.moves is None:
+            dataset = self._dataset(images, labels)
+        else:
+            dataset = passes.Moved(data.normalised(passes.padded(images), self._numbers), labels, self.cell.image)
+        shuffled = RandomSampler(dataset)
+        return (self._placed(*batch) for index in range(ahead.count)
+                for batch in self._loader(dataset, sampler=_Listed(ahead.keys(index, shuffled))))
+
+    def _dataset(self, images, labels):
+        return TensorDataset(torch.from_numpy(data.normalised(images, self._numbers)), torch.from_numpy(labels))
+
+    def _loader(self, dataset, **order):
+        return DataLoader(dataset, self.cell.batch, drop_last=True, pin_memory=self._device.type == "cuda", **order)
 
     def synthetic(self, images, labels):
         """One batch that lies on the device, over and over."""
@@ -114,103 +121,20 @@ class Workload:
         images = images.to(self._device, non_blocking=True, memory_format=self._format)
         return images, labels.to(self._device, non_blocking=True)
 
-    def train(self, batches, count, watch):
-        """Take count steps of training; the watch gets each one's loss, which stays on the device."""
-        self._net.train()
-        for _ in range(count):
-            watch.loading()
-            images, labels = next(batches)
-            watch.loaded()
-            watch.stepped(self._step(images, labels))
-
-    def _step(self, images, labels):
-        self._optimizer.zero_grad(**self._clearing)
-        loss = self._loss(images, labels)
-        loss.backward()
-        self._exchange()
-        self._optimizer.step()
-        return loss.detach()
-
-    def _exchange(self):
-        """Between the backward pass and the update: nothing, where no one else trains."""
-
-    def train_phases(self, batches, count, watch):
-        """As train; the watch gets each step's seconds by phase, too. Clearing the gradients is part of the update."""
-        self._net.train()
-        for _ in range(count):
-            watch.loading()
-            images, labels = next(batches)
-            watch.loaded()
-            loss, seconds = self._stamped(images, labels)
-            watch.stepped(loss, phases=self._phases(*seconds))
-
-    def _stamped(self, images, labels):
-        """(loss, seconds) of a step's parts: clearing, forward, backward, exchange, update."""
-        stamps = [time.perf_counter()]
-
-        def stamp():
-            self.sync(None)
-            stamps.append(time.perf_counter())
-
-        self._optimizer.zero_grad(**self._clearing)
-        stamp()
-        loss = self._loss(images, labels)
-        stamp()
-        loss.backward()
-        stamp()
-        self._exchange()
-        stamp()
-        self._optimizer.step()
-        stamp()
-        return loss.detach(), [after - before for before, after in zip(stamps, stamps[1:])]
-
-    def _phases(self, clearing, forward, backward, exchange, update):
-        """The seconds of a step's parts by phase."""
-        return {"forward": forward, "backward": backward, "update": clearing + update}
-
-    def profile(self, batches, warmup, steps):
-        """{operator: (calls, seconds)} over steps training steps, by PyTorch's names for them. Raises Unsupported."""
-        if self._device.type == "cuda":
-            raise Unsupported("operators are timed on a CPU: a GPU's run after the profiler's clock has left them")
-        self._net.train()
-        for _ in range(warmup):
-            self._step(*next(batches))
-        return operators.profiled(lambda: self._step(*next(batches)), steps, self._unnamed())
-
-    def _unnamed(self):
-        """The methods of a step that its operators' names do not tell: {name: (owner, method)}."""
-        return {"optimizer.step": (self._optimizer, "step")}
+    def _answer(self, images, labels):
+        return self._forward(images)
 
     def _cross_entropy(self, images, labels):
         return nn.functional.cross_entropy(self._forward(images), labels)
-
-    def infer(self, batches, count, watch):
-        """Take count forward passes in evaluation mode; the watch gets each one's logits."""
-        self._net.eval()
-        with _no_gradients():
-            for _ in range(count):
-                watch.loading()
-                images, _labels = next(batches)
-                watch.loaded()
-                watch.stepped(self._forward(images))
-
-    def sync(self, handle):
-        """Return when the device is idle; a CPU's operators return when they are done."""
-        if self._device.type == "cuda":
-            torch.cuda.synchronize()
-
-    def value(self, handle):
-        """The float of a loss, the array of logits."""
-        return float(handle) if handle.dim() == 0 else _array(handle)
 
     def predict(self, images):
         """The logits (n, classes) of uint8 images in evaluation mode, a batch at a time."""
         self._net.eval()
         found = []
-        with _no_gradients():
+        with no_gradients():
             for first in range(0, len(images), self.cell.batch):
                 some = images[first:first + self.cell.batch]
-                found.append(_array(self._forward(self._batch(some, np.zeros(len(some), np.int64))[0])))
+                found.append(array(self._forward(self._batch(some, np.zeros(len(some), np.int64))[0])))
         return np.concatenate(found)
 
     def check(self, images, labels):
@@ -233,9 +157,9 @@ class Workload:
         loss.backward()
         self._exchange()
         own = model.tensors(self._net, self._parameters)
-        gradients = {p.name: _array(own[p.name].grad) for p in self._parameters if p.is_trainable}
+        gradients = {p.name: array(own[p.name].grad) for p in self._parameters if p.is_trainable}
         self._optimizer.step()
-        return {"activation": activations, "logits": _array(logits), "loss": self.value(loss.detach()),
+        return {"activation": activations, "logits": array(logits), "loss": self.value(loss.detach()),
                 "gradient": gradients, "weight": self.weights()}
 
     def _hooks(self, activations):
@@ -246,13 +170,20 @@ class Workload:
         return [modules[place.path].register_forward_hook(_keeping(activations, place.path)) for place in self._places]
 
 
+class _Listed(Sampler):
+    """The keys as given: before 1.7 a loader takes no list for its sampler."""
+
+    def __init__(self, keys):
+        self._keys = keys
+
+    def __iter__(self):
+        return iter(self._keys)
+
+    def __len__(self):
+        return len(self._keys)
+
+
 def _keeping(activations, path):
     def hook(module, inputs, output):
-        activations[path] = _array(output)
+        activations[path] = array(output)
     return hook
-
-
-def _array(tensor):
-    """A copy as a numpy array; bfloat16, which numpy lacks, becomes float32."""
-    tensor = tensor.detach().cpu()
-    return np.array((tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy(), order="C")

@@ -1,7 +1,7 @@
 """The image data sets by name: the files of their published layout and the bytes of a record. Standard library only."""
 from typing import NamedTuple, Optional, Tuple
 
-PIXEL_BYTES = 3 * 32 * 32      # one image: red, green and blue planes of 32 x 32
+SIDE = 32                      # pixels of CIFAR's images; a prepared set's facts.json says its own
 
 
 class DataSet(NamedTuple):
@@ -14,6 +14,8 @@ class DataSet(NamedTuple):
     label_bytes: int                   # before each image of the binary layout; the last one is the class
     records: Optional[Tuple[int, int]]     # in each training and test file as published; None: any number
     is_stand_in: bool = False
+    is_prepared: bool = False          # with facts.json, which says the images' side
+    is_wide: bool = False              # the label bytes are one number, the lowest byte first
 
 
 _BATCHES = tuple("data_batch_%d" % number for number in range(1, 6))
@@ -22,18 +24,20 @@ DATA_SETS = {
                         10, 1, None, is_stand_in=True),
     "cifar10": DataSet("CIFAR-10 (Krizhevsky 2009)", _BATCHES, ("test_batch",), 10, 1, (10000, 10000)),
     "cifar100": DataSet("CIFAR-100 (Krizhevsky 2009)", ("train",), ("test",), 100, 2, (50000, 10000)),
+    "imagenet": DataSet("ImageNet (ILSVRC), prepared at a size of one's choice", ("train",), ("test",), 1000, 2, None,
+                        is_prepared=True, is_wide=True),
 }
 
 
-def record_bytes(name):
-    """The bytes of one labelled image in a binary file of the data set."""
-    return DATA_SETS[name].label_bytes + PIXEL_BYTES
+def record_bytes(name, side=SIDE):
+    """The bytes of one labelled image in a binary file of the data set: the label, then three planes of side x side."""
+    return DATA_SETS[name].label_bytes + 3 * side * side
 
 
-def size_problem(name, stem, size):
+def size_problem(name, stem, size, side=SIDE):
     """What is wrong with a binary file of so many bytes, as "found ..., expected ..."; None where nothing is."""
     known = DATA_SETS[name]
-    record = record_bytes(name)
+    record = record_bytes(name, side)
     if known.records:
         wanted = known.records[stem in known.test] * record
         return None if size == wanted else "found %d bytes, expected %d: cut short or another file" % (size, wanted)

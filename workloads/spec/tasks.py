@@ -1,8 +1,11 @@
-"""The tasks by name: a model's table with the sizes it was made for. Adding one costs a table and a row here."""
+"""The tasks by name: a model's table with the sizes it was made for. Adding one costs a table and a row here.
+
+Sequence tasks stand in spec.sequences; NAMES has both kinds.
+"""
 from typing import NamedTuple
 
 from workloads.spec import image_models as models
-from workloads.spec import layers
+from workloads.spec import layers, sequences
 
 CHANNELS = 3
 
@@ -32,6 +35,23 @@ TASKS = {
     "efficientnet_b4": Task(models.EFFICIENTNET_B4, 380, 32, 1000, "EfficientNet-B4"),
 }
 
+NAMES = tuple(TASKS) + tuple(sequences.SEQUENCES)
+
+
+def is_sequence(name):
+    """Whether a task's samples are sequences."""
+    return name in sequences.SEQUENCES
+
+
+def title(name):
+    """A task's name for people."""
+    return (sequences.SEQUENCES if is_sequence(name) else TASKS)[name].title
+
+
+def defaults(name):
+    """The cell fields that a task decides where nobody says them."""
+    return {} if is_sequence(name) else {"image": TASKS[name].image, "classes": TASKS[name].classes}
+
 
 def table(name, classes):
     """The layers of a task with so many classes."""
@@ -47,4 +67,17 @@ def input_shape(image):
 def step_flops(cell):
     """FLOPs of one step of the cell: a batch forward, and three times that where it trains."""
     passes = 1 if cell.measure == "infer" else 3
-    return passes * cell.batch * layers.forward_flops(table(cell.task, cell.classes), input_shape(cell.image))
+    return passes * cell.batch * _forward_flops(cell)
+
+
+def _forward_flops(cell):
+    if is_sequence(cell.task):
+        return sequences.forward_flops(cell)
+    return layers.forward_flops(table(cell.task, cell.classes), input_shape(cell.image))
+
+
+def parameters(cell):
+    """The layers.Parameters of a cell's model, running statistics included, in order of computation."""
+    if is_sequence(cell.task):
+        return sequences.parameters(cell)
+    return layers.parameters(table(cell.task, cell.classes), input_shape(cell.image))

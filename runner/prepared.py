@@ -1,0 +1,104 @@
+"""Writing a prepared data set: ragged arrays that grow on the disk, facts.json last, the folder renamed when whole."""
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from workloads.spec.prepared import FACTS, FORMAT
+
+_HEADER = 128            # bytes of an array file's header with the padding that numpy puts there
+
+
+class RaggedWriter:
+    """NAME.npy and NAME.offsets.npy of a folder; values go to the disk as they come, the header when all are there."""
+
+    def __init__(self, folder: Path, name: str, dtype: "np.dtype[Any]", columns: int | None = None) -> None:
+        self._path, self._offsets_path = folder / f"{name}.npy", folder / f"{name}.offsets.npy"
+        self._dtype, self._columns = dtype, columns
+        self._offsets = [0]
+        self._file: IO[bytes] = self._path.open("wb")
+        self._file.write(b"\0" * _HEADER)
+
+    def append(self, values: "np.ndarray[Any, Any]") -> None:
+        """One more sequence: (length,) or (length, columns)."""
+        expected = 1 if self._columns is None else 2
+        if values.ndim != expected or (self._columns is not None and values.shape[1] != self._columns):
+            raise ValueError(f"found shape {values.shape}, expected (length, columns) with columns {self._columns}")
+        self._file.write(np.ascontiguousarray(values, dtype=self._dtype).tobytes())
+        self._offsets.append(self._offsets[-1] + len(values))
+
+    def __enter__(self) -> "RaggedWriter":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        with self._file:
+            if kind is None:
+                self._file.seek(0)
+                self._file.write(self._header())
+        if kind is None:
+            np.save(self._offsets_path, np.array(self._offsets, np.int64))
+
+    def _header(self) -> bytes:
+        """Version 1.0 of numpy's format, filled up to the space that was kept for it."""
+        shape = (self._offsets[-1],) if self._columns is None else (self._offsets[-1], self._columns)
+        text = repr({"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape})
+        magic = npy.magic(1, 0)
+        room = _HEADER - len(magic) - 2
+        return bytes(magic) + room.to_bytes(2, "little") + text.ljust(room - 1).encode("latin1") + b"\n"
+
+
+def finished(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
+    """Write facts.json: what was said, and the size of every file beside it."""
+    files = {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.name != FACTS}
+    text = json.dumps({"format": FORMAT, "name": name, **facts, "files": files}, indent=2)
+    (folder / FACTS).write_text(text + "\n", encoding="utf-8")
+
+
+@contextmanager
+def whole(folder: Path) -> Iterator[Path]:
+    """A folder to fill that takes its name only when all went well; what lay under that name goes then."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+    try:
+        yield unfinished
+        unfinished.chmod(0o755)        # containers read it as another user
+        if folder.exists():
+            shutil.rmtree(folder)
+        unfinished.rename(folder)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+
+
+class Sources:
+    """The digest of all files that a set was made from: SHA-256 over the names and digests of each in order."""
+
+    def __init__(self) -> None:
+        self._digest, self._count, self._bytes = hashlib.sha256(), 0, 0
+
+    def add(self, name: str, content: bytes) -> None:
+        """One more file."""
+        self._add(name, hashlib.sha256(content).hexdigest(), len(content))
+
+    def add_file(self, path: Path) -> None:
+        """One more file, too large to be held."""
+        with path.open("rb") as file:
+            self._add(path.name, hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size)
+
+    def _add(self, name: str, digest: str, size: int) -> None:
+        self._digest.update(f"{name} {digest}\n".encode())
+        self._count, self._bytes = self._count + 1, self._bytes + size
+
+    def record(self) -> dict[str, Any]:
+        """For facts.json."""
+        return {"files": self._count, "bytes": self._bytes, "sha256": self._digest.hexdigest()}

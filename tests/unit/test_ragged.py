@@ -1,0 +1,94 @@
+"""Prepared sequences: what is written is read back, and what is not whole is named."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runner.prepared import RaggedWriter, finished
+from workloads import ragged
+from workloads.errors import DataError
+
+ARRAYS = [np.array([[1, 2]], np.float32), np.zeros((0, 2), np.float32), np.array([[3, 4], [5, 6]], np.float32)]
+
+
+def written(folder: Path) -> Path:
+    """Three sequences of 1, 0 and 2 frames with facts.json."""
+    with RaggedWriter(folder, "frames", np.dtype(np.float32), columns=2) as writer:
+        for array in ARRAYS:
+            writer.append(array)
+    finished(folder, "ljspeech", {"title": "t", "licence": "l", "sources": {}, "counts": {}, "made": {}})
+    return folder
+
+
+def test_what_was_written_is_read_back(tmp_path: Path) -> None:
+    found = ragged.ragged(str(written(tmp_path)), "frames")
+    assert 3 == len(found) and [1, 0, 2] == found.lengths.tolist()
+    assert all((array == found[index]).all() for index, array in enumerate(ARRAYS))
+    assert (found[-1] == ARRAYS[2]).all()
+
+
+def test_iteration_ends_after_the_last_sequence(tmp_path: Path) -> None:
+    assert 3 == len(list(ragged.ragged(str(written(tmp_path)), "frames")))
+
+
+def test_facts_list_every_file_with_its_size(tmp_path: Path) -> None:
+    files = ragged.facts(str(written(tmp_path)), "ljspeech")["files"]
+    assert {name: (tmp_path / name).stat().st_size for name in ("frames.npy", "frames.offsets.npy")} == files
+
+
+def test_values_cut_short_are_named_by_facts_and_by_the_array(tmp_path: Path) -> None:
+    path = written(tmp_path) / "frames.npy"
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(DataError, match=rf"frames\.npy: found {size - 4} bytes, expected {size}: cut short"):
+        ragged.facts(str(tmp_path), "ljspeech")
+    with pytest.raises(DataError, match=r"frames\.npy: not a whole array"):
+        ragged.ragged(str(tmp_path), "frames")
+
+
+@pytest.mark.parametrize(("offsets", "message"), [
+    (np.array([0, 2, 1, 3]), "never fall"), (np.array([1, 3]), "begin with 0"),
+    (np.array([0, 4]), "up to 4, expected 3"), (np.array([0.0, 3.0]), "found float64"), (np.array([0]), "at least 1")])
+def test_offsets_that_cannot_be_are_refused(offsets: "np.ndarray", message: str, tmp_path: Path) -> None:
+    np.save(written(tmp_path) / "frames.offsets.npy", offsets)
+    with pytest.raises(DataError, match=rf"frames\.offsets\.npy: .*{message}"):
+        ragged.ragged(str(tmp_path), "frames")
+
+
+def test_an_array_of_objects_is_refused_without_being_unpickled(tmp_path: Path) -> None:
+    np.save(written(tmp_path) / "frames.npy", np.array([{}], dtype=object))
+    with pytest.raises(DataError, match=r"frames\.npy: not a whole array"):
+        ragged.ragged(str(tmp_path), "frames")
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"format": 9}, "found format 9, expected 1"), ({"name": "wmt16"}, 'found name "wmt16", expected "ljspeech"'),
+    ({"files": {}}, 'key "files"'), ({"files": {"../x": 1}}, "without folders"),
+    ({"files": {"gone.npy": 1}}, r"gone\.npy: No such file")])
+def test_facts_that_do_not_fit_are_refused(change: dict[str, object], message: str, tmp_path: Path) -> None:
+    path = written(tmp_path) / "facts.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(DataError, match=message):
+        ragged.facts(str(tmp_path), "ljspeech")
+
+
+def test_an_unprepared_folder_is_told_the_command(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="run `evenbench data prepare wmt16"):
+        ragged.facts(str(tmp_path), "wmt16")
+
+
+def test_a_writer_that_failed_leaves_no_facts(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="columns"), \
+            RaggedWriter(tmp_path, "frames", np.dtype(np.float32), columns=2) as writer:
+        writer.append(np.zeros((1, 3), np.float32))
+    assert not (tmp_path / "facts.json").exists()
+
+
+def test_the_reader_needs_numpy_alone(tmp_path: Path) -> None:
+    code = "import sys; import workloads.ragged; print([m for m in ('runner', 'scipy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "[]\n" == done.stdout

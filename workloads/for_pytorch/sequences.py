@@ -1,0 +1,111 @@
+"""The sequence models as evenbench measures them in PyTorch. PyTorch 1.4 and later, Python 3.6."""
+import importlib
+import itertools
+from collections import OrderedDict
+
+import torch
+from torch import nn
+
+from workloads.errors import Unsupported
+from workloads.for_pytorch import recurrent, settings
+from workloads.for_pytorch.blocks import Mode
+from workloads.for_pytorch.steps import Steps, array
+from workloads.spec import sequences
+
+
+class Workload(Steps):
+    """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
+
+    for_pytorch/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or what stands for them, and
+    the loss; and, where the framework wants a batch's arrays in another order, arrange(batch).
+    """
+
+    def __init__(self, cell):
+        settings.apply(cell)
+        if cell.init == "framework":
+            raise Unsupported("the sequence models have evenbench's own weights in every framework")
+        recurrent.check_kind(cell.lstm)
+        self.cell = cell
+        self._device = settings.device(cell)
+        self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), "native"
+        self._numbers = "float64" if cell.precision == "float64" else "float32"
+        torch.manual_seed(cell.seed)
+        self._model = importlib.import_module("workloads.for_pytorch." + cell.task)
+        self._net = _Weights(sequences.parameters(cell), getattr(torch, self._numbers)).to(self._device)
+        self._optimize(settings.optimizer(cell, [p for p in self._net.parameters() if p.requires_grad]))
+        self._sizes = sequences.sizes(cell)
+        self._training = Mode(cell.lstm, is_training=True)
+        self._evaluating = Mode(cell.lstm, is_training=False)
+        self._forward = torch.compile(self._model.forward) if self.loop == "compile" else self._model.forward
+        if cell.precision == "amp":
+            self._forward = torch.autocast(self._device.type, dtype=torch.bfloat16)(self._forward)
+
+    def load(self, weights):
+        """Copy the arrays of every parameter and running statistic, by canonical name."""
+        with torch.no_grad():
+            for name, tensor in self._net.named.items():
+                tensor.copy_(torch.from_numpy(weights[name]))
+
+    def weights(self):
+        """Copies of the arrays by canonical name."""
+        return {name: array(tensor) for name, tensor in self._net.named.items()}
+
+    def batches(self, batches):
+        """The batches on the device, in the order given, over and over."""
+        arranged = [self._arranged(batch) for batch in batches]
+        return ((self._placed(batch),) for batch in itertools.cycle(arranged))
+
+    def synthetic(self, batches):
+        """The first batch, which lies on the device, over and over."""
+        return itertools.repeat((self._placed(self._arranged(batches[0])),))
+
+    def _arranged(self, batch):
+        arrange = getattr(self._model, "arrange", None)
+        return arrange(batch) if arrange else batch
+
+    def _placed(self, batch):
+        return {name: torch.from_numpy(found).to(self._device, non_blocking=True) for name, found in batch.items()}
+
+    def _loss(self, batch):
+        return self._forward(self._net.named, batch, self._sizes, self._training)[1]
+
+    def _answer(self, batch):
+        return self._forward(self._net.named, batch, self._sizes, self._evaluating)[0]
+
+    def check(self, batch):
+        """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
+        kept = OrderedDict()
+        mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
+        logits, loss = self._model.forward(self._net.named, self._placed(self._arranged(batch)), self._sizes, mode)
+        self._optimizer.zero_grad(**self._clearing)
+        loss.backward()
+        gradients = {name: array(tensor.grad) for name, tensor in self._net.named.items() if tensor.requires_grad}
+        self._optimizer.step()
+        return {"activation": {name: array(tensor) for name, tensor in kept.items()}, "logits": array(logits),
+                "loss": float(loss), "gradient": gradients, "weight": self.weights()}
+
+
+class _Weights(nn.Module):
+    """The arrays of a model by canonical name, which PyTorch's own modules could not have: theirs have no dots."""
+
+    def __init__(self, parameters, dtype):
+        super().__init__()
+        self.named = OrderedDict()
+        for parameter in parameters:
+            name, zeros = parameter.name.replace(".", "/"), torch.zeros(parameter.shape, dtype=dtype)
+            if parameter.is_trainable:
+                self.register_parameter(name, nn.Parameter(zeros))
+            else:
+                self.register_buffer(name, zeros)
+        self._names = [parameter.name for parameter in parameters]
+        self._collect()
+
+    def _apply(self, change):
+        """As a module's, which may put other tensors in the old ones' place."""
+        super()._apply(change)
+        self._collect()
+        return self
+
+    def _collect(self):
+        own = dict(itertools.chain(self.named_parameters(), self.named_buffers()))
+        self.named = OrderedDict((name, own[name.replace(".", "/")]) for name in self._names)

@@ -1,0 +1,19 @@
+"""Seeded normal vectors, all of one length."""
+import numpy as np
+
+
+def samples(sizes, count, seed, folder):
+    """As inputs says."""
+    random = np.random.RandomState(seed)
+    return [{"x": random.standard_normal((sizes.length, sizes.hidden))} for _ in range(count)]
+
+
+def collate(sizes, samples, numbers):
+    """x (batch, length, hidden)."""
+    return {"x": np.stack([sample["x"] for sample in samples]).astype(numbers)}
+
+
+def tokens(batch):
+    """As inputs says."""
+    count = batch["x"].shape[0] * batch["x"].shape[1]
+    return count, count

@@ -1,0 +1,46 @@
+"""The sequence tasks by name. Each model's module in spec has
+
+    Sizes, PRESETS          its dimensions as a NamedTuple; those of "small" (two cores train it in seconds) and "study"
+    DATA                    the data set that it is for; where cell.data is another, seeded sequences stand in for it
+    parameters(sizes)       the tuple of layers.Parameter, running statistics included, in order of computation
+    forward_flops(sizes)    of one sample of full length, products alone, a multiply-add counted as 2
+
+and its docstring says the computation as numbered steps with their source, which for_X/<model>.py follows. What goes in
+is made by inputs/<model>.py. Python 3.6 and later, standard library only.
+"""
+from typing import Any, NamedTuple
+
+from workloads.spec import bert, deepspeech2, gnmt, lstm, tacotron2
+
+
+class SequenceTask(NamedTuple):
+    """A task whose samples are sequences."""
+
+    model: Any            # the module in spec
+    title: str
+
+
+SEQUENCES = {
+    "lstm": SequenceTask(lstm, "one LSTM layer"),
+    "bert": SequenceTask(bert, "BERT base, masked language model"),
+    "gnmt": SequenceTask(gnmt, "GNMT"),
+    "deepspeech2": SequenceTask(deepspeech2, "Deep Speech 2"),
+    "tacotron2": SequenceTask(tacotron2, "Tacotron 2, text to spectrogram"),
+}
+
+
+def sizes(cell):
+    """The Sizes of a cell: its preset's, with what the cell itself says."""
+    preset = SEQUENCES[cell.task].model.PRESETS[cell.preset]
+    said = {"length": cell.length, "hidden": cell.hidden}
+    return preset._replace(**{name: value for name, value in said.items() if value and name in preset._fields})
+
+
+def parameters(cell):
+    """The layers.Parameters of a cell's model."""
+    return SEQUENCES[cell.task].model.parameters(sizes(cell))
+
+
+def forward_flops(cell):
+    """FLOPs of one sample of full length, forward."""
+    return SEQUENCES[cell.task].model.forward_flops(sizes(cell))
