@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from runner import stack, study
-from runner.job import STACKS, STUDIES
-from runner.machine import Machine
-from runner.plan import Wishes, plan
+from runner import study
+from runner.job import STUDIES
 from runner.report import page
 from runner.report.contents import report
 from runner.rows import measurements
@@ -23,7 +21,6 @@ from workloads.spec.cell import Cell, parse
 
 pytestmark = pytest.mark.browser
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-MACHINE = Machine("a CPU", 2, 2**33, "6.1", "Debian", "host")
 # a frame of the width asked for that holds the page, and a script beside it that looks at it: the page allows none
 LOOK = """<!DOCTYPE html><iframe id=f style="width:%dpx;height:900px;border:0" srcdoc="%s"></iframe><script>
 f.onload = () => {
@@ -72,7 +69,7 @@ def made_runs(cell: Cell) -> list[made.Record]:
 
 def study_page(name: str) -> str:
     """The report of a study all cells of which have made results."""
-    planned = plan(study.read(name, STUDIES), stack.read_all(STACKS), MACHINE, Wishes(), lambda stack: None).record()
+    planned = made_report.planned(name).record()
     runs = [record for item in planned["cells"] for record in made_runs(parse(item["cell"]))]
     measured = measurements([made.session(study=name), planned, *runs, made_report.DONE])
     return page.html(report(summary_of(measured), measured))
@@ -85,7 +82,12 @@ def test_every_study_s_page_fits_a_phone_and_a_desk_and_its_console_is_silent(na
         found = seen(text, tmp_path, width)
         assert ([], []) == (found["console"], found["outside"])
         assert found["scroll"] == found["width"] <= width
-        assert int(str(found["charts"])) > 0 and int(str(found["focusable"])) > 5
+        assert text.count("<figure>") == found["charts"]
+        assert int(str(found["focusable"])) > 5
+
+
+def test_the_pages_that_are_looked_at_have_charts() -> None:
+    assert all("<figure>" in study_page(name) for name in ("quick", "krisilias"))
 
 
 def test_a_page_of_a_stranger_s_texts_fits_and_runs_nothing(tmp_path: Path) -> None:
