@@ -60,7 +60,7 @@ def _in_short(summary: Summary) -> Iterator[str]:
     if summary.paper_claims:
         found = [claim.verdict for claim in summary.paper_claims]
         yield f"{words.count(len(found), 'claim')}: " + ", ".join(
-            f"{found.count(verdict)} {verdict.value}" for verdict in claims.Verdict if verdict in found) + "."
+            f"{verdict.value} {found.count(verdict)}" for verdict in claims.Verdict if verdict in found) + "."
     for measure in dict.fromkeys(comparison.measure for comparison in summary.comparisons):
         yield from _wins(summary, measure)
     for mean in summary.geometric_means:
@@ -75,6 +75,9 @@ def _wins(summary: Summary, measure: str) -> Iterator[str]:
     if not found:
         return
     winners = [comparison.winner for comparison in found]
+    if len(found) == 1:
+        yield f"{measure}: {winners[0] or 'no stack'} is {'' if winners[0] else 'shown to be '}the fastest."
+        return
     said = [f"{name} is the fastest in {winners.count(name)}" for name in dict.fromkeys(winners) if name]
     undecided = winners.count(None)
     if undecided:

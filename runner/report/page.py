@@ -14,6 +14,7 @@ from runner import words
 from runner.report import charts
 from runner.report.parts import Chart, Report
 
+_SHORT = 28                    # letters: "11,737 (6,498–13,400)" is one of the longest numbers
 _FOLDER = Path(__file__).parent
 _MOODS = {"holds": "good", "does not hold": "bad", "inconclusive": "open", "no data": "none", "fastest": "good",
           "faster": "good", "slower": "bad", "no difference shown": "open", "too few rounds": "open",
@@ -30,8 +31,8 @@ def html(report: Report) -> str:
 
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalize,
                                      loader=jinja2.FileSystemLoader(_FOLDER), undefined=jinja2.StrictUndefined)
-    environment.filters.update(mood=lambda text: _MOODS.get(text, ""), anchor=anchor, is_number=is_number)
-    style = Markup((_FOLDER / "page.css").read_text())
+    environment.filters.update(mood=lambda text: _MOODS.get(text, ""), anchor=anchor, is_short=is_short)
+    style = Markup((_FOLDER / "page.css").read_text(encoding="utf-8"))
     return environment.get_template("page.html").render(report=report, style=style, drawing=drawing) + "\n"
 
 
@@ -44,6 +45,6 @@ def anchor(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
 
 
-def is_number(text: str) -> bool:
-    """Whether a text is read as a number, so that it stands on the right."""
-    return re.match(r"[-+]?\d[\d,]*(\.\d+)?( |x|%|$)", text) is not None
+def is_short(text: str) -> bool:
+    """Whether a text stays on one line: numbers with their intervals do."""
+    return len(text) <= _SHORT

@@ -93,7 +93,7 @@ def tables(given: Given, compared: Sequence[Shown]) -> Iterator[Table]:
 
 
 def _rate_line(given: Given, comparison: Comparison, result: Result) -> tuple[str, ...]:
-    marks = ", ".join(f"[{given.marks[flag]}]" for flag in result.flags)
+    marks = f"[{','.join(given.marks[flag] for flag in result.flags)}]" if result.flags else ""
     if result.rate_per_worker is None:
         return (result.stack, endings(result.endings), "", "no data", marks, *[""] * 7)
     verdict = "fastest" if result.stack == comparison.winner else result.verdict.value

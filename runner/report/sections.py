@@ -21,13 +21,14 @@ def _section(given: Given, experiment: Experiment, numbers: published.Numbers) -
     keys = set(experiment.keys)
     rows = [row for row in given.measured.rows if row.key in keys]
     compared = [shown for shown in (Shown.of(each, keys) for each in given.summary.comparisons) if shown.results]
+    spreads = samples.spreads(rows, given.series)
     profiled = breakdown.operator_tables(given, rows)
     charts = [*published.charts(numbers), *rates.charts(given, compared), *breakdown.phase_charts(compared),
               *breakdown.operator_charts(given, profiled), *curves.charts(rows, given.series),
-              *samples.charts(rows, given.series)]
+              *samples.charts(spreads, given.series)]
     tables = [*published.tables(numbers), *rates.tables(given, compared), *breakdown.phases(compared),
               *(breakdown.operators(table) for table in profiled), *breakdown.profiles(rows), *_others(rows),
-              *breakdown.memory(compared), *curves.tables(rows), *samples.tables(rows, given.series),
+              *breakdown.memory(compared), *curves.tables(rows), *samples.tables(spreads),
               *(breakdown.own_names(table) for table in profiled)]
     return Section(experiment.id, experiment.title, tuple(_notes(given, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))

@@ -15,7 +15,7 @@ Form = Callable[[Summary, Measurements], str]
 
 
 def _page(summary: Summary, measured: Measurements) -> str:
-    from runner.report import page  # its libraries take half a second to import
+    from runner.report import page  # here: its libraries take half a second to import
 
     return page.html(report(summary, measured))
 

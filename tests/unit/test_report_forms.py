@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runner import stack, study
+from runner import study
 from runner.errors import InputError
-from runner.job import STACKS, STUDIES
-from runner.machine import Machine
-from runner.plan import Wishes, plan
+from runner.job import STUDIES
 from runner.report import charts, environment, flat, latex, markdown, page, writing
 from runner.report.contents import report
 from runner.report.parts import Curve, Curves, Dots, Mark
@@ -21,8 +19,6 @@ from runner.summary import summary_of
 from tests import made_report
 from tests import made_rows as made
 from tests.made_report import EVIL
-
-MACHINE = Machine("a CPU", 2, 2**33, "6.1", "Debian", "host")
 
 
 class Read(HTMLParser):
@@ -157,12 +153,11 @@ def test_two_forms_at_once_are_refused_and_a_file_needs_a_form(tmp_path: Path) -
 
 @pytest.mark.parametrize("name", study.available(STUDIES))
 def test_every_study_s_report_names_all_its_experiments_before_anything_ran(name: str) -> None:
-    read = study.read(name, STUDIES)
-    planned = plan(read, stack.read_all(STACKS), MACHINE, Wishes(), lambda stack: None)
+    planned = made_report.planned(name)
     measured = measurements([made.session(study=name), planned.record()])
     found = report(summary_of(measured), measured)
     text = page.html(found)
 
-    assert {one.id for one in read.experiments} <= {section.id for section in found.sections}
-    assert all(page.anchor(one.id) in text for one in read.experiments)
-    assert all(claim.id in text for claim in read.claims)
+    assert {one.id for one in planned.study.experiments} <= {section.id for section in found.sections}
+    assert all(page.anchor(one.id) in text for one in planned.study.experiments)
+    assert all(claim.id in text for claim in planned.study.claims)

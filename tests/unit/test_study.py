@@ -85,6 +85,24 @@ def test_a_mutated_study_is_read_or_refused_but_never_breaks(data: st.DataObject
         assert "\n" not in str(error)
 
 
+def test_an_experiment_tells_what_its_scale_changes() -> None:
+    text = """
+        study = { id = "s", title = "S", scales = ["paper", "quick"] }
+        [[experiment]]
+        id = "e"
+        stacks = ["a"]
+        measure = "train"
+        task = "lenet5"
+        steps = 3960
+        grid = { batch = [1, 2] }
+        scale.quick = { steps = 6, warmup = 2, grid = { batch = [1] } }
+    """
+    paper, quick = (parse(text.encode(), "s.toml", scale).experiments[0] for scale in ("paper", "quick"))
+
+    assert () == paper.scaled
+    assert ("steps 6 for 3960", "warmup 2", "batch 1 for 1/2") == quick.scaled
+
+
 DOCUMENTS = {name: tomllib.loads((STUDIES / f"{name}.toml").read_text()) for name in available(STUDIES)}
 ODD = st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.dates(),
                 st.sampled_from(["", "x", "train", "lenet5", "sync", "paper", 10**30, float("nan"), [], {}, [{}],
