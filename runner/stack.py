@@ -108,6 +108,13 @@ class Pinned(BaseModel):
         return (self.lock,) if self.base_has_framework else (self.lock, self.pip_lock)
 
     @property
+    def program(self) -> tuple[Path, ...]:
+        """A program of our own that is compiled into its environment, build.sh first; empty for most."""
+        script = self.folder / "build.sh"
+        sources = (path for path in self.folder.iterdir() if path.suffix in (".cpp", ".cu", ".h"))
+        return (script, *sorted(sources)) if script.is_file() else ()
+
+    @property
     def pip_lock(self) -> Path:
         """What installs the lock: pip itself, for all stacks of one Python."""
         return self.folder.parent / "pip" / f"{self.python}.txt"
@@ -116,7 +123,7 @@ class Pinned(BaseModel):
 class Stack(Pinned):
     """One pinned software stack."""
 
-    framework: Literal["tensorflow", "pytorch", "mxnet"]
+    framework: Literal["tensorflow", "pytorch", "mxnet", "onednn", "cudnn"]
     studies: tuple[str, ...]
     devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
     gpu: GpuCode | None = None
@@ -199,14 +206,14 @@ def workloads_digest(root: Path) -> str:
 
 
 def wheels_fingerprint(stack: Pinned) -> str:
-    """What a virtual environment is made of, as a SHA-256: the two locks."""
-    return _digest(stack.root, stack.locks)
+    """What a virtual environment is made of, as a SHA-256: the two locks, and a program that is compiled into it."""
+    return _digest(stack.root, (*stack.locks, *stack.program))
 
 
 def build_files(stack: Pinned) -> list[Path]:
     """What an image's build reads besides what the image carries."""
     scripts = sorted(stack.folder.parent.glob("*.sh"))
-    return [stack.folder / "Dockerfile", *stack.locks, *scripts]
+    return [stack.folder / "Dockerfile", *stack.locks, *scripts, *stack.program]
 
 
 def is_source(path: Path) -> bool:

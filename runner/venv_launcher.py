@@ -52,7 +52,7 @@ class VenvLauncher:
             venvs.find_interpreter(stack.python)
         except InterpreterMissing as error:
             return str(error)
-        return None
+        return venvs.missing_tools(stack)
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
         """Build the environments that are not there yet."""

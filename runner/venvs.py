@@ -48,6 +48,15 @@ def ready(stack: Stack, cache: Path = CACHE, say: Say = lambda line: None) -> Pa
     return python
 
 
+def missing_tools(stack: Stack) -> str | None:
+    """What this host lacks to compile the stack's own program, with the command that brings it; None where nothing."""
+    for script in stack.program[:1]:
+        answer = subprocess.run(["sh", script, "check"], capture_output=True, text=True, timeout=60, check=False)
+        if answer.returncode:
+            return f"{stack.name}: {answer.stderr.strip().splitlines()[-1]}"
+    return None
+
+
 def create(python: str, pip_lock: Path, home: Path, log: Path) -> Path:
     """The python of a new virtual environment at home that holds nothing but the pip of pip_lock."""
     shutil.rmtree(home, ignore_errors=True)
@@ -70,6 +79,8 @@ def _make(stack: Stack, home: Path, say: Say) -> None:
         inside = create(stack.python, stack.pip_lock, unfinished, log)
         run([str(inside), "-m", "pip", *_INSTALL, "-r", str(stack.lock)], log)
         run([str(inside), "-m", "pip", "check"], log)
+        for script in stack.program[:1]:
+            run(["sh", str(script), str(unfinished)], log)
     except BuildFailed as error:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise BuildFailed(f"{stack.name}: {error}") from error

@@ -10,6 +10,7 @@ import traceback
 
 from workloads import cluster, emit, environment
 from workloads.errors import DataError, NotFinite, Unsupported
+from workloads.spec import library
 from workloads.spec.cell import CellError, loads
 
 USAGE = "usage: python -m workloads '<cell JSON>' [--data FOLDER]"
@@ -53,6 +54,8 @@ def find_adapter():
     for package, adapter in FRAMEWORKS:
         if importlib.util.find_spec(package):
             return adapter
+    if library.found(sys.prefix):
+        return "for_library"
     raise CellError("this interpreter has none of %s: run the cell in a stack's image or environment"
                     % ", ".join(package for package, _ in FRAMEWORKS))
 

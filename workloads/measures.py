@@ -73,6 +73,8 @@ def _start(cell, adapter, workload, images, emit, cluster=None):
     facts = environment.facts()
     facts.update(adapter.facts(cell), numpy=np.__version__, loop=workload.loop, layout=workload.layout,
                  precision=workload.precision, data=images.facts)
+    if tasks.is_sequence(cell.task):
+        facts.update(workload.kernels())
     if cluster:
         facts.update(mode=cluster.mode.title, communication=workload.communication)
     emit("start", facts=facts, parameters=workload.parameters(), flops=tasks.step_flops(cell),

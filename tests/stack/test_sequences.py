@@ -1,6 +1,6 @@
 """The sequence models and their LSTM layers, inside a stack; the LSTM against the numpy reference.
 
-    python -m tests.stack.test_sequences pytorch|tensorflow|mxnet [Layer Models.test_every_loop_trains_alike ...]
+    python -m tests.stack.test_sequences pytorch|tensorflow|mxnet|library [Layer Models.test_every_loop_trains_alike ...]
 
 That two stacks compute the same is shown by `evenbench check`. Only the standard library, numpy and the stack's
 framework, Python 3.6 and later; under pytest it is skipped.
@@ -19,6 +19,7 @@ from workloads.for_numpy import recurrent
 from workloads.spec import sequences
 from workloads.spec.cell import SWITCHES, Cell
 
+RUN_BY = (*ADAPTERS, "library")
 LSTMS = SWITCHES["lstm"]
 LOOPS = ("native", "eager", "graph", "xla", "compile")
 
@@ -27,7 +28,7 @@ adapter = None         # the module under test: unittest gives a test case no ot
 
 def setUpModule():
     if adapter is None:
-        raise unittest.SkipTest("runs inside a stack: python -m tests.stack.test_sequences " + "|".join(ADAPTERS))
+        raise unittest.SkipTest("runs inside a stack: python -m tests.stack.test_sequences " + "|".join(RUN_BY))
 
 
 def cell_of(**changes):
@@ -96,6 +97,13 @@ class Layer(SequenceCase):
                     self.assert_close(theirs["gradient"][name], ours["gradient"][name], 2e-5, kind + " " + name)
                     self.assert_close(theirs["weight"][name], ours["weight"][name], 1e-5, kind + " " + name)
 
+    def test_what_ran_is_said(self):
+        said = {kind: found[0].kernels()["lstm"] for kind, found in
+                ((kind, self.tried(cell_of(lstm=kind, precision="float32"))) for kind in LSTMS) if found}
+        self.assertTrue(said["cell"].startswith(("plain operations", "not seen")), said)
+        self.assertTrue(all(said.values()), said)
+        print(said)
+
     def test_the_bias_s_gradient_is_the_difference_quotient(self):
         workload, weights, given = built(cell_of())
         gradient = workload.check(given.batches[0])["gradient"]["lstm.bias"]
@@ -161,7 +169,7 @@ class Models(SequenceCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in ADAPTERS:
-        sys.exit("usage: python -m tests.stack.test_sequences " + "|".join(ADAPTERS) + " [Class.test ...]")
+    if len(sys.argv) < 2 or sys.argv[1] not in RUN_BY:
+        sys.exit("usage: python -m tests.stack.test_sequences " + "|".join(RUN_BY) + " [Class.test ...]")
     adapter = importlib.import_module("workloads.for_%s.sequences" % sys.argv.pop(1))
     unittest.main(argv=sys.argv, warnings="default")

@@ -43,6 +43,12 @@ class Workload(Steps):
         """How many numbers the optimizer updates."""
         return sum(int(np.prod(own.shape)) for own in self._own.values() if own.grad_req != "null")
 
+    def kernels(self):
+        """{"lstm": the operator that runs the LSTM layers}, as facts; what RNN takes inside, it does not say."""
+        has_lstm = any(name.endswith(".recurrent.weight") for name in self._own)
+        kind = "plain operations" if self.cell.lstm == "cell" else "RNN"
+        return {"lstm": kind} if has_lstm else {}
+
     def load(self, weights):
         """Take the arrays of every parameter and running statistic by canonical name."""
         for name, array in weights.items():

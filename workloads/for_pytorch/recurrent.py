@@ -10,6 +10,8 @@ import torch
 
 from workloads.errors import Unsupported
 
+# of a whole sequence, of a step
+_FUSED = ("_cudnn_rnn", "mkldnn_rnn_layer", "mkldnn_rnn", "_thnn_fused_lstm_cell")
 KINDS = ("native", "cudnn", "block", "cell")
 
 
@@ -42,6 +44,12 @@ def lstm_step(weights, name, x, state, mode):
     That of cudnn is block's: the whole sequence's kernel has none.
     """
     return (_cell if mode.lstm == "cell" else _block)(x, state, _arrays(weights, name))
+
+
+def told(operations):
+    """What runs an LSTM, by the names of the operations that ran, as a fact."""
+    names = {name.replace("aten::", "") for name in operations}
+    return ", ".join(sorted(names & set(_FUSED))) or "plain operations"
 
 
 def _arrays(weights, name):

@@ -12,6 +12,8 @@ from workloads.for_pytorch.blocks import Mode
 from workloads.for_pytorch.steps import Steps, array
 from workloads.spec import sequences
 
+_RECURRENT = ".recurrent.weight"
+
 
 class Workload(Steps):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
@@ -27,7 +29,8 @@ class Workload(Steps):
         recurrent.check_kind(cell.lstm)
         self.cell = cell
         self._device = settings.device(cell)
-        self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), "native"
+        self.loop, self.layout = settings.loop(cell), "native"
+        self.precision = cell.precision if _is_half(cell) else settings.precision(cell)
         self._numbers = "float64" if cell.precision == "float64" else "float32"
         torch.manual_seed(cell.seed)
         self._model = importlib.import_module("workloads.for_pytorch." + cell.task)
@@ -38,7 +41,26 @@ class Workload(Steps):
         self._evaluating = Mode(cell.lstm, is_training=False)
         self._forward = torch.compile(self._model.forward) if self.loop == "compile" else self._model.forward
         if cell.precision == "amp":
-            self._forward = torch.autocast(self._device.type, dtype=torch.bfloat16)(self._forward)
+            self._forward = self._autocast(self._forward)
+
+    def _autocast(self, function):
+        """The function by PyTorch's own casts, in float16 or bfloat16."""
+        if _is_half(self.cell):
+            return torch.cuda.amp.autocast()(function)
+        return torch.autocast(self._device.type, dtype=torch.bfloat16)(function)
+
+    def kernels(self):
+        """{"lstm": the operations that an LSTM layer of the model really runs, by PyTorch's profiler}, as facts."""
+        names = [name[:-len(_RECURRENT)] for name in self._net.named if name.endswith(_RECURRENT)]
+        if not names:
+            return {}
+        mode = Mode(self.cell.lstm, is_training=self.cell.measure != "infer")
+        x = torch.zeros(2, 2, self._net.named[names[0] + ".input.weight"].shape[1], device=self._device,
+                        dtype=getattr(torch, self._numbers))
+        run = recurrent.lstm if self.precision != "amp" else self._autocast(recurrent.lstm)
+        with torch.set_grad_enabled(mode.is_training), torch.autograd.profiler.profile() as profile:
+            run(self._net.named, names[0], x, mode)
+        return {"lstm": recurrent.told({event.key for event in profile.key_averages()})}
 
     def load(self, weights):
         """Copy the arrays of every parameter and running statistic, by canonical name."""
@@ -83,6 +105,12 @@ class Workload(Steps):
         self._optimizer.step()
         return {"activation": {name: array(tensor) for name, tensor in kept.items()}, "logits": array(logits),
                 "loss": float(loss), "gradient": gradients, "weight": self.weights()}
+
+
+def _is_half(cell):
+    """Whether amp is float16, as in mahorker: a GPU's inference, which needs no scaling of a loss."""
+    return (cell.precision == "amp" and cell.device == "gpu" and cell.measure == "infer"
+            and hasattr(torch.cuda, "amp"))
 
 
 class _Weights(nn.Module):

@@ -16,8 +16,10 @@ import tensorflow as tf
 
 from workloads.errors import Unsupported
 from workloads.for_tensorflow import kernels
+from workloads.for_tensorflow.blocks import Mode
 
 keras = tf.keras
+_FUSED = ("CudnnRNN", "BlockLSTM", "LSTMBlockCell")
 
 
 class Stored(NamedTuple):
@@ -53,6 +55,12 @@ def lstm(weights, name, x, mode, lengths=None, is_reversed=False, time_major=Fal
 def lstm_step(weights, name, x, state, mode):
     """(h, c) after one step of the LSTM called name; x (batch, numbers), state (h, c), each (batch, hidden)."""
     return weights[name].step(x, state, mode)
+
+
+def told(operations):
+    """What runs an LSTM, by the names of the operations that ran, as a fact; "not seen" where none are known."""
+    fused = sorted({name.split("/")[-1] for name in operations if name.split("/")[-1].startswith(_FUSED)})
+    return ", ".join(fused) or ("plain operations in a loop" if operations else "not seen")
 
 
 def turned(x, lengths, axis):
@@ -94,7 +102,12 @@ def layer(name, inputs, hidden, cell, dtype):
     dtype: a Keras dtype or policy. Raises Unsupported.
     """
     if cell.lstm in ("native", "keras1", "keras2"):
-        return _Keras(name, inputs, hidden, cell.lstm, dtype)
+        found = _Keras(name, inputs, hidden, cell.lstm, dtype)
+        if cell.precision == "amp":
+            _try_amp(found, inputs)
+        return found
+    if cell.lstm not in ("cell", "block", "cudnn"):
+        raise Unsupported("TensorFlow has no lstm %s" % cell.lstm)
     if cell.precision == "amp":
         raise Unsupported("TensorFlow's mixed precision is a policy of Keras' layers: lstm native, keras1 or keras2")
     if cell.precision == "float64" and cell.lstm != "cell":
@@ -104,7 +117,24 @@ def layer(name, inputs, hidden, cell, dtype):
     return _Joint(name, inputs, hidden, cell, dtype)
 
 
-class _Keras:
+def _try_amp(found, inputs):
+    """Raise Unsupported where a Keras layer cannot run under its policy: in 2.5 its cuDNN form forbids bfloat16."""
+    try:
+        tf.function(found.run_once, autograph=False)()
+    except (TypeError, tf.errors.OpError) as error:
+        raise Unsupported("Keras' LSTM of TensorFlow %s cannot run under its mixed precision here: %s"
+                          % (tf.__version__, str(error).strip().split("\n")[-1][:160])) from None
+
+
+class _Layer:
+    """What both kinds of layers share."""
+
+    def run_once(self):
+        """h of two steps of zeros: what shows which kernel runs."""
+        return self.whole(tf.zeros((2, 2, self.inputs), self.numbers), Mode(None, is_training=False))
+
+
+class _Keras(_Layer):
     """A layer of Keras; its arrays are (in, 4 hidden), the gates in the canonical order."""
 
     is_time_major = False
@@ -119,6 +149,7 @@ class _Keras:
                                          dtype=dtype)
             self._layer = keras.layers.RNN(cell, return_sequences=True, **arguments)
         self._layer.build((None, None, inputs))
+        self.inputs, self.numbers = inputs, self._layer.weights[0].dtype
         self.stored = [Stored(variable, (name + "." + kind,), _transposed, lambda array: [_transposed(array)])
                        for variable, kind in zip(self._layer.weights, ("input.weight", "recurrent.weight", "bias"))]
 
@@ -136,17 +167,17 @@ def _transposed(array):
     return np.ascontiguousarray(array.T)
 
 
-class _Joint:
+class _Joint(_Layer):
     """One kernel for input and state, (in + hidden, 4 hidden), its gates in the fused operations' order: i, g, f, o."""
 
     is_time_major = True
 
     def __init__(self, name, inputs, hidden, cell, dtype):
-        self._hidden, self._kind = hidden, cell.lstm
+        self.inputs, self._hidden, self._kind = inputs, hidden, cell.lstm
         if cell.lstm == "cudnn":
             self._kernel_of_all = kernels.cudnn_lstm if cell.device == "gpu" else kernels.block_lstm
         kernel, bias = variable((inputs + hidden, 4 * hidden), dtype), variable((4 * hidden,), dtype)
-        self._variables = kernel, bias
+        self._variables, self.numbers = (kernel, bias), dtype
         both = (name + ".input.weight", name + ".recurrent.weight")
         self.stored = [
             Stored(kernel, both, lambda w, r: _swapped(np.concatenate([w, r], 1)).T,

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.errors import Unsupported
-from workloads.for_tensorflow import functions, optimizers, recurrent, sessions, settings
+from workloads.for_tensorflow import functions, operators, optimizers, recurrent, sessions, settings
 from workloads.for_tensorflow.blocks import Mode
 from workloads.spec import sequences
 
@@ -30,6 +30,7 @@ class _Arrays:
         for name in layers:
             inputs, hidden = shapes[name + ".input.weight"][1], shapes[name + _RECURRENT][1]
             self.named[name] = recurrent.layer(name, inputs, hidden, cell, dtype)
+        self.layers = [self.named[name] for name in layers]
         for parameter in parameters:
             if parameter.name.startswith(tuple(name + "." for name in layers)):
                 layer = self.named[parameter.name.rsplit(".", 2 if parameter.kind == "weight" else 1)[0]]
@@ -77,6 +78,8 @@ class _Common:
         if self.loop == "fit":
             raise Unsupported("Keras' fit takes models of Keras; the models of sequences are functions")
         dtype, self._numbers = settings.dtypes(cell)
+        if cell.precision == "amp" and cell.device == "gpu" and cell.measure == "infer":
+            dtype = settings.half_policy()       # cuDNN's LSTM has float16, which inference needs no loss scaling for
         self._model = importlib.import_module("workloads.for_tensorflow." + cell.task)
         self._sizes = sequences.sizes(cell)
         self._arrays = _Arrays(sequences.parameters(cell), cell, dtype, self._numbers)
@@ -85,6 +88,11 @@ class _Common:
     def parameters(self):
         """How many numbers the optimizer updates."""
         return sum(int(np.prod(variable.shape)) for variable in self._trained())
+
+    def kernels(self):
+        """{"lstm": the operations that an LSTM layer of the model really runs, by TensorFlow's profiler}, as facts."""
+        layers = self._arrays.layers
+        return {"lstm": recurrent.told(self._ran(layers[0]))} if layers else {}
 
     def _trained(self):
         return self._arrays.trained()
@@ -114,6 +122,8 @@ class _Functions(_Common, functions.Steps):
         settings.apply(cell)
         tf.random.set_seed(cell.seed)
         self._build(cell)
+        if optimizers.IS_KERAS_3:
+            self.optimizer.build(self._trained())       # XLA lets no function make variables
         self._prepare()
 
     def load(self, weights):
@@ -124,6 +134,17 @@ class _Functions(_Common, functions.Steps):
     def weights(self):
         """The arrays by canonical name."""
         return self._arrays.canonical(self._arrays.variables, [variable.numpy() for variable in self._arrays.variables])
+
+    def _ran(self, layer):
+        """The names of the operations of one call of a layer; none where TensorFlow has no profiler for it."""
+        if self.cell.device == "gpu":
+            return ("CudnnRNNV3",) if self.cell.lstm in ("native", "cudnn") else ()
+        run = tf.function(layer.run_once, autograph=False)
+        run()
+        try:
+            return tuple(operators.profiled(run))
+        except Unsupported:
+            return ()
 
     def batches(self, batches):
         """The batches on the device, in the order given, over and over."""
@@ -207,6 +228,11 @@ class _Session(_Common, sessions.Steps):
         """The arrays by canonical name."""
         with self._entered():
             return self._arrays.canonical(self._arrays.variables, self._session.run(self._arrays.variables))
+
+    def _ran(self, layer):
+        """The names of the operations of one call of a layer."""
+        with self._entered():
+            return tuple(operators.of_session(self._session, layer.run_once(), 1))
 
     def batches(self, batches):
         """The Feed of a pipeline of the batches, over and over."""

@@ -139,6 +139,11 @@ def dtypes(cell):
     return _policies().Policy("mixed_bfloat16") if cell.precision == "amp" else numbers, numbers
 
 
+def half_policy():
+    """The Keras policy that computes in float16 and keeps float32 weights."""
+    return _policies().Policy("mixed_float16")
+
+
 def layout(cell):
     """The layout that "best" becomes: nhwc, which a CPU has kernels for; on a GPU Grappler makes NCHW of it."""
     return "nchw" if cell.layout == "nchw" else "nhwc"

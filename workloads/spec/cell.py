@@ -23,7 +23,7 @@ SWITCHES = {
     "order": ("seeded", "framework"),   # of the samples in an epoch
     "augment": ("none", "crop", "flip_crop"),     # of the images in an epoch: equal moves in all frameworks
     "preset": ("small", "study"),       # the sizes of a sequence model
-    "lstm": ("native", "cell", "block", "cudnn", "keras1", "keras2"),
+    "lstm": ("native", "cell", "block", "cudnn", "keras1", "keras2", "skip_input"),
     "conv": ("default", "profiling", "fixed", "heuristic"),         # how a GPU's convolution algorithm is chosen
     "graph_opt": ("default", "off", "no_pruning", "no_constant_folding", "no_arithmetic", "no_dependency"),
 }
