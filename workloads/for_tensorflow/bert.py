@@ -1,7 +1,7 @@
 """BERT (workloads/spec/bert.py) in TensorFlow. TensorFlow 1.15 and 2.x."""
 import tensorflow as tf
 
-from workloads.for_tensorflow.blocks import attention, cross_entropy, dense, dropout, embedding, gelu, layer_norm, product
+from workloads.for_tensorflow.blocks import attention, cross_entropy, dense, dropout, embedding, gelu, layer_norm, linear
 from workloads.spec.bert import DROPOUT, EPSILON, PADDING_BIAS
 
 
@@ -42,4 +42,4 @@ def predictions(weights, x, positions):
     """Step 4."""
     x = tf.gather(tf.reshape(x, (-1, int(x.shape[-1]))), positions)
     x = layer_norm(weights, "head.norm", gelu(dense(weights, "head.transform", x)), EPSILON)
-    return product(x, weights["embeddings.tokens.weight"]) + weights["head.bias"]
+    return linear(weights, "embeddings.tokens", x) + weights["head.bias"]
