@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STANDARD = sys.stdlib_module_names
-FRAMEWORKS = {"for_pytorch": {"torch", "torchvision"}, "for_tensorflow": {"tensorflow"}, "for_mxnet": {"mxnet"},
+FRAMEWORKS = {"for_pytorch": {"torch", "torchvision", "transformers"}, "for_tensorflow": {"tensorflow"}, "for_mxnet": {"mxnet"},
               "for_numpy": set()}
 # each is imported in one place only
 ALONE = {"docker": "runner/engine.py", "rich": "runner/screen.py", "typer": "runner/__main__.py",
