@@ -1,8 +1,11 @@
 """BERT: published counts, FLOPs by hand, and batches whose masks say what is in them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from runner.prepared import RaggedWriter, finished
 from workloads import sequences
 from workloads.errors import DataError
 from workloads.inputs import bert as inputs
@@ -62,8 +65,8 @@ def test_a_shorter_sample_is_padded_and_masked_to_the_longest() -> None:
 
 def test_masking_keeps_the_marks_and_shows_eight_of_ten_masked_tokens_as_the_mask() -> None:
     made = inputs.samples(SIZES, 400, 3, None)
-    assert all(sample["ids"][0] == inputs.CLASSIFY and sample["ids"][-1] == inputs.SEPARATE for sample in made)
-    shown = np.concatenate([sample["ids"][sample["positions"]] == inputs.MASK for sample in made])
+    assert all((sample["ids"][0], sample["ids"][-1]) == (inputs.MADE.begin, inputs.MADE.end) for sample in made)
+    shown = np.concatenate([sample["ids"][sample["positions"]] == inputs.MADE.mask for sample in made])
     kept = np.concatenate([sample["ids"][sample["positions"]] == sample["labels"] for sample in made])
     assert shown.mean() == pytest.approx(0.8, abs=0.03)
     assert kept.mean() == pytest.approx(0.1, abs=0.03)
@@ -77,3 +80,44 @@ def test_a_sequence_longer_than_the_positions_is_refused_with_both_numbers() -> 
 def test_a_check_s_batch_has_padding_though_nine_of_ten_sequences_have_the_full_length() -> None:
     found = sequences.read("", Cell(stack="s", task="bert", measure="check", batch=4, warmup=0, steps=1))
     assert found.facts["tokens"] < found.facts["padded_tokens"] and len(found.batches) == 1
+
+
+def prepared(folder: Path, articles: list[list[int]], marks: dict[str, int]) -> str:
+    """A prepared WikiText-103 of these articles."""
+    with RaggedWriter(folder, "tokens", np.dtype(np.int32)) as writer:
+        for article in articles:
+            writer.append(np.array(article, np.int32))
+    finished(folder, "wikitext103",
+             {"title": "t", "licence": "l", "sources": {}, "counts": {}, "made": {"marks": marks}})
+    return str(folder)
+
+
+BYTES = {"pad": 0, "unknown": 1, "begin": 2, "end": 3, "mask": 4}
+
+
+def restored(sample: "dict[str, np.ndarray]") -> list[int]:
+    """The text before it was masked."""
+    ids = sample["ids"].copy()
+    ids[sample["positions"]] = sample["labels"]
+    return [int(each) for each in ids]
+
+
+def test_prepared_text_follows_on_from_sequence_to_sequence_between_its_own_marks(tmp_path: Path) -> None:
+    article = list(range(5, 105))
+    folder = prepared(tmp_path, [article], BYTES)
+    texts = [restored(sample) for sample in inputs.samples(SIZES, 2, 1, folder)]
+    assert all((text[0], text[-1]) == (2, 3) for text in texts)
+    words = texts[0][1:-1] + texts[1][1:-1]
+    assert words == article[:len(words)]
+
+
+def test_few_articles_are_read_again_and_words_that_a_preset_does_not_know_are_unknown(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, [[7, 999, 1000]], BYTES)
+    words = restored(inputs.samples(SIZES, 1, 1, folder)[0])[1:-1]
+    assert words[:6] == [7, 999, 1, 7, 999, 1]
+
+
+def test_a_prepared_set_without_marks_is_refused_with_the_missing_one(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, [[7]], {"pad": 0})
+    with pytest.raises(DataError, match="found no 'unknown'; prepare it again"):
+        inputs.samples(SIZES, 1, 1, folder)

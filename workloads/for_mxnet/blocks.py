@@ -93,9 +93,24 @@ def layer_norm(weights, name, x, epsilon):
 
 def gelu(x):
     """x times the normal distribution's share below x, by erf."""
-    if x.dtype == np.float64:                 # MXNet's own computes in float32 whatever it is given
-        return 0.5 * x * (1 + mx.nd.erf(x / math.sqrt(2)))
+    if x.dtype == np.float64:
+        return _Gelu64()(x)
     return mx.nd.LeakyReLU(x, act_type="gelu")
+
+
+class _Gelu64(mx.autograd.Function):
+    """gelu in float64: MXNet's own computes in float32, and so does the gradient of its erf."""
+
+    def forward(self, x):
+        """gelu(x)."""
+        below = 0.5 * (1 + mx.nd.erf(x / math.sqrt(2)))
+        self.save_for_backward(x, below)
+        return x * below
+
+    def backward(self, gradient):
+        """The gradient times gelu'(x): the share below x, and x times the density at x."""
+        x, below = self.saved_tensors
+        return gradient * (below + x * mx.nd.exp(-0.5 * x * x) / math.sqrt(2 * math.pi))
 
 
 def attention(query, key, value, heads, bias, rate, mode):

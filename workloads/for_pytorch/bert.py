@@ -1,5 +1,5 @@
 """BERT (workloads/spec/bert.py) in PyTorch."""
-from workloads.for_pytorch.blocks import attention, cross_entropy, dense, dropout, embedding, gelu, layer_norm
+from workloads.for_pytorch.blocks import attention, cross_entropy, dense, dropout, embedding, gelu, layer_norm, linear
 from workloads.spec.bert import DROPOUT, EPSILON, PADDING_BIAS
 
 
@@ -40,4 +40,4 @@ def predictions(weights, x, positions):
     """Step 4."""
     x = x.flatten(0, 1).index_select(0, positions)
     x = layer_norm(weights, "head.norm", gelu(dense(weights, "head.transform", x)), EPSILON)
-    return x.matmul(weights["embeddings.tokens.weight"].t()) + weights["head.bias"]
+    return linear(weights, "embeddings.tokens", x) + weights["head.bias"]

@@ -9,7 +9,7 @@ from workloads.for_tensorflow.blocks import (
     embedding,
     gelu,
     layer_norm,
-    product,
+    linear,
 )
 from workloads.spec.bert import DROPOUT, EPSILON, PADDING_BIAS
 
@@ -51,4 +51,4 @@ def predictions(weights, x, positions):
     """Step 4."""
     x = tf.gather(tf.reshape(x, (-1, int(x.shape[-1]))), positions)
     x = layer_norm(weights, "head.norm", gelu(dense(weights, "head.transform", x)), EPSILON)
-    return product(x, weights["embeddings.tokens.weight"]) + weights["head.bias"]
+    return linear(weights, "embeddings.tokens", x) + weights["head.bias"]

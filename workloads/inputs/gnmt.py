@@ -1,6 +1,8 @@
-"""Pairs of sentences: WMT'16's, or evenly drawn tokens in their lengths (spec/lengths.py)."""
+"""Pairs of sentences: WMT'16's in a seeded order, or evenly drawn tokens in their lengths (spec/lengths.py)."""
 import numpy as np
 
+from workloads import ragged
+from workloads.errors import DataError
 from workloads.spec import gnmt
 from workloads.spec.lengths import WMT16_LONGEST, lengths
 
@@ -9,14 +11,37 @@ FIRST_WORD = 4
 
 
 def samples(sizes, count, seed, folder):
-    """As inputs says: source and target, each with its end mark."""
+    """As inputs says: source and target, each with its end mark. Raises DataError for data that is not whole."""
     random = np.random.RandomState(seed)
+    if folder:
+        return _read(sizes, count, random, folder)
     return [{"source": _sentence(sizes, source, random), "target": _sentence(sizes, target, random)}
             for source, target in lengths(gnmt.DATA, count, seed, float(sizes.length) / WMT16_LONGEST)]
 
 
 def _sentence(sizes, length, random):
     return np.append(random.randint(FIRST_WORD, sizes.vocabulary, length - 1), END)
+
+
+def _read(sizes, count, random, folder):
+    """Pairs that are not too long, in a random order, again from the first on where they are few."""
+    ragged.facts(folder, gnmt.DATA)
+    source, target = ragged.ragged(folder, "source"), ragged.ragged(folder, "target")
+    if len(source) != len(target):
+        raise DataError("%s: found %d sentences in source and %d in target, expected pairs"
+                        % (folder, len(source), len(target)))
+    longest = np.maximum(source.lengths, target.lengths)
+    fitting = np.flatnonzero((longest <= sizes.length) & (np.minimum(source.lengths, target.lengths) > 0))
+    if not len(fitting):
+        raise DataError("%s: found no pair of at most %d tokens: choose another cell.length" % (folder, sizes.length))
+    taken = np.resize(fitting[random.permutation(len(fitting))], count)
+    return [{"source": _known(source[int(index)], sizes), "target": _known(target[int(index)], sizes)}
+            for index in taken]
+
+
+def _known(sentence, sizes):
+    """The sentence's ids, those beyond a small preset's vocabulary as UNKNOWN."""
+    return np.where(sentence < sizes.vocabulary, sentence, UNKNOWN).astype(np.int64)
 
 
 def collate(sizes, samples, numbers):

@@ -15,8 +15,8 @@ next-sentence head, so no pooler either: 109,514,298 parameters, which is transf
 and without the head they would be BERT base's 109,482,240.
 
 Optimizer: the cell's adam, with L2 weight decay where the cell has any. The authors' is Adam with decoupled decay
-(AdamW) and no bias correction; without decay ours is what transformers' example runs, AdamW with decay 0. AdamW and LAMB
-are not offered. Python 3.6 and later, standard library only.
+(AdamW) and no bias correction; without decay ours is what transformers' example runs, AdamW with decay 0. AdamW and
+LAMB are not offered. Python 3.6 and later, standard library only.
 """
 from typing import NamedTuple
 

@@ -7,8 +7,8 @@
        score = gain v / |v| . tanh(query y + key x + bias), softmax over the source without its padding; context = the
        mean of x by these weights
     4. decoder layer 1: y = layer([y, context]); from layer 2 on y = layer([y, context]) + y
-    5. logits = classifier of y; loss: cross-entropy with label smoothing 0.1, (1 - 0.1) times the target's and 0.1 times
-       the mean over all tokens, mean over the target tokens without padding
+    5. logits = classifier of y; loss: cross-entropy with label smoothing 0.1, (1 - 0.1) times the target's and 0.1
+       times the mean over all tokens, mean over the target tokens without padding
 
 Dropout 0.2 on what goes into each LSTM layer, not on the context. Source: the PyTorch reference of MLPerf training 0.6
 (rnn_translator, which is NVIDIA's GNMT v2), where attention is fed from the decoder's first layer to all later ones,
