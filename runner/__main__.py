@@ -8,39 +8,58 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
+import requests
 import typer
 
 from runner import (
+    aa,
     bench_self,
     check,
+    compare,
+    coverage,
     curves,
+    data_commands,
     doctor,
     engine,
+    every,
+    export,
     images,
     job,
     lock,
     machine,
+    rerun,
     rows,
     screen,
     stack,
+    staged,
     store,
     study,
     summary,
+    words,
 )
+from runner.download import Net
 from runner.errors import BenchError, InputError
 from runner.launch import Launcher
 from runner.plan import Wishes, estimate_seconds
+from runner.plan import plan as plan_study
+from runner.prepare_wanted import Wanted
+from runner.report import writing
+from runner.rows import Measurements, measurements
 from runner.session import Bench, Stopped
-from runner.session import run as run_session
+from runner.summary_format import Summary
+from runner.until import CAP, Until
+from runner.until import parse as parse_until
 from workloads.spec import tasks as known_tasks
 from workloads.spec.datasets import DATA_SETS
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Which deep-learning framework is faster here, really?")
 
-StudyName = Annotated[str, typer.Argument(help="A study's id, or the path of a study file.", show_default=False)]
+StudyName = Annotated[str, typer.Argument(help="A study's id or the path of its file, or some of its experiments: "
+                                          "krisilias/kri-f3,kri-mem.", show_default=False)]
+ResultName = Annotated[str, typer.Argument(help="A result's id or folder.", show_default=False)]
 StackNames = Annotated[list[str] | None, typer.Option("--stack", help="These stacks instead; repeat, or put commas.")]
 Rounds = Annotated[int | None, typer.Option(min=1, max=1000, help="Rounds instead of the study's number.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")]
@@ -48,57 +67,158 @@ Scale = Annotated[str | None, typer.Option(help="One of the study's scales.")]
 Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.")]
 LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers. "
                                            "compose: inside of compose.yaml's runner.")]
-DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER.")]
+DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER; NAME alone: "
+                                                          "what `evenbench data` keeps.")]
 Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")]
+Prove = Annotated[bool, typer.Option("--prove", help="First check what no check has shown equal yet.")]
+Stall = Annotated[float | None, typer.Option(
+    min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")]
 RESULTS = Path("results")
 
 
+class _How(NamedTuple):
+    """How a session is run, whatever its plan is."""
+
+    results: Path
+    is_fresh: bool = False
+    is_proving: bool = False
+    stall: float | None = None
+    until: Until | None = None
+
+
 @app.command()
-def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
+def run(name: Annotated[str, typer.Argument(help="A study's id or the path of its file, some of its experiments "
+                                            "(krisilias/kri-f3,kri-mem), or all.", show_default=False)],
+        stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-        device: Device = None, results: Results = RESULTS,
-        fresh: Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")] = False,
-        prove: Annotated[bool, typer.Option("--prove", help="First check what no check has shown equal yet.")] = False,
-        stall: Annotated[float | None, typer.Option(
-            min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")] = None,
-        ) -> None:
+        device: Device = None, results: Results = RESULTS, fresh: Fresh = False, prove: Prove = False,
+        stall: Stall = None, width: Annotated[str | None, typer.Option(
+            "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
+        cap: Annotated[int, typer.Option(min=1, max=1000, help="Rounds at most, with --until.")] = CAP) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device)),
-                         screen.say)
+    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device))
+    how = _How(results, fresh, prove, stall, parse_until(width, cap) if width else None)
+    is_ok = _every(asked, how) if name == every.NAME else _ran(_named(asked, how), how)
+    sys.exit(0 if is_ok else 1)
+
+
+def _named(asked: job.Asked, how: _How) -> job.Job:
+    """The job of a study; what --until asks for is part of it, so that only the same command resumes it."""
+    wanted = job.planned(asked, screen.say)
+    if not how.until:
+        return wanted
+    staged.check(wanted.plan, how.until)
+    return wanted._replace(facts=how.until.record())
+
+
+def _every(asked: job.Asked, how: _How) -> bool:
+    """Run every study in turn, and show how each went."""
+    turns = every.run(job.STUDIES, how.results, every.command((asked, how.until)), asked.scale, how.is_fresh,
+                      lambda name: _ran(_named(asked._replace(study=name), how), how), screen.say)
+    screen.show(screen.list_view([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK",
+                                   "": turn.reason} for turn in turns]))
+    return all(turn.is_ok for turn in turns)
+
+
+def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] | None = None) -> bool:
+    """Prepare and run a job, new or resumed; whether every run went well."""
     if not wanted.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(wanted)}")
     for warning in job.warnings(wanted):
         screen.say(warning)
     wanted = job.prepared(wanted, screen.say)
     with job.measuring_alone(job.cache_folder()):
-        if prove:
-            _prove(wanted, results)
-        kept = None if fresh else store.unfinished(results, wanted.command())
-        folder = kept.folder if kept else job.new_folder(wanted, results)
+        if how.is_proving:
+            _prove(wanted, how.results)
+        kept = None if how.is_fresh else store.unfinished(how.results, wanted.command())
+        folder = kept.folder if kept else job.new_folder(wanted, how.results)
         if kept:
             screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
-        is_ok = _measured(wanted, folder, kept, stall)
+        return _measured(wanted, folder, kept, how, show or (lambda folder: _show(folder, is_json=False)))
+
+
+def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How, show: Callable[[Path], None]) -> bool:
+    """Run the session, then show what there is, also after an interruption."""
+    with store.Store(folder) as opened, screen.progress() as progress, _signals() as is_stopping:
+        bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, how.stall,
+                      is_stopping=is_stopping, watches=lambda planned: job.gpu_watch(wanted, planned))
+        try:
+            is_ok = staged.run(wanted, bench, kept, how.until, screen.progress, screen.say)
+        except Stopped:
+            show(folder)
+            screen.say("interrupted; the same command goes on from here")
+            sys.exit(130)
+    show(folder)
+    return is_ok
+
+
+@app.command("rerun")
+def rerun_(name: ResultName, key: Annotated[str, typer.Option(help="The cell of this key, or its beginning.")] = "",
+           number: Annotated[int | None, typer.Option("--cell", help="The cell of this number in the plan.")] = None,
+           rounds: Rounds = None, launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
+           data: DataArgument = None, results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None) -> None:
+    """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
+    found = rerun.chosen(rerun.recorded(store.located(name, results)), key, number)
+    asked = job.Asked(name, None, launcher, data, Wishes(rounds=rounds))
+    is_ok = _ran(rerun.again(found, stack.read_all(job.STACKS), asked, screen.say), _How(results, fresh, stall=stall))
     sys.exit(0 if is_ok else 1)
 
 
-def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, stall: float | None) -> bool:
-    """Run the session, then show what there is, also after an interruption."""
-    with store.Store(folder) as opened, screen.progress() as progress, _signals() as is_stopping:
-        opened.append(job.session_record(wanted, folder, kept is not None))
-        opened.append(wanted.plan.record())
-        bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, stall,
-                      estimate_seconds(wanted.plan, store.known_seconds(folder.parent)), is_stopping)
-        try:
-            is_ok = run_session(bench, kept)
-        except Stopped:
-            _show(folder, is_json=False)
-            screen.say("interrupted; the same command goes on from here")
-            sys.exit(130)
-    _show(folder, is_json=False)
-    return is_ok
+@app.command("compare")
+def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Compare two sessions: what differed around them, then the ratio of every cell that both measured."""
+    found = compare.compare(*(measurements(store.read(store.located(name, results))) for name in (a, b)))
+    if as_json:
+        print(json.dumps(found.record(), indent=2, allow_nan=False))
+    else:
+        screen.show(screen.parts_view(compare.lines(found)))
+
+
+@app.command("export")
+def export_(name: ResultName, parquet: Annotated[Path | None, typer.Option(help="Write a Parquet file.")] = None,
+            to_csv: Annotated[Path | None, typer.Option("--csv", help="Write a CSV file.")] = None,
+            results: Results = RESULTS) -> None:
+    """Write a session's raw samples as one table, a row a sample, for notebooks."""
+    if not parquet and not to_csv:
+        raise InputError("export: found no file to write, expected --parquet FILE or --csv FILE")
+    measured = measurements(store.read(store.located(name, results)))
+    for path, write in ((parquet, export.to_parquet), (to_csv, export.to_csv)):
+        if path:
+            screen.say(f"{path}: {words.count(write(measured, path), 'row')}")
+
+
+@app.command("aa")
+def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=False)],
+        task: Annotated[str, typer.Argument(show_default=False)],
+        rounds: Annotated[int, typer.Option(min=3, max=100, help="Rounds of each comparison.")] = 5,
+        repetitions: Annotated[int, typer.Option(min=1, max=1000, help="Comparisons.")] = 20,
+        measure: Annotated[str, typer.Option(help="train or infer.")] = "train", seed: Seed = 1,
+        launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
+        results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None, as_json: AsJson = False) -> None:
+    """Compare a stack with itself, and say how often it is called faster or slower."""
+    wanted = aa.Plan(rounds, repetitions)
+    made = aa.study(stack_name, task, measure, wanted)
+    asked = _asked(aa.ID, None, None, seed, None, "", launcher, data, pairs)
+    again = job.planned_study(made, asked, screen.say)._replace(facts={"aa": wanted._asdict()})
+    is_ok = _ran(again, _How(results, fresh, stall=stall),
+                 lambda folder: _show_aa(folder, made.title, wanted, seed, as_json))
+    sys.exit(0 if is_ok else 1)
+
+
+def _show_aa(folder: Path, title: str, wanted: aa.Plan, seed: int, is_json: bool) -> None:
+    """Write aa.json beside the events, and print what was found."""
+    found = aa.judge(measurements(store.read(folder)), wanted, seed)
+    text = json.dumps(found.record(), indent=2, allow_nan=False)
+    store.write_beside(folder, "aa.json", text)
+    if is_json:
+        print(text)
+    else:
+        screen.show(screen.parts_view(aa.words(found, title)))
+        screen.say(f"results: {folder}")
 
 
 def _prove(wanted: job.Job, results: Path) -> None:
@@ -122,10 +242,18 @@ def _checked(tasks: list[str], stacks: list[stack.Stack], precision: str, how: L
     return verdicts
 
 
+def _read(folder: Path) -> tuple[Summary, Measurements]:
+    """What a result's events say, read once."""
+    measured = measurements(store.read(folder))
+    return summary.summary_of(measured, check.proved(folder.parent, measured.made_of())), measured
+
+
 def _show(folder: Path, is_json: bool) -> None:
     """Write summary.json beside the events, and print the summary."""
-    proved = check.proved(folder.parent, store.made_of(folder))
-    found = summary.summarise(store.read(folder), proved)
+    _show_summary(_read(folder)[0], folder, is_json)
+
+
+def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
     text = json.dumps(summary.to_json(found), indent=2, allow_nan=False)
     store.write_beside(folder, "summary.json", text)
     if is_json:
@@ -151,9 +279,9 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
 
 @app.command("list")
 def list_(what: Annotated[str, typer.Argument(help="stacks, tasks, studies, data or results.")] = "stacks",
-          results: Results = RESULTS, as_json: AsJson = False) -> None:
-    """List stacks, tasks, studies, data sets or results."""
-    listings = {"stacks": _stacks, "tasks": _tasks, "studies": _studies, "data": _data,
+          results: Results = RESULTS, scale: Scale = None, as_json: AsJson = False) -> None:
+    """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""
+    listings = {"stacks": _stacks, "tasks": _tasks, "studies": lambda: _studies(results, scale), "data": _data,
                 "results": lambda: store.listing(results)}
     if what not in listings:
         raise InputError(f'list: found "{what}", expected one of {", ".join(listings)}')
@@ -175,14 +303,76 @@ def _tasks() -> list[dict[str, Any]]:
             for name in known_tasks.NAMES]
 
 
-def _studies() -> list[dict[str, Any]]:
-    read = [study.read(name, job.STUDIES) for name in study.available(job.STUDIES)]
-    return [{"study": s.id, "title": s.title, "experiments": len(s.experiments), "rounds": s.rounds} for s in read]
+def _studies(results: Path, scale: str | None) -> list[dict[str, Any]]:
+    """Every experiment at the scale, or at its study's default one and those at which something was run."""
+    stacks, here, known = stack.read_all(job.STACKS), machine.observe(), coverage.endings(results)
+    made_of = {name: stack.fingerprint(each) for name, each in stacks.items()}
+    found = []
+    for name in study.available(job.STUDIES):
+        default, *others = study.scales(name, job.STUDIES)
+        for each in [default, *others] if scale is None else [scale] if scale in (default, *others) else []:
+            read = study.read(name, job.STUDIES, each)
+            try:
+                plans = [plan_study(read._replace(experiments=(one,)), stacks, here, Wishes(), lambda stack: None)
+                         for one in read.experiments]
+            except InputError as error:                # one study that cannot be planned hides no other
+                screen.say(str(error))
+                continue
+            states = coverage.experiments(plans, known, made_of)
+            if each in (scale, default) or any(state.is_touched for state in states):
+                found += [state.record() for state in states]
+    if scale and not found:
+        raise InputError(f'--scale: no study has a scale "{scale}"; `evenbench list studies` shows what there is')
+    return found
 
 
 def _data() -> list[dict[str, Any]]:
     return [{"data": name, "title": known.title, "files": " ".join((*known.train, *known.test))}
             for name, known in DATA_SETS.items()]
+
+
+data_app = typer.Typer(no_args_is_help=True, help="Data sets: list, get, verify, prepare.")
+app.add_typer(data_app, name="data")
+DataName = Annotated[str, typer.Argument(help="A data set, as `evenbench data list` names it.", show_default=False)]
+
+
+@data_app.command("list")
+def data_list(as_json: AsJson = False) -> None:
+    """What is here, what is missing, its size, licence and who published its checksum."""
+    found = data_commands.listing(job.cache_folder())
+    if as_json:
+        print(json.dumps(found, indent=2))
+    else:
+        screen.show(screen.list_view(found))
+
+
+@data_app.command("get")
+def data_get(name: DataName) -> None:
+    """Download, verify and unpack a data set; the same command goes on after an interruption."""
+    with screen.transfer() as told, requests.Session() as net:
+        data_commands.get(name, job.cache_folder(), Net(net, say=screen.say, told=told))
+
+
+@data_app.command("verify")
+def data_verify(name: DataName, folder: Annotated[Path | None, typer.Option(
+        help="Where it lies; the cache if left out.")] = None) -> None:
+    """Look whether every file is there and whole, and say which one is not."""
+    screen.say(data_commands.verify(name, folder, job.cache_folder()))
+
+
+@data_app.command("prepare")
+def data_prepare(name: DataName,
+                 source: Annotated[Path | None, typer.Option(
+                     "--from", help="The published data's folder; the cache's if left out.")] = None,
+                 image: Annotated[int, typer.Option(min=8, help="ImageNet: pixels of a side.")] = 80,
+                 limit: Annotated[int, typer.Option(min=0, help="At most so many samples; 0: all.")] = 0,
+                 labels: Annotated[Path | None, typer.Option(
+                     help="ImageNet, images in one folder: the publisher's file of their class numbers.")] = None,
+                 vocabulary: Annotated[Path | None, typer.Option(
+                     help="Text: a file with one token a line (vocab.bpe.32000, BERT's vocab.txt).")] = None) -> None:
+    """Write a data set once in the form that every stack reads: equal bytes for all of them."""
+    asked = Wanted(image, limit, labels, vocabulary)
+    data_commands.prepare(name, source, job.cache_folder(), asked, screen.say)
 
 
 @app.command("images")
@@ -213,9 +403,28 @@ def _known_stacks(names: list[str] | None, known: Mapping[str, stack.Pinned]) ->
 
 @app.command()
 def report(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
-           results: Results = RESULTS, as_json: AsJson = False) -> None:
-    """Print the summary of a session again."""
-    _show(store.located(name, results), as_json)
+           results: Results = RESULTS, as_json: AsJson = False,
+           html: Annotated[bool, typer.Option("--html", help="Only the page.")] = False,
+           markdown: Annotated[bool, typer.Option("--markdown", help="The same as Markdown.")] = False,
+           csv: Annotated[bool, typer.Option("--csv", help="A line a result.")] = False,
+           latex: Annotated[bool, typer.Option("--latex", help="A table a comparison, for booktabs.")] = False,
+           out: Annotated[Path | None, typer.Option(help="The file, instead of report.html in the result's folder, "
+                                                         "or of standard output for the other forms.")] = None) -> None:
+    """Print the summary of a session again and write its page, report.html; or only one form of it."""
+    form = writing.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
+    folder = store.located(name, results)
+    found, measured = _read(folder)
+    if form is None:
+        _show_summary(found, folder, as_json)
+    if form in (None, "html"):
+        page = writing.write(writing.FORMS["html"](found, measured), out or folder / writing.PAGE)
+        screen.say(f"page: {page}")
+        return
+    text = writing.FORMS[form](found, measured)
+    if out:
+        screen.say(f"written: {writing.write(text, out)}")
+    else:
+        print(text, end="")
 
 
 @app.command("curves")

@@ -12,6 +12,7 @@ from runner import peers as libraries
 from runner import stats
 from runner.launch import Ending, Launcher, Limits, follow, followed
 from runner.stack import Stack
+from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
 HARNESS_GOAL = 1.01          # of the bare loop's time
@@ -36,13 +37,23 @@ SIZES = {
     "resnet50_v1": Size(4, 64, 5, 20),
     "vgg16": Size(1, 224, 1, 4),             # torchvision's head is made for 224 pixels
     "mobilenetv2": Size(8, 96, 5, 24),
+    "bert": Size(8, 0, 20, 60),              # the small preset
 }
+
+
+class Peer(NamedTuple):
+    """A library and the tasks that it has a model for."""
+
+    library: str
+    tasks: tuple[str, ...]
+
+
 # torchvision's ResNet-50 is v1.5, the others' are v1. What else differs stands in for_*/bare.py: Keras' VGG16 and
 # MobileNetV2 and Gluon's MobileNetV2 have no dropout; Keras' and Gluon's ResNet-50 have biases before normalisations
 PEERS = {
-    "pytorch": ("torchvision", ("resnet50", "vgg16", "mobilenetv2")),
-    "tensorflow": ("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2")),
-    "mxnet": ("Gluon's model zoo", ("resnet50_v1", "vgg16", "mobilenetv2")),
+    "pytorch": (Peer("torchvision", ("resnet50", "vgg16", "mobilenetv2")), Peer("transformers", ("bert",))),
+    "tensorflow": (Peer("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2")),),
+    "mxnet": (Peer("Gluon's model zoo", ("resnet50_v1", "vgg16", "mobilenetv2")),),
 }
 
 
@@ -82,20 +93,20 @@ def harness(stack: Stack, launcher: Launcher, data: Path, cpus: int, turns: int,
     return _cost("loop / bare loop", stack, quotients, "x", HARNESS_GOAL, ending)
 
 
-def peers(stack: Stack, launcher: Launcher, data: Path, cpus: int, turns: int, clock: Callable[[], float],
-          ) -> list[Cost]:
-    """Our images a second over those of the peer library's model, by task, in training and inference."""
-    library, tasks = PEERS[stack.framework]
-    return [_peer(_peer_cell(task, measure, stack, cpus), library, stack, launcher, data, turns, clock)
-            for task in tasks for measure in ("harness", "harness_infer")]
+def peers(peer: Peer, stack: Stack, launcher: Launcher, data: Path, cpus: int, turns: int,
+          clock: Callable[[], float]) -> list[Cost]:
+    """Our samples a second over those of the peer library's model, by task, in training and inference."""
+    return [_peer(_peer_cell(task, measure, stack, cpus), peer.library, stack, launcher, data, turns, clock)
+            for task in peer.tasks for measure in ("harness", "harness_infer")]
 
 
 def _peer_cell(task: str, measure: str, stack: Stack, cpus: int) -> Cell:
     """The cell, by a learning rate at which no loss overflows within the run."""
     size = SIZES[task]
     steps = size.infer_steps if measure == "harness_infer" else size.train_steps
-    return Cell(stack=stack.name, task=task, measure=measure, batch=size.batch, image=size.image, classes=1000,
-                input="synthetic", learning_rate=1e-4, steps=_PEER_BLOCKS, warmup=steps, cpus=cpus)
+    cell = Cell(stack=stack.name, task=task, measure=measure, batch=size.batch, input="synthetic",
+                learning_rate=1e-4, steps=_PEER_BLOCKS, warmup=steps, cpus=cpus)
+    return cell if tasks.is_sequence(task) else cell._replace(image=size.image, classes=1000)
 
 
 def _peer(cell: Cell, library: str, stack: Stack, launcher: Launcher, data: Path, turns: int,
@@ -194,8 +205,15 @@ def run_peers(stacks: list[Stack], launcher: Launcher, data: Path, cpus: int, tu
     costs = []
     for stack in _with_images(stacks):
         if stack.framework == "pytorch" and not libraries.ready(stack, data, say):
-            say(f"{stack.name}: no torchvision is locked for it in {libraries.lock(stack)}")
+            say(f"{stack.name}: no peer is locked for it in {libraries.lock(stack)}")
             continue
-        say(f"bench-self: {stack.name} and {PEERS[stack.framework][0]}")
-        costs += peers(stack, launcher, data, cpus, turns, clock)
+        for peer in _peers_of(stack):
+            say(f"bench-self: {stack.name} and {peer.library}")
+            costs += peers(peer, stack, launcher, data, cpus, turns, clock)
     return costs
+
+
+def _peers_of(stack: Stack) -> list[Peer]:
+    """Those of its framework; of PyTorch's, which are not the framework's own, those that are locked for the stack."""
+    is_own = stack.framework != "pytorch"
+    return [peer for peer in PEERS[stack.framework] if is_own or peer.library in libraries.names(stack)]

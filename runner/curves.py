@@ -41,8 +41,9 @@ class Apart(NamedTuple):
 
     def listed(self) -> dict[str, Any]:
         """As a line of a table."""
-        return {**self._asdict(), "first_apart": f"{self.first_apart:.1e}", "most_apart": f"{self.most_apart:.1e}",
-                "agrees": "yes" if self.does_agree else "no"}
+        return {"training": f"{self.task}, {self.precision}, init {self.init}, order {self.order}",
+                "stack": self.stack, "to": self.to, "steps": self.steps, "first_apart": f"{self.first_apart:.1e}",
+                "most_apart": f"{self.most_apart:.1e} at {self.at_step}", "agrees": "yes" if self.does_agree else "no"}
 
 
 def compared(measured: Measurements) -> list[Apart]:

@@ -3,30 +3,30 @@
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-from runner import engine, images, machine, venvs
+from runner import doctor_gpu, engine, images, machine, nvml, venvs
+from runner.doctor_gpu import Finding
 from runner.errors import BenchError
 from runner.stack import Stack
 
 _ROOM_BYTES = 10 * machine.GIB       # today's three images with their caches
-_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-
-
-class Finding(NamedTuple):
-    """One thing that was looked at."""
-
-    what: str
-    grade: str          # good, note: results say so, fails: nothing can be measured
-    found: str
-    mend: str = ""
 
 
 def examine(stacks: Mapping[str, Stack], cache: Path) -> list[Finding]:
     """All findings, the engine's first. Builds and changes nothing."""
     interpreters = _interpreters(stacks)
     found = [*_engine(stacks, can_do_without=any(finding.grade == "good" for finding in interpreters)), *interpreters]
-    return [*found, _disk(cache), _load(), _swap(), _governor(), _groups()]
+    graphics = doctor_gpu.examine(stacks, nvml.observe(), nvml.states(), _engine_info())
+    return [*found, *graphics, _disk(cache), _load(), _swap(), _governor(), _groups()]
+
+
+def _engine_info() -> dict[str, Any] | None:
+    """What the engine says of itself, None where none answers."""
+    try:
+        return dict(engine.connect().info())
+    except BenchError:
+        return None
 
 
 def _engine(stacks: Mapping[str, Stack], can_do_without: bool) -> list[Finding]:
@@ -76,9 +76,8 @@ def _swap() -> Finding:
 
 
 def _governor() -> Finding:
-    try:
-        governor = _GOVERNOR.read_text().strip()
-    except OSError:
+    governor = machine.governor()
+    if governor is None:
         return Finding("governor", "good", "none visible, as on most virtual machines")
     return Finding("governor", "good" if governor == "performance" else "note", governor,
                    "" if governor == "performance" else "cpupower frequency-set -g performance")

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from runner.stack import CAPABILITIES, GpuCode, Stack
 from workloads.spec.cell import Cell
 
+THROTTLED_SHARE = 0.05      # of a run's samples: a GPU slowed down for less had only a moment at the start
+
 
 class Gpu(NamedTuple):
     """A GPU, or a slice of one, that a run can have for itself."""

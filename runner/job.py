@@ -6,17 +6,30 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 
-from runner import __version__, datasets, engine, gpus, machine, nvml, stack, store, study
+from runner import (
+    __version__,
+    datasets,
+    engine,
+    gpus,
+    machine,
+    nvml,
+    selection,
+    stack,
+    store,
+    study,
+    telemetry,
+)
 from runner.compose_launcher import ComposeLauncher
 from runner.docker_launcher import DockerLauncher
 from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
 from runner.launch import Launcher
-from runner.plan import Plan, Wishes, plan
+from runner.plan import Plan, Planned, Wishes, plan
 from runner.venv_launcher import VenvLauncher
 from workloads.spec import cell as cells
 from workloads.spec import tasks
@@ -30,7 +43,7 @@ Say = Callable[[str], None]
 class Asked(NamedTuple):
     """The command line of run and plan."""
 
-    study: str
+    study: str                       # its name, or with experiments: krisilias/kri-f3,kri-mem
     scale: str | None = None
     launcher: str = "auto"
     data: str | None = None
@@ -47,13 +60,15 @@ class Job(NamedTuple):
     machine: machine.Machine
     data: datasets.Data
     found: gpus.Found = gpus.NONE
+    facts: Mapping[str, Any] = MappingProxyType({})     # what else the session's record says, such as whose rerun it is
 
     def command(self) -> str:
         """The fingerprint by which the same command finds its unfinished session; a changed stack is another one."""
         names = sorted({planned.cell.stack for planned in self.plan.cells})
         made_of = {name: self.launcher.fingerprint(self.stacks[name]) for name in names}
         content = [self.plan.record(), self.plan.seed, self.plan.study.id, self.launcher.name, str(self.data.folder),
-                   made_of, self.machine._asdict(), *([self.found.record()] if self.found.gpus else [])]
+                   made_of, self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
+                   *([self.found.record()] if self.found.gpus else [])]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -98,7 +113,11 @@ def chosen_launcher(name: str, say: Say, found: gpus.Found = gpus.NONE) -> Launc
 
 def planned(asked: Asked, say: Say) -> Job:
     """The job without building anything. Raises InputError."""
-    read = study.read(asked.study, STUDIES, asked.scale)
+    return planned_study(selection.read(asked.study, STUDIES, asked.scale), asked, say)
+
+
+def planned_study(read: study.Study, asked: Asked, say: Say) -> Job:
+    """The job of a study that is at hand, without building anything. Raises InputError."""
     stacks = stack.read_all(STACKS)
     here = machine.observe()
     found = nvml.observe()
@@ -134,8 +153,11 @@ def prepared(job: Job, say: Say) -> Job:
             failures[name] = str(error)
     if not failures:
         return job
-    replanned = plan(job.plan.study, job.stacks, job.machine, job.asked.wishes,
-                     lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.found)
+    if job.plan.study.experiments:             # another form of a stack may stand for one that cannot be built
+        replanned = plan(job.plan.study, job.stacks, job.machine, job.asked.wishes,
+                         lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.found)
+    else:
+        replanned = job.plan.without(failures)
     if not replanned.cells:
         raise BuildFailed(next(iter(failures.values())))
     return job._replace(plan=replanned)
@@ -146,13 +168,21 @@ def warnings(job: Job) -> list[str]:
     return gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.found)
 
 
+def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
+    """Who watches the GPUs of a cell while it runs; None for a cell on CPUs."""
+    if planned.cell.device != "gpu":
+        return None
+    own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], job.found)
+    return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
+
+
 def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
     """The first record of a session."""
     return {"event": "session", "schema": store.SCHEMA, "id": folder.name, "study": job.plan.study.id,
             "scale": job.plan.study.scale, "seed": job.plan.seed, "evenbench": __version__, "argv": sys.argv[1:],
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
-            "launcher": job.launcher.name, "command": job.command(), "resumed": is_resumed,
-            **({"gpus": job.found.record()} if job.found.gpus else {})}
+            "launcher": job.launcher.name, "governor": machine.governor(), "command": job.command(),
+            "resumed": is_resumed, **job.facts, **({"gpus": job.found.record()} if job.found.gpus else {})}
 
 
 def new_folder(job: Job, results: Path) -> Path:

@@ -32,6 +32,11 @@ def observe() -> Machine:
                    _system(), socket.gethostname())
 
 
+def governor() -> str | None:
+    """How the kernel chooses the first CPU's frequency; None where nothing says, as on most virtual machines."""
+    return _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip() or None
+
+
 def _cpu_name() -> str:
     for line in _read("/proc/cpuinfo").splitlines():
         if line.startswith("model name"):

@@ -3,8 +3,9 @@
 The library comes with the driver; without one every question is answered with why. Documentation: NVML API reference.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
@@ -76,7 +77,7 @@ def _gpus(library: ModuleType, handle: Any) -> list[Gpu]:
 
 def _slices(library: ModuleType, handle: Any) -> list[Any]:
     highest = _asked(library, lambda: library.nvmlDeviceGetMaxMigDeviceCount(handle)) or 0
-    found = [_asked(library, lambda place=index: library.nvmlDeviceGetMigDeviceHandleByIndex(handle, place))
+    found = [_asked(library, partial(library.nvmlDeviceGetMigDeviceHandleByIndex, handle, index))
              for index in range(highest)]
     return [each for each in found if each is not None]
 
@@ -86,12 +87,27 @@ def _memory(library: ModuleType, handle: Any) -> int | None:
     return None if memory is None else int(memory.total)
 
 
-def reading(board: str, library: ModuleType = pynvml) -> GpuReading:
-    """A whole GPU now, by its uuid, between opened() and its end. Raises NVMLError where there is no such GPU."""
-    handle = library.nvmlDeviceGetHandleByUUID(board)
+class Reader:
+    """Reads some GPUs, whole ones by their uuids, until it is closed. Raises NVMLError where NVML does not answer."""
+
+    def __init__(self, boards: Sequence[str], library: ModuleType = pynvml) -> None:
+        self._boards, self._library = tuple(boards), library
+        library.nvmlInit()
+
+    def __call__(self) -> tuple[GpuReading, ...]:
+        """Each GPU now, in their order."""
+        return tuple(_reading(self._library, board) for board in self._boards)
+
+    def close(self) -> None:
+        """Let the library go."""
+        self._library.nvmlShutdown()
+
+
+def _reading(library: ModuleType, board: str) -> GpuReading:
+    handle = _asked(library, lambda: library.nvmlDeviceGetHandleByUUID(board))      # None: fallen off the bus
 
     def asked(question: Callable[..., Any], *more: Any) -> Any:
-        return _asked(library, lambda: question(handle, *more))
+        return None if handle is None else _asked(library, lambda: question(handle, *more))
 
     energy, power = asked(library.nvmlDeviceGetTotalEnergyConsumption), asked(library.nvmlDeviceGetPowerUsage)
     rates, memory = asked(library.nvmlDeviceGetUtilizationRates), asked(library.nvmlDeviceGetMemoryInfo)

@@ -1,4 +1,4 @@
-"""Libraries of models to compare ours with that are no part of a stack: torchvision, beside the data in the cache."""
+"""Libraries of models to compare ours with that are no part of a stack: torchvision, transformers."""
 
 import shutil
 import sys
@@ -17,6 +17,12 @@ _INSTALL = ("install", "--require-hashes", "--no-deps", "--only-binary=:all:", "
 def lock(stack: Stack) -> Path:
     """What is installed, with version and hashes. Not every stack has it; no fingerprint of a stack holds it."""
     return stack.folder / "peers.txt"
+
+
+def names(stack: Stack) -> set[str]:
+    """The packages of its lock."""
+    lines = lock(stack).read_text().splitlines()
+    return {line.partition("==")[0] for line in lines if "==" in line and not line.startswith("#")}
 
 
 def folder(stack: Stack, cache: Path = CACHE) -> Path:

@@ -41,12 +41,24 @@ class Plan(NamedTuple):
     seed: int
     cells: tuple[Planned, ...]
     skipped: tuple[Skipped, ...]
+    keys: Mapping[str, tuple[str, ...]] = MappingProxyType({})          # of every experiment's cells, shared ones too
+    settings: Mapping[str, Any] = MappingProxyType({})                  # that the user put over the study's
+    stacks: tuple[str, ...] = ()                                        # that the user chose instead of the study's
 
     def order(self, round_index: int) -> list[Planned]:
         """The cells in a round's own order, drawn from the seed, so that drift hits all stacks alike."""
         shuffled = list(self.cells)
         random.Random(f"{self.seed}:{round_index}").shuffle(shuffled)
         return shuffled
+
+    def without(self, reasons: Mapping[str, str]) -> "Plan":
+        """The plan with every cell of some stacks skipped, for reasons by stack; the baseline is one that is left."""
+        left = tuple(planned for planned in self.cells if planned.cell.stack not in reasons)
+        gone = tuple(Skipped(planned.experiment, planned.cell, reasons[planned.cell.stack])
+                     for planned in self.cells if planned.cell.stack in reasons)
+        names = [planned.cell.stack for planned in left]
+        baseline = self.baseline if self.baseline in names or not names else names[0]
+        return self._replace(cells=left, skipped=(*self.skipped, *gone), baseline=baseline)
 
     def record(self) -> dict[str, Any]:
         """The plan as the store keeps it."""
@@ -57,7 +69,19 @@ class Plan(NamedTuple):
                         for s in self.skipped],
             "published": [number.record() for number in self.study.published],
             "claims": [claim.record() for claim in self.study.claims],
+            "title": self.study.title, "settings": dict(self.settings), "stacks": list(self.stacks),
+            "experiments": [{"id": each.id, "title": each.title, "assumed": dict(each.assumed),
+                             "scaled": list(each.scaled), "cells": list(self.keys.get(each.id, ()))}
+                            for each in self.study.experiments],
         }
+
+
+class Here(NamedTuple):
+    """Where cells are to run."""
+
+    stacks: Mapping[str, Stack]
+    machine: Machine
+    gpus: gpus.Found
 
 
 class Wishes(NamedTuple):
@@ -76,12 +100,14 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
 
     missing(stack) says why the launcher cannot run a stack, or None. Raises InputError for an unknown stack.
     """
+    here = Here(stacks, machine, found)
     planned: dict[str, Planned] = {}
+    keys: dict[str, dict[str, None]] = {}
     skipped: list[Skipped] = []
     reasons: dict[str, str | None] = {}
     for experiment in study.experiments:
-        for cell, why in _expanded(study, experiment, stacks, machine, wishes):
-            reason = why or _impossible(cell, stacks, found)
+        for cell, why in _expanded(study, experiment, here, wishes):
+            reason = why or _impossible(cell, here)
             if reason is None:
                 if cell.stack not in reasons:
                     reasons[cell.stack] = missing(stacks[cell.stack])
@@ -90,14 +116,16 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 skipped.append(Skipped(experiment.id, cell, reason))
             else:
                 planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
+                keys.setdefault(experiment.id, {})[key(cell)] = None
     chosen = tuple(planned.values())
-    return Plan(study, wishes.rounds or study.rounds, _baseline(chosen, wishes.baseline or study.baseline, stacks),
-                wishes.seed, chosen, tuple(skipped))
+    baseline = _baseline(chosen, wishes.baseline or study.baseline, study, stacks)
+    return Plan(study, wishes.rounds or study.rounds, baseline, wishes.seed, chosen, tuple(skipped),
+                {name: tuple(found) for name, found in keys.items()}, wishes.settings, wishes.stacks)
 
 
-def _expanded(study: Study, experiment: Experiment, stacks: Mapping[str, Stack], machine: Machine,
-              wishes: Wishes) -> list[tuple[Cell, str | None]]:
+def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) -> list[tuple[Cell, str | None]]:
     """Every cell of an experiment's grid, with the study's own reason to leave it out, or None."""
+    stacks = here.stacks
     names = wishes.stacks or experiment.stacks
     forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ())) if form in stacks] for name in names}
     for name in names:
@@ -108,15 +136,15 @@ def _expanded(study: Study, experiment: Experiment, stacks: Mapping[str, Stack],
     for combination in experiment.combinations():
         for name in names:
             for own in experiment.variants_of(name):
-                cell = _of_forms(forms[name], {**combination, **own, **wishes.settings}, machine)
+                cell = _of_forms(forms[name], {**combination, **own, **wishes.settings}, here)
                 found.append((cell, experiment.exception(cell._replace(stack=name))))
     return found
 
 
-def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], machine: Machine) -> Cell:
+def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -> Cell:
     """The cell in the first form of a stack that could run it, else in one that has the device, else in the first."""
-    found = [(_cell(stack, settings, machine), stack) for stack in forms]
-    able = [cell for cell, stack in found if _impossible(cell, stack) is None]
+    found = [(_cell(stack, settings, here.machine), stack) for stack in forms]
+    able = [cell for cell, _ in found if _impossible(cell, here) is None]
     near = [cell for cell, stack in found if cell.device in stack.devices]
     return next(iter(able or near or [cell for cell, _ in found]))
 
@@ -135,12 +163,12 @@ def _cell(stack: Stack, settings: Mapping[str, Any], machine: Machine) -> Cell:
     return cell._replace(parallel=cluster.own_mode(stack.framework, cell.parallel))
 
 
-def _impossible(cell: Cell, stacks: Mapping[str, Stack], found: gpus.Found) -> str | None:
+def _impossible(cell: Cell, here: Here) -> str | None:
     """Why no launcher could run the cell in its stack here, from what cell, stack and GPUs say of themselves."""
-    stack = stacks[cell.stack]
+    stack = here.stacks[cell.stack]
     if not tasks.is_sequence(cell.task) and cell.image < (least := tasks.TASKS[cell.task].least):
         return f"{cell.task} needs images of at least {least} pixels"
-    if cell.device == "gpu" and (lacking := gpus.lacking(cell, stack, stacks, found)):
+    if cell.device == "gpu" and (lacking := gpus.lacking(cell, stack, here.stacks, here.gpus)):
         return lacking
     if cell.device not in stack.devices:
         return f"{stack.name} runs on {', '.join(stack.devices)}, not on a {cell.device}"
@@ -161,12 +189,13 @@ def _of_a_gpu(cell: Cell) -> str | None:
     return "measure kernels" if cell.measure == "kernels" else None
 
 
-def _baseline(chosen: tuple[Planned, ...], wished: str, stacks: Mapping[str, Stack]) -> str:
-    """The stack that ratios are taken to: the wished one where it runs, else the first that does."""
-    if wished and wished not in stacks:
+def _baseline(chosen: tuple[Planned, ...], wished: str, study: Study, stacks: Mapping[str, Stack]) -> str:
+    """The stack that ratios are taken to: the wished one, or a form of it, where it runs, else the first that does."""
+    forms = (wished, *study.forms.get(wished, ()))
+    if wished and not any(form in stacks for form in forms):
         raise InputError(f'baseline "{wished}" is unknown; known stacks: {", ".join(sorted(stacks))}')
     names = [planned.cell.stack for planned in chosen]
-    return wished if wished in names or not names else names[0]
+    return next((form for form in forms if form in names), names[0] if names else wished)
 
 
 def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0) -> float:

@@ -88,8 +88,16 @@ class Sources:
 
     def add(self, name: str, content: bytes) -> None:
         """One more file."""
-        self._digest.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
-        self._count, self._bytes = self._count + 1, self._bytes + len(content)
+        self._add(name, hashlib.sha256(content).hexdigest(), len(content))
+
+    def add_file(self, path: Path) -> None:
+        """One more file, too large to be held."""
+        with path.open("rb") as file:
+            self._add(path.name, hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size)
+
+    def _add(self, name: str, digest: str, size: int) -> None:
+        self._digest.update(f"{name} {digest}\n".encode())
+        self._count, self._bytes = self._count + 1, self._bytes + size
 
     def record(self) -> dict[str, Any]:
         """For facts.json."""

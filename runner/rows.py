@@ -110,6 +110,16 @@ class Row:
         return {index: rate for index, rate in found.items() if rate is not None}
 
 
+class Experiment(NamedTuple):
+    """A part of the study, as the plan kept it."""
+
+    id: str
+    title: str
+    keys: tuple[str, ...]                  # of its cells, those that it shares with others too
+    assumed: Mapping[str, str]             # where the study is silent
+    scaled: tuple[str, ...]                # what the scale changes of the study's own sizes
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Skipped:
     """A cell that the plan left out."""
@@ -131,6 +141,15 @@ class Measurements:
     published: tuple[Facts, ...]           # records of the study's own numbers
     claims: tuple[Facts, ...]              # records of what it claims
     is_done: bool                          # closed after its last run, not interrupted
+    title: str = ""                        # of the study
+    experiments: tuple[Experiment, ...] = ()
+    settings: Facts = field(default_factory=dict)      # that the user put over the study's
+    stacks: tuple[str, ...] = ()           # that the user chose instead of the study's
+
+    def made_of(self) -> dict[str, str]:
+        """The fingerprint of what each stack's runs were made of, by the stack's name."""
+        return {row.cell.stack: str(run.place.get("fingerprint", ""))
+                for row in self.rows for run in row.runs if run.place}
 
 
 def rate_per_worker(batch: int, run: Run) -> float | None:
@@ -216,6 +235,10 @@ class _Plan:
     skipped: tuple[Skipped, ...]
     published: tuple[Facts, ...]
     claims: tuple[Facts, ...]
+    title: str
+    experiments: tuple[Experiment, ...]
+    settings: Facts
+    stacks: tuple[str, ...]
 
 
 @dataclass
@@ -240,7 +263,24 @@ def _plan(gathered: _Gathered, record: Mapping[str, Any]) -> None:
                     for item in record["skipped"])
     published = tuple(_mapping(item) for item in record.get("published", ()))
     claims = tuple(_mapping(item) for item in record.get("claims", ()))
-    gathered.plan = _Plan(_count(record["rounds"]), _text(record["baseline"]), cells, skipped, published, claims)
+    gathered.plan = _Plan(_count(record["rounds"]), _text(record["baseline"]), cells, skipped, published, claims,
+                          _text(record.get("title", "")), _experiments(record, cells, skipped),
+                          _mapping(record.get("settings", {})), tuple(map(_text, record.get("stacks", ()))))
+
+
+def _experiments(record: Mapping[str, Any], cells: list[tuple[str, str, Cell]],
+                 skipped: tuple[Skipped, ...]) -> tuple[Experiment, ...]:
+    """The record's experiments; of an older record, which has none, those that its cells name."""
+    if "experiments" in record:
+        return tuple(Experiment(_text(item["id"]), _text(item["title"]), tuple(map(_text, item["cells"])),
+                                {name: _text(why) for name, why in _mapping(item["assumed"]).items()},
+                                tuple(map(_text, item["scaled"])))
+                     for item in record["experiments"])
+    names = (*(name for _, name, _ in cells), *(skip.experiment for skip in skipped))
+    keys: dict[str, list[str]] = {name: [] for name in names}
+    for key, name, _ in cells:
+        keys[name].append(key)
+    return tuple(Experiment(name, "", tuple(found), {}, ()) for name, found in keys.items())
 
 
 def _begin(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -358,7 +398,7 @@ def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
     rows = tuple(Row(key, experiment, cell, tuple(sorted(by_key.get(key, ()), key=lambda run: run.round)))
                  for key, experiment, cell in plan.cells)
     return Measurements(gathered.session, plan.rounds, plan.baseline, rows, plan.skipped, plan.published,
-                        plan.claims, gathered.is_done)
+                        plan.claims, gathered.is_done, plan.title, plan.experiments, plan.settings, plan.stacks)
 
 
 def _samples(values: list[float]) -> Samples:

@@ -4,14 +4,14 @@ Every text that could come from a file goes through words.clean, and none is rea
 word already says.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
@@ -30,6 +30,7 @@ _GAP = 2                       # between columns
 _INDENT = 2
 _LEAST_WIDTH = 8               # of a column that must give way
 _LABEL_WIDTH = 15              # "batch 42, 32 px": a narrower label would break within its parts
+_NAME_WIDTH = 20               # of a list's columns that keep their words whole, where all of them have room
 _LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jsonl
 _STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
 _CLAIM_STYLES = {claims.Verdict.HOLDS: "green", claims.Verdict.DOES_NOT_HOLD: "red"}
@@ -82,9 +83,9 @@ class _Page:
         """A line of a list, its continuation indented."""
         return Padding(self.text(words_), (0, 0, 0, 2))
 
-    def table(self, titles: Sequence[str]) -> Table:
-        """An empty table."""
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP, 0, 0), show_edge=False,
+    def table(self, titles: Sequence[str], gap: int = _GAP + 1) -> Table:
+        """An empty table; gap: letters between columns, one of them the box's own."""
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, gap - 1, 0, 0), show_edge=False,
                       header_style="bold")
         for title in titles:
             table.add_column(self.text(title), overflow="fold")
@@ -134,6 +135,7 @@ class SummaryView(_View):
             yield ""
             yield from self._seen(page)
         yield from self._breakdown(page)
+        yield from self._energy(page)
         yield from self._operators(page)
         yield from self._memory(page)
         yield from self._published(page)
@@ -227,6 +229,15 @@ class SummaryView(_View):
         return [result.stack, f"{result.endings.get('ok', 0)} of {self._summary.rounds}",
                 *("-" if value is None else shown(value) for value, shown in measured),
                 loss, "-" if result.accuracy is None else words.share(result.accuracy)]
+
+    def _energy(self, page: _Page) -> Iterator[RenderableType]:
+        """What GPUs drew, a line a stack."""
+        blocks = [(comparison.label, [[page.text(fact) for fact in _drawn(result)]
+                                      for result in comparison.results if result.gpu_watts is not None])
+                  for comparison in self._summary.comparisons]
+        if any(lines for _, lines in blocks):
+            yield ""
+            yield from page.sections(["", "GPU power", "a sample", "SM clock"], [each for each in blocks if each[1]])
 
     def _breakdown(self, page: _Page) -> Iterator[RenderableType]:
         """Phases, a line a stack: milliseconds of a step, and what stamping them costs."""
@@ -352,6 +363,13 @@ class SummaryView(_View):
             "the interval excludes 1.", "dim")
 
 
+def _drawn(result: Result) -> list[str]:
+    """The stack, watts, joules of a sample and clock."""
+    shown = [(result.gpu_watts, "{:.0f} W"), (result.joules_per_sample, "{:.3g} J"),
+             (result.gpu_sm_clock and result.gpu_sm_clock / 1e6, "{:.0f} MHz")]
+    return [result.stack, *("-" if value is None else text.format(value) for value, text in shown)]
+
+
 def _phases(result: Result) -> list[str]:
     """A line of the breakdown."""
     seen = {"exposed": " e", "full": " f"}.get(result.communication or "", "")
@@ -441,16 +459,52 @@ class ListView(_View):
         if not self._rows:
             yield page.text("nothing yet")
             return
-        table = page.table([title.replace("_", " ") for title in self._rows[0]])
+        table = page.table([title.replace("_", " ") for title in self._rows[0]], gap=_GAP)
         for row in self._rows:
             table.add_row(*(page.text(value, _GRADES.get(value, "") if name == "grade" else "")
                             for name, value in row.items()))
+        self._keep_names(page, table)
         yield table
+
+    def _keep_names(self, page: _Page, table: Table) -> None:
+        """Let the wide columns give way and not break the short ones' words, where there is room for that."""
+        widths = [max(len(name), *(len(str(row[name])) for row in self._rows)) for name in self._rows[0]]
+        least = [width if width <= _NAME_WIDTH else _LEAST_WIDTH for width in widths]
+        if sum(least) + _GAP * (len(least) - 1) <= page.width:
+            for width, column in zip(widths, table.columns, strict=True):
+                column.no_wrap = width <= _NAME_WIDTH
 
 
 def list_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     """Mappings with equal keys as a table."""
     return ListView(rows)
+
+
+Part = str | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+class PartsView(_View):
+    """Lines and tables under each other; a table is mappings with equal keys, or several of them by their label."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
+
+    def parts(self, page: _Page) -> Iterable[RenderableType]:
+        """The parts in their order."""
+        for part in self._parts:
+            if isinstance(part, str):
+                yield page.text(part)
+            elif isinstance(part, Mapping):
+                titles = list(next(iter(part.values()))[0])
+                yield from page.sections(titles, [(label, [[page.text(fact) for fact in row.values()] for row in rows])
+                                                  for label, rows in part.items()])
+            else:
+                yield from ListView(part).parts(page)
+
+
+def parts_view(parts: Sequence[Part]) -> RenderableType:
+    """Lines and tables under each other; a table is mappings with equal keys, or several of them by their label."""
+    return PartsView(parts)
 
 
 class LineProgress:
@@ -551,3 +605,32 @@ def progress(console: Console | None = None) -> Iterator[Progress]:
         yield shown
     finally:
         shown.close()
+
+
+@contextmanager
+def transfer(console: Console | None = None) -> Iterator[Callable[[str, int, int], None]]:
+    """What shows downloads, told (file, bytes there, bytes in all): a bar on a terminal, else a line a tenth."""
+    console = console or _people()
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield _tenths(console)
+        return
+    with RichProgress(TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(),
+                      TimeRemainingColumn(), console=console) as bar:
+        tasks: dict[str, Any] = {}
+
+        def told(file: str, done: int, total: int) -> None:
+            if file not in tasks:
+                tasks[file] = bar.add_task(words.clean(file), total=total)
+            bar.update(tasks[file], completed=done)
+        yield told
+
+
+def _tenths(console: Console) -> Callable[[str, int, int], None]:
+    said: dict[str, int] = {}
+
+    def told(file: str, done: int, total: int) -> None:
+        tenth = done * 10 // total
+        if tenth != said.get(file):
+            said[file] = tenth
+            console.print(f"{words.clean(file)}: {tenth * 10} % of {words.size(total)}", soft_wrap=True)
+    return told

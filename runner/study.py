@@ -3,7 +3,7 @@
 import difflib
 import itertools
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +17,8 @@ from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
 # what an experiment may set besides a cell's own fields
-_EXPERIMENT_KEYS = ("id", "title", "stacks", "subjects", "cases", "grid", "except", "assumed", "scale")
-_SCALED = ("grid", "cases")      # of these, what a scale may override
+EXPERIMENT_KEYS = ("id", "title", "stacks", "subjects", "cases", "grid", "except", "assumed", "scale")
+SCALED = ("grid", "cases")      # of these, what a scale may override
 _STUDY_KEYS = ("id", "title", "rounds", "baseline", "scales", "default_scale", "forms")
 
 
@@ -34,6 +34,7 @@ class Experiment(NamedTuple):
     excepted: tuple[dict[str, Any], ...]     # each some cell fields, and "why"
     assumed: dict[str, str]
     variants: Mapping[str, tuple[dict[str, Any], ...]] = {}     # by stack, where only some settings are a stack's
+    scaled: tuple[str, ...] = ()             # what its scale changes: "steps 6 for 3960"
 
     def combinations(self) -> Iterator[dict[str, Any]]:
         """The settings of every cell but for its stack."""
@@ -84,13 +85,24 @@ def read(name: str, folder: Path, scale: str | None = None) -> Study:
     return parse(path.read_bytes(), str(path), scale)
 
 
+def scales(name: str, folder: Path) -> tuple[str, ...]:
+    """The scales of the study of that id, the default one first. Raises InputError."""
+    path = folder / f"{name}.toml"
+    head = tables.table(_document(path.read_bytes(), str(path)), "study", Place(str(path)))
+    found = tables.strings(head, "scales", Place(str(path), "[study]"), ("paper",))
+    return tuple(sorted(found, key=lambda scale: scale != head.get("default_scale", found[0])))
+
+
 def parse(content: bytes, file: str, scale: str | None = None) -> Study:
     """The study in a file's bytes. Raises InputError."""
+    return from_document(_document(content, file), file, scale)
+
+
+def _document(content: bytes, file: str) -> dict[str, Any]:
     try:
-        document = tomllib.loads(content.decode())
+        return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:       # tomllib lets int()'s own error about long numbers through
         raise Place(file).wrong(f"not TOML: {error}") from error
-    return from_document(document, file, scale)
 
 
 def from_document(document: dict[str, Any], file: str, scale: str | None = None) -> Study:
@@ -110,8 +122,8 @@ def from_document(document: dict[str, Any], file: str, scale: str | None = None)
         raise place.wrong("found no [[experiment]], expected at least one")
     tables.refuse_twice("experiment", [experiment.id for experiment in experiments], place)
     forms = _forms(head, text)
-    anywhere = [cell for name in scales for each in found for cell in _cells(_experiment(each, place, name, scales))]
-    grounds = study_claims.Grounds([cell for each in experiments for cell in _cells(each)], anywhere, forms)
+    anywhere = [cell for name in scales for each in found for cell in cells_of(_experiment(each, place, name, scales))]
+    grounds = study_claims.Grounds([cell for each in experiments for cell in cells_of(each)], anywhere, forms)
     return Study(tables.string(head, "id", text), tables.string(head, "title", text),
                  _rounds(head, text, scale, scales), tables.string(head, "baseline", text, ""), scale, experiments,
                  study_claims.published(document, place, grounds), study_claims.claimed(document, place, grounds),
@@ -123,7 +135,7 @@ def _forms(head: dict[str, Any], place: Place) -> dict[str, tuple[str, ...]]:
     return {name: tables.strings(found, name, place.at("forms")) for name in found}
 
 
-def _cells(experiment: Experiment) -> Iterator[study_claims.OfStudy]:
+def cells_of(experiment: Experiment) -> Iterator[study_claims.OfStudy]:
     """Without those that the study excepts; what the machine decides is left at its default."""
     for settings in experiment.combinations():
         for stack in experiment.stacks:
@@ -136,7 +148,7 @@ def _cells(experiment: Experiment) -> Iterator[study_claims.OfStudy]:
 def _experiment(found: Any, place: Place, scale: str, scales: tuple[str, ...]) -> Experiment:
     place = place.entry(found, "experiment")
     values = _scaled(found, place, scale, scales)
-    settings = {name: value for name, value in values.items() if name not in _EXPERIMENT_KEYS}
+    settings = {name: value for name, value in values.items() if name not in EXPERIMENT_KEYS}
     grid = {name: tables.options(name, found, place) for name, found in tables.table(values, "grid", place, {}).items()}
     for name, value in settings.items():
         tables.checked(name, value, place)
@@ -151,7 +163,7 @@ def _experiment(found: Any, place: Place, scale: str, scales: tuple[str, ...]) -
     return Experiment(tables.string(values, "id", place), tables.string(values, "title", place, ""),
                       tuple(variants) or tables.strings(values, "stacks", place), settings, cases, grid,
                       tuple(_excepted(item, place) for item in tables.listed(values, "except", place)),
-                      _assumed(values, place), variants)
+                      _assumed(values, place), variants, tuple(_overrides(found, scale)))
 
 
 def _variants(values: tables.Table, grid: Mapping[str, Any], place: Place) -> dict[str, tuple[dict[str, Any], ...]]:
@@ -173,16 +185,33 @@ def _variants(values: tables.Table, grid: Mapping[str, Any], place: Place) -> di
     return found
 
 
+def _overrides(found: dict[str, Any], scale: str) -> Iterator[str]:
+    """What the experiment's checked tables change for a scale, for people."""
+    for name, value in found.get("scale", {}).get(scale, {}).items():
+        if name == "grid":
+            before = found.get("grid", {})
+            yield from (f"{key} {_listing(options)} for {_listing(before.get(key, []))}"
+                        for key, options in value.items())
+        elif name == "cases":
+            yield "; ".join(", ".join(f"{key} {option}" for key, option in case.items()) for case in value)
+        else:
+            yield f"{name} {value}" + (f" for {found[name]}" if name in found else "")
+
+
+def _listing(options: Sequence[Any]) -> str:
+    return "/".join(map(str, options)) or "the default"
+
+
 def _scaled(found: dict[str, Any], place: Place, scale: str, scales: tuple[str, ...]) -> dict[str, Any]:
     """The experiment's values with its overrides for the scale put in; a grid is overridden key by key."""
-    tables.refuse_unknown(found, (*_EXPERIMENT_KEYS, *tables.settable()), place)
+    tables.refuse_unknown(found, (*EXPERIMENT_KEYS, *tables.settable()), place)
     overrides = tables.table(found, "scale", place, {})
     tables.refuse_unknown(overrides, scales, Place(place.file, f"{place.part}: scale"))
     values = {name: value for name, value in found.items() if name != "scale"}
     for name, value in tables.table(overrides, scale, place, {}).items():
         here = Place(place.file, f"{place.part}: scale.{scale}")
-        if name not in (*_SCALED, *tables.settable()):
-            tables.refuse_unknown({name: value}, (*_SCALED, *tables.settable()), here)
+        if name not in (*SCALED, *tables.settable()):
+            tables.refuse_unknown({name: value}, (*SCALED, *tables.settable()), here)
         if name == "grid":
             value = {**tables.table(values, "grid", place, {}), **tables.table({name: value}, name, here)}
         values[name] = value

@@ -11,7 +11,7 @@ from runner import claims, judging, operators, published, quantities, stats
 from runner.cell import compared, comparison_key, key, label
 from runner.errors import InputError
 from runner.flags import FOOTNOTES, Flag, Proved, flags
-from runner.rows import Facts, Measurements, Row, Run, measurements, step_seconds
+from runner.rows import Facts, Measurements, Row, Run, measurements, rate_per_worker, step_seconds
 from runner.stats import Ratio, Verdict
 from runner.summary_format import (
     Claim,
@@ -55,7 +55,11 @@ class _Statistics(NamedTuple):
 
 def summarise(records: Iterable[Mapping[str, Any]], proved: Proved = frozenset()) -> Summary:
     """The Summary of a store's records. proved: the (task, stack) whose check has passed. Raises InputError."""
-    measured = measurements(records)
+    return summary_of(measurements(records), proved)
+
+
+def summary_of(measured: Measurements, proved: Proved = frozenset()) -> Summary:
+    """The Summary of what was measured. Raises InputError."""
     try:
         return _summary(measured, proved)
     except ValidationError as error:
@@ -277,6 +281,9 @@ def _result(row: Row, found: _Statistics, is_baseline: bool, flagged: tuple[Flag
         loss_last=_middle(runs, lambda run: _loss(run, -1)),
         accuracy=_middle(runs, lambda run: run.accuracy), peak_bytes=None if peak is None else round(peak),
         parameters=parameters[0] if parameters else None,
+        gpu_watts=_middle(runs, lambda run: run.after.get("gpu_watts")),
+        joules_per_sample=_middle(runs, lambda run: _joules(row.cell.batch, run)),
+        gpu_sm_clock=_middle(runs, lambda run: run.after.get("gpu_sm_clock")),
     )
 
 
@@ -330,6 +337,12 @@ def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:
 def _load_share(run: Run) -> float | None:
     load, step = run.phase_seconds("load"), step_seconds(run)
     return load / step if load is not None and step else None
+
+
+def _joules(batch: int, run: Run) -> float | None:
+    """Of a sample: watts over samples a second."""
+    watts, rate = run.after.get("gpu_watts"), rate_per_worker(batch, run)
+    return watts / (rate * len(run.workers)) if watts is not None and rate else None
 
 
 def _peak_bytes(run: Run) -> float | None:

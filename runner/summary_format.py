@@ -111,6 +111,9 @@ class Result(_Model):
     loss_last: float | None
     accuracy: float | None
     peak_bytes: int | None
+    gpu_watts: float | None = None
+    joules_per_sample: float | None = None
+    gpu_sm_clock: float | None = None
     parameters: int | None
 
 
@@ -316,6 +319,10 @@ class Methods(_Model):
     loss: str = "the first and the last timed step's, or epoch's; the median over runs"
     accuracy: str = "on the held-out images after the last epoch; the median over runs"
     peak_bytes: str = "peak resident memory of the worker, on one node; the median over runs"
+    gpu_watts: str = ("power of all of a run's GPUs over the timed steps, by their energy counters where they have "
+                      "them; the median over runs; of a MIG slice the whole board's")
+    joules_per_sample: str = "gpu_watts over the samples a second of all workers; the median over runs"
+    gpu_sm_clock: str = "hertz, the mean over the timed steps; the median over runs"
     phases: str = ("seconds a step, the mean over steps and workers, the median over runs; from runs that stamp them, "
                    "whose rates are compared among themselves")
     operators: str = "by the framework's own profiler, seconds a step of one worker; the median over runs"

@@ -7,7 +7,7 @@ from typing import Any
 from runner.errors import EngineUnreachable
 from runner.launch import Exit
 from runner.machine import Machine, Reading
-from runner.stack import Stack
+from runner.stack import CAPABILITIES, GpuCode, Stack
 from workloads.spec.cell import Cell
 
 MACHINE = Machine("a CPU", 2, 8 * 2**30, "6.1", "Debian", "host")
@@ -15,9 +15,13 @@ READING = Reading(0.1, None, 2**30, 0, 0.0)
 
 
 def stack(name: str = "torch-x", **values: Any) -> Stack:
-    facts = {"name": name, "framework": "pytorch", "version": "1", "python": "3.11", "studies": (), "devices": ("cpu",),
-             "title": name, "base_image": f"ubuntu@sha256:{'0' * 64}", "base_verified": False, "wheels_bytes": 1,
-             "folder": Path("docker") / name}
+    facts: dict[str, Any] = {
+        "name": name, "framework": "pytorch", "version": "1", "python": "3.11", "studies": (), "devices": ("cpu",),
+        "title": name, "base_image": f"ubuntu@sha256:{'0' * 64}", "base_verified": False, "wheels_bytes": 1,
+        "folder": Path("docker") / name}
+    if "gpu" in values.get("devices", ()):
+        facts["gpu"] = GpuCode(cuda="12.6", driver="525.60.13", native=CAPABILITIES, jit=(), unsupported=(),
+                               verified=False)
     return Stack(**{**facts, **values})
 
 

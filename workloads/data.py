@@ -99,7 +99,7 @@ def _side(folder, name):
     if not DATA_SETS[name].is_prepared:
         return SIDE
     try:
-        return prepared.facts(folder, name)["made"]["image"]
+        return prepared.facts(folder, name)["made"].get("image", SIDE)
     except prepared.FactsError as error:
         raise DataError(str(error)) from error
 

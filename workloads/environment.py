@@ -5,7 +5,12 @@ import resource
 import sys
 
 _SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS", "MXNET_MKLDNN_ENABLED",
-         "MALLOC_ARENA_MAX", "LD_PRELOAD", "XLA_FLAGS", "TF_XLA_FLAGS", "KMP_AFFINITY", "DNNL_MAX_CPU_ISA")
+         "MALLOC_ARENA_MAX", "LD_PRELOAD", "XLA_FLAGS", "TF_XLA_FLAGS", "KMP_AFFINITY", "DNNL_MAX_CPU_ISA",
+         "TF_CUDNN_USE_AUTOTUNE", "MXNET_CUDNN_AUTOTUNE_DEFAULT")
+# How cuDNN's algorithms are chosen: with 0 both ask cuDNN's heuristic (TensorFlow: cuda_dnn.cc, "default algorithm"),
+# with TensorFlow's 1 and MXNet's 2 they try all and keep the fastest, as PyTorch's cudnn.benchmark does.
+_CONVOLUTIONS = {"profiling": {"TF_CUDNN_USE_AUTOTUNE": "1", "MXNET_CUDNN_AUTOTUNE_DEFAULT": "2"},
+                 "heuristic": {"TF_CUDNN_USE_AUTOTUNE": "0", "MXNET_CUDNN_AUTOTUNE_DEFAULT": "0"}}
 _FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_tile")
 
 
@@ -20,6 +25,7 @@ def variables(cell):
         is_on = str(int(cell.onednn == "on"))
         wanted.update(TF_ENABLE_ONEDNN_OPTS=is_on, MXNET_MKLDNN_ENABLED=is_on,
                       MXNET_STORAGE_FALLBACK_LOG_VERBOSE="0")      # else a line for every operator
+    wanted.update(_CONVOLUTIONS.get(cell.conv, {}))
     return wanted
 
 

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.engine
 SIX = ("tf-2.5", "torch-1.7", "mxnet-1.7", "tf-2.21", "torch-2.13-cpu", "mxnet-1.9")
 STACKS = stack.read_all(job.STACKS)
 # all but the deep models, which take minutes: `evenbench check --all` is for them
-CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "Definition", "Weights", "Steps", "Epochs",
-         "Optimizers")
+CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "Definition", "Weights", "Steps",
+         "Epochs", "Optimizers")
 
 
 def quiet(text: str) -> None:

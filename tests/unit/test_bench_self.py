@@ -30,7 +30,8 @@ def harness(how: fakes.FakeLauncher, turns: int = 3) -> bench_self.Cost:
 
 
 def peers(how: fakes.FakeLauncher, framework: str = "pytorch", turns: int = 3) -> list[bench_self.Cost]:
-    return bench_self.peers(fakes.stack(framework=framework), how, Path("data"), 2, turns, FakeClock())
+    peer = bench_self.PEERS[framework][0]
+    return bench_self.peers(peer, fakes.stack(framework=framework), how, Path("data"), 2, turns, FakeClock())
 
 
 def test_the_loop_s_cost_is_the_mean_over_processes_of_the_median_over_blocks() -> None:
@@ -113,13 +114,22 @@ def test_a_peer_is_compared_in_its_own_variant_and_in_both_measures(framework: s
     assert {(1000, "synthetic", "seeded")} == {(cell.classes, cell.input, cell.init) for cell, _ in how.started}
 
 
+def test_a_stack_is_compared_with_the_library_that_is_locked_for_it_alone(tmp_path: Path) -> None:
+    (tmp_path / "peers.txt").write_text("# not torchvision==1\nregex==1 \\\ntransformers==5.23.0 \\\n    --hash=sha256:0\n")
+    peer, = bench_self._peers_of(fakes.stack(folder=tmp_path))
+    assert "transformers" == peer.library
+    how = launcher(lambda cell, run: blocks((1.0, 1.0)))
+    bench_self.peers(peer, fakes.stack(), how, Path("data"), 2, 1, FakeClock())
+    assert {("bert", "small", 10)} == {(cell.task, cell.preset, cell.classes) for cell, _ in how.started}
+
+
 def test_a_stack_for_which_no_library_is_locked_is_said_and_left_out(tmp_path: Path) -> None:
     said: list[str] = []
     stack = fakes.stack(folder=tmp_path)
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
 
     assert [] == bench_self.run_peers([stack], how, tmp_path, 2, 3, FakeClock(), said.append)
-    assert ["torch-x: no torchvision is locked for it in " + str(tmp_path / "peers.txt")] == said
+    assert ["torch-x: no peer is locked for it in " + str(tmp_path / "peers.txt")] == said
     assert not how.started
 
 

@@ -171,7 +171,7 @@ def test_an_engine_without_the_container_toolkit_is_told_with_the_command_that_m
     launcher = DockerLauncher(client(Recording(500, {"message": said})), seen(P100))
     image = docker_launcher.images.Image("i", "t", "b", True, "f")
     monkeypatch.setattr(docker_launcher.images, "find", lambda client, stack: image)
-    with pytest.raises(EngineUnreachable, match="could not select device driver .*: install nvidia-container-toolkit"):
+    with pytest.raises(EngineUnreachable, match=r"could not select device driver .*: install nvidia-container-tool"):
         launcher.start(cell(cpus=1), STACKS["torch-1.4"], tmp_path, "r.0.1")
 
 

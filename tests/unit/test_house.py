@@ -10,11 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STANDARD = sys.stdlib_module_names
-FRAMEWORKS = {"for_pytorch": {"torch", "torchvision"}, "for_tensorflow": {"tensorflow"}, "for_mxnet": {"mxnet"},
-              "for_numpy": set(), "for_library": set()}
+FRAMEWORKS = {"for_pytorch": {"torch", "torchvision", "transformers"}, "for_tensorflow": {"tensorflow"},
+              "for_mxnet": {"mxnet"}, "for_numpy": set(), "for_library": set()}
 # each is imported in one place only
 ALONE = {"docker": "runner/engine.py", "rich": "runner/screen.py", "typer": "runner/__main__.py",
-         "pynvml": "runner/nvml.py"}
+         "pynvml": "runner/nvml.py", "jinja2": "runner/report/page.py", "matplotlib": "runner/report/charts.py"}
 
 
 def sources(folder: str) -> list[Path]:

@@ -79,3 +79,13 @@ def test_a_key_is_of_the_content_alone_and_a_new_field_s_default_would_not_chang
 def test_a_label_names_the_switches_that_are_not_the_default() -> None:
     cell = Cell(stack="a", task="lenet5", measure="train", precision="amp")
     assert "lenet5 train, batch 42, 32 px, precision amp" == label(cell)
+
+
+def test_the_record_has_every_experiment_with_its_cells_those_it_shares_too() -> None:
+    planned = made()
+    record = planned.record()
+    keys = [item["key"] for item in record["cells"]]
+
+    assert [each.id for each in planned.study.experiments] == [item["id"] for item in record["experiments"]]
+    assert {key for item in record["experiments"] for key in item["cells"]} == set(keys)
+    assert 1 < sum(keys[0] in item["cells"] for item in record["experiments"])

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from runner import words
-from runner.screen import list_view, plan_view, progress, say, show, summary_view
+from runner.screen import list_view, parts_view, plan_view, progress, say, show, summary_view
 from runner.summary import summarise
 from runner.summary_format import Interval, Summary
 from tests import made_rows as made
@@ -196,3 +196,27 @@ def test_seconds_are_scaled(seconds: float, expected: str) -> None:
 def test_sizes_and_shares_are_scaled() -> None:
     assert ["812 MB", "2.1 GB", "3.2 %", "10 %"] == [
         words.size(812e6), words.size(2.1e9), words.share(0.032), words.share(0.0996)]
+
+
+def test_a_list_keeps_names_whole_and_lets_long_words_give_way() -> None:
+    why = "the stacks sent other names of activation, and so on for as long as it takes"
+    rows = [{"task": "resnet18_cifar", "stack": "torch-2.13-cpu", "layers": "1e-12", "loss": "1e-12",
+             "gradient": "1e-12", "weight": "1e-12", "stats": "1e-12", "verdict": why}]
+    lines = printed(list_view(rows)).splitlines()
+
+    assert 80 >= max(map(len, lines))
+    assert any(line.startswith("resnet18_cifar  torch-2.13-cpu  1e-12") for line in lines)
+
+
+def test_a_list_that_has_no_room_for_names_loses_no_letter() -> None:
+    rows = [{f"key{index}": f"{index}" * 18 for index in range(6)}]
+    shown = printed(list_view(rows), width=40)
+
+    assert [18] * 6 == [sum(line.count(str(index)) for line in shown.splitlines()[2:]) for index in range(6)]
+
+
+def test_parts_are_lines_tables_and_tables_by_label() -> None:
+    shown = printed(parts_view(["first", [{"a": "x"}], {"label": [{"": "torch", "A": "1"}]}])).splitlines()
+
+    assert "first" == shown[0].strip() and "label" in [line.strip() for line in shown]
+    assert any(re.fullmatch(r"\s+torch\s+1\s*", line) for line in shown)

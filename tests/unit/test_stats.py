@@ -12,6 +12,7 @@ from runner.stats import (
     median,
     outliers,
     ratios,
+    unpaired,
     verdict,
 )
 
@@ -142,3 +143,33 @@ def test_a_ratio_has_the_same_interval_wherever_it_stands_and_the_other_way_roun
     assert alone == late
     assert alone.interval and back.interval
     assert back.interval == pytest.approx((1 / alone.interval.high, 1 / alone.interval.low))
+
+
+@pytest.mark.parametrize(("runs", "spreads"), [((3, 3), (1, 1)), ((5, 5), (1, 4)), ((5, 20), (1, 1))])
+def test_the_interval_of_an_unpaired_ratio_covers_93_to_97_percent(runs: tuple[int, int],
+                                                                  spreads: tuple[int, int]) -> None:
+    random = np.random.default_rng([8, *runs, *spreads])
+    one, other = (np.exp(0.03 * spread * random.standard_normal((SESSIONS // 2, count)))
+                  for count, spread in zip(runs, spreads, strict=True))
+    found = unpaired([(1.5 * a, b) for a, b in zip(one, other, strict=True)])
+    covered = np.mean([ratio.interval is not None and ratio.interval.low <= 1.5 <= ratio.interval.high
+                       for ratio in found])
+
+    assert 0.93 <= covered <= 0.97
+
+
+def test_an_unpaired_ratio_is_that_of_the_geometric_means_and_turned_round_its_inverse() -> None:
+    one, other = [2.0, 8.0, 4.0], [1.0, 1.1, 0.9, 1.05]
+    found, back = unpaired([(one, other), (other, one)])
+
+    assert found.value == pytest.approx(4 / (1.0 * 1.1 * 0.9 * 1.05) ** 0.25) and 3 == found.pairs
+    assert found.interval and back.interval
+    assert back.interval == pytest.approx((1 / found.interval.high, 1 / found.interval.low))
+
+
+def test_an_unpaired_ratio_needs_three_runs_a_side_for_an_interval() -> None:
+    assert [Ratio(2.0, None, 2), Ratio(None, None, 0)] == unpaired([([2.0, 2.0], [1.0] * 5), ([], [1.0])])
+
+
+def test_unpaired_runs_that_are_all_alike_have_an_interval_without_width() -> None:
+    assert unpaired([([3.0] * 3, [2.0] * 4)])[0].interval == pytest.approx((1.5, 1.5))

@@ -69,3 +69,8 @@ def test_somebody_s_broken_result_does_not_hinder_a_new_session(tmp_path: Path) 
 def test_a_file_beside_the_events_is_replaced_whole(tmp_path: Path) -> None:
     store.write_beside(tmp_path, "summary.json", "{}")
     assert [tmp_path / "summary.json"] == list(tmp_path.iterdir())
+
+
+def test_half_a_surrogate_pair_that_a_broken_file_name_left_is_read(tmp_path: Path) -> None:
+    made(tmp_path, {"event": "closed", "reason": "\udc80"})
+    assert "\udc80" == list(store.read(tmp_path))[1]["reason"]

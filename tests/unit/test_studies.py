@@ -16,6 +16,7 @@ from workloads.spec.cell import Cell
 STUDIES = Path(__file__).parents[2] / "studies"
 # figures and tables of each paper, by the ids of its experiments, and how many claims it makes
 FIGURES = {
+    "dai2022": ("dai", "t2 t3 f1 t4 f2 f3 f4 t6 t7", 13),
     "krisilias": ("kri", "f3 f4 f5 f6 f7 f8 f9 f10 t5 mem", 12),
     "mahorker": ("mah", "t2 f1 f2 f3 f4 f5 f6", 6),
     "patel": ("pat", "f1 f2 f3 f4 f5 dp", 6),
@@ -59,7 +60,20 @@ def test_a_quick_study_is_of_small_cells_for_a_cpu(name: str) -> None:
     assert all(cell.image <= 96 and cell.steps <= 100 and cell.epochs <= 3 for cell in quick)
 
 
+def test_the_papers_make_forty_two_claims_about_forty_one_figures_and_tables() -> None:
+    assert (42, 41) == (sum(claims for _, _, claims in FIGURES.values()),
+                        sum(len(figures.split()) for _, figures, _ in FIGURES.values()))
+
+
 def test_claims_and_figures_are_named_after_their_study() -> None:
     for name, (prefix, _, _) in FIGURES.items():
         found = study.read(name, STUDIES)
         assert all(re.match(f"{prefix}-", each.id) for each in (*found.experiments, *found.published, *found.claims))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_quick_study_stays_small_where_its_gpu_cells_are_put_on_a_cpu(name: str) -> None:
+    moved = [cell for cell in cells_of(study.read(name, STUDIES, "quick"))
+             if (cell.gpus, cell.conv) == (1, "default") and cell.measure != "kernels"]
+
+    assert all(cell.image <= 96 and cell.steps <= 100 and cell.preset == "small" for cell in moved)

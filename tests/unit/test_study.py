@@ -1,13 +1,16 @@
 """Study files: read strictly, refused in one line."""
 
+import copy
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.errors import InputError
-from runner.study import available, parse, read
+from runner.study import Study, available, from_document, parse, read
 
 STUDIES = Path(__file__).parents[2] / "studies"
 GOOD = """
@@ -78,5 +81,65 @@ def test_a_mutated_study_is_read_or_refused_but_never_breaks(data: st.DataObject
         text[place] = data.draw(st.sampled_from([*'[]{}="\n1a#.', ""]))
     try:
         parse("".join(text).encode(), "s.toml")
+    except InputError as error:
+        assert "\n" not in str(error)
+
+
+def test_an_experiment_tells_what_its_scale_changes() -> None:
+    text = """
+        study = { id = "s", title = "S", scales = ["paper", "quick"] }
+        [[experiment]]
+        id = "e"
+        stacks = ["a"]
+        measure = "train"
+        task = "lenet5"
+        steps = 3960
+        grid = { batch = [1, 2] }
+        scale.quick = { steps = 6, warmup = 2, grid = { batch = [1] } }
+    """
+    paper, quick = (parse(text.encode(), "s.toml", scale).experiments[0] for scale in ("paper", "quick"))
+
+    assert () == paper.scaled
+    assert ("steps 6 for 3960", "warmup 2", "batch 1 for 1/2") == quick.scaled
+
+
+DOCUMENTS = {name: tomllib.loads((STUDIES / f"{name}.toml").read_text()) for name in available(STUDIES)}
+ODD = st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.dates(),
+                st.sampled_from(["", "x", "train", "lenet5", "sync", "paper", 10**30, float("nan"), [], {}, [{}],
+                                 [[]]]),
+                st.lists(st.sampled_from(["lenet5", "a", 1, True, {}, {"why": "x"}, []]), max_size=2),
+                st.dictionaries(st.sampled_from(["task", "batch", "quick", "why", "grid", "x"]),
+                                st.sampled_from(["lenet5", ["lenet5"], 1, [], {}, {"steps": 1}, {"grid": {}}]),
+                                max_size=2))
+
+
+def tables(found: Any) -> list[dict[str, Any]]:
+    """Every table in a document, itself first."""
+    inner = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    return [*([found] if isinstance(found, dict) else []), *(table for each in inner for table in tables(each))]
+
+
+@given(st.data())
+@settings(max_examples=1000)
+def test_a_real_study_that_is_mutated_is_read_or_refused_but_never_breaks(data: st.DataObject) -> None:
+    """Claims are mutated in test_claims.py; without them a document takes a thousandth of the time."""
+    whole = DOCUMENTS[data.draw(st.sampled_from(sorted(DOCUMENTS)))]
+    experiment = data.draw(st.sampled_from(whole["experiment"]))
+    document = copy.deepcopy({"study": whole["study"], "experiment": [experiment],
+                              "published": whole.get("published", [])[:1]})
+    for _ in range(data.draw(st.integers(1, 3))):
+        table = data.draw(st.sampled_from(tables(document)))
+        key = data.draw(st.sampled_from([*table, "x", "grid", "cases", "scale", "except", "rounds", "scales"]))
+        match data.draw(st.sampled_from(["delete", "rename", "retype", "nest"])):
+            case "delete":
+                table.pop(key, None)
+            case "rename":
+                table[data.draw(st.sampled_from(["x", "steps", "grid", "id", "where"]))] = table.pop(key, 1)
+            case "retype":
+                table[key] = copy.deepcopy(data.draw(ODD))       # what is drawn again must not have changed
+            case "nest":
+                table[key] = {key: copy.deepcopy(table.get(key, 1))}
+    try:
+        assert isinstance(from_document(document, "s.toml"), Study)
     except InputError as error:
         assert "\n" not in str(error)

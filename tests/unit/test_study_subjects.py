@@ -4,10 +4,13 @@ from typing import Any
 
 import pytest
 
+from runner import nvml
 from runner.errors import InputError
 from runner.plan import Wishes, plan
+from runner.stack import CAPABILITIES, GpuCode
 from runner.study import Study, parse
 from runner.subjects import Subject
+from tests.fake_nvml import P100, FakeNvml
 from tests.fakes import MACHINE, stack
 
 STUDY = """
@@ -52,7 +55,9 @@ to = { stack = "a", lstm = "cudnn" }
 value = -12.5
 unit = "%"
 """
-STACKS = {"a": stack("a"), "b": stack("b", devices=("cpu", "gpu")), "a-gpu": stack("a-gpu", devices=("gpu",))}
+CODE = GpuCode(cuda="10.0", driver="410.48", native=CAPABILITIES, jit=(), unsupported=(), verified=False)
+STACKS = {"a": stack("a"), "b": stack("b", devices=("cpu", "gpu"), gpu=CODE),
+          "a-gpu": stack("a-gpu", devices=("gpu",), gpu=CODE)}
 
 
 def parsed(*changes: tuple[str, str]) -> Study:
@@ -63,8 +68,8 @@ def parsed(*changes: tuple[str, str]) -> Study:
     return parse(text.encode(), "s.toml")
 
 
-def planned(wishes: Wishes) -> Any:
-    return plan(parsed(), STACKS, MACHINE, wishes, lambda stack: None)
+def planned(wishes: Wishes, *changes: tuple[str, str]) -> Any:
+    return plan(parsed(*changes), STACKS, MACHINE, wishes, lambda stack: None, nvml.observe(FakeNvml(P100)))
 
 
 def test_an_experiment_gives_each_stack_settings_of_its_own() -> None:
@@ -86,6 +91,13 @@ def test_a_stack_s_form_runs_where_the_stack_cannot() -> None:
 
     assert {"a-gpu", "b"} == {p.cell.stack for p in found.cells} and not found.skipped
     assert {"a", "b"} == {p.cell.stack for p in planned(Wishes()).cells}
+
+
+def test_a_form_of_the_baseline_is_the_baseline_where_it_runs() -> None:
+    baseline = ('title = "S"', 'title = "S"\nbaseline = "a"')
+
+    assert "a" == planned(Wishes(), baseline).baseline
+    assert "a-gpu" == planned(Wishes(settings={"device": "gpu"}), baseline).baseline
 
 
 def test_claims_and_numbers_know_the_forms_of_a_stack() -> None:

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from workloads.errors import Unsupported
+from workloads.for_pytorch import bare_bert
 
 _no_gradients = getattr(torch, "inference_mode", torch.no_grad)
 
@@ -15,16 +16,22 @@ _no_gradients = getattr(torch, "inference_mode", torch.no_grad)
 def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
-    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, the other
-    nets are torchvision's, from folder/peers/<stack>. Raises Unsupported where torchvision is not, or has no such net.
+    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, BERT is
+    transformers', the other nets are torchvision's, from folder/peers/<stack>. Raises Unsupported where the library is
+    not, or has no such net.
     """
+    net, batch, labels = bare_bert.model(cell, _reached(cell, folder)) if cell.task == "bert" else _images(cell, folder)
+    step = _inference(net, batch) if cell.measure == "infer" else _training(net, batch, labels, cell.learning_rate)
+    return step, lambda handle: None
+
+
+def _images(cell, folder):
+    """(net, batch, labels) of an image task."""
     net = _net(cell, folder)
     random = np.random.RandomState(0)
     pixels = random.uniform(-1, 1, (cell.batch, 3, cell.image, cell.image)).astype(np.float32)
     images = torch.tensor(pixels)              # a copy in memory that PyTorch aligned, as a loader's batches are
-    labels = torch.tensor(random.randint(0, cell.classes, cell.batch))
-    step = _inference(net, images) if cell.measure == "infer" else _training(net, images, labels, cell.learning_rate)
-    return step, lambda handle: None
+    return net, images, torch.tensor(random.randint(0, cell.classes, cell.batch))
 
 
 def _net(cell, folder):
@@ -37,10 +44,18 @@ def _net(cell, folder):
     return getattr(_torchvision(cell, folder).models, _PEERS[cell.task])(num_classes=cell.classes)
 
 
-def _torchvision(cell, folder):
-    """torchvision, which lies beside the data: in a stack it would be a part of what is measured."""
+def _reached(cell, folder):
+    """The folder of the stack's peers, which can be imported from now on.
+
+    They lie beside the data: in a stack they would be a part of what is measured.
+    """
     place = os.path.join(folder, "peers", cell.stack)
     sys.path.append(place)                     # the end: nothing of the stack's own is hidden
+    return place
+
+
+def _torchvision(cell, folder):
+    place = _reached(cell, folder)
     try:
         import torchvision
     except ImportError as error:

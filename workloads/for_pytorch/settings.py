@@ -5,13 +5,14 @@ import shutil
 import torch
 import torch.backends.mkldnn  # 1.4 does not import it by itself
 
-from workloads.errors import Unsupported
+from workloads.errors import Unsupported, refuse_convolutions
 
 
 def apply(cell):
     """Set threads, oneDNN and TF32 as the cell says. Raises Unsupported."""
     if cell.graph_opt != "default":
         raise Unsupported("graph_opt is of TensorFlow's graphs: PyTorch has none to optimise")
+    _choose_convolutions(cell)
     torch.set_num_threads(cell.cpus)
     if torch.get_num_interop_threads() != 1:
         torch.set_num_interop_threads(1)      # can be set once, before any parallel work
@@ -22,6 +23,19 @@ def apply(cell):
         for backend in (getattr(torch.backends.cuda, "matmul", None), torch.backends.cudnn):
             if hasattr(backend, "allow_tf32"):
                 backend.allow_tf32 = cell.precision == "tf32"
+
+
+def _choose_convolutions(cell):
+    """Set how cuDNN's algorithms are chosen. Raises Unsupported.
+
+    deterministic without benchmark takes one algorithm for all shapes (IMPLICIT_PRECOMP_GEMM, backwards ALGO_1) where
+    PyTorch calls cuDNN 7's functions; with the interface of cuDNN 8, which came with benchmark_limit, it only narrows
+    what the heuristic may choose.
+    """
+    cudnn = torch.backends.cudnn
+    refuse_convolutions(cell, has_fixed=not hasattr(cudnn, "benchmark_limit"))
+    if cell.conv != "default":
+        cudnn.benchmark, cudnn.deterministic = cell.conv == "profiling", cell.conv == "fixed"
 
 
 def device(cell):
@@ -43,6 +57,10 @@ def loop(cell):
         raise Unsupported("PyTorch %s has no torch.compile" % torch.__version__)
     if cell.device == "cpu" and not shutil.which(os.environ.get("CXX", "g++")):
         raise Unsupported("torch.compile needs a C++ compiler on a CPU, and found no g++")
+    try:
+        torch.compile(torch.nn.Identity())       # compiles nothing yet
+    except RuntimeError as error:                # 2.0 with Python 3.11
+        raise Unsupported("PyTorch %s: %s" % (torch.__version__, error)) from None
     return "compile"
 
 

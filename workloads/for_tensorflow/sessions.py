@@ -4,7 +4,7 @@ import time
 
 import tensorflow as tf
 
-from workloads.for_tensorflow import graph, operators, phases, settings
+from workloads.for_tensorflow import grappler, operators, phases, settings
 
 v1 = tf.compat.v1
 keras = tf.keras
@@ -52,7 +52,7 @@ class Steps:
 
     def graph(self, batches):
         """What Grappler removes from the graph of a training step."""
-        return graph.removed(self._session, self._fetches(batches, "train", self._one_update))
+        return grappler.removed(self._session, self._fetches(batches, "train", self._one_update))
 
     def infer(self, batches, count, watch):
         """Take count forward passes in evaluation mode; the watch gets each one's logits."""

@@ -4,8 +4,8 @@ import inspect
 import numpy as np
 import tensorflow as tf
 
-from workloads.errors import Unsupported
-from workloads.for_tensorflow import graph
+from workloads.errors import Unsupported, refuse_convolutions
+from workloads.for_tensorflow import grappler
 
 keras = tf.keras
 _LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fit": "fit", "xla": "tf.function, XLA"}
@@ -13,6 +13,7 @@ _LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fi
 
 def apply(cell):
     """Set threads, device and TF32 as the cell says, and see that oneDNN is as it says. Raises Unsupported."""
+    refuse_convolutions(cell, has_fixed=False)
     threading = tf.config.threading
     threading.set_intra_op_parallelism_threads(cell.cpus)
     threading.set_inter_op_parallelism_threads(inter_op_threads(cell))
@@ -23,7 +24,7 @@ def apply(cell):
         tf.config.experimental.set_visible_devices([], "GPU")
     if hasattr(tf.config.experimental, "enable_tensor_float_32_execution"):
         tf.config.experimental.enable_tensor_float_32_execution(cell.precision == "tf32")
-    graph.apply(cell)
+    grappler.apply(cell)
     if cell.onednn != "default" and uses_onednn() != (cell.onednn == "on"):
         raise Unsupported("oneDNN cannot be %s here: TF_ENABLE_ONEDNN_OPTS is read at import, and builds before 2.5 "
                           "have no oneDNN" % cell.onednn)
@@ -63,7 +64,7 @@ def session_config(cell=None):
         intra_op_parallelism_threads=threading.get_intra_op_parallelism_threads(),
         inter_op_parallelism_threads=threading.get_inter_op_parallelism_threads())
     if cell:
-        graph.configure(config, cell)
+        grappler.configure(config, cell)
     return config
 
 

@@ -79,10 +79,10 @@ class Cell(NamedTuple):
 
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types
 DEFAULTS = dict(getattr(Cell, "_field_defaults", {}))
-_LEAST = {"batch": 1, "image": 1, "classes": 2, "steps": 1, "warmup": 0, "epochs": 1, "nodes": 1, "cpus": 1,
+LEAST = {"batch": 1, "image": 1, "classes": 2, "steps": 1, "warmup": 0, "epochs": 1, "nodes": 1, "cpus": 1,
           "memory_bytes": 0, "seed": 0, "length": 0, "hidden": 0, "gpus": 1,
           "learning_rate": 0.0, "weight_decay": 0.0}
-_CHOICES = dict(SWITCHES, measure=MEASURES, device=("cpu", "gpu"))
+CHOICES = dict(SWITCHES, measure=MEASURES, device=("cpu", "gpu"))
 
 
 def parse(values):
@@ -105,10 +105,10 @@ def checked(key, value):
         value = float(value)
     if not isinstance(value, kind) or isinstance(value, bool):
         raise CellError('key "%s": found %s, expected %s' % (key, json.dumps(value, default=str), kind.__name__))
-    if key in _CHOICES and value not in _CHOICES[key]:
-        raise CellError('key "%s": found "%s", expected one of %s' % (key, value, ", ".join(_CHOICES[key])))
-    if key in _LEAST and not _LEAST[key] <= value < 2 ** 62:     # also refuses NaN and infinity
-        raise CellError('key "%s": found %s, expected a number of at least %s' % (key, value, _LEAST[key]))
+    if key in CHOICES and value not in CHOICES[key]:
+        raise CellError('key "%s": found "%s", expected one of %s' % (key, value, ", ".join(CHOICES[key])))
+    if key in LEAST and not LEAST[key] <= value < 2 ** 62:     # also refuses NaN and infinity
+        raise CellError('key "%s": found %s, expected a number of at least %s' % (key, value, LEAST[key]))
     if kind is str and not value:
         raise CellError('key "%s": found "", expected a name' % key)
     return value

@@ -55,6 +55,9 @@ def _checked(path, found, name):
                          % (path, found.get("format") if isinstance(found, dict) else "none", FORMAT, name))
     if found.get("name") != name:
         raise FactsError('%s: found name "%s", expected "%s"' % (path, found.get("name"), name))
+    made = found.get("made")
+    if not isinstance(made, dict) or not isinstance(made.get("image", 1), int) or made.get("image", 1) < 1:
+        raise FactsError('%s: key "made": expected its settings, with image a number of pixels' % path)
     files = found.get("files")
     if not isinstance(files, dict) or not files or not all(isinstance(each, int) for each in files.values()):
         raise FactsError('%s: key "files": expected the bytes of each file' % path)

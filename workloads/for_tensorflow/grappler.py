@@ -45,9 +45,9 @@ def removed(session, fetches):
 
     nodes_before counts the graph with its initialisers, but without what hangs on placeholders that no step feeds: the
     copy of a model that Keras builds on inputs of its own, and the ways by which weights are loaded. Passes are
-    switched on one after the other; each has what it removes beyond those before it (constant folding adds constants, so it
-    may be negative); removed are the nodes whose names are gone in the end, by class; nodes_run are those that the
-    session ran, with its own additions.
+    switched on one after the other; each has what it removes beyond those before it (constant folding adds
+    constants, so it may be negative); removed are the nodes whose names are gone in the end, by class; nodes_run are
+    those that the session ran, with its own additions.
     """
     graph = _written(session.graph.as_graph_def(add_shapes=True), fetches)
     counts, optimised = [len(graph.node)], graph

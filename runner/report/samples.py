@@ -1,0 +1,72 @@
+"""Where the seconds of single steps lie: a chart and a table. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from runner.cell import comparison_key, label
+from runner.report.parts import Box, Boxes, Chart, Group, Table
+from runner.report.shown import cut, fitting, thousandths
+from runner.rows import Row, Samples
+
+_PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
+_LEAST = 8                     # samples of a cell; fewer have no percentiles worth showing
+
+
+class _Spread(NamedTuple):
+    row: Row
+    steps: int
+    ends: tuple[float, ...]    # seconds at the percentiles
+
+
+Spreads = Sequence[tuple[str, Sequence[_Spread]]]      # a comparison's label, and each of its stacks
+
+
+def charts(spreads: Spreads, series: Mapping[str, int]) -> Iterator[Chart]:
+    """Boxes by comparison."""
+    groups = [(name, tuple(_box(spread, series) for spread in found)) for name, found in spreads]
+    kept = fitting(groups)
+    if kept:
+        yield Boxes("Seconds of single steps: the median, the middle half (box) and nine tenths (line) of all runs' "
+                    "samples" + cut(len(kept), len(groups)), "milliseconds a step", kept)
+
+
+def _box(spread: _Spread, series: Mapping[str, int]) -> Box:
+    low, first, middle, third, high = (1000 * end for end in spread.ends[1:-1])
+    return Box(spread.row.cell.stack, series.get(spread.row.cell.stack, 0), (low, first, middle, third, high))
+
+
+def tables(spreads: Spreads) -> Iterator[Table]:
+    """A line a stack."""
+    groups = tuple(Group(name, tuple((spread.row.cell.stack, str(len(spread.row.ok_runs)), f"{spread.steps:,}",
+                                      *(thousandths(end) for end in spread.ends)) for spread in found))
+                   for name, found in spreads)
+    if groups:
+        yield Table("Samples: milliseconds of single steps over all runs that ended ok",
+                    ("stack", "runs", "steps", "least", "5 %", "25 %", "median", "75 %", "95 %", "most"), groups,
+                    is_extra=True)
+
+
+def spreads(rows: Sequence[Row], series: Mapping[str, int]) -> Spreads:
+    """By comparison, the stacks in the order of their signs.
+
+    Only of cells whose every step was waited for: others have one sample a run.
+    """
+    found: dict[str, tuple[str, list[_Spread]]] = {}
+    for row in rows:
+        if row.cell.measure in ("train", "infer") and row.cell.sync == "each":
+            seconds = [run.step_seconds for run in row.ok_runs]
+            count = sum(map(len, seconds))
+            if count >= _LEAST:
+                spread = _Spread(row, count, _percentiles(np.concatenate(seconds)))
+                found.setdefault(comparison_key(row.cell), (label(row.cell), []))[1].append(spread)
+    return [(name, sorted(each, key=lambda spread: series.get(spread.row.cell.stack, 0)))
+            for name, each in found.values()]
+
+
+def _percentiles(seconds: Samples) -> tuple[float, ...]:
+    """The values at _PERCENTILES, as numpy.percentile finds them, in a tenth of its time on the series of a cell."""
+    ordered = np.sort(seconds)
+    places = np.array(_PERCENTILES) / 100 * (len(ordered) - 1)
+    return tuple(np.interp(places, np.arange(len(ordered)), ordered).tolist())

@@ -1,0 +1,105 @@
+"""The page in a real Chromium: its width, its colours, its console. Skipped with the reason where there is none."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from runner import study
+from runner.job import STUDIES
+from runner.report import page
+from runner.report.contents import report
+from runner.rows import measurements
+from runner.summary import summary_of
+from tests import made_report
+from tests import made_rows as made
+from workloads.spec.cell import Cell, parse
+
+pytestmark = pytest.mark.browser
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# a frame of the width asked for that holds the page, and a script beside it that looks at it: the page allows none
+LOOK = """<!DOCTYPE html><iframe id=f style="width:%dpx;height:900px;border:0" srcdoc="%s"></iframe><script>
+f.onload = () => {
+  const d = f.contentDocument, e = d.documentElement, s = f.contentWindow.getComputedStyle(d.body);
+  const outside = [...d.querySelectorAll('body *')].filter(
+    x => !x.closest('.wide') && !x.closest('.skip') && x.getBoundingClientRect().right > e.clientWidth + 1);
+  document.body.innerHTML = '<pre id=seen>' + JSON.stringify({
+    width: e.clientWidth, scroll: e.scrollWidth, outside: outside.map(x => x.tagName), ink: s.color,
+    paper: s.backgroundColor, charts: d.querySelectorAll('figure svg').length, title: d.querySelector('h1').innerText,
+    focusable: d.querySelectorAll('[tabindex="0"], summary, a[href]').length}) + '</pre>';
+};
+</script>"""
+
+
+@pytest.fixture(autouse=True)
+def _needs_chromium() -> None:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on PATH: apt-get install chromium")
+
+
+def seen(text: str, folder: Path, width: int, *options: str) -> dict[str, object]:
+    """What a script sees of the page at that width, and what Chromium said on its console."""
+    file = folder / "look.html"
+    file.write_text(LOOK % (width, html.escape(text)))
+    command = [CHROMIUM or "", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+               "--no-first-run", f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr",
+               "--virtual-time-budget=10000", "--window-size=1400,1000", *options, "--dump-dom", file.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout)
+    assert found, done.stderr
+    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    return {**json.loads(html.unescape(found[1])), "console": console}
+
+
+def made_runs(cell: Cell) -> list[made.Record]:
+    """Three rounds of what a cell's measure tells."""
+    lines = [made.steps([0.01, 0.011] * 10, loss=[2.0, 1.0], phases={"load": [0.001] * 20, "forward": [0.004] * 20})]
+    if cell.measure == "operators":
+        names = {"Conv2D": [20, 0.1], "Convolution": [20, 0.1], "aten::conv2d": [20, 0.1]}
+        lines = [{"event": "operators", "steps": 20, "operators": names}]
+    if cell.measure == "epochs":
+        lines = [{"event": "epoch", "steps": 5, "train_seconds": 1.0, "validation_seconds": 0.1,
+                  "loss": 1 / (1 + index), "accuracy": index / 10} for index in range(5)]
+    return [record for index in range(3) for record in made.run(cell, index, *lines)]
+
+
+def study_page(name: str) -> str:
+    """The report of a study all cells of which have made results."""
+    planned = made_report.planned(name).record()
+    runs = [record for item in planned["cells"] for record in made_runs(parse(item["cell"]))]
+    measured = measurements([made.session(study=name), planned, *runs, made_report.DONE])
+    return page.html(report(summary_of(measured), measured))
+
+
+@pytest.mark.parametrize("name", study.available(STUDIES))
+def test_every_study_s_page_fits_a_phone_and_a_desk_and_its_console_is_silent(name: str, tmp_path: Path) -> None:
+    text = study_page(name)
+    for width in (360, 1200):
+        found = seen(text, tmp_path, width)
+        assert ([], []) == (found["console"], found["outside"])
+        assert found["scroll"] == found["width"] <= width
+        assert text.count("<figure>") == found["charts"]
+        assert int(str(found["focusable"])) > 5
+
+
+def test_the_pages_that_are_looked_at_have_charts() -> None:
+    assert all("<figure>" in study_page(name) for name in ("quick", "krisilias"))
+
+
+def test_a_page_of_a_stranger_s_texts_fits_and_runs_nothing(tmp_path: Path) -> None:
+    found = seen(page.html(made_report.contents(made_report.evil())[2]), tmp_path, 360)
+
+    assert ([], []) == (found["console"], found["outside"])
+    assert "<script>alert(1)</script>" in str(found["title"])
+
+
+def test_a_dark_screen_gets_a_dark_page(tmp_path: Path) -> None:
+    text = page.html(made_report.contents(made_report.records())[2])
+    dark, light = (seen(text, tmp_path, 800, f"--blink-settings=preferredColorScheme={scheme}") for scheme in (0, 1))
+
+    assert ("rgb(20, 23, 27)", "rgb(255, 255, 255)") == (dark["paper"], light["paper"])
+    assert dark["ink"] != light["ink"]

@@ -1,0 +1,30 @@
+"""How a GPU's convolution algorithms are chosen: the variables that frameworks read, and what is refused."""
+
+import pytest
+
+from workloads.environment import variables
+from workloads.errors import Unsupported, refuse_convolutions
+from workloads.spec.cell import Cell
+
+CELL = Cell(stack="s", task="resnet50", measure="train", device="gpu")
+NAMES = ("TF_CUDNN_USE_AUTOTUNE", "MXNET_CUDNN_AUTOTUNE_DEFAULT")
+
+
+@pytest.mark.parametrize(("conv", "values"), [("profiling", ("1", "2")), ("heuristic", ("0", "0")),
+                                              ("fixed", (None, None)), ("default", (None, None))])
+def test_a_choice_becomes_the_variables_of_tensorflow_and_mxnet(conv: str, values: tuple[str | None, ...]) -> None:
+    found = variables(CELL._replace(conv=conv))
+    assert values == tuple(found.get(name) for name in NAMES)
+
+
+def test_a_cpu_has_no_choice() -> None:
+    with pytest.raises(Unsupported, match="a CPU has none"):
+        refuse_convolutions(CELL._replace(conv="heuristic", device="cpu"), has_fixed=True)
+    refuse_convolutions(CELL._replace(device="cpu"), has_fixed=False)
+
+
+def test_a_framework_without_a_fixed_algorithm_refuses_it_alone() -> None:
+    with pytest.raises(Unsupported, match="no switch for one fixed"):
+        refuse_convolutions(CELL._replace(conv="fixed"), has_fixed=False)
+    refuse_convolutions(CELL._replace(conv="fixed"), has_fixed=True)
+    refuse_convolutions(CELL._replace(conv="profiling"), has_fixed=False)

@@ -1,0 +1,227 @@
+"""Downloads: what breaks is resumed, what is another file is begun anew or refused, and nothing half looks whole."""
+
+import hashlib
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+import requests
+
+from runner import catalogue, data_commands
+from runner.catalogue import Download, Known
+from runner.download import TRIES, Net, fetch
+from runner.errors import DiskFull, DownloadFailed, InputError
+from runner.unpack import unpack
+from tests.web import Site, serving
+
+CONTENT = bytes(range(256)) * 4096          # in blocks of 64 KiB: a block that broke off is asked for again
+
+
+class Listener:
+    """Keeps what was said and how long was waited."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.waited: list[float] = []
+        self.seen: list[int] = []
+
+    def net(self) -> Net:
+        return Net(requests.Session(), self.waited.append, self.said.append,
+                   lambda file, done, total: self.seen.append(done))
+
+
+def download(site: Site, content: bytes = CONTENT) -> Download:
+    return Download(site.address, "file.tar.gz", len(content), f"md5:{hashlib.md5(content).hexdigest()}")
+
+
+def fetched(site: Site, folder: Path, listener: Listener | None = None, content: bytes = CONTENT) -> Path:
+    listener = listener or Listener()
+    with serving(site), listener.net().session as session:
+        return fetch(download(site, content), folder, listener.net()._replace(session=session))
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_file_comes_whole_and_leaves_nothing_else(tmp_path: Path) -> None:
+    listener = Listener()
+    assert CONTENT == fetched(Site(CONTENT), tmp_path, listener).read_bytes()
+    assert {"file.tar.gz"} == names(tmp_path) and len(CONTENT) == listener.seen[-1]
+
+
+def test_a_download_that_breaks_in_the_middle_goes_on_from_there(tmp_path: Path) -> None:
+    site, listener = Site(CONTENT, cuts=[600_000, None]), Listener()
+    assert CONTENT == fetched(site, tmp_path, listener).read_bytes()
+    assert [None, "bytes=589824-"] == site.asked and 1 == len(listener.waited)
+
+
+def test_another_session_goes_on_where_the_first_one_ended(tmp_path: Path) -> None:
+    with pytest.raises(DownloadFailed, match="the same command goes on from there"):
+        fetched(Site(CONTENT, cuts=[400_000, 0]), tmp_path)
+    assert {"file.tar.gz.part", "file.tar.gz.part.tag"} == names(tmp_path)
+    again = Site(CONTENT)
+    assert CONTENT == fetched(again, tmp_path).read_bytes()
+    assert ["bytes=393216-"] == again.asked
+
+
+def test_a_server_without_ranges_costs_a_new_start(tmp_path: Path) -> None:
+    site = Site(CONTENT, cuts=[600_000, None], knows_ranges=False)
+    assert CONTENT == fetched(site, tmp_path).read_bytes()
+
+
+def test_a_file_that_changed_meanwhile_is_begun_anew(tmp_path: Path) -> None:
+    """The first server's half, under another tag, must not be glued to the second one's."""
+    with pytest.raises(DownloadFailed):
+        fetched(Site(b"x" * len(CONTENT), cuts=[400_000, 0], tags=['"old"']), tmp_path)
+    site = Site(CONTENT, tags=['"new"'])
+    assert CONTENT == fetched(site, tmp_path).read_bytes()
+
+
+def test_without_a_tag_no_range_is_asked_for(tmp_path: Path) -> None:
+    site = Site(CONTENT, cuts=[600_000, None], tags=[None])
+    assert CONTENT == fetched(site, tmp_path).read_bytes()
+    assert [None, None] == site.asked
+
+
+def test_a_body_that_ends_early_without_a_word_is_tried_again(tmp_path: Path) -> None:
+    site, listener = Site(CONTENT, cuts=[600_000, None], says_length=False), Listener()
+    assert CONTENT == fetched(site, tmp_path, listener).read_bytes()
+    assert "it ended after 600000 of 1048576 bytes" in listener.said[0]
+
+
+def test_tries_that_bring_nothing_come_to_an_end_with_longer_pauses(tmp_path: Path) -> None:
+    site, listener = Site(CONTENT, statuses=[503]), Listener()
+    with pytest.raises(DownloadFailed, match=f"the server says 503 Service Unavailable, {TRIES} times"):
+        fetched(site, tmp_path, listener)
+    assert [1.0, 4.0, 15.0, 60.0] == listener.waited and TRIES == len(site.asked)
+
+
+def test_progress_renews_the_tries(tmp_path: Path) -> None:
+    site = Site(CONTENT, cuts=[70_000] * 9 + [None])
+    assert CONTENT == fetched(site, tmp_path).read_bytes()
+
+
+def test_a_wrong_checksum_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
+    with pytest.raises(DownloadFailed, match=r"expected .*: not the file that was published"):
+        fetched(Site(b"y" * len(CONTENT)), tmp_path)
+    assert set() == names(tmp_path)
+
+
+def test_a_damaged_file_that_was_there_is_not_taken_for_whole(tmp_path: Path) -> None:
+    (tmp_path / "file.tar.gz").write_bytes(b"z" * len(CONTENT))
+    with pytest.raises(DownloadFailed, match="not the file that was published"):
+        fetched(Site(CONTENT), tmp_path)
+
+
+def test_another_length_is_refused_before_it_is_downloaded(tmp_path: Path) -> None:
+    with pytest.raises(DownloadFailed, match="found 1048577 bytes, expected 1048576: the publisher has another file"):
+        fetched(Site(CONTENT + b"!"), tmp_path, content=CONTENT)
+
+
+def test_a_body_longer_than_the_file_is_not_taken(tmp_path: Path) -> None:
+    with pytest.raises(DownloadFailed, match="more than the expected 1048576 bytes"):
+        fetched(Site(CONTENT + b"!", says_length=False), tmp_path, content=CONTENT)
+
+
+def test_an_address_that_is_gone_is_told_at_once(tmp_path: Path) -> None:
+    listener = Listener()
+    with pytest.raises(DownloadFailed, match="404 Not Found: the address is out of date"):
+        fetched(Site(CONTENT, statuses=[404]), tmp_path, listener)
+    assert not listener.waited
+
+
+def test_no_server_is_one_line(tmp_path: Path) -> None:
+    nowhere = Download("http://127.0.0.1:9/file", "file", 10)
+    with requests.Session() as session, pytest.raises(DownloadFailed, match=r"127\.0\.0\.1:9/file: no connection, 5 t"):
+        fetch(nowhere, tmp_path, Listener().net()._replace(session=session))
+
+
+def archive(members: dict[str, bytes]) -> bytes:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w:gz") as packed:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            packed.addfile(member, io.BytesIO(content))
+    return held.getvalue()
+
+
+def batches(broken: str = "") -> dict[str, bytes]:
+    """CIFAR-100's two files, empty images, one of them cut short if asked."""
+    sizes = {"train.bin": 50_000 * 3074, "test.bin": 10_000 * 3074}
+    return {f"cifar-100-binary/{name}": bytes(size // (2 if name == broken else 1)) for name, size in sizes.items()}
+
+
+def got(content: bytes, cache: Path, monkeypatch: pytest.MonkeyPatch, free: int = 10**12) -> Path:
+    with serving(Site(content)) as site, requests.Session() as session:
+        monkeypatch.setitem(catalogue.KNOWN, "cifar100", Known("t", "page", "licence", (download(site, content),), 1000,
+                                                               "cifar-100-binary"))
+        return data_commands.get("cifar100", cache, Listener().net()._replace(session=session), lambda folder: free)
+
+
+def test_what_was_got_is_what_a_run_reads_and_the_archive_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                                  ) -> None:
+    folder = got(archive(batches()), tmp_path, monkeypatch)
+    assert tmp_path / "data" / "cifar100" == folder and {"train.bin", "test.bin"} == names(folder)
+    assert {"cifar100.lock"} == names(tmp_path / "downloads")
+
+
+def test_an_archive_with_a_file_cut_short_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"train\.bin: found 76850000 bytes, expected 153700000: cut short"):
+        got(archive(batches("train.bin")), tmp_path, monkeypatch)
+    assert set() == names(tmp_path / "data")
+
+
+def test_a_broken_archive_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = archive(batches())
+    with pytest.raises(DownloadFailed, match="not an archive that can be unpacked"):
+        got(whole[:len(whole) // 2], tmp_path, monkeypatch)
+    assert set() == names(tmp_path / "data")
+
+
+def test_a_full_disk_is_told_before_the_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DiskFull, match=r"free, .* needed for t: make room"):
+        got(archive(batches()), tmp_path, monkeypatch, free=1_000_000)
+
+
+def test_a_data_set_that_only_its_publisher_gives_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="registered users alone"):
+        data_commands.get("imagenet", tmp_path, Listener().net())
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/outside"])
+def test_no_path_of_a_tar_leaves_the_folder(name: str, tmp_path: Path) -> None:
+    packed, folder = tmp_path / "a.tgz", tmp_path / "to"
+    packed.write_bytes(archive({name: b"x"}))
+    folder.mkdir()
+    if name.startswith("/"):                     # tarfile bends it into the folder
+        unpack(packed, folder)
+        assert (folder / "etc" / "outside").is_file()
+    else:
+        with pytest.raises(DownloadFailed, match="not an archive that can be unpacked"):
+            unpack(packed, folder)
+    assert not (tmp_path / "outside").exists() and not Path("/etc/outside").exists()
+
+
+@pytest.mark.parametrize("name", ["../outside", "/outside", "a/../../outside"])
+def test_no_path_of_a_zip_leaves_the_folder(name: str, tmp_path: Path) -> None:
+    packed, folder = tmp_path / "a.zip", tmp_path / "to"
+    with zipfile.ZipFile(packed, "w") as opened:
+        opened.writestr(name, b"x")
+    folder.mkdir()
+    with pytest.raises(DownloadFailed, match="leads out of the folder"):
+        unpack(packed, folder)
+    assert not list(folder.iterdir())
+
+
+def test_every_download_has_an_https_address_and_a_checksum_or_says_that_there_is_none() -> None:
+    for known in catalogue.KNOWN.values():
+        assert known.downloads or known.by_hand
+        for each in known.downloads:
+            assert each.address.startswith("https://") and each.size_bytes > 0
+            kind, _, digits = each.checksum.partition(":")
+            assert (kind, len(digits)) in (("md5", 32), ("sha256", 64), ("", 0))
+            assert bool(each.checksum) == ("no published checksum" != catalogue.checksum_told(each))

@@ -1,0 +1,111 @@
+"""Every study in turn."""
+
+from pathlib import Path
+
+import pytest
+
+from runner import every
+from runner.errors import DiskFull, InputError
+from runner.every import Turn
+
+STUDY = '[study]\nid = "{id}"\ntitle = "T"\nscales = [{scales}]\n[[experiment]]\nid = "e"\nmeasure = "train"\n' \
+        'task = "lenet5"\nstacks = ["a"]\n'
+
+
+class Runner:
+    """Runs what it is told to; remembers the names."""
+
+    def __init__(self, **ways: object) -> None:
+        self.ways, self.ran, self.said = ways, [], []  # type: ignore[var-annotated]
+
+    def one(self, name: str) -> bool:
+        self.ran.append(name)
+        found = self.ways.get(name, True)
+        if isinstance(found, BaseException):
+            raise found
+        return bool(found)
+
+    def run(self, folder: Path, command: str = "c", scale: str | None = "quick", is_fresh: bool = False) -> list[Turn]:
+        return every.run(folder / "studies", folder / "results", command, scale, is_fresh, self.one, self.said.append)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "studies").mkdir()
+    for name, scales in (("a", '"quick"'), ("b", '"paper", "quick"'), ("c", '"quick"'), ("d", '"paper"')):
+        (tmp_path / "studies" / f"{name}.toml").write_text(STUDY.format(id=name, scales=scales))
+    return tmp_path
+
+
+def test_every_study_with_the_scale_is_run_and_the_others_are_named(place: Path) -> None:
+    runner = Runner()
+    turns = runner.run(place)
+
+    assert ["a", "b", "c"] == runner.ran and all(turn.is_ok for turn in turns)
+    assert Turn("d", True, 'left out: it has no scale "quick"') == turns[-1]
+
+
+def test_without_a_scale_all_are_run(place: Path) -> None:
+    runner = Runner()
+    runner.run(place, scale=None)
+
+    assert ["a", "b", "c", "d"] == runner.ran
+
+
+def test_a_study_that_fails_does_not_stop_the_next(place: Path) -> None:
+    runner = Runner(a=InputError("nothing can run here"), b=False)
+    turns = runner.run(place)
+
+    assert [Turn("a", False, "nothing can run here"), Turn("b", False), Turn("c", True)] == turns[:3]
+
+
+def test_a_broken_study_file_does_not_stop_the_next(place: Path) -> None:
+    (place / "studies" / "a.toml").write_text("[study")
+    runner = Runner()
+    turns = runner.run(place)
+
+    assert not turns[0].is_ok and "not TOML" in turns[0].reason and ["b", "c"] == runner.ran
+
+
+def test_the_same_command_goes_on_after_what_is_done(place: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Runner(a=False, b=KeyboardInterrupt()).run(place)
+    runner = Runner()
+    turns = runner.run(place)
+
+    assert ["b", "c"] == runner.ran and [False, True, True] == [turn.is_ok for turn in turns[:3]]
+
+
+def test_another_command_and_a_fresh_one_begin_anew(place: Path) -> None:
+    for again in ({"command": "x"}, {"is_fresh": True}):
+        with pytest.raises(KeyboardInterrupt):
+            Runner(b=KeyboardInterrupt()).run(place)
+        runner = Runner()
+        runner.run(place, **again)  # type: ignore[arg-type]
+        assert ["a", "b", "c"] == runner.ran
+
+
+def test_after_its_end_the_same_command_begins_anew(place: Path) -> None:
+    Runner().run(place)
+    runner = Runner()
+    runner.run(place)
+
+    assert ["a", "b", "c"] == runner.ran
+
+
+def test_a_full_disk_ends_it(place: Path) -> None:
+    runner = Runner(a=DiskFull("full"))
+    with pytest.raises(DiskFull):
+        runner.run(place)
+    assert ["a"] == runner.ran
+
+
+def test_a_torn_or_foreign_line_is_passed_over(place: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Runner(b=KeyboardInterrupt()).run(place)
+    with (place / "results" / every.KEPT).open("a") as file:
+        file.write('[1]\n{"event": "stu')
+    runner = Runner()
+    runner.run(place)
+
+    assert ["b", "c"] == runner.ran

@@ -1,0 +1,87 @@
+"""GNMT: the published count, FLOPs by hand, and batches in which source, target and masks belong together."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runner.prepared import RaggedWriter, finished
+from workloads.errors import DataError
+from workloads.inputs import gnmt as inputs
+from workloads.spec import gnmt
+
+SIZES = gnmt.PRESETS["small"]
+SECOND_BIASES = 9 * 4 * 1024             # PyTorch's LSTM layers, of which there are nine, have two biases each
+
+
+def count(sizes: gnmt.Sizes) -> int:
+    return sum(int(np.prod(parameter.shape)) for parameter in gnmt.parameters(sizes))
+
+
+def test_the_study_s_preset_has_the_parameters_of_mlperf_s_reference_but_for_second_biases() -> None:
+    assert count(gnmt.PRESETS["study"]) + SECOND_BIASES == 160_671_297
+
+
+def test_flops_of_a_tiny_model_are_those_counted_by_hand() -> None:
+    sizes = gnmt.Sizes(layers=3, units=2, vocabulary=5, length=3)
+    narrow, wide = 8 * (2 + 2), 8 * (4 + 2)                 # multiply-adds of an LSTM layer's step
+    encoder, decoder = 3 * narrow + wide, narrow + 2 * wide
+    attention = 2 * 2 + 2 * 2 + 3 * 2 + 3 * 2               # query, key, scores over three tokens, context of them
+    assert gnmt.forward_flops(sizes) == 2 * 3 * (encoder + decoder + attention + 2 * 5)
+
+
+def test_equal_seeds_give_equal_pairs_and_others_do_not() -> None:
+    first, same, other = (inputs.samples(SIZES, 4, seed, None) for seed in (1, 1, 2))
+    assert all(np.array_equal(a["target"], b["target"]) for a, b in zip(first, same, strict=True))
+    assert first[0]["source"].tolist() != other[0]["source"].tolist()
+
+
+def test_the_decoder_s_inputs_are_the_target_moved_by_one() -> None:
+    pair = {"source": np.array([5, 6, 3]), "target": np.array([7, 8, 9, 3])}
+    batch = inputs.collate(SIZES, [pair], "float64")
+    assert batch["inputs"].tolist() == [[2, 7, 8, 9]]
+    assert batch["labels"].tolist() == [[7, 8, 9, 3]]
+
+
+def test_source_and_target_are_padded_apart_and_counted_together() -> None:
+    pairs = [{"source": np.array([5, 3]), "target": np.array([7, 8, 3])},
+             {"source": np.array([5, 6, 6, 3]), "target": np.array([3])}]
+    batch = inputs.collate(SIZES, pairs, "float32")
+    assert batch["source"].tolist() == [[5, 3, 0, 0], [5, 6, 6, 3]]
+    assert batch["source_lengths"].tolist() == [2, 4]
+    assert batch["weights"].tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert inputs.tokens(batch) == (10, 14)
+
+
+def test_every_sentence_ends_with_the_end_mark_and_has_no_other_mark() -> None:
+    for pair in inputs.samples(SIZES, 50, 1, None):
+        for sentence in pair.values():
+            assert sentence[-1] == inputs.END and (sentence[:-1] >= inputs.FIRST_WORD).all()
+            assert len(sentence) <= SIZES.length
+
+
+def prepared(folder: Path, **sentences: list[list[int]]) -> str:
+    """A prepared WMT'16 of these sentences, by source and target."""
+    for name, made in sentences.items():
+        with RaggedWriter(folder, name, np.dtype(np.int32)) as writer:
+            for sentence in made:
+                writer.append(np.array(sentence, np.int32))
+    finished(folder, "wmt16", {"title": "t", "licence": "l", "sources": {}, "counts": {}, "made": {}})
+    return str(folder)
+
+
+def test_prepared_pairs_stay_pairs_and_too_long_ones_are_left_out(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, source=[[10, 3], [11, 11, 3], [12] * 25], target=[[20, 3], [21, 3], [22, 3]])
+    found = {(int(pair["source"][0]), int(pair["target"][0])) for pair in inputs.samples(SIZES, 8, 1, folder)}
+    assert found == {(10, 20), (11, 21)}
+
+
+def test_words_that_a_preset_does_not_know_are_unknown(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, source=[[999, 1000, 3]], target=[[7, 3]])
+    assert inputs.samples(SIZES, 1, 1, folder)[0]["source"].tolist() == [999, 1, 3]
+
+
+def test_sentences_without_a_partner_are_refused_with_both_counts(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, source=[[7, 3], [8, 3]], target=[[7, 3]])
+    with pytest.raises(DataError, match="found 2 sentences in source and 1 in target"):
+        inputs.samples(SIZES, 1, 1, folder)

@@ -1,0 +1,276 @@
+"""Preparing data sets in their published layouts, made small here, and what is told of a folder that is not whole."""
+
+import json
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runner import data_commands, datasets, layouts
+from runner.errors import InputError
+from runner.prepare_speech import mel_bands, spectrogram
+from runner.prepare_wanted import Wanted
+from runner.wordpiece import Wordpiece
+from workloads import data, ragged
+from workloads.spec.cell import Cell
+from workloads.spec.framing import LIBRISPEECH, LJSPEECH, frame_count
+
+
+def quiet(text: str) -> None:
+    pass
+
+
+def prepared(name: str, source: Path, wanted: Wanted | None = None) -> Path:
+    return data_commands.prepare(name, source, source.parent / "cache", wanted or Wanted(), quiet)
+
+
+def tone(path: Path, samples: int, rate: int = 22050) -> None:
+    values = (8000 * np.sin(2 * np.pi * 1000 * np.arange(samples) / rate)).astype("<i2")
+    with wave.open(str(path), "wb") as clip:
+        clip.setnchannels(1)
+        clip.setsampwidth(2)
+        clip.setframerate(rate)
+        clip.writeframes(values.tobytes())
+
+
+@pytest.fixture
+def speech(tmp_path: Path) -> Path:
+    """Two clips in LJSpeech's layout."""
+    (tmp_path / "LJ" / "wavs").mkdir(parents=True)
+    tone(tmp_path / "LJ" / "wavs" / "LJ001-0001.wav", 5000)
+    tone(tmp_path / "LJ" / "wavs" / "LJ001-0002.wav", 2000)
+    (tmp_path / "LJ" / "metadata.csv").write_text("LJ001-0001|No. 2|Number two\nLJ001-0002|Ab|Ab, \u00fc\n")
+    return tmp_path / "LJ"
+
+
+def test_ljspeech_becomes_frames_and_character_ids(speech: Path) -> None:
+    folder = str(prepared("ljspeech", speech))
+    frames, characters = ragged.ragged(folder, "frames"), ragged.ragged(folder, "characters")
+    assert [1 + (5000 - 1024) // 256, 1 + (2000 - 1024) // 256] == frames.lengths.tolist()
+    assert (16, 80) == frames[0].shape and np.float16 == frames[0].dtype
+    letters = " !\"'(),-.:;?abcdefghijklmnopqrstuvwxyz"
+    assert [1 + letters.index(letter) for letter in "number two"] == characters[0].tolist()
+    assert [1 + letters.index(letter) for letter in "ab, "] == characters[1].tolist()      # the u with dots is left out
+    assert {"clips": 2, "frames": 20, "characters": 14} == ragged.facts(folder, "ljspeech")["counts"]
+
+
+def test_a_prepared_folder_is_what_a_run_takes_from_the_cache(speech: Path) -> None:
+    folder = prepared("ljspeech", speech)
+    assert datasets.Data("ljspeech", folder) == datasets.chosen("ljspeech", speech.parent / "cache", quiet)
+    assert datasets.Data("ljspeech", folder) == datasets.chosen(f"ljspeech={folder}", speech, quiet)
+
+
+def test_a_prepared_file_cut_short_is_named_before_a_run(speech: Path) -> None:
+    folder = prepared("ljspeech", speech)
+    (folder / "frames.npy").write_bytes((folder / "frames.npy").read_bytes()[:-1])
+    with pytest.raises(InputError, match=r"frames\.npy: found \d+ bytes, expected \d+: cut short"):
+        datasets.chosen("ljspeech", speech.parent / "cache", quiet)
+
+
+def test_a_recording_cut_short_is_named_and_nothing_is_left(speech: Path) -> None:
+    path = speech / "wavs" / "LJ001-0002.wav"
+    path.write_bytes(path.read_bytes()[:-500])
+    with pytest.raises(InputError, match=r"LJ001-0002\.wav: found 3544 bytes, expected 4044 by its header: cut short"):
+        prepared("ljspeech", speech)
+    assert [] == list((speech.parent / "cache" / "data").iterdir())
+
+
+def test_a_recording_at_another_rate_is_refused(speech: Path) -> None:
+    tone(speech / "wavs" / "LJ001-0002.wav", 2000, rate=16000)
+    with pytest.raises(InputError, match="found 16000 Hz, 1 channels, 16 bits, expected 22050 Hz"):
+        prepared("ljspeech", speech)
+
+
+def test_a_missing_recording_is_named(speech: Path) -> None:
+    (speech / "wavs" / "LJ001-0002.wav").unlink()
+    with pytest.raises(InputError, match=r"LJ001-0002\.wav: No such file"):
+        prepared("ljspeech", speech)
+
+
+def test_verify_counts_ljspeech_s_lines(speech: Path) -> None:
+    with pytest.raises(InputError, match=r"metadata\.csv: found 2 lines, expected 13100: cut short"):
+        layouts.verify("ljspeech", speech)
+
+
+def test_a_tone_of_1000_hz_is_loudest_at_1000_hz() -> None:
+    signal = np.sin(2 * np.pi * 1000 * np.arange(16000) / 16000)
+    found = spectrogram(signal, LIBRISPEECH)
+    assert (frame_count(16000, LIBRISPEECH), 161) == found.shape
+    assert {20} == set(found.argmax(1).tolist())               # 1000 Hz / (16000 Hz / 320)
+    assert np.log(320 / 4) == pytest.approx(found[0, 20], rel=1e-5)     # half of a Hann window's sum, which is 160
+
+
+def test_silence_is_the_logarithm_of_the_least_magnitude() -> None:
+    assert np.log(1e-5) == pytest.approx(spectrogram(np.zeros(10), LJSPEECH)[0, 0])
+
+
+def test_each_mel_band_has_an_area_of_one_hertz() -> None:
+    bands = mel_bands(LJSPEECH)
+    assert (80, 513) == bands.shape
+    assert 1.0 == pytest.approx(bands[40:].sum(1) * 22050 / 1024, rel=0.05)      # few lines fall on narrow ones
+
+
+def test_librispeech_reads_flac_and_names_a_file_cut_short(tmp_path: Path) -> None:
+    soundfile = pytest.importorskip("soundfile")
+    folder = tmp_path / "LibriSpeech" / "dev-clean" / "1" / "2"
+    folder.mkdir(parents=True)
+    samples = np.random.RandomState(1).randint(-9000, 9000, 8000).astype(np.int16)
+    soundfile.write(folder / "1-2-0000.flac", samples, 16000)
+    (folder / "1-2.trans.txt").write_text("1-2-0000 IT'S A\n")
+    found = str(prepared("librispeech", tmp_path / "LibriSpeech"))
+    assert [1 + (8000 - 320) // 160] == ragged.ragged(found, "frames").lengths.tolist()
+    assert [10, 21, 1, 20, 28, 2] == ragged.ragged(found, "characters")[0].tolist()
+    path = folder / "1-2-0000.flac"
+    path.write_bytes(path.read_bytes()[:-3000])
+    with pytest.raises(InputError, match=r"1-2-0000\.flac: "):
+        prepared("librispeech", tmp_path / "LibriSpeech")
+
+
+def test_verify_names_a_sound_file_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "dev-clean" / "1" / "2"
+    folder.mkdir(parents=True)
+    (folder / "1-2.trans.txt").write_text("1-2-0000 A\n")
+    with pytest.raises(InputError, match=r"dev-clean: found 1 utterances .*, expected 2703"):
+        layouts.verify("librispeech", tmp_path)
+    monkeypatch.setitem(layouts.LIBRISPEECH_PARTS, "dev-clean", 1)
+    with pytest.raises(InputError, match=r"1-2-0000\.flac: No such file"):
+        layouts.verify("librispeech", tmp_path)
+
+
+def pairs(folder: Path, english: str, german: str, stem: str = "train.tok.clean.bpe.32000") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{stem}.en").write_text(english)
+    (folder / f"{stem}.de").write_text(german)
+    return folder
+
+
+def test_wmt16_takes_the_ids_of_the_published_vocabulary(tmp_path: Path) -> None:
+    folder = pairs(tmp_path / "wmt", "the h@@ ouse\nthe\n", "das h@@ aus\n\n")
+    (folder / "vocab.bpe.32000").write_text("the\ndas\nh@@\nouse\n")
+    found = str(prepared("wmt16", folder))
+    assert [[4, 6, 7, 3]] == [each.tolist() for each in ragged.ragged(found, "source")]
+    assert [[5, 6, 1, 3]] == [each.tolist() for each in ragged.ragged(found, "target")]       # aus is unknown
+    facts = ragged.facts(found, "wmt16")
+    assert {"pairs": 1, "left_out": 1, "source_tokens": 4, "target_tokens": 4, "unknown": 1} == facts["counts"]
+    assert 8 == facts["made"]["vocabulary"]
+
+
+def test_wmt16_without_a_vocabulary_counts_words_and_leaves_long_pairs_out(tmp_path: Path) -> None:
+    long = " ".join(["b"] * 50)
+    folder = pairs(tmp_path / "wmt", f"b a\n{long}\n", "b c\nb\n", "europarl-v7.de-en")
+    found = str(prepared("wmt16", folder))
+    assert [[4, 5, 3]] == [each.tolist() for each in ragged.ragged(found, "source")]          # b first, then a before c
+    assert [[4, 6, 3]] == [each.tolist() for each in ragged.ragged(found, "target")]
+
+
+def test_wmt16_with_one_side_cut_short_is_named(tmp_path: Path) -> None:
+    folder = pairs(tmp_path / "wmt", "a\nb\n", "a\n")
+    with pytest.raises(InputError, match=r"\.de: not as many lines as .*\.en"):
+        prepared("wmt16", folder)
+    with pytest.raises(InputError, match=r"\.de: found 1 lines, expected the 2 of .*\.en"):
+        layouts.verify("wmt16", folder)
+
+
+ARTICLES = " \n = One = \n \n a b \n = = Part = = \n c \n = Two = \n \n d \n"
+
+
+def test_wikitext_without_a_vocabulary_is_the_bytes_of_each_article(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "wiki.train.raw").write_text(ARTICLES)
+    found = ragged.ragged(str(prepared("wikitext103", tmp_path / "w")), "tokens")
+    assert ["= One =a b= = Part = =c", "= Two =d"] == [bytes((each - 5).astype(np.uint8)).decode() for each in found]
+
+
+def test_wikitext_with_bert_s_vocabulary_is_word_pieces(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "wiki.train.raw").write_text(" = One = \n")
+    (tmp_path / "v.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n=\non\n##e\n")
+    folder = str(prepared("wikitext103", tmp_path / "w", Wanted(vocabulary=tmp_path / "v.txt")))
+    assert [5, 6, 7, 5] == ragged.ragged(folder, "tokens")[0].tolist()
+    assert {"pad": 0, "unknown": 1, "begin": 2, "end": 3, "mask": 4} == ragged.facts(folder, "wikitext103")["made"][
+        "marks"]
+
+
+def test_a_vocabulary_that_is_not_bert_s_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "wiki.train.raw").write_text(ARTICLES)
+    (tmp_path / "v.txt").write_text("a\n")
+    with pytest.raises(InputError, match=r"v\.txt: found no \[PAD\], expected BERT's"):
+        prepared("wikitext103", tmp_path / "w", Wanted(vocabulary=tmp_path / "v.txt"))
+
+
+def test_word_pieces_are_the_longest_that_fit_and_accents_go() -> None:
+    pieces = Wordpiece(["[UNK]", "un", "##aff", "##able", "una", ",", "cafe"])
+    assert [4, 0, 5, 6] == [*pieces.ids("una"), *pieces.ids("xyz"), *pieces.ids(","), *pieces.ids("Caf\u00e9")]
+    assert [1, 2, 3, 5] == Wordpiece(["[UNK]", "un", "##aff", "##able", "x", ","]).ids("unaffable,")
+
+
+def pictures(folder: Path, names: list[str]) -> Path:
+    """One-coloured pictures, the n-th of grey 10 n."""
+    image = pytest.importorskip("PIL.Image")
+    for number, name in enumerate(names):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        image.new("RGB", (30, 20), (10 * number, 0, 255)).save(path, format="PNG" if name.endswith("png") else "JPEG")
+    return folder
+
+
+def test_imagenet_s_folders_become_records_that_workers_read(tmp_path: Path) -> None:
+    source = pictures(tmp_path / "i", ["train/n00000002/a.png", "train/n00000001/b.png", "val/n00000002/c.png",
+                                       "val/n00000001/d.png"])
+    folder = prepared("imagenet", source, Wanted(image=8))
+    cell = Cell(stack="s", task="vgg16", measure="epochs", batch=2, image=8, classes=2, data="imagenet")
+    datasets.verify("imagenet", folder)
+    found = data.read(str(folder), cell)
+    assert (2, 3, 8, 8) == found.images.shape
+    by_label = dict(zip(found.labels.tolist(), found.images.tolist(), strict=True))
+    assert 10 == by_label[0][0][0][0] and 0 == by_label[1][0][0][0] and 255 == by_label[0][2][7][7]
+
+
+def test_classes_beyond_a_byte_are_read(tmp_path: Path) -> None:
+    source = pictures(tmp_path / "i", [f"ILSVRC2010_val_0000000{n}.JPEG" for n in range(5)])
+    (tmp_path / "labels.txt").write_text("1\n1000\n300\n2\n3\n")
+    folder = prepared("imagenet", source, Wanted(image=8, labels=tmp_path / "labels.txt"))
+    cell = Cell(stack="s", task="vgg16", measure="epochs", batch=1, image=8, classes=1000, data="imagenet")
+    assert {999, 299, 1, 2} == set(data.read(str(folder), cell).labels.tolist())
+    assert [0] == data.read(str(folder), cell, "test").labels.tolist()
+
+
+def test_an_image_cut_short_is_named(tmp_path: Path) -> None:
+    source = pictures(tmp_path / "i", [f"n00000001/{n}.JPEG" for n in range(5)])
+    path = source / "n00000001" / "3.JPEG"
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(InputError, match=r"3\.JPEG: not a whole image"):
+        prepared("imagenet", source)
+
+
+@pytest.mark.parametrize(("labels", "message"), [("1\n2\n", "found 2 class numbers, expected one for each of the 5"),
+                                                 ("1\n2\n3\n4\n1001\n", 'line 5: found "1001", expected 1 to 1000')])
+def test_class_numbers_that_do_not_fit_are_refused(labels: str, message: str, tmp_path: Path) -> None:
+    source = pictures(tmp_path / "i", [f"{n}.JPEG" for n in range(5)])
+    (tmp_path / "labels.txt").write_text(labels)
+    with pytest.raises(InputError, match=message):
+        prepared("imagenet", source, Wanted(labels=tmp_path / "labels.txt"))
+
+
+def test_a_limit_is_taken_evenly_from_all_classes(tmp_path: Path) -> None:
+    source = pictures(tmp_path / "i", [f"n0000000{c}/{n}.png" for c in range(5) for n in range(4)])
+    facts = json.loads((prepared("imagenet", source, Wanted(image=8, limit=10)) / "facts.json").read_text())
+    assert {"train": 8, "test": 2} == facts["counts"]
+
+
+def test_the_list_says_what_is_here_and_what_is_not(speech: Path) -> None:
+    prepared("ljspeech", speech)
+    rows = {row["data"]: row for row in data_commands.listing(speech.parent / "cache")}
+    assert "ready" == rows["ljspeech"]["here"] and "missing" == rows["cifar10"]["here"]
+    assert "by hand" == rows["imagenet"]["size"] and "none published" == rows["wikitext103"]["checksum"]
+
+
+def test_an_unknown_name_and_an_absent_folder_are_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match='data set "mnist" is unknown; known: cifar10'):
+        data_commands.verify("mnist", None, tmp_path)
+    with pytest.raises(InputError, match="run `evenbench data get wmt16`"):
+        data_commands.verify("wmt16", None, tmp_path)
+    with pytest.raises(InputError, match="no such folder"):
+        prepared("wmt16", tmp_path / "none")

@@ -1,0 +1,123 @@
+"""A session once more from its record."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import store
+from runner.cell import key
+from runner.errors import InputError
+from runner.rerun import (
+    Recorded,
+    chosen,
+    data_argument,
+    differences,
+    launcher_name,
+    plan_again,
+    recorded,
+)
+from tests import made_rows as made
+from tests.fakes import MACHINE, stack
+
+CELLS = made.cell("torch"), made.cell("tf"), made.cell("tf", batch=20)
+STACKS = {name: stack(name) for name in ("torch", "tf")}
+
+
+def kept(folder: Path, *records: Any, **session: Any) -> Recorded:
+    with store.Store(folder) as opened:
+        for record in (made.session(**session), made.plan(*CELLS, skipped={made.cell("mxnet"): "no image"}), *records):
+            opened.append(record)
+    return recorded(folder)
+
+
+def test_the_same_plan_comes_back(tmp_path: Path) -> None:
+    found = kept(tmp_path)
+    again = plan_again(found, STACKS, None)
+
+    assert (7, 5, "torch", "quick") == (again.seed, again.rounds, again.baseline, again.study.id)
+    assert found.plan == {name: value for name, value in again.record().items() if name in found.plan}
+    assert ["no image"] == [skip.reason for skip in again.skipped]
+
+
+def test_a_record_s_cells_are_those_that_were_measured(tmp_path: Path) -> None:
+    assert list(CELLS) == [planned.cell for planned in plan_again(kept(tmp_path), STACKS, None).cells]
+
+
+def test_other_rounds_can_be_asked_for(tmp_path: Path) -> None:
+    assert 2 == plan_again(kept(tmp_path), STACKS, 2).rounds
+
+
+def test_one_cell_is_chosen_by_number_or_by_the_beginning_of_its_key(tmp_path: Path) -> None:
+    found = kept(tmp_path)
+    for one in (chosen(found, "", 3), chosen(found, key(CELLS[2])[:9], None)):
+        assert [CELLS[2]] == [planned.cell for planned in plan_again(one, STACKS, None).cells]
+
+
+@pytest.mark.parametrize(("words", "number", "said"), [
+    ("", 0, "--cell: found 0, expected 1 to 3"), ("", 4, "--cell: found 4, expected 1 to 3"),
+    ("zzz", None, '--key: found "zzz", which 0 cells of made begin with; known: '),
+    ("a", 1, "found --key and --cell, expected one of them")])
+def test_a_cell_that_is_not_there_is_refused_in_one_line(tmp_path: Path, words: str, number: int | None, said: str
+                                                        ) -> None:
+    with pytest.raises(InputError) as caught:
+        chosen(kept(tmp_path), words, number)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_cells_of_a_stack_that_is_gone_are_skipped_with_the_reason(tmp_path: Path) -> None:
+    again = plan_again(kept(tmp_path), {"torch": stack("torch")}, None)
+
+    assert [CELLS[0]] == [planned.cell for planned in again.cells]
+    assert 2 == [skip.reason for skip in again.skipped].count("stack tf is not here any more")
+
+
+@pytest.mark.parametrize("change", [{"rounds": "x"}, {"cells": [{}]}, {"cells": 3}, {"claims": [1]}, {"published": [1]},
+                                    {"cells": [{"key": "k", "experiment": "e", "cell": {"stack": "a"}}]}])
+def test_a_record_that_cannot_be_repeated_is_refused_in_one_line(tmp_path: Path, change: dict[str, Any]) -> None:
+    found = kept(tmp_path)
+    with pytest.raises(InputError, match="made: its plan cannot be repeated: ") as caught:
+        plan_again(found._replace(plan={**found.plan, **change}), STACKS, 3 if "rounds" not in change else None)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:
+    with store.Store(tmp_path) as opened:
+        opened.append(made.session())
+    with pytest.raises(InputError, match="hold no plan, so there is nothing to repeat"):
+        recorded(tmp_path)
+
+
+def test_what_differs_now_is_told_line_by_line(tmp_path: Path) -> None:
+    found = kept(tmp_path, *made.run(CELLS[0], 0, place={**made.PLACE, "fingerprint": "then" * 4}))
+    told = differences(found, MACHINE._replace(kernel="6.9"), "venv", {"torch": "now0" * 4})
+
+    assert {"machine: kernel was 6.1, is 6.9", "launcher was docker, is venv",
+            "torch: stack or workloads have changed (thenthen then, now0now0 now)"} == set(told)
+
+
+def test_nothing_differs_where_nothing_changed(tmp_path: Path) -> None:
+    assert [] == differences(kept(tmp_path), MACHINE, "docker", {})
+
+
+def test_the_data_s_folder_is_found_in_the_earlier_command_line(tmp_path: Path) -> None:
+    cell = made.cell(data="cifar10")
+    plan = made.plan(cell)
+    found = Recorded(made.session(argv=["run", "quick", "--data", "cifar10=/there"]), plan, {})
+
+    assert "cifar10=/there" == data_argument(found, None)
+    assert "cifar10=/here" == data_argument(found, "cifar10=/here")
+    assert "cifar10=/x" == data_argument(found._replace(session=made.session(argv=["--data=cifar10=/x"])), None)
+
+
+def test_data_that_is_not_named_is_asked_for() -> None:
+    found = Recorded(made.session(), made.plan(made.cell(data="cifar10")), {})
+    with pytest.raises(InputError, match="made read cifar10, found digits32: give --data NAME=FOLDER"):
+        data_argument(found, None)
+
+
+@pytest.mark.parametrize(("then", "given", "name"), [("docker", "", "auto"), ("venv", "", "venv"),
+                                                     ("compose", "", "compose"), ("docker", "venv", "venv"),
+                                                     ("ssh", "", "auto")])
+def test_the_launcher_is_that_of_then_where_it_can_be(then: str, given: str, name: str) -> None:
+    assert name == launcher_name(Recorded(made.session(launcher=then), made.plan(), {}), given)

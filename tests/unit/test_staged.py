@@ -1,0 +1,124 @@
+"""Sessions in stages: how many rounds are run, and what a reader finds afterwards."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import datasets, job, staged, store
+from runner.errors import InputError
+from runner.plan import Wishes, plan
+from runner.rows import measurements
+from runner.session import Bench, Progress, Stopped
+from runner.study import parse
+from runner.until import Until
+from tests.clock import FakeClock
+from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, stack
+
+STUDY = b"""
+[study]
+id = "s"
+title = "S"
+rounds = 3
+[[experiment]]
+id = "e"
+measure = "train"
+task = "lenet5"
+stacks = ["a", "b"]
+"""
+STACKS = {name: stack(name) for name in ("a", "b")}
+
+
+@contextmanager
+def shown() -> Iterator[Progress]:
+    yield QuietProgress()
+
+
+def ran(folder: Path, wished: Until | None, script: Any, kept: store.Kept | None = None, study: bytes = STUDY
+        ) -> tuple[bool, list[str]]:
+    """Whether all went well, and what was said."""
+    launcher = FakeLauncher(FakeClock(step=0.001), script)
+    planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    wanted = job.Job(job.Asked("s"), planned, STACKS, launcher, MACHINE, datasets.Data("digits32", folder))
+    said: list[str] = []
+    with store.Store(folder) as opened:
+        bench = Bench(planned, STACKS, launcher, folder, opened, QuietProgress(), clock=FakeClock(step=0.001),
+                      readings=lambda: READING)
+        return staged.run(wanted, bench, kept, wished, shown, said.append), said
+
+
+def rounds(folder: Path) -> list[int]:
+    return sorted({record["round"] for record in store.read(folder) if record["event"] == "begin"})
+
+
+def noisy(cell: Any, run: str) -> list[bytes]:
+    """One stack's rate swings by the round."""
+    return good_lines(0.5 + 0.2 * (int(run.split(".")[1]) % 3) * (cell.stack == "a"))
+
+
+def test_without_a_wish_the_study_s_rounds_are_run(tmp_path: Path) -> None:
+    assert (True, []) == ran(tmp_path / "r", None, lambda cell, run: good_lines())
+    assert [0, 1, 2] == rounds(tmp_path / "r")
+
+
+def test_steady_ratios_stop_after_the_second_look(tmp_path: Path) -> None:
+    is_ok, said = ran(tmp_path / "r", Until(0.02, 30), lambda cell, run: good_lines())
+
+    assert is_ok and list(range(8)) == rounds(tmp_path / "r")
+    assert "every interval is narrower after 8 rounds" in said[0]
+
+
+def test_noisy_ratios_stop_at_the_cap_and_are_named(tmp_path: Path) -> None:
+    _, said = ran(tmp_path / "r", Until(0.02, 9), noisy)
+
+    assert list(range(9)) == rounds(tmp_path / "r")
+    assert "the cap of 9 rounds is reached; too wide are still 1 intervals, the widest b, lenet5 train" in said[0]
+    assert [False] == [record["is_narrow"] for record in store.read(tmp_path / "r") if record["event"] == "until"]
+
+
+def test_the_runs_of_all_stages_count_as_one_session(tmp_path: Path) -> None:
+    ran(tmp_path / "r", Until(0.02, 9), noisy)
+    found = measurements(store.read(tmp_path / "r"))
+
+    assert (9, True) == (found.rounds, found.is_done)
+    assert [9, 9] == [len(row.runs) for row in found.rows]
+
+
+def test_a_run_that_failed_in_one_stage_is_not_tried_again_in_the_next(tmp_path: Path) -> None:
+    started = []
+
+    def script(cell: Any, run: str) -> list[bytes]:
+        started.append(run)
+        return [b"garbage\n"] if cell.stack == "a" and run.split(".")[1] == "0" else good_lines()
+
+    is_ok, _ = ran(tmp_path / "r", Until(0.02, 12), script)
+
+    assert not is_ok and len(started) == len(set(started)) == 2 * 8
+
+
+def test_a_session_that_was_killed_in_a_later_stage_goes_on_there(tmp_path: Path) -> None:
+    def interrupt() -> bytes:
+        raise Stopped
+
+    def script(cell: Any, run: str) -> list[Any]:
+        return [*good_lines()[:2], interrupt] if run.split(".")[1] == "6" else noisy(cell, run)
+
+    with pytest.raises(Stopped):
+        ran(tmp_path / "r", Until(0.02, 9), script)
+    command = next(record["command"] for record in store.read(tmp_path / "r") if record["event"] == "session")
+    kept = store.unfinished(tmp_path, command)
+    assert kept and 12 == len(kept.finished)
+    ran(tmp_path / "r", Until(0.02, 9), noisy, kept)
+    found = measurements(store.read(tmp_path / "r"))
+
+    assert list(range(9)) == rounds(tmp_path / "r") and found.is_done
+    assert store.unfinished(tmp_path, command) is None
+
+
+def test_a_wish_without_two_stacks_to_compare_is_refused() -> None:
+    alone = plan(parse(STUDY.replace(b', "b"', b""), "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    with pytest.raises(InputError, match="--until: found no cell that two stacks run") as caught:
+        staged.check(alone, Until(0.02, 9))
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,85 @@
+"""When a session of --until looks, goes on and stops."""
+
+import math
+
+import numpy as np
+import pytest
+
+from runner.errors import InputError
+from runner.stats import Interval, intervals
+from runner.summary import summarise
+from runner.until import Outcome, Until, Width, looks, outcome, parse, widths, words
+from tests import made_rows as made
+
+TWO = Until(0.02, 30)
+NARROW, WIDE = [Width("tf", "c", 0.01)], [Width("tf", "c", 0.03), Width("mxnet", "c", 0.05)]
+
+
+@pytest.mark.parametrize(("text", "width"), [("2%", 0.02), ("0.5%", 0.005), (" 10 % ", 0.1), ("100%", 1.0)])
+def test_a_share_is_read(text: str, width: float) -> None:
+    assert Until(pytest.approx(width), 9) == parse(text, 9)
+
+
+@pytest.mark.parametrize("text", ["2", "0%", "-1%", "101%", "x%", "", "1e9%", "nan%", "2%%"])
+def test_what_is_no_share_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(InputError, match=r"--until: found .*, expected a share") as caught:
+        parse(text, 9)
+    assert "\n" not in str(caught.value)
+
+
+def test_looks_grow_by_half_from_the_study_s_rounds_to_the_cap() -> None:
+    assert [5, 8, 12, 18, 27, 30] == looks(3, 30)
+    assert [10, 15, 20] == looks(10, 20)
+    assert [4] == looks(10, 4)
+
+
+def test_a_width_is_that_of_the_interval_over_the_ratio() -> None:
+    cells = made.cell("torch"), made.cell("tf")
+    records = [record for cell, by in zip(cells, (1.0, 2.0), strict=True)
+               for record in made.runs(cell, [by * rate for rate in (100.0, 101.0, 99.0)])]
+    (found,) = widths(summarise([made.session(), made.plan(*cells), *records]))
+
+    assert ("tf", pytest.approx(0.0, abs=1e-9)) == (found.stack, found.width)
+
+
+def test_a_ratio_without_an_interval_is_endlessly_wide() -> None:
+    cells = made.cell("torch"), made.cell("tf")
+    records = [record for cell in cells for record in made.runs(cell, [100.0, 90.0])]
+
+    assert [math.inf] == [each.width for each in widths(summarise([made.session(), made.plan(*cells), *records]))]
+
+
+def test_it_stops_after_two_narrow_looks_in_succession() -> None:
+    assert outcome([NARROW], 5, TWO) is None
+    assert outcome([NARROW, WIDE, NARROW], 12, TWO) is None
+    assert Outcome(True, 8, ()) == outcome([NARROW, NARROW], 8, TWO)
+
+
+def test_it_stops_at_the_cap_and_names_what_is_too_wide() -> None:
+    found = outcome([WIDE], 30, TWO)
+
+    assert found and not found.is_narrow and ["mxnet", "tf"] == [each.stack for each in found.wide]
+    assert "--until 2%: the cap of 30 rounds is reached; too wide are still 2 intervals, the widest mxnet" in words(
+        found, TWO)
+
+
+def test_the_words_say_what_repeated_looking_costs() -> None:
+    for found in (Outcome(True, 8, ()), Outcome(False, 30, ()), Outcome(False, 30, tuple(WIDE))):
+        assert "5 to 7 in a hundred" in words(found, TWO)
+
+
+def test_equal_stacks_are_called_different_in_five_to_seven_of_a_hundred_sessions() -> None:
+    sessions, at = 600, looks(5, 40)
+    ratios = np.exp(0.011 * np.random.default_rng(11).standard_normal((sessions, at[-1])))
+    found = {rounds: intervals(list(ratios[:, :rounds])) for rounds in at}
+    alarms = 0
+    for session in range(sessions):
+        seen: list[list[Width]] = []
+        for rounds in at:
+            interval = found[rounds][session] or Interval(0, math.inf)
+            seen.append([Width("b", "c", interval.high - interval.low)])
+            if outcome(seen, rounds, Until(0.02, at[-1])):
+                alarms += not interval.low <= 1 <= interval.high
+                break
+
+    assert 0.03 <= alarms / sessions <= 0.085

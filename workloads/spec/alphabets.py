@@ -1,0 +1,11 @@
+"""Which character has which id in the speech data sets; 0 is padding, and CTC's blank. Standard library only."""
+
+# the letters of LibriSpeech's transcripts: with the blank the 29 labels of the public Deep Speech 2 implementations
+LIBRISPEECH_LETTERS = "'ABCDEFGHIJKLMNOPQRSTUVWXYZ "
+# LJSpeech's normalised transcripts in lower case; what else is in them (a few accents and brackets) is left out
+LJSPEECH_LETTERS = " !\"'(),-.:;?abcdefghijklmnopqrstuvwxyz"
+
+
+def ids(text, letters):
+    """The ids of a text's characters, from 1; characters that are none of the letters are left out."""
+    return [index + 1 for index in map(letters.find, text) if index >= 0]
