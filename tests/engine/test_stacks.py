@@ -39,12 +39,6 @@ def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str
     run_inside(name, "tests.stack.test_adapter", STACKS[name].framework, *CASES)
 
 
-@pytest.mark.parametrize("name", ["tf-2.5", "torch-1.7", "mxnet-1.7", "lstm-onednn"])
-def test_every_lstm_of_a_stack_is_that_of_the_reference(name: str) -> None:
-    framework = STACKS[name].framework
-    run_inside(name, "tests.stack.test_sequences", "library" if framework == "onednn" else framework, "Layer")
-
-
 def test_tensorflows_graph_optimisers_are_told_apart() -> None:
     run_inside("tf-1.15", "unittest", "tests.stack.test_graph")
 
