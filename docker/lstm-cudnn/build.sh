@@ -12,4 +12,5 @@ if [ "$1" = check ]; then
 fi
 own=
 if [ "$version" = 7 ]; then own=-DLSTM_CUDNN7; fi
-nvcc -std=c++14 -O3 -shared -Xcompiler -fPIC,-Wall,-Wextra $own -o "$1/lib/liblstm-cudnn.so" "$here/lstm.cu" -lcudnn
+# every major generation that this nvcc knows
+nvcc -arch=all-major -std=c++14 -O3 -shared -Xcompiler -fPIC,-Wall,-Wextra $own -o "$1/lib/liblstm-cudnn.so" "$here/lstm.cu" -lcudnn
