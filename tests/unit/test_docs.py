@@ -1,6 +1,7 @@
 """The documents name what is there: files, commands with their options, studies, stacks, make's targets."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +10,7 @@ import pytest
 import typer
 
 from runner.__main__ import app
+from runner.claims import paper_claim
 from runner.job import STACKS, STUDIES
 
 ROOT = Path(__file__).parents[2]
@@ -117,6 +119,16 @@ def test_the_stacks_of_the_readme_have_folders() -> None:
 
     assert names
     assert [name for name in names if not (STACKS / name / "stack.toml").exists()] == []
+
+
+def test_the_studies_of_the_readme_have_as_many_experiments_and_claims() -> None:
+    rows = re.findall(r"^\| (\w+) \|.*\| (\d+) \| (\d+) \|$", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    studies = {name: tomllib.loads((STUDIES / f"{name}.toml").read_text()) for name, _, _ in rows}
+
+    assert len(rows) == 5
+    assert {name: (int(experiments), int(claims)) for name, experiments, claims in rows} == {
+        name: (len(study["experiment"]), len({paper_claim(claim["id"]) for claim in study["claim"]}))
+        for name, study in studies.items()}
 
 
 def test_make_has_at_most_twelve_targets_each_with_its_help() -> None:
