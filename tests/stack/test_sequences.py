@@ -50,7 +50,7 @@ def built(cell):
 def has_no_gradient(name, weights):
     """Whether it is zero by its formula: a key's bias adds the same to all scores of a query, which a softmax does not
     see, and a bias right before a normalisation moves the mean that this takes away."""
-    return name.endswith(".attention.key.bias") or name.endswith(".bias") and name[:-4] + "norm.mean" in weights
+    return name.endswith(".attention.key.bias") or (name.endswith(".bias") and name[:-4] + "norm.mean" in weights)
 
 
 class Watch(test_adapter.Watch):
