@@ -299,7 +299,8 @@ def _stacks() -> list[dict[str, Any]]:
 
 
 def _tasks() -> list[dict[str, Any]]:
-    return [{"task": name, "title": known_tasks.title(name), **known_tasks.defaults(name)}
+    no_pixels = {"image": None, "classes": None}         # of sequence tasks
+    return [{"task": name, "title": known_tasks.title(name), **no_pixels, **known_tasks.defaults(name)}
             for name in known_tasks.NAMES]
 
 
