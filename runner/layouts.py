@@ -99,11 +99,16 @@ def _begins(path: Path) -> None:
 def _wmt16(folder: Path) -> str:
     stems = wmt16_stems(folder)
     for english, german in stems:
-        counts = [sum(1 for _ in path.open("rb")) for path in (english, german)]
+        counts = [_line_count(path) for path in (english, german)]
         if counts[0] != counts[1]:
             raise InputError(f"{german}: found {counts[1]} lines, expected the {counts[0]} of {english}: "
                              "one of the two is cut short")
     return f"WMT'16 English-German in {len(stems)} pair{'s' * (len(stems) > 1)} of files"
+
+
+def _line_count(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for _ in file)
 
 
 def wmt16_stems(folder: Path) -> list[tuple[Path, Path]]:
