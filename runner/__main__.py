@@ -16,6 +16,7 @@ import typer
 from runner import (
     bench_self,
     check,
+    curves,
     data_commands,
     doctor,
     engine,
@@ -23,6 +24,7 @@ from runner import (
     job,
     lock,
     machine,
+    rows,
     screen,
     stack,
     store,
@@ -34,8 +36,11 @@ from runner.errors import BenchError, InputError
 from runner.launch import Launcher
 from runner.plan import Wishes, estimate_seconds
 from runner.prepare_wanted import Wanted
+from runner.report import writing
+from runner.rows import Measurements, measurements
 from runner.session import Bench, Stopped
 from runner.session import run as run_session
+from runner.summary_format import Summary
 from workloads.spec import tasks as known_tasks
 from workloads.spec.datasets import DATA_SETS
 
@@ -51,7 +56,8 @@ Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.
 LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers. "
                                            "compose: inside of compose.yaml's runner.")]
 DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER; NAME alone: "
-                                                           "what `evenbench data` keeps.")]
+                                                          "what `evenbench data` keeps.")]
+Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
@@ -61,16 +67,19 @@ RESULTS = Path("results")
 @app.command()
 def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-        results: Results = RESULTS,
+        device: Device = None, results: Results = RESULTS,
         fresh: Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")] = False,
         prove: Annotated[bool, typer.Option("--prove", help="First check what no check has shown equal yet.")] = False,
         stall: Annotated[float | None, typer.Option(
             min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")] = None,
         ) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs), screen.say)
+    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device)),
+                         screen.say)
     if not wanted.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(wanted)}")
+    for warning in job.warnings(wanted):
+        screen.say(warning)
     wanted = job.prepared(wanted, screen.say)
     with job.measuring_alone(job.cache_folder()):
         if prove:
@@ -89,7 +98,8 @@ def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, stall: flo
         opened.append(job.session_record(wanted, folder, kept is not None))
         opened.append(wanted.plan.record())
         bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, stall,
-                      estimate_seconds(wanted.plan, store.known_seconds(folder.parent)), is_stopping)
+                      estimate_seconds(wanted.plan, store.known_seconds(folder.parent)), is_stopping,
+                      watches=lambda planned: job.gpu_watch(wanted, planned))
         try:
             is_ok = run_session(bench, kept)
         except Stopped:
@@ -121,10 +131,18 @@ def _checked(tasks: list[str], stacks: list[stack.Stack], precision: str, how: L
     return verdicts
 
 
+def _read(folder: Path) -> tuple[Summary, Measurements]:
+    """What a result's events say, read once."""
+    measured = measurements(store.read(folder))
+    return summary.summary_of(measured, check.proved(folder.parent, measured.made_of())), measured
+
+
 def _show(folder: Path, is_json: bool) -> None:
     """Write summary.json beside the events, and print the summary."""
-    proved = check.proved(folder.parent, store.made_of(folder))
-    found = summary.summarise(store.read(folder), proved)
+    _show_summary(_read(folder)[0], folder, is_json)
+
+
+def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
     text = json.dumps(summary.to_json(found), indent=2, allow_nan=False)
     store.write_beside(folder, "summary.json", text)
     if is_json:
@@ -137,9 +155,10 @@ def _show(folder: Path, is_json: bool) -> None:
 @app.command()
 def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
          baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-         results: Results = RESULTS, as_json: AsJson = False) -> None:
+         device: Device = None, results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
-    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, pairs), screen.say)
+    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device)),
+                         screen.say)
     seconds = estimate_seconds(wanted.plan, store.known_seconds(results))
     if as_json:
         print(json.dumps({**wanted.plan.record(), "estimate_seconds": seconds}, indent=2))
@@ -231,7 +250,7 @@ def data_prepare(name: DataName,
 def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None,
             prune: Annotated[bool, typer.Option("--prune", help="Remove images of ours that are out of date.")] = False,
             ) -> None:
-    """Build the images of stacks and of the runner (all, if none is named); unchanged ones take no time."""
+    """Build the images of stacks and of the runner (if none is named, all that run without a GPU)."""
     known = _pinned()
     client = engine.connect()
     if prune:
@@ -250,14 +269,45 @@ def _known_stacks(names: list[str] | None, known: Mapping[str, stack.Pinned]) ->
     for name in names or []:
         if name not in known:
             raise InputError(f'stack "{name}" is unknown; known: {", ".join(known)}')
-    return names or list(known)
+    return names or [name for name, each in known.items() if not each.is_gpu_only]
 
 
 @app.command()
 def report(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
-           results: Results = RESULTS, as_json: AsJson = False) -> None:
-    """Print the summary of a session again."""
-    _show(store.located(name, results), as_json)
+           results: Results = RESULTS, as_json: AsJson = False,
+           html: Annotated[bool, typer.Option("--html", help="Only the page.")] = False,
+           markdown: Annotated[bool, typer.Option("--markdown", help="The same as Markdown.")] = False,
+           csv: Annotated[bool, typer.Option("--csv", help="A line a result.")] = False,
+           latex: Annotated[bool, typer.Option("--latex", help="A table a comparison, for booktabs.")] = False,
+           out: Annotated[Path | None, typer.Option(help="The file, instead of report.html in the result's folder, "
+                                                         "or of standard output for the other forms.")] = None) -> None:
+    """Print the summary of a session again and write its page, report.html; or only one form of it."""
+    form = writing.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
+    folder = store.located(name, results)
+    found, measured = _read(folder)
+    if form is None:
+        _show_summary(found, folder, as_json)
+    if form in (None, "html"):
+        page = writing.write(writing.FORMS["html"](found, measured), out or folder / writing.PAGE)
+        screen.say(f"page: {page}")
+        return
+    text = writing.FORMS[form](found, measured)
+    if out:
+        screen.say(f"written: {writing.write(text, out)}")
+    else:
+        print(text, end="")
+
+
+@app.command("curves")
+def curves_(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
+            results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
+    found = curves.compared(rows.measurements(store.read(store.located(name, results))))
+    if as_json:
+        print(json.dumps([apart._asdict() for apart in found], indent=2))
+    else:
+        screen.show(screen.list_view([apart.listed() for apart in found]))
+    sys.exit(0 if all(apart.does_agree for apart in found if apart.should_agree) else 1)
 
 
 @app.command("check")
@@ -358,12 +408,20 @@ def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, s
     return job.Asked(name, scale, launcher, data, wishes)
 
 
+def _with(pairs: list[str] | None, device: str | None) -> list[str]:
+    """The KEY=VALUE words with the device's."""
+    return [*(pairs or []), *([f"device={device}"] if device else [])]
+
+
 def _split(words: list[str] | None) -> list[str]:
     """The names in options that may hold several, put apart by commas."""
     return [name for word in words or [] for name in word.split(",") if name]
 
 
 def _reasons(wanted: job.Job) -> str:
+    if not wanted.found.gpus and all(s.cell.device == "gpu" for s in wanted.plan.skipped) and wanted.plan.skipped:
+        return (f"{wanted.asked.study} needs an NVIDIA GPU, and this machine has none ({wanted.found.problem}); "
+                f"`evenbench plan {wanted.asked.study}` shows what would run")
     reasons = dict.fromkeys(f"{s.cell.stack}: {s.reason}" for s in wanted.plan.skipped)
     return "; ".join(reasons) or "the study has no cells"
 

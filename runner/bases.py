@@ -38,11 +38,17 @@ class Base(NamedTuple):
 
 def choose(client: DockerClient, stack: Pinned, say: Say) -> Base:
     """The stack's pinned base, or our own where that cannot be had. Raises BuildFailed, InterpreterMissing."""
+    if stack.digest_unknown:
+        raise BuildFailed(f"{stack.name}: the digest of its base is on no record: run `docker buildx imagetools inspect"
+                          f" {stack.base_image}` where a registry answers, and write it into its stack.toml")
     if image_id(client, stack.base_image):
         return Base(stack.base_image, is_default=True)
-    refused = _refusal(stack.base_image, say)
+    refused = _refusal(stack.base_image, (lambda line: None) if stack.base_has_cuda else say)
     if refused is None:
         return Base(stack.base_image, is_default=True)
+    if stack.base_has_cuda:
+        raise BuildFailed(f"{stack.name}: its base {stack.base_image.partition('@')[0]} cannot be had here (the registry: "
+                          f"{refused}), and no base of our own brings its CUDA")
     return Base(own(client, stack.python, say), is_default=False)
 
 

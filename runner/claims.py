@@ -1,30 +1,39 @@
-"""Claims of a study, and whether they hold here. Pure; a claim is data, never an expression.
+"""Claims of a study: what one says, as data, never an expression. runner.judging says whether it holds here. Pure.
 
 A claim is about a quantity in cases: the combinations of its fields' values that the study has. A case gives numbers,
 each a ratio of two series of runs paired by round, with its interval (stats.ratios). By kind a number is:
     faster  to / of, above 1: `of` takes less time than `to`
     ratio   of / to, between at_least and at_most, or `about` so much: divided and multiplied by 1 + within
-    share   the quantity over the seconds of the step, in the same run; thresholds as of a ratio
+    share   the quantity over its whole in the same run (a phase over the step, the first epoch over a later one), or
+            as it is where it is a share; thresholds as of a ratio
     trend   the quantity, or of / to, at a value of `along` over that at the value before: above 1 up, below 1 down
+    slope   what the quantity, or of / to, changes by from the least to the greatest value of `along` on the straight
+            line fitted to all values, both on logarithms: above 1 up, below 1 down, between 1 / (1 + within) and
+            1 + within flat
     order   of each subject over the one before it, above 1: the least stands first
     equal   of / to, between 1 / (1 + within) and 1 + within, so that it reads the same both ways
+    differ  of / to, outside of these
+    mpe     the mean over all cases of (of - to) / of, the statistic of mahorker's Table 2; below 0 where `to` takes
+            longer; thresholds as of a ratio, `about` on either side of 0
 Every case must hold, or with holds_for = "mean" the geometric mean over the cases. In the cases of turned_for the
 opposite is claimed. A claim holds where all intervals lie wholly on its side, and does not where one lies wholly on the
 other. Each interval is a 95 % one of its own: among many cases one is now and then off by chance.
+
+Why slope is a test of a trend (patel: "falls up to a limit"): every round gives one fitted slope, so that the unit of
+replication is the run, as in all other numbers, and the bootstrap over rounds tests the slope against none. A
+neighbour-by-neighbour trend cannot say "up to a limit", since beyond it neighbours are equal; rank tests (Kendall,
+Page) allow for that too, but give no size to report, and no way to say that a series is flat.
 """
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from itertools import pairwise
 from typing import Any, NamedTuple
 
-from pydantic import PositiveFloat, TypeAdapter
+from pydantic import FiniteFloat, PositiveFloat, TypeAdapter
 
-from runner import stats
-from runner.published import PHASES, QUANTITIES, Subject, is_about, quantity_of, whose
-from runner.rows import Measurements, Row, step_seconds
-from runner.stats import ByRound, Interval
+from runner.quantities import QUANTITIES, sharable
+from runner.subjects import Subject, Value, named, selection
 from workloads.spec.cell import FIELDS, Cell
 
 _THRESHOLDS = ("at_least", "at_most", "about", "within")
@@ -33,16 +42,17 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {     # what a kind 
     "ratio": (("of", "to"), _THRESHOLDS),
     "share": (("of",), _THRESHOLDS),
     "trend": (("of", "along", "direction"), ("to", "turned_for")),
+    "slope": (("of", "along", "direction"), ("to", "turned_for", "within")),
     "order": (("order",), ("turned_for",)),
     "equal": (("of", "to", "within"), ()),
+    "differ": (("of", "to", "within"), ()),
+    "mpe": (("of", "to"), _THRESHOLDS),
 }
 _OF_KINDS = sorted({name for both in _KEYS.values() for names in both for name in names})
 KINDS = tuple(_KEYS)
 HOLDS_FOR = ("each", "mean")
-DIRECTIONS = ("up", "down")
-OF_THE_SUBJECTS = ("stack", "parallel", "measure")     # cell fields that subjects and quantity say
+DIRECTIONS = ("up", "down", "flat")
 
-Value = str | int | float
 Case = tuple[Value, ...]             # a value for each of a claim's fields
 
 
@@ -62,12 +72,14 @@ class Claim(NamedTuple):
     holds_for: str = "each"
     along: str = ""                            # the cell field of a trend
     direction: str = ""
-    at_least: PositiveFloat | None = None
-    at_most: PositiveFloat | None = None
-    about: PositiveFloat | None = None
+    at_least: FiniteFloat | None = None
+    at_most: FiniteFloat | None = None
+    about: FiniteFloat | None = None
     within: PositiveFloat | None = None        # a share: 0.15 is 15 %
     turned_for: tuple[Mapping[str, Value], ...] = ()
     assumed: str = ""                          # where the study leaves open what exactly it claims
+    experiment: str = ""                       # the one that it is about, "" where all are
+    skips_oom: bool = False                    # a case that ran out of memory says nothing, as in the study's plots
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -87,10 +99,14 @@ class Claim(NamedTuple):
         """A case's values by field."""
         return dict(zip(self.fields, case, strict=True))
 
+    def selection(self) -> Callable[[Cell], bool]:
+        """Whether it looks at a cell, if that is of one of its subjects."""
+        return selection(self.subjects, QUANTITIES[self.quantity].measure, self.where)
+
     def record(self) -> dict[str, Any]:
         """As the store keeps it."""
-        return {**self._asdict(), "of": self.of and self.of._asdict(), "to": self.to and self.to._asdict(),
-                "order": [subject._asdict() for subject in self.order], "where": dict(self.where)}
+        return {**self._asdict(), "of": self.of and self.of.record(), "to": self.to and self.to.record(),
+                "order": [subject.record() for subject in self.order], "where": dict(self.where)}
 
 
 _CLAIM = TypeAdapter(Claim)
@@ -102,6 +118,16 @@ def from_record(record: Mapping[str, Any]) -> Claim:
     if wrong := mistake(claim):
         raise ValueError(wrong)
     return claim
+
+
+def paper_claim(name: str) -> str:
+    """The id of the paper's own claim that a claim's id is a part of: kri-c6 of kri-c6a."""
+    return re.sub(r"(?<=\d)[a-z]+$", "", name)
+
+
+def shown(case: Mapping[str, Value]) -> list[str]:
+    """A case's values for people."""
+    return [str(value) if isinstance(value, str) else f"{name} {value}" for name, value in case.items()]
 
 
 def mistake(claim: Claim) -> str | None:
@@ -134,30 +160,48 @@ def _wrong_subjects(claim: Claim) -> str | None:
         return f"found {', '.join(map(str, claim.subjects))}, expected different subjects"
     if claim.kind == "order" and len(claim.order) < 2:
         return 'key "order": expected two subjects or more'
-    if claim.kind == "faster" and claim.quantity == "memory":
-        return 'key "quantity": found "memory", expected a time; what needs more memory is a ratio'
-    if claim.kind == "share" and claim.quantity not in PHASES:
-        return f'key "quantity": found "{claim.quantity}", expected a part of a step: {", ".join(PHASES)}'
+    if claim.kind == "faster" and QUANTITIES[claim.quantity].unit != "s":
+        return f'key "quantity": found "{claim.quantity}", expected a time; what is more of it is a ratio'
+    if claim.kind == "share" and claim.quantity not in sharable():
+        return f'key "quantity": found "{claim.quantity}", expected a part of a whole: {", ".join(sharable())}'
     return None
 
 
 def _wrong_thresholds(claim: Claim) -> str | None:
-    if claim.kind not in ("ratio", "share"):
-        return None
+    if claim.kind == "slope" and (claim.within is not None) != (claim.direction == "flat"):
+        return 'direction "flat" has "within", the others have not'
+    if claim.kind not in ("ratio", "share", "mpe"):
+        return 'direction "flat" is of kind "slope"' if claim.kind == "trend" and claim.direction == "flat" else None
     is_near, is_between = claim.about is not None, claim.at_least is not None or claim.at_most is not None
     if is_near == is_between or is_near != (claim.within is not None):
         return 'expected either "about" and "within", or "at_least" or "at_most" or both'
     if claim.at_least is not None and claim.at_most is not None and claim.at_least > claim.at_most:
         return f'key "at_least": found {claim.at_least:g}, expected at most "at_most", {claim.at_most:g}'
-    if claim.kind == "share" and any((getattr(claim, name) or 0) > 1 for name in ("at_least", "at_most", "about")):
-        return "found a threshold above 1, expected shares of a step"
+    return _out_of_range(claim)
+
+
+def _out_of_range(claim: Claim) -> str | None:
+    """A threshold that the kind's numbers cannot reach, or None."""
+    for name in ("at_least", "at_most", "about"):
+        found = getattr(claim, name)
+        if found is not None and claim.kind != "mpe" and found <= 0:
+            return f'key "{name}": found {found:g}, expected a number above 0'
+        if found is not None and claim.kind == "mpe" and (found >= 1 or (name == "about" and found == 0)):
+            return f'key "{name}": found {found:g}, expected a share below 1 of the time of "of", and not 0'
+    is_of_one = claim.kind == "share" and claim.quantity not in _ABOVE_ONE
+    if is_of_one and any((getattr(claim, name) or 0) > 1 for name in ("at_least", "at_most", "about")):
+        return "found a threshold above 1, expected shares of a whole"
     return None
 
 
+_ABOVE_ONE = ("first_epoch", "first_epoch_extra")     # held against a later epoch, of which they are no part
+
+
 def _wrong_fields(claim: Claim) -> str | None:
+    said = named(claim.subjects)
     for name in (*claim.where, *claim.fields):
-        if name not in FIELDS or name in OF_THE_SUBJECTS:
-            return f'field "{name}": expected one of a cell but {", ".join(OF_THE_SUBJECTS)}'
+        if name not in FIELDS or name in said:
+            return f'field "{name}": expected one of a cell but {", ".join(said)}'
     if len(set(claim.fields)) < len(claim.fields):
         return "over and along name a field twice"
     if any(len(case) != len(claim.fields) for case in claim.cases):
@@ -166,10 +210,16 @@ def _wrong_fields(claim: Claim) -> str | None:
     for *_, value in claim.cases if claim.along else ():
         if value not in listed if listed else isinstance(value, str):
             return f'key "along": {claim.along} {value} has no place in an order: list its values in where'
+        if claim.kind == "slope" and (isinstance(value, str) or value <= 0):
+            return f'key "along": {claim.along} {value} has no logarithm: kind "slope" needs numbers above 0'
     return None
 
 
 def _wrong_turns(claim: Claim) -> str | None:
+    if claim.holds_for == "mean" and claim.kind == "mpe":
+        return 'key "holds_for": an mpe is a mean over the cases already'
+    if claim.turned_for and claim.direction == "flat":
+        return 'key "turned_for": what is flat has no other way'
     if claim.turned_for and claim.holds_for == "mean":
         return 'key "turned_for": a mean over the cases has no exceptions'
     for case in claim.turned_for:
@@ -190,217 +240,11 @@ class Verdict(StrEnum):
     NO_DATA = "no data"
 
 
-class Side(NamedTuple):
-    """The values that a claim allows; the ends are among them unless it is open."""
-
-    low: float
-    high: float
-    is_open: bool = False
-
-    def verdict(self, interval: Interval | None) -> Verdict:
-        """Whether an interval lies wholly inside, wholly outside or neither; without one nothing is said."""
-        if interval is None:
-            return Verdict.INCONCLUSIVE
-        low, high = interval
-        if self.is_open:
-            is_inside, is_outside = self.low < low and high < self.high, high <= self.low or self.high <= low
-        else:
-            is_inside, is_outside = self.low <= low and high <= self.high, high < self.low or self.high < low
-        return Verdict.HOLDS if is_inside else Verdict.DOES_NOT_HOLD if is_outside else Verdict.INCONCLUSIVE
+def together(verdicts: Iterable[Verdict]) -> Verdict:
+    """One that does not hold is enough; all must hold; without any there is no data."""
+    said = set(verdicts) or {Verdict.NO_DATA}
+    return next(each for each in _WEIGHT if each in said)
 
 
-class Number(NamedTuple):
-    """A ratio that a claim is judged by, or a share."""
-
-    what: str
-    case: Mapping[str, Value]    # empty for a mean over cases
-    value: float
-    interval: Interval | None    # None with fewer than stats.LEAST_RUNS rounds
-    rounds: int
-    side: Side
-    verdict: Verdict
-
-
-class Finding(NamedTuple):
-    """A claim's verdict, the numbers it comes from, and the cells that it lacks, with reasons."""
-
-    verdict: Verdict
-    numbers: tuple[Number, ...]
-    missing: tuple[str, ...]
-
-
-class _Pair(NamedTuple):
-    """A ratio before it is taken."""
-
-    what: str
-    case: Mapping[str, Value]
-    one: ByRound
-    other: ByRound
-    side: Side
-
-
-Found = Mapping[Case, Mapping[Subject, ByRound]]     # values of every case that lacks no subject
-
-
-def judge(claim: Claim, measured: Measurements) -> Finding:
-    """Whether a claim holds in what was measured."""
-    found, missing = _found(claim, measured)
-    pairs = list(_PAIRS[claim.kind](claim, found))
-    if not pairs and not missing:
-        missing.append(f"the study has only one value of {claim.along} at this scale")
-    if claim.holds_for == "mean":
-        pairs = _means(pairs)
-    numbers = []
-    for pair, ratio in zip(pairs, stats.ratios([(pair.one, pair.other) for pair in pairs]), strict=True):
-        if ratio.value is None:
-            missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
-            continue
-        numbers.append(Number(pair.what, pair.case, ratio.value, ratio.interval, ratio.pairs, pair.side,
-                              pair.side.verdict(ratio.interval)))
-    return Finding(_together(numbers, missing), tuple(numbers), tuple(missing))
-
-
-def _together(numbers: Sequence[Number], missing: Sequence[str]) -> Verdict:
-    """One number on the other side is enough for a claim not to hold."""
-    said = {number.verdict for number in numbers}
-    if missing or not said:
-        return Verdict.NO_DATA
-    return next(verdict for verdict in (Verdict.DOES_NOT_HOLD, Verdict.INCONCLUSIVE, Verdict.HOLDS) if verdict in said)
-
-
-def _found(claim: Claim, measured: Measurements) -> tuple[Found, list[str]]:
-    """The values of complete cases, and what the others lack."""
-    rows = {(whose(row.cell), claim.case(row.cell)): row for row in measured.rows
-            if is_about(claim.quantity, claim.where, row.cell)}
-    skipped = {(whose(skip.cell), claim.case(skip.cell)): skip.reason for skip in measured.skipped
-               if is_about(claim.quantity, claim.where, skip.cell)}
-    found: dict[Case, dict[Subject, ByRound]] = {}
-    missing = [] if claim.cases else ["the study has no such cells at this scale"]
-    for case in claim.cases:
-        values = {}
-        for subject in claim.subjects:
-            row = rows.get((subject, case))
-            if row and (by_round := _by_round(claim, row)):
-                values[subject] = by_round
-                continue
-            reason = _reason(claim, row) if row else skipped.get((subject, case), "not planned")
-            missing.append(", ".join([str(subject), *shown(claim.named(case))]) + f": {reason}")
-        if len(values) == len(claim.subjects):
-            found[case] = values
-    return found, missing
-
-
-def _by_round(claim: Claim, row: Row) -> ByRound:
-    """The quantity of every ok run that has it; no ratio can be taken of nothing, so only where it is above 0."""
-    found = {}
-    for run in row.ok_runs:
-        value, step = quantity_of(claim.quantity, row, run), step_seconds(run)
-        if claim.kind == "share":
-            value = value / step if value is not None and step else None
-        if value is not None and value > 0:
-            found[run.round] = value
-    return found
-
-
-def _reason(claim: Claim, row: Row) -> str:
-    """Why a planned cell has no values."""
-    if row.ok_runs:
-        return f"its runs tell of no {claim.quantity}"
-    return "ended " + ", ".join(sorted({run.ending for run in row.runs})) if row.runs else "not run"
-
-
-def shown(case: Mapping[str, Value]) -> list[str]:
-    """A case's values for people."""
-    return [str(value) if isinstance(value, str) else f"{name} {value}" for name, value in case.items()]
-
-
-def _means(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """Pairs of the same name as one: the geometric means over them, in the rounds that all have."""
-    groups: dict[str, list[_Pair]] = {}
-    for pair in pairs:
-        groups.setdefault(pair.what, []).append(pair)
-    return [_Pair(what, {}, _mean([pair.one for pair in group]), _mean([pair.other for pair in group]), group[0].side)
-            for what, group in groups.items()]
-
-
-def _mean(series: Sequence[ByRound]) -> ByRound:
-    rounds = sorted(set.intersection(*(set(each) for each in series)))
-    return {index: mean for index in rounds
-            if (mean := stats.geometric_mean([each[index] for each in series])) is not None}
-
-
-def _faster(claim: Claim, found: Found) -> Iterator[_Pair]:
-    of, to = claim.subjects
-    for case, values in found.items():
-        yield _pair(claim, to, of, case, values, _above_one(claim, case))
-
-
-def _ratio(claim: Claim, found: Found) -> Iterator[_Pair]:
-    of, to = claim.subjects
-    for case, values in found.items():
-        yield _pair(claim, of, to, case, values, _between(claim))
-
-
-def _share(claim: Claim, found: Found) -> Iterator[_Pair]:
-    (of,) = claim.subjects
-    for case, values in found.items():
-        yield _Pair(str(of), claim.named(case), values[of], dict.fromkeys(values[of], 1.0), _between(claim))
-
-
-def _trend(claim: Claim, found: Found) -> Iterator[_Pair]:
-    chains: dict[Case, list[Value]] = {}
-    for case in claim.cases:
-        chains.setdefault(case[:-1], []).append(case[-1])
-    for start, values in chains.items():
-        for before, after in pairwise(_in_order(claim, values)):
-            first, second = found.get((*start, before)), found.get((*start, after))
-            if first and second:
-                step = claim.named((*start, f"{before} to {after}"))
-                yield _Pair(" / ".join(map(str, claim.subjects)), step, _followed(claim, second),
-                            _followed(claim, first), _above_one(claim, start))
-
-
-def _order(claim: Claim, found: Found) -> Iterator[_Pair]:
-    for case, values in found.items():
-        for less, more in pairwise(claim.order):
-            yield _pair(claim, more, less, case, values, _above_one(claim, case))
-
-
-_PAIRS: dict[str, Callable[[Claim, Found], Iterator[_Pair]]] = {
-    "faster": _faster, "ratio": _ratio, "share": _share, "trend": _trend, "order": _order, "equal": _ratio,
-}
-
-
-def _pair(claim: Claim, one: Subject, other: Subject, case: Case, values: Mapping[Subject, ByRound],
-          side: Side) -> _Pair:
-    return _Pair(f"{one} / {other}", claim.named(case), values[one], values[other], side)
-
-
-def _in_order(claim: Claim, values: Sequence[Value]) -> list[Value]:
-    """As where lists them, else by size."""
-    listed = claim.where.get(claim.along)
-    return sorted(values, key=listed.index) if listed else sorted(values)
-
-
-def _followed(claim: Claim, values: Mapping[Subject, ByRound]) -> ByRound:
-    """What a trend follows: the quantity, or its ratio to the other subject's."""
-    one, *others = (values[subject] for subject in claim.subjects)
-    for other in others:
-        one = {index: value / other[index] for index, value in one.items() if index in other}
-    return one
-
-
-def _above_one(claim: Claim, case: Case) -> Side:
-    """Below one where the claim is turned, and once more where a trend goes down."""
-    values = dict(zip(claim.over, case, strict=True))
-    is_turned = any(all(values[name] == value for name, value in turned.items()) for turned in claim.turned_for)
-    is_above = is_turned == (claim.direction == "down")
-    return Side(1.0, math.inf, is_open=True) if is_above else Side(0.0, 1.0, is_open=True)
-
-
-def _between(claim: Claim) -> Side:
-    """What the thresholds allow."""
-    middle = 1.0 if claim.kind == "equal" else claim.about
-    if middle is not None and claim.within is not None:
-        return Side(middle / (1 + claim.within), middle * (1 + claim.within))
-    return Side(claim.at_least or 0.0, claim.at_most or math.inf)
+# what outweighs what: a claim that some cell contradicts is contradicted, whatever else is missing
+_WEIGHT = (Verdict.DOES_NOT_HOLD, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.HOLDS)

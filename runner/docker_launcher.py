@@ -3,14 +3,23 @@
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from runner import images
-from runner.engine import APIError, Container, DockerClient, DockerException, Network, NotFound, aliased
+from runner import gpus, images
+from runner.engine import (
+    APIError,
+    Container,
+    DockerClient,
+    DockerException,
+    Network,
+    NotFound,
+    aliased,
+    gpu_request,
+)
 from runner.errors import EngineUnreachable, ImageMissing
 from runner.launch import Exit
 from runner.pipe import Pipe, lines_of_chunks
@@ -31,8 +40,9 @@ class DockerLauncher:
 
     name = "docker"
 
-    def __init__(self, client: DockerClient) -> None:
-        self._client = client
+    def __init__(self, client: DockerClient, found: gpus.Found = gpus.NONE) -> None:
+        """found: the GPUs that cells are given."""
+        self._client, self._found = client, found
         self._images: dict[str, images.Image] = {}
 
     def missing(self, stack: Stack) -> str | None:
@@ -60,13 +70,16 @@ class DockerLauncher:
                  "base_is_default": image.base_is_default, "stack_version": stack.version,
                  "fingerprint": image.fingerprint, "cpu_quota": share.quota}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
-        running = DockerRunning(self._client, places, place)
+        own = gpus.assigned(cell, stack, self._found) if cell.device == "gpu" else ()
+        running = DockerRunning(self._client, places, {**place, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
         try:
-            running.create(image.id, [settings(cell, data, run, each, places, share, module) for each in places])
+            running.create(image.id, [{**settings(cell, data, run, each, places, share, module), **devices(own)}
+                                      for each in places])
         except BaseException as error:
             running.stop()
             if isinstance(error, DockerException):
-                raise EngineUnreachable(f"the engine did not start a container: {explained(error)}") from error
+                raise EngineUnreachable(f"the engine did not start a container: {explained(error)}"
+                                        f"{_toolkit(explained(error))}") from error
             raise
         return running
 
@@ -100,6 +113,19 @@ def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tup
         "log_config": {"Type": "none"},                 # lines come by the attached stream; a log would be disk work
         **network,
     }
+
+
+def devices(own: Sequence[gpus.Gpu]) -> dict[str, Any]:
+    """The part of a container's settings that gives it GPUs; {} for none."""
+    return {"device_requests": [gpu_request([gpu.uuid for gpu in own])]} if own else {}
+
+
+def _toolkit(explanation: str) -> str:
+    """What mends an engine that cannot give GPUs away, "" for other trouble."""
+    if "could not select device driver" not in explanation:
+        return ""
+    return (": install nvidia-container-toolkit, then run `sudo nvidia-ctk runtime configure --runtime=docker && "
+            "sudo systemctl restart docker`")
 
 
 def _nano(cpus: float | None) -> int | None:

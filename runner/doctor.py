@@ -3,9 +3,10 @@
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-from runner import engine, images, machine, venvs
+from runner import doctor_gpu, engine, images, machine, nvml, venvs
+from runner.doctor_gpu import Finding
 from runner.errors import BenchError
 from runner.stack import Stack
 
@@ -13,20 +14,20 @@ _ROOM_BYTES = 10 * machine.GIB       # today's three images with their caches
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
-class Finding(NamedTuple):
-    """One thing that was looked at."""
-
-    what: str
-    grade: str          # good, note: results say so, fails: nothing can be measured
-    found: str
-    mend: str = ""
-
-
 def examine(stacks: Mapping[str, Stack], cache: Path) -> list[Finding]:
     """All findings, the engine's first. Builds and changes nothing."""
     interpreters = _interpreters(stacks)
     found = [*_engine(stacks, can_do_without=any(finding.grade == "good" for finding in interpreters)), *interpreters]
-    return [*found, _disk(cache), _load(), _swap(), _governor(), _groups()]
+    graphics = doctor_gpu.examine(stacks, nvml.observe(), nvml.states(), _engine_info())
+    return [*found, *graphics, _disk(cache), _load(), _swap(), _governor(), _groups()]
+
+
+def _engine_info() -> dict[str, Any] | None:
+    """What the engine says of itself, None where none answers."""
+    try:
+        return dict(engine.connect().info())
+    except BenchError:
+        return None
 
 
 def _engine(stacks: Mapping[str, Stack], can_do_without: bool) -> list[Finding]:
@@ -35,17 +36,18 @@ def _engine(stacks: Mapping[str, Stack], can_do_without: bool) -> list[Finding]:
     except BenchError as error:
         reason, _, mend = str(error).partition(": ")
         return [Finding("engine", "note" if can_do_without else "fails", reason, mend)]
-    missing = [name for name, stack in stacks.items() if not images.is_current(client, stack)]
+    plain = {name: stack for name, stack in stacks.items() if not stack.is_gpu_only}
+    missing = [name for name, stack in plain.items() if not images.is_current(client, stack)]
     version = client.version()
     return [Finding("engine", "good", f"Docker {version['Version']}, API {version['ApiVersion']}"),
             Finding("images", "note" if missing else "good",
-                    f"{len(stacks) - len(missing)} of {len(stacks)} stacks are built and up to date",
+                    f"{len(plain) - len(missing)} of {len(plain)} stacks are built and up to date",
                     f"evenbench images {' '.join(missing)}" if missing else "")]
 
 
 def _interpreters(stacks: Mapping[str, Stack]) -> list[Finding]:
     found = []
-    for python in sorted({stack.python for stack in stacks.values()}):
+    for python in sorted({stack.python for stack in stacks.values() if not stack.is_gpu_only}):
         try:
             found.append(Finding(f"python {python}", "good", str(venvs.find_interpreter(python))))
         except BenchError as error:

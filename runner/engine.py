@@ -1,19 +1,20 @@
 """The Docker engine: the only module that imports docker. Everything else takes the client that connect returns."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import docker
 from docker import DockerClient
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 from docker.models.networks import Network
-from docker.types import EndpointConfig
+from docker.types import DeviceRequest, EndpointConfig
 
 from runner.errors import EngineUnreachable
 
 __all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "Network", "NotFound",
-           "aliased", "connect", "data_root", "image_id", "image_labels", "labelled_images", "remove_image"]
+           "aliased", "connect", "data_root", "gpu_request", "image_id", "image_labels", "labelled_images",
+           "remove_image"]
 
 _TIMEOUT_SECONDS = 60
 
@@ -66,6 +67,15 @@ def remove_image(client: DockerClient, identity: str) -> bool:
 def aliased(name: str) -> EndpointConfig:
     """A container's end of a network, by whose name the others find it."""
     return EndpointConfig(version="1.41", aliases=[name])
+
+
+def gpu_request(uuids: Sequence[str]) -> DeviceRequest:
+    """What gives a container these GPUs and the driver's libraries to compute and to be watched, no others.
+
+    The engine chooses who serves the request by its capabilities (API 1.40); "compute" and "utility" are what NVIDIA's
+    container toolkit mounts, which images that are not NVIDIA's do not ask for by themselves.
+    """
+    return DeviceRequest(device_ids=list(uuids), capabilities=[["gpu", "compute", "utility"]])
 
 
 def data_root(client: DockerClient) -> str:

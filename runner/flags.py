@@ -4,6 +4,7 @@ from collections.abc import Callable, Set
 from enum import StrEnum
 from typing import NamedTuple
 
+from runner.gpus import THROTTLED_SHARE
 from runner.rows import Row, Run, Samples
 from runner.stats import LEAST_RUNS, median
 from workloads.spec import cluster
@@ -32,6 +33,7 @@ class Flag(StrEnum):
     THREADS_DIFFER = "threads_differ"
     ONEDNN_DIFFERS = "onednn_differs"
     THROTTLED = "throttled"
+    GPU_THROTTLED = "gpu_throttled"
     LOADED_HOST = "loaded_host"
     SWAPPING = "swapping"
     UNSTEADY = "unsteady"
@@ -49,6 +51,7 @@ FOOTNOTES = {
     Flag.THREADS_DIFFER: "The framework used another number of threads than the cell asks for.",
     Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
     Flag.THROTTLED: "The CPU limit throttled at least one run.",
+    Flag.GPU_THROTTLED: "Heat or its power supply slowed the GPU down, also when the run was repeated.",
     Flag.LOADED_HOST: "Other programs took more than 10 % of the CPUs (where that is not known: the load was high).",
     Flag.SWAPPING: "Swap in use grew during at least one run.",
     Flag.UNSTEADY: "The second half of a run was more than 10 % faster or slower than the first.",
@@ -145,6 +148,7 @@ _OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
     Flag.THREADS_DIFFER: _has_other_threads,
     Flag.ONEDNN_DIFFERS: _has_other_onednn,
     Flag.THROTTLED: _is_throttled,
+    Flag.GPU_THROTTLED: lambda seen: (seen.run.after.get("gpu_throttled_share") or 0.0) > THROTTLED_SHARE,
     Flag.LOADED_HOST: _is_loaded,
     Flag.SWAPPING: _is_swapping,
     Flag.UNSTEADY: lambda seen: any(is_unsteady(worker.step_seconds) for worker in seen.run.workers),

@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from runner import __version__, datasets, engine, machine, stack, store, study
+from runner import __version__, datasets, engine, gpus, machine, nvml, stack, store, study, telemetry
 from runner.compose_launcher import ComposeLauncher
 from runner.docker_launcher import DockerLauncher
 from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
 from runner.launch import Launcher
-from runner.plan import Plan, Wishes, plan
+from runner.plan import Plan, Planned, Wishes, plan
 from runner.venv_launcher import VenvLauncher
 from workloads.spec import cell as cells
 from workloads.spec import tasks
@@ -46,13 +46,14 @@ class Job(NamedTuple):
     launcher: Launcher
     machine: machine.Machine
     data: datasets.Data
+    found: gpus.Found = gpus.NONE
 
     def command(self) -> str:
         """The fingerprint by which the same command finds its unfinished session; a changed stack is another one."""
         names = sorted({planned.cell.stack for planned in self.plan.cells})
         made_of = {name: self.launcher.fingerprint(self.stacks[name]) for name in names}
         content = [self.plan.record(), self.plan.seed, self.plan.study.id, self.launcher.name, str(self.data.folder),
-                   made_of, self.machine._asdict()]
+                   made_of, self.machine._asdict(), *([self.found.record()] if self.found.gpus else [])]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -78,21 +79,21 @@ def settings(pairs: list[str]) -> dict[str, Any]:
     return found
 
 
-def chosen_launcher(name: str, say: Say) -> Launcher:
+def chosen_launcher(name: str, say: Say, found: gpus.Found = gpus.NONE) -> Launcher:
     """The launcher of that name; `auto` is docker where an engine answers, else venv, with the reason said."""
     if name not in LAUNCHERS:
         raise InputError(f'--launcher: found "{name}", expected one of {", ".join(LAUNCHERS)}')
     if name == "venv":
-        return VenvLauncher(cache_folder())
+        return VenvLauncher(cache_folder(), found)
     if name == "compose":
         return ComposeLauncher()
     try:
-        return DockerLauncher(engine.connect())
+        return DockerLauncher(engine.connect(), found)
     except EngineUnreachable as error:
         if name == "docker":
             raise
         say(f"{error}. Measuring in virtual environments on this host instead; the results are marked so.")
-        return VenvLauncher(cache_folder())
+        return VenvLauncher(cache_folder(), found)
 
 
 def planned(asked: Asked, say: Say) -> Job:
@@ -100,11 +101,12 @@ def planned(asked: Asked, say: Say) -> Job:
     read = study.read(asked.study, STUDIES, asked.scale)
     stacks = stack.read_all(STACKS)
     here = machine.observe()
-    launcher = chosen_launcher(asked.launcher, say)
+    found = nvml.observe()
+    launcher = chosen_launcher(asked.launcher, say, found)
     data = datasets.chosen(asked.data, cache_folder(), say)
     wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name})
     asked = asked._replace(wishes=wishes)
-    return Job(asked, plan(read, stacks, here, wishes, launcher.missing), stacks, launcher, here, data)
+    return Job(asked, plan(read, stacks, here, wishes, launcher.missing, found), stacks, launcher, here, data, found)
 
 
 def buildable(stacks: list[stack.Stack], launcher: Launcher, say: Say) -> list[stack.Stack]:
@@ -133,10 +135,23 @@ def prepared(job: Job, say: Say) -> Job:
     if not failures:
         return job
     replanned = plan(job.plan.study, job.stacks, job.machine, job.asked.wishes,
-                     lambda stack: failures.get(stack.name) or job.launcher.missing(stack))
+                     lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.found)
     if not replanned.cells:
         raise BuildFailed(next(iter(failures.values())))
     return job._replace(plan=replanned)
+
+
+def warnings(job: Job) -> list[str]:
+    """What to know before the cells of a job start on GPUs."""
+    return gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.found)
+
+
+def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
+    """Who watches the GPUs of a cell while it runs; None for a cell on CPUs."""
+    if planned.cell.device != "gpu":
+        return None
+    own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], job.found)
+    return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
 
 
 def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
@@ -144,7 +159,8 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
     return {"event": "session", "schema": store.SCHEMA, "id": folder.name, "study": job.plan.study.id,
             "scale": job.plan.study.scale, "seed": job.plan.seed, "evenbench": __version__, "argv": sys.argv[1:],
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
-            "launcher": job.launcher.name, "command": job.command(), "resumed": is_resumed}
+            "launcher": job.launcher.name, "command": job.command(), "resumed": is_resumed,
+            **({"gpus": job.found.record()} if job.found.gpus else {})}
 
 
 def new_folder(job: Job, results: Path) -> Path:

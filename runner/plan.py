@@ -1,10 +1,11 @@
 """Studies to cells: a pure function of the study, the stacks there are and the machine."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from runner import gpus
 from runner.cell import key
 from runner.errors import InputError
 from runner.machine import Machine
@@ -40,6 +41,9 @@ class Plan(NamedTuple):
     seed: int
     cells: tuple[Planned, ...]
     skipped: tuple[Skipped, ...]
+    keys: Mapping[str, tuple[str, ...]] = MappingProxyType({})          # of every experiment's cells, shared ones too
+    settings: Mapping[str, Any] = MappingProxyType({})                  # that the user put over the study's
+    stacks: tuple[str, ...] = ()                                        # that the user chose instead of the study's
 
     def order(self, round_index: int) -> list[Planned]:
         """The cells in a round's own order, drawn from the seed, so that drift hits all stacks alike."""
@@ -56,7 +60,19 @@ class Plan(NamedTuple):
                         for s in self.skipped],
             "published": [number.record() for number in self.study.published],
             "claims": [claim.record() for claim in self.study.claims],
+            "title": self.study.title, "settings": dict(self.settings), "stacks": list(self.stacks),
+            "experiments": [{"id": each.id, "title": each.title, "assumed": dict(each.assumed),
+                             "scaled": list(each.scaled), "cells": list(self.keys.get(each.id, ()))}
+                            for each in self.study.experiments],
         }
+
+
+class Here(NamedTuple):
+    """Where cells are to run."""
+
+    stacks: Mapping[str, Stack]
+    machine: Machine
+    gpus: gpus.Found
 
 
 class Wishes(NamedTuple):
@@ -70,43 +86,58 @@ class Wishes(NamedTuple):
 
 
 def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wishes,
-         missing: Callable[[Stack], str | None]) -> Plan:
-    """The cells of a study, and the skipped ones with reasons.
+         missing: Callable[[Stack], str | None], found: gpus.Found = gpus.NONE) -> Plan:
+    """The cells of a study, and the skipped ones with reasons; found: the machine's GPUs.
 
     missing(stack) says why the launcher cannot run a stack, or None. Raises InputError for an unknown stack.
     """
+    here = Here(stacks, machine, found)
     planned: dict[str, Planned] = {}
+    keys: dict[str, dict[str, None]] = {}
     skipped: list[Skipped] = []
     reasons: dict[str, str | None] = {}
     for experiment in study.experiments:
-        for cell, why in _expanded(study, experiment, stacks, machine, wishes):
-            if why is None and cell.stack not in reasons:
-                reasons[cell.stack] = missing(stacks[cell.stack])
-            reason = why or reasons.get(cell.stack) or _impossible(cell, stacks[cell.stack])
+        for cell, why in _expanded(study, experiment, here, wishes):
+            reason = why or _impossible(cell, here)
+            if reason is None:
+                if cell.stack not in reasons:
+                    reasons[cell.stack] = missing(stacks[cell.stack])
+                reason = reasons[cell.stack]
             if reason:
                 skipped.append(Skipped(experiment.id, cell, reason))
             else:
                 planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
+                keys.setdefault(experiment.id, {})[key(cell)] = None
     chosen = tuple(planned.values())
     return Plan(study, wishes.rounds or study.rounds, _baseline(chosen, wishes.baseline or study.baseline, stacks),
-                wishes.seed, chosen, tuple(skipped))
+                wishes.seed, chosen, tuple(skipped), {name: tuple(found) for name, found in keys.items()},
+                wishes.settings, wishes.stacks)
 
 
-def _expanded(study: Study, experiment: Experiment, stacks: Mapping[str, Stack], machine: Machine,
-              wishes: Wishes) -> list[tuple[Cell, str | None]]:
+def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) -> list[tuple[Cell, str | None]]:
     """Every cell of an experiment's grid, with the study's own reason to leave it out, or None."""
+    stacks = here.stacks
     names = wishes.stacks or experiment.stacks
+    forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ())) if form in stacks] for name in names}
     for name in names:
-        if name not in stacks:
+        if not forms[name]:
             raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{name}" is unknown; '
                              f"known: {', '.join(sorted(stacks))}")
     found = []
     for combination in experiment.combinations():
-        settings = {**combination, **wishes.settings}
         for name in names:
-            cell = _cell(stacks[name], settings, machine)
-            found.append((cell, experiment.exception(cell)))
+            for own in experiment.variants_of(name):
+                cell = _of_forms(forms[name], {**combination, **own, **wishes.settings}, here)
+                found.append((cell, experiment.exception(cell._replace(stack=name))))
     return found
+
+
+def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -> Cell:
+    """The cell in the first form of a stack that could run it, else in one that has the device, else in the first."""
+    found = [(_cell(stack, settings, here.machine), stack) for stack in forms]
+    able = [cell for cell, _ in found if _impossible(cell, here) is None]
+    near = [cell for cell, stack in found if cell.device in stack.devices]
+    return next(iter(able or near or [cell for cell, _ in found]))
 
 
 def _cell(stack: Stack, settings: Mapping[str, Any], machine: Machine) -> Cell:
@@ -123,16 +154,30 @@ def _cell(stack: Stack, settings: Mapping[str, Any], machine: Machine) -> Cell:
     return cell._replace(parallel=cluster.own_mode(stack.framework, cell.parallel))
 
 
-def _impossible(cell: Cell, stack: Stack) -> str | None:
-    """Why no launcher could run the cell in the stack, from what both say of themselves."""
+def _impossible(cell: Cell, here: Here) -> str | None:
+    """Why no launcher could run the cell in its stack here, from what cell, stack and GPUs say of themselves."""
+    stack = here.stacks[cell.stack]
     if not tasks.is_sequence(cell.task) and cell.image < (least := tasks.TASKS[cell.task].least):
         return f"{cell.task} needs images of at least {least} pixels"
+    if cell.device == "gpu" and (lacking := gpus.lacking(cell, stack, here.stacks, here.gpus)):
+        return lacking
     if cell.device not in stack.devices:
         return f"{stack.name} runs on {', '.join(stack.devices)}, not on a {cell.device}"
+    if cell.device == "cpu" and (what := _of_a_gpu(cell)):
+        return f"{what} needs a GPU"
     if cell.parallel != "none" and cell.measure not in cluster.MEASURES:
         return f"measure {cell.measure} is of one node; on many there are {', '.join(cluster.MEASURES)}"
     reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes)
     return reason
+
+
+def _of_a_gpu(cell: Cell) -> str | None:
+    """What of a cell no CPU has, or None."""
+    if cell.conv != "default":
+        return f"conv {cell.conv}"
+    if cell.gpus > 1:
+        return f"gpus {cell.gpus}"
+    return "measure kernels" if cell.measure == "kernels" else None
 
 
 def _baseline(chosen: tuple[Planned, ...], wished: str, stacks: Mapping[str, Stack]) -> str:

@@ -2,18 +2,28 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import InputError
+from runner.profiles import Graph, Kernels
 from runner.store import FINAL
 from workloads.spec.cell import Cell, CellError, parse
 
 Samples = NDArray[np.float64]
 Facts = Mapping[str, Any]
 Readings = Mapping[str, float | None]      # of the host; what was not measured is None or absent
+
+
+class Epoch(NamedTuple):
+    """One pass over the training data; None where it was not told."""
+
+    train_seconds: float
+    validation_seconds: float | None
+    loss: float | None
+    accuracy: float | None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -54,6 +64,9 @@ class Run:
     usage: Mapping[str, Readings]          # by place, where there are many
     digests: Mapping[str, str]             # of the weights after the last step, by place
     operators: Mapping[str, float]         # seconds a step by the framework's own names
+    epochs: tuple[Epoch, ...] = ()         # in their order
+    kernels: Kernels | None = None
+    graph: Graph | None = None
 
     @property
     def step_seconds(self) -> Samples:
@@ -97,6 +110,16 @@ class Row:
         return {index: rate for index, rate in found.items() if rate is not None}
 
 
+class Experiment(NamedTuple):
+    """A part of the study, as the plan kept it."""
+
+    id: str
+    title: str
+    keys: tuple[str, ...]                  # of its cells, those that it shares with others too
+    assumed: Mapping[str, str]             # where the study is silent
+    scaled: tuple[str, ...]                # what the scale changes of the study's own sizes
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Skipped:
     """A cell that the plan left out."""
@@ -118,6 +141,15 @@ class Measurements:
     published: tuple[Facts, ...]           # records of the study's own numbers
     claims: tuple[Facts, ...]              # records of what it claims
     is_done: bool                          # closed after its last run, not interrupted
+    title: str = ""                        # of the study
+    experiments: tuple[Experiment, ...] = ()
+    settings: Facts = field(default_factory=dict)      # that the user put over the study's
+    stacks: tuple[str, ...] = ()           # that the user chose instead of the study's
+
+    def made_of(self) -> dict[str, str]:
+        """The fingerprint of what each stack's runs were made of, by the stack's name."""
+        return {row.cell.stack: str(run.place.get("fingerprint", ""))
+                for row in self.rows for run in row.runs if run.place}
 
 
 def rate_per_worker(batch: int, run: Run) -> float | None:
@@ -185,6 +217,9 @@ class _Begun:
     accuracy: float | None = None
     digests: dict[str, str] = field(default_factory=dict)
     operators: dict[str, float] = field(default_factory=dict)
+    epochs: list[Epoch] = field(default_factory=list)
+    kernels: Kernels | None = None
+    graph: Graph | None = None
 
     def worker(self, line: Mapping[str, Any]) -> _Worker:
         """Of a line: a coordinator numbers its workers, others are known by their place."""
@@ -200,6 +235,10 @@ class _Plan:
     skipped: tuple[Skipped, ...]
     published: tuple[Facts, ...]
     claims: tuple[Facts, ...]
+    title: str
+    experiments: tuple[Experiment, ...]
+    settings: Facts
+    stacks: tuple[str, ...]
 
 
 @dataclass
@@ -224,7 +263,24 @@ def _plan(gathered: _Gathered, record: Mapping[str, Any]) -> None:
                     for item in record["skipped"])
     published = tuple(_mapping(item) for item in record.get("published", ()))
     claims = tuple(_mapping(item) for item in record.get("claims", ()))
-    gathered.plan = _Plan(_count(record["rounds"]), _text(record["baseline"]), cells, skipped, published, claims)
+    gathered.plan = _Plan(_count(record["rounds"]), _text(record["baseline"]), cells, skipped, published, claims,
+                          _text(record.get("title", "")), _experiments(record, cells, skipped),
+                          _mapping(record.get("settings", {})), tuple(map(_text, record.get("stacks", ()))))
+
+
+def _experiments(record: Mapping[str, Any], cells: list[tuple[str, str, Cell]],
+                 skipped: tuple[Skipped, ...]) -> tuple[Experiment, ...]:
+    """The record's experiments; of an older record, which has none, those that its cells name."""
+    if "experiments" in record:
+        return tuple(Experiment(_text(item["id"]), _text(item["title"]), tuple(map(_text, item["cells"])),
+                                {name: _text(why) for name, why in _mapping(item["assumed"]).items()},
+                                tuple(map(_text, item["scaled"])))
+                     for item in record["experiments"])
+    names = (*(name for _, name, _ in cells), *(skip.experiment for skip in skipped))
+    keys: dict[str, list[str]] = {name: [] for name in names}
+    for key, name, _ in cells:
+        keys[name].append(key)
+    return tuple(Experiment(name, "", tuple(found), {}, ()) for name, found in keys.items())
 
 
 def _begin(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -266,6 +322,8 @@ def _epoch(run: _Begun, line: Mapping[str, Any]) -> None:
     worker.steps += _count(line["steps"])
     worker.losses.append(line["loss"])
     run.accuracy = _number(line.get("accuracy"))
+    run.epochs.append(Epoch(_least(line["train_seconds"], 0.0), _number(line.get("validation_seconds")),
+                            _number(line["loss"]), run.accuracy))
 
 
 def _weights(run: _Begun, line: Mapping[str, Any]) -> None:
@@ -278,6 +336,14 @@ def _operators(run: _Begun, line: Mapping[str, Any]) -> None:
     if not run.operators and steps:
         run.operators = {_text(name): _least(seconds, 0.0) / steps
                          for name, (_, seconds) in _mapping(line["operators"]).items()}
+
+
+def _kernels(run: _Begun, line: Mapping[str, Any]) -> None:
+    run.kernels = run.kernels or Kernels.read(line)
+
+
+def _graph(run: _Begun, line: Mapping[str, Any]) -> None:
+    run.graph = run.graph or Graph.read(line)
 
 
 def _ending(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -301,7 +367,8 @@ def _run(begun: _Begun, record: Mapping[str, Any]) -> Run:
         facts=begun.facts, place=_mapping(head.get("place") or {}), before=_readings(head.get("host")),
         after=_readings(record.get("host")),
         usage={name: _readings(used) for name, used in sorted(_mapping(record.get("places") or {}).items())},
-        digests=begun.digests, operators=begun.operators,
+        digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
+        graph=begun.graph,
     )
 
 
@@ -320,6 +387,7 @@ _READERS: dict[str, Callable[[_Gathered, Mapping[str, Any]], None]] = {
 }
 _LINES: dict[str, Callable[[_Begun, Mapping[str, Any]], None]] = {
     "start": _start, "warm": _warm, "steps": _steps, "epoch": _epoch, "weights": _weights, "operators": _operators,
+    "kernels": _kernels, "graph": _graph,
 }
 
 
@@ -330,7 +398,7 @@ def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
     rows = tuple(Row(key, experiment, cell, tuple(sorted(by_key.get(key, ()), key=lambda run: run.round)))
                  for key, experiment, cell in plan.cells)
     return Measurements(gathered.session, plan.rounds, plan.baseline, rows, plan.skipped, plan.published,
-                        plan.claims, gathered.is_done)
+                        plan.claims, gathered.is_done, plan.title, plan.experiments, plan.settings, plan.stacks)
 
 
 def _samples(values: list[float]) -> Samples:

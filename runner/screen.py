@@ -4,7 +4,6 @@ Every text that could come from a file goes through words.clean, and none is rea
 word already says.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,14 +16,14 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
-from runner import claims, words
+from runner import claim_words, claims, words
 from runner.cell import label as cell_label
 from runner.flags import Flag
 from runner.operators import WORDS
-from runner.published import PHASES
+from runner.quantities import PHASES
 from runner.session import Progress
 from runner.stats import Verdict
-from runner.summary_format import Claim, ClaimNumber, Comparison, Interval, PublishedNumber, Result, Summary
+from runner.summary_format import Comparison, Result, Summary
 from workloads.spec.cell import parse
 
 _GAP = 2                       # between columns
@@ -135,6 +134,7 @@ class SummaryView(_View):
             yield ""
             yield from self._seen(page)
         yield from self._breakdown(page)
+        yield from self._energy(page)
         yield from self._operators(page)
         yield from self._memory(page)
         yield from self._published(page)
@@ -229,6 +229,15 @@ class SummaryView(_View):
                 *("-" if value is None else shown(value) for value, shown in measured),
                 loss, "-" if result.accuracy is None else words.share(result.accuracy)]
 
+    def _energy(self, page: _Page) -> Iterator[RenderableType]:
+        """What GPUs drew, a line a stack."""
+        blocks = [(comparison.label, [[page.text(fact) for fact in _drawn(result)]
+                                      for result in comparison.results if result.gpu_watts is not None])
+                  for comparison in self._summary.comparisons]
+        if any(lines for _, lines in blocks):
+            yield ""
+            yield from page.sections(["", "GPU power", "a sample", "SM clock"], [each for each in blocks if each[1]])
+
     def _breakdown(self, page: _Page) -> Iterator[RenderableType]:
         """Phases, a line a stack: milliseconds of a step, and what stamping them costs."""
         blocks = [(comparison.label, [[page.text(fact) for fact in _phases(result)]
@@ -272,7 +281,7 @@ class SummaryView(_View):
             return
         table = page.table(["source", "of", "quantity", "published", "here"])
         for number in self._summary.published:
-            table.add_row(*(page.text(fact) for fact in _beside(number)))
+            table.add_row(*(page.text(fact) for fact in claim_words.beside(number)))
         yield ""
         yield page.text(f"What {self._summary.study} published, and the same here (another machine; seconds here are "
                         "of one step):", "bold")
@@ -284,14 +293,26 @@ class SummaryView(_View):
         table = page.table(["claim", "verdict", "here", "theirs"])
         for claim in self._summary.claims:
             table.add_row(page.text(claim.id), page.text(claim.verdict.value, _CLAIM_STYLES.get(claim.verdict, "")),
-                          page.text(_here(claim)), page.text(_theirs(claim)))
-        counts = [f"{verdict.value} {sum(claim.verdict is verdict for claim in self._summary.claims)}"
-                  for verdict in claims.Verdict]
+                          page.text(claim_words.here(claim)), page.text(claim_words.theirs(claim)))
         yield ""
-        yield page.text(f"Claims of {self._summary.study}, on this machine: {', '.join(counts)}", "bold")
+        tally = _tally([claim.verdict for claim in self._summary.claims], with_none=True)
+        yield page.text(f"Claims of {self._summary.study}, on this machine: {tally}", "bold")
         yield table
+        if len(self._summary.paper_claims) < len(self._summary.claims):
+            yield from self._paper_claims(page)
         yield page.text("Here: the number that decides, and how many of the claim's numbers say the same. A claim "
                         "holds where all their 95 % intervals lie wholly on its side.", "dim")
+
+    def _paper_claims(self, page: _Page) -> Iterator[RenderableType]:
+        """One line a claim of the paper, where ours are parts of those."""
+        verdicts = {claim.id: claim.verdict for claim in self._summary.claims}
+        table = page.table(["paper's claim", "verdict", "its parts"])
+        for claim in self._summary.paper_claims:
+            table.add_row(page.text(claim.id), page.text(claim.verdict.value, _CLAIM_STYLES.get(claim.verdict, "")),
+                          page.text(_tally([verdicts[part] for part in claim.parts])))
+        yield page.text(f"The paper's own claims: {_tally([each.verdict for each in self._summary.paper_claims])}",
+                        "bold")
+        yield table
 
     def _outliers(self, page: _Page) -> Iterator[RenderableType]:
         found = [(comparison.label, result) for comparison in self._summary.comparisons
@@ -341,6 +362,13 @@ class SummaryView(_View):
             "the interval excludes 1.", "dim")
 
 
+def _drawn(result: Result) -> list[str]:
+    """The stack, watts, joules of a sample and clock."""
+    shown = [(result.gpu_watts, "{:.0f} W"), (result.joules_per_sample, "{:.3g} J"),
+             (result.gpu_sm_clock and result.gpu_sm_clock / 1e6, "{:.0f} MHz")]
+    return [result.stack, *("-" if value is None else text.format(value) for value, text in shown)]
+
+
 def _phases(result: Result) -> list[str]:
     """A line of the breakdown."""
     seen = {"exposed": " e", "full": " f"}.get(result.communication or "", "")
@@ -354,56 +382,10 @@ def _milliseconds(seconds: float | None) -> str:
     return "-" if seconds is None else words.number(seconds * 1000)
 
 
-def _beside(number: PublishedNumber) -> list[str]:
-    """A line of the published numbers."""
-    about = ", ".join("/".join(map(str, values)) for values in number.where.values())
-    whose = " / ".join(" ".join(part for part in (one.stack, one.parallel) if part)
-                       for one in (number.of, number.to) if one)
-    here = number.ours
-    shown = {"x": lambda value: words.ratio(value, None), "s": words.seconds, "bytes": words.size}[number.unit]
-    return [number.source, f"{whose}" + (f" ({about})" if about else ""), number.quantity.replace("_", " "),
-            shown(number.value), "no data" if here is None else shown(here)]
-
-
-def _here(claim: Claim) -> str:
-    """The number that decides a claim, or what is missing."""
-    if claim.verdict is claims.Verdict.NO_DATA:
-        more = f", and {len(claim.missing) - 1} more" if len(claim.missing) > 1 else ""
-        return (claim.missing[0] if claim.missing else "") + more
-    alike = sorted((number for number in claim.numbers if number.verdict is claim.verdict), key=_certainty)
-    number = alike[-1 if claim.verdict is claims.Verdict.DOES_NOT_HOLD else 0]
-    count = f", {len(alike)} of {len(claim.numbers)}" if len(claim.numbers) > 1 else ""
-    return _amount(claim, number.value, number.interval) + count
-
-
-def _certainty(number: ClaimNumber) -> float:
-    """How far a number is from the nearest end of what the claim allows, as a factor."""
-    return min(abs(math.log(number.value / end)) for end in (number.low, number.high) if end)
-
-
-def _theirs(claim: Claim) -> str:
-    if claim.kind in ("faster", "order"):
-        return "faster" if claim.kind == "faster" else "in this order"
-    if claim.kind == "trend":
-        return claim.direction
-    if claim.about is not None and claim.within is not None:
-        return f"{_threshold(claim, claim.about)} within {words.share(claim.within)}"
-    if claim.within is not None:
-        return f"equal within {words.share(claim.within)}"
-    ends = [f"{name} {_threshold(claim, end)}" for name, end in (("from", claim.at_least), ("to", claim.at_most))
-            if end is not None]
-    return " ".join(ends)
-
-
-def _threshold(claim: Claim, value: float) -> str:
-    return words.share(value) if claim.kind == "share" else f"{value:g}x"
-
-
-def _amount(claim: Claim, value: float, interval: Interval | None) -> str:
-    if claim.kind != "share":
-        return words.ratio(value, interval)
-    ends = f" ({words.share(interval.low)}{words.DASH}{words.share(interval.high)})" if interval else ""
-    return words.share(value) + ends
+def _tally(verdicts: Sequence[claims.Verdict], with_none: bool = False) -> str:
+    """How many there are of each."""
+    counts = {verdict: verdicts.count(verdict) for verdict in claims.Verdict}
+    return ", ".join(f"{verdict.value} {count}" for verdict, count in counts.items() if count or with_none)
 
 
 def _ratio(result: Result) -> str:

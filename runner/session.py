@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from runner import machine
+from runner import machine, telemetry
 from runner.cell import label
 from runner.errors import BenchError, DiskFull
 from runner.launch import Ending, Exit, Launcher, Limits, Running, follow, limits
@@ -52,6 +52,7 @@ class Bench(NamedTuple):
     is_stopping: Callable[[], bool] = lambda: False     # whether the user asked for the end
     clock: Callable[[], float] = time.monotonic
     readings: Callable[[], machine.Reading] = machine.reading
+    watches: Callable[[Planned], telemetry.Watch | None] = lambda planned: None       # of the GPUs that a cell gets
 
 
 def run(bench: Bench, kept: Kept | None = None) -> bool:
@@ -65,7 +66,10 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     try:
         for number, (index, planned) in enumerate(waiting):
             attempt = attempts.get((planned.key, index), 0) + 1
-            words.add(_run(bench, planned, index, attempt, number))
+            word, is_throttled = _run(bench, planned, index, attempt, number)
+            if is_throttled and not bench.is_stopping():       # once more: the GPU may have cooled down
+                word, _ = _run(bench, planned, index, attempt + 1, number)
+            words.add(word)
             if bench.is_stopping():
                 raise Stopped
         bench.store.append({"event": "closed", "reason": "done"})
@@ -77,11 +81,15 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     return words <= {"ok"}
 
 
-def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) -> str:
-    """One run from start to ending, stored as it goes; the ending's word."""
+def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) -> tuple[str, bool]:
+    """One run from start to ending, stored as it goes; the ending's word, and whether the GPU was throttled."""
     name = f"{planned.key}.{index}.{attempt}"
     shown = f"{planned.cell.stack}: {label(planned.cell)}"
     bench.progress.run_started(shown, number, planned.key)
+    watch, seen = bench.watches(planned), None
+    if watch:
+        watch.wait_idle()
+        watch.start()
     before, began = bench.readings(), bench.clock()
     running: Running | None = None
     rates: list[float] = []
@@ -97,18 +105,27 @@ def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) 
             ending = Ending("not_started", str(error))
         else:
             bench.store.append({**head, "place": running.place})
-            ending, share = _listened(bench, planned, name, running, rates)
+            ending, share = _listened(bench, planned, name, running, rates, watch)
     except DiskFull:
         ending = Ending("killed", "the disk was full")
         raise
     finally:
+        seen = watch.ended() if watch else None
         found, used = _went(running, Limits().leave if ending.word == "ok" else 0.0)
         if running:
             running.stop()
         seconds = bench.clock() - began
         bench.progress.run_ended(shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
-        bench.store.append(_ending_record(bench, planned, name, _judged(ending, found), seconds, used, share))
-    return _judged(ending, found).word
+        bench.store.append(_with_gpus(
+            _ending_record(bench, planned, name, _judged(ending, found), seconds, used, share), seen))
+    return _judged(ending, found).word, bool(seen and seen.is_throttled)
+
+
+def _with_gpus(record: dict[str, Any], seen: telemetry.Seen | None) -> dict[str, Any]:
+    """An ending's record with what the GPUs did."""
+    if seen is None:
+        return record
+    return {**record, "host": {**record["host"], **seen.readings}, "gpu": seen.record()}
 
 
 class _Mark(NamedTuple):
@@ -119,14 +136,16 @@ class _Mark(NamedTuple):
     own_seconds: float | None
 
 
-def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates: list[float]
-              ) -> tuple[Ending, float | None]:
+def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates: list[float],
+              watch: telemetry.Watch | None) -> tuple[Ending, float | None]:
     """Store every event until the ending; with it the share of the CPUs that others took since the worker's start."""
     began = bench.clock()
     mark: _Mark | None = None
     for heard in follow(running, limits(planned.cell, bench.stall), bench.clock, bench.is_stopping):
         if isinstance(heard, Ending):
             return heard, _foreign_share(bench, planned, mark, heard)
+        if watch:
+            watch.heard(heard["event"])
         if heard["event"] == "start":
             mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"))
         bench.store.append({"event": "line", "run": name, "at": round(bench.clock() - began, 3), "line": heard})

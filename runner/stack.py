@@ -1,23 +1,61 @@
 """Stacks: what the folders docker/<stack>/ say, and fingerprints that change when what a stack is made of changes."""
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from runner import __version__
 from runner.errors import InputError
 
 # a file's tables and the field that each of their keys becomes
-_ALL = {"base": {"image": "base_image", "verified": "base_verified"}, "size": {"wheels_bytes": "wheels_bytes"}}
+_ALL = {"base": {"image": "base_image", "verified": "base_verified", "digest_unknown": "digest_unknown",
+                 "has_cuda": "base_has_cuda", "has_framework": "base_has_framework"},
+        "size": {"wheels_bytes": "wheels_bytes"}}
+_GPU = "gpu"                # a table that is a model of its own
 _OF_STACK = {"stack": {key: key for key in ("name", "framework", "version", "python", "studies", "devices", "title")},
-             **_ALL}
+             **_ALL, _GPU: {}}
 _OF_RUNNER = {"image": {key: key for key in ("name", "python", "title")}, **_ALL}
 _Tables = dict[str, dict[str, str]]
 RUNNER = "runner"           # the folder, and the name, of our own image
+# of GPUs, from Pascal to Blackwell: what every [gpu] table tells of
+CAPABILITIES = ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
+_Capabilities = Annotated[tuple[str, ...], BeforeValidator(tuple)]
+_Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)+$")]
+
+
+class GpuCode(BaseModel):
+    """What a stack brings for GPUs, and which compute capabilities it has code for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    cuda: _Version
+    cudnn: _Version | None = None
+    nccl: _Version | None = None
+    driver: _Version                    # the oldest that runs it, on Linux
+    native: _Capabilities               # compiled for
+    jit: _Capabilities                  # compiled at the first start, which takes minutes
+    unsupported: _Capabilities
+    why: str = ""                       # they are unsupported
+    verified: bool                      # on a GPU, by us
+
+    @model_validator(mode="after")
+    def _each_capability_once(self) -> Self:
+        told = sorted(self.native + self.jit + self.unsupported)
+        if told != sorted(CAPABILITIES):
+            raise ValueError(f"native, jit and unsupported must hold each of {', '.join(CAPABILITIES)} once")
+        if self.unsupported and not self.why:
+            raise ValueError("why is missing: the reason of what is unsupported")
+        return self
+
+    @property
+    def runs_on(self) -> tuple[str, ...]:
+        """The compute capabilities that it runs on, in order."""
+        return tuple(each for each in CAPABILITIES if each not in self.unsupported)
 
 
 class Pinned(BaseModel):
@@ -29,10 +67,25 @@ class Pinned(BaseModel):
     version: str = Field(min_length=1)
     python: str = Field(pattern=r"^3\.\d+$")
     title: str = Field(min_length=1)
-    base_image: str = Field(pattern=r"^\S+@sha256:[0-9a-f]{64}$")
+    base_image: str = Field(min_length=1)
     base_verified: bool
+    digest_unknown: bool = False        # of the base: it has no image until somebody has written it down
+    base_has_cuda: bool = False         # and no base of our own could stand in for it
+    base_has_framework: bool = False    # so nothing is installed, and there is no virtual environment of it
     wheels_bytes: int = Field(gt=0)
     folder: Path
+
+    @model_validator(mode="after")
+    def _is_pinned(self) -> Self:
+        if self.digest_unknown == bool(re.match(r"^\S+@sha256:[0-9a-f]{64}$", self.base_image)):
+            raise ValueError(f"base_image: expected NAME:TAG@sha256:..., or base.digest_unknown (found "
+                             f"{self.base_image!r})")
+        return self
+
+    @property
+    def is_gpu_only(self) -> bool:
+        """Whether it is built only where it is asked for by name."""
+        return False
 
     @property
     def carries(self) -> tuple[str, ...]:
@@ -50,6 +103,11 @@ class Pinned(BaseModel):
         return self.folder / "requirements.txt"
 
     @property
+    def locks(self) -> tuple[Path, ...]:
+        """What is installed: nothing where the base has all."""
+        return (self.lock,) if self.base_has_framework else (self.lock, self.pip_lock)
+
+    @property
     def pip_lock(self) -> Path:
         """What installs the lock: pip itself, for all stacks of one Python."""
         return self.folder.parent / "pip" / f"{self.python}.txt"
@@ -61,6 +119,18 @@ class Stack(Pinned):
     framework: Literal["tensorflow", "pytorch", "mxnet"]
     studies: tuple[str, ...]
     devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
+    gpu: GpuCode | None = None
+
+    @model_validator(mode="after")
+    def _tells_of_gpus(self) -> Self:
+        if ("gpu" in self.devices) != (self.gpu is not None):
+            raise ValueError("devices has gpu where there is a table gpu, and only there")
+        return self
+
+    @property
+    def is_gpu_only(self) -> bool:
+        """Whether it runs on GPUs alone."""
+        return "cpu" not in self.devices
 
 
 class Runner(Pinned):
@@ -97,9 +167,9 @@ def _read(path: Path, fields: _Tables, made: Callable[[dict[str, Any]], _Kind]) 
         raise InputError(f"{path}: not TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        found = f" (found {first['input']!r})" if first["type"] != "missing" else ""
-        raise InputError(f"{path}: {key}: {first['msg']}{found}") from error
+        where = ": ".join([str(path), *(".".join(str(part) for part in first["loc"]),) * bool(first["loc"])])
+        found = f" (found {first['input']!r})" if first["type"] not in ("missing", "value_error") else ""
+        raise InputError(f"{where}: {first['msg'].removeprefix('Value error, ')}{found}") from error
     if stack.name != folder.name:
         raise InputError(f'{path}: name "{stack.name}" is not the folder\'s, "{folder.name}"')
     return stack
@@ -130,13 +200,13 @@ def workloads_digest(root: Path) -> str:
 
 def wheels_fingerprint(stack: Pinned) -> str:
     """What a virtual environment is made of, as a SHA-256: the two locks."""
-    return _digest(stack.root, [stack.lock, stack.pip_lock])
+    return _digest(stack.root, stack.locks)
 
 
 def build_files(stack: Pinned) -> list[Path]:
     """What an image's build reads besides what the image carries."""
     scripts = sorted(stack.folder.parent.glob("*.sh"))
-    return [stack.folder / "Dockerfile", stack.lock, stack.pip_lock, *scripts]
+    return [stack.folder / "Dockerfile", *stack.locks, *scripts]
 
 
 def is_source(path: Path) -> bool:
@@ -157,10 +227,13 @@ def _digest(root: Path, paths: Iterable[Path]) -> str:
 
 def _flat(path: Path, fields: _Tables, tables: dict[str, Any]) -> dict[str, Any]:
     """The model's fields from a file's tables; a missing key is left to the model to miss."""
-    values = {}
+    values: dict[str, Any] = {}
     for table, content in tables.items():
         if table not in fields or not isinstance(content, dict):
             raise InputError(f'{path}: "{table}" is unknown; known tables: {", ".join(fields)}')
+        if table == _GPU:
+            values[_GPU] = content
+            continue
         for key, value in content.items():
             if key not in fields[table]:
                 raise InputError(f'{path}: {table}.{key} is unknown; known: {", ".join(fields[table])}')

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from runner import claims, operators, published, stats
+from runner import claims, judging, operators, published, quantities, stats
 from runner.cell import compared, comparison_key, key, label
 from runner.errors import InputError
 from runner.flags import FOOTNOTES, Flag, Proved, flags
-from runner.rows import Facts, Measurements, Row, Run, measurements, step_seconds
+from runner.rows import Facts, Measurements, Row, Run, measurements, rate_per_worker, step_seconds
 from runner.stats import Ratio, Verdict
 from runner.summary_format import (
     Claim,
@@ -26,6 +26,7 @@ from runner.summary_format import (
     Machine,
     Methods,
     OperatorTable,
+    PaperClaim,
     Profile,
     PublishedNumber,
     Result,
@@ -54,7 +55,11 @@ class _Statistics(NamedTuple):
 
 def summarise(records: Iterable[Mapping[str, Any]], proved: Proved = frozenset()) -> Summary:
     """The Summary of a store's records. proved: the (task, stack) whose check has passed. Raises InputError."""
-    measured = measurements(records)
+    return summary_of(measurements(records), proved)
+
+
+def summary_of(measured: Measurements, proved: Proved = frozenset()) -> Summary:
+    """The Summary of what was measured. Raises InputError."""
     try:
         return _summary(measured, proved)
     except ValidationError as error:
@@ -71,7 +76,7 @@ def to_json(summary: Summary) -> dict[str, Any]:
 def _summary(measured: Measurements, proved: Proved) -> Summary:
     session, names = measured.session, _names(measured)
     machine = Machine(**_known(session.get("machine"), Machine.model_fields))
-    comparisons = _comparisons(measured, names, machine.cpus, proved)
+    comparisons, found = _comparisons(measured, names, machine.cpus, proved), _claims(measured)
     return Summary(
         **{"id": "", "study": "", "scale": None, "evenbench": None, "began": None, "launcher": None, "seed": None,
            **_known(session, ("id", "study", "scale", "evenbench", "began", "launcher", "seed"))},
@@ -81,8 +86,8 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=label(each.cell),
                            reason=each.reason)
                       for each in measured.skipped),
-        operators=_operators(measured.rows), published=_published(measured), claims=_claims(measured),
-        footnotes=_footnotes(comparisons), methods=Methods(),
+        operators=_operators(measured.rows), published=_published(measured), claims=found,
+        paper_claims=_paper_claims(found), footnotes=_footnotes(comparisons), methods=Methods(),
     )
 
 
@@ -112,10 +117,10 @@ def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
     for record in measured.published:
         try:
             number = published.from_record(record)
-        except (KeyError, TypeError) as error:
-            raise InputError(f"the plan's published numbers: {error}") from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"the plan's published numbers: {' '.join(str(error).split())}") from error
         ours = published.ours(number, measured.rows)
-        found.append(PublishedNumber(**{**record, "ours": ours.value, "cells": ours.cells}))
+        found.append(PublishedNumber(**{**number.record(), "ours": ours.value, "cells": ours.cells}))
     return tuple(found)
 
 
@@ -126,18 +131,28 @@ def _claims(measured: Measurements) -> tuple[Claim, ...]:
             claim = claims.from_record(record)
         except ValueError as error:
             raise InputError(f"the plan's claims: {' '.join(str(error).split())}") from error
-        finding = claims.judge(claim, measured)
+        finding = judging.judge(claim, measured)
         found.append(Claim(**{name: value for name, value in claim.record().items() if name != "cases"},
                            verdict=finding.verdict, numbers=tuple(map(_claim_number, finding.numbers)),
                            missing=finding.missing))
     return tuple(found)
 
 
-def _claim_number(number: claims.Number) -> ClaimNumber:
-    low, high, _ = number.side
+def _claim_number(number: judging.Number) -> ClaimNumber:
+    low, high, _, is_turned = number.side
     return ClaimNumber(what=number.what, case=dict(number.case), value=number.value,
-                       interval=_interval(number.interval), rounds=number.rounds, low=low or None,
-                       high=None if math.isinf(high) else high, verdict=number.verdict)
+                       interval=_interval(number.interval), rounds=number.rounds,
+                       low=low if low and math.isfinite(low) else None, high=high if math.isfinite(high) else None,
+                       is_turned=is_turned, verdict=number.verdict)
+
+
+def _paper_claims(found: Sequence[Claim]) -> tuple[PaperClaim, ...]:
+    parts: dict[str, list[Claim]] = {}
+    for claim in found:
+        parts.setdefault(claims.paper_claim(claim.id), []).append(claim)
+    return tuple(PaperClaim(id=name, parts=tuple(claim.id for claim in each),
+                            verdict=claims.together(claim.verdict for claim in each))
+                 for name, each in parts.items())
 
 
 def _known(values: Any, names: Iterable[str]) -> dict[str, Any]:
@@ -266,6 +281,9 @@ def _result(row: Row, found: _Statistics, is_baseline: bool, flagged: tuple[Flag
         loss_last=_middle(runs, lambda run: _loss(run, -1)),
         accuracy=_middle(runs, lambda run: run.accuracy), peak_bytes=None if peak is None else round(peak),
         parameters=parameters[0] if parameters else None,
+        gpu_watts=_middle(runs, lambda run: run.after.get("gpu_watts")),
+        joules_per_sample=_middle(runs, lambda run: _joules(row.cell.batch, run)),
+        gpu_sm_clock=_middle(runs, lambda run: run.after.get("gpu_sm_clock")),
     )
 
 
@@ -306,12 +324,12 @@ def _phases(row: Row) -> dict[str, float]:
     if row.cell.measure != "phases":
         return {}
     found = {name: _middle(row.ok_runs, lambda run, name=name: run.phase_seconds(name))  # type: ignore[misc]
-             for name in published.PHASES}
+             for name in quantities.PHASES}
     return {name: seconds for name, seconds in found.items() if seconds is not None}
 
 
 def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:
-    peaks = [published.place_peaks(run) for run in runs]
+    peaks = [quantities.place_peaks(run) for run in runs]
     names = sorted({name for found in peaks for name in found})
     return {name: round(stats.median([found[name] for found in peaks if name in found]) or 0) for name in names}
 
@@ -319,6 +337,12 @@ def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:
 def _load_share(run: Run) -> float | None:
     load, step = run.phase_seconds("load"), step_seconds(run)
     return load / step if load is not None and step else None
+
+
+def _joules(batch: int, run: Run) -> float | None:
+    """Of a sample: watts over samples a second."""
+    watts, rate = run.after.get("gpu_watts"), rate_per_worker(batch, run)
+    return watts / (rate * len(run.workers)) if watts is not None and rate else None
 
 
 def _peak_bytes(run: Run) -> float | None:

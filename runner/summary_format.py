@@ -1,7 +1,7 @@
 """summary.json's format: the Summary and its parts, as frozen models. docs/summary.schema.json is json_schema()'s text.
 
-Format 3 (2026-11-21): claims. Format 2 (2026-11-21): workers, phases, operators, memory of places, published numbers.
-Format 1: the first.
+Format 4 (2026-11-21): subjects by settings, the paper's own claims. Format 3 (2026-11-21): claims. Format 2
+(2026-11-21): workers, phases, operators, memory of places, published numbers. Format 1: the first.
 """
 
 from typing import Any, Literal
@@ -111,6 +111,9 @@ class Result(_Model):
     loss_last: float | None
     accuracy: float | None
     peak_bytes: int | None
+    gpu_watts: float | None = None
+    joules_per_sample: float | None = None
+    gpu_sm_clock: float | None = None
     parameters: int | None
 
 
@@ -157,7 +160,11 @@ class Subject(_Model):
 
     stack: str
     parallel: str
-    """sync or async; "" on one node."""
+    """sync or async; "" where no nodes or GPUs train together."""
+    settings: dict[str, str | int | float]
+    """Fields of its cells, where a study compares those."""
+    also: tuple[str, ...]
+    """Stacks that stand for it where it cannot run."""
 
 
 class PublishedNumber(_Model):
@@ -169,15 +176,19 @@ class PublishedNumber(_Model):
     quantity: str
     of: Subject
     to: Subject | None
-    """The number is a ratio of times to this one."""
+    """The number holds the other one's against this one's."""
     where: dict[str, tuple[str | int | float, ...]]
     """Cell fields and the values that it is about."""
     value: float
     unit: str
+    """s, bytes, W, share, %, count, samples/s or steps/s; of two subjects x (of / to), mpe ((of - to) / of) or % of it.
+    Rates are of all workers together."""
     ours: float | None
-    """Seconds a step, bytes, or a ratio; the mean over cells, of ratios the geometric mean; null without data."""
+    """In the same unit; the mean over cells, of ratios the geometric mean; null without data."""
     cells: int
     """That ours is computed from."""
+    experiment: str
+    """The one that it is about; "" where all are."""
 
 
 class ClaimNumber(_Model):
@@ -188,7 +199,7 @@ class ClaimNumber(_Model):
     case: dict[str, str | int | float]
     """Values of the cell fields that tell the claim's cases apart; empty for a mean over them."""
     value: float
-    """A ratio, or a share of a step."""
+    """A ratio, a share, or an mpe."""
     interval: Interval | None
     """Null with fewer than three rounds."""
     rounds: int
@@ -197,6 +208,8 @@ class ClaimNumber(_Model):
     """The least value that the claim allows; null: any."""
     high: float | None
     """The greatest."""
+    is_turned: bool
+    """Whether it allows what is below low or above high instead."""
     verdict: claims.Verdict
 
 
@@ -206,7 +219,7 @@ class Claim(_Model):
     id: str
     text: str
     kind: str
-    """faster, ratio, share, trend, order or equal."""
+    """faster, ratio, share, trend, slope, order, equal, differ or mpe."""
     quantity: str
     of: Subject | None
     to: Subject | None
@@ -221,7 +234,7 @@ class Claim(_Model):
     along: str
     """The cell field of a trend."""
     direction: str
-    """up or down, of a trend."""
+    """up or down, of a trend; of a slope also flat."""
     at_least: float | None
     at_most: float | None
     about: float | None
@@ -231,10 +244,24 @@ class Claim(_Model):
     """Cases of which the opposite is claimed."""
     assumed: str
     """What the study leaves open and the claim takes for granted."""
+    experiment: str
+    """The one that it is about; "" where all are."""
+    skips_oom: bool
+    """Whether cases that ran out of memory are passed over."""
     verdict: claims.Verdict
     numbers: tuple[ClaimNumber, ...]
     missing: tuple[str, ...]
     """Cells without data, with reasons."""
+
+
+class PaperClaim(_Model):
+    """A claim as the paper makes it, of one or more of ours."""
+
+    id: str
+    parts: tuple[str, ...]
+    """Ids of ours."""
+    verdict: claims.Verdict
+    """Holds if all parts do, does not if one does not; else no data where a part has none, or inconclusive."""
 
 
 class GeometricMean(_Model):
@@ -292,6 +319,10 @@ class Methods(_Model):
     loss: str = "the first and the last timed step's, or epoch's; the median over runs"
     accuracy: str = "on the held-out images after the last epoch; the median over runs"
     peak_bytes: str = "peak resident memory of the worker, on one node; the median over runs"
+    gpu_watts: str = ("power of all of a run's GPUs over the timed steps, by their energy counters where they have "
+                      "them; the median over runs; of a MIG slice the whole board's")
+    joules_per_sample: str = "gpu_watts over the samples a second of all workers; the median over runs"
+    gpu_sm_clock: str = "hertz, the mean over the timed steps; the median over runs"
     phases: str = ("seconds a step, the mean over steps and workers, the median over runs; from runs that stamp them, "
                    "whose rates are compared among themselves")
     operators: str = "by the framework's own profiler, seconds a step of one worker; the median over runs"
@@ -306,7 +337,7 @@ class Methods(_Model):
 class Summary(_Model):
     """What a session found. Raw samples stay in events.jsonl beside it."""
 
-    schema_: Literal[3] = Field(3, alias="schema")
+    schema_: Literal[4] = Field(4, alias="schema")
     """Version of this format."""
     id: str
     study: str
@@ -335,6 +366,7 @@ class Summary(_Model):
     published: tuple[PublishedNumber, ...]
     """What the study printed; never used for ours."""
     claims: tuple[Claim, ...]
+    paper_claims: tuple[PaperClaim, ...]
     footnotes: tuple[Footnote, ...]
     """Of the flags that are set."""
     methods: Methods

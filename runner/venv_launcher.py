@@ -1,24 +1,26 @@
 """Runs cells in virtual environments on the host itself: the default where no engine answers. Marked in every record.
 
-The worker gets the same CPUs, threads and lock as in an image, but no memory limit, no network boundary and the host's
-own C library.
+The worker gets the same CPUs, threads and lock as in an image, but no network boundary and the host's own C library.
+Its memory limit is the kernel's on a process's private writable memory, so that on a CPU an allocation beyond it fails
+and the worker says so itself; what it only maps, such as libraries, is not counted, nor what a GPU's driver reserves.
 """
 
 import ctypes
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from runner import venvs
+from runner import gpus, venvs
 from runner.errors import BenchError, InterpreterMissing
 from runner.launch import Exit
 from runner.pipe import Pipe, lines_of_file
@@ -37,12 +39,15 @@ class VenvLauncher:
 
     name = "venv"
 
-    def __init__(self, cache: Path) -> None:
-        self._cache = cache
+    def __init__(self, cache: Path, found: gpus.Found = gpus.NONE) -> None:
+        """found: the GPUs that cells are given."""
+        self._cache, self._found = cache, found
         self._pythons: dict[str, Path] = {}
 
     def missing(self, stack: Stack) -> str | None:
         """The missing interpreter, or None."""
+        if stack.base_has_framework:
+            return f"{stack.name} is only there as an image: its base has the framework, and no index"
         try:
             venvs.find_interpreter(stack.python)
         except InterpreterMissing as error:
@@ -66,15 +71,23 @@ class VenvLauncher:
                  "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack)}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         share = shared(cell, os.sched_getaffinity(0))
-        running = VenvRunning(places, place)
+        own = gpus.assigned(cell, stack, self._found) if cell.device == "gpu" else ()
+        running = VenvRunning(places, {**place, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
         try:
             for rank, (each, environment) in enumerate(zip(places, _environments(len(places)), strict=True)):
                 command = worker_command(python, cell, data, module)
-                running.add(each.name, _Part(command, share.cpus(rank), stack.root, environment))
+                limit = cell.memory_bytes if cell.device == "cpu" else 0
+                running.add(each.name, _Part(command, (share.cpus(rank), limit), stack.root,
+                                             {**environment, **visible(own)}))
         except BaseException:
             running.stop()
             raise
         return running
+
+
+def visible(own: Sequence[gpus.Gpu]) -> dict[str, str]:
+    """The variable that lets CUDA see these GPUs alone; {} for none."""
+    return {"CUDA_VISIBLE_DEVICES": ",".join(gpu.uuid for gpu in own)} if own else {}
 
 
 def worker_command(python: Path, cell: Cell, data: Path, module: str) -> list[str]:
@@ -150,14 +163,16 @@ class VenvRunning:
 class _Part:
     """A place's process group."""
 
-    def __init__(self, command: list[str], cpus: list[int], root: Path, environment: dict[str, str]) -> None:
+    def __init__(self, command: list[str], limits: tuple[list[int], int], root: Path,
+                 environment: dict[str, str]) -> None:
+        """limits: the CPUs, and the bytes of private memory or 0."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the worker)
         self._scratch = tempfile.TemporaryDirectory(prefix="evenbench-")
         try:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, cwd=root,
                 env={**_environment(self._scratch.name), **environment}, start_new_session=True,
-                preexec_fn=lambda: _enter(cpus))
+                preexec_fn=lambda: _enter(*limits))
         except OSError as error:
             raise BenchError(f"{command[0]}: {error.strerror}") from error
         assert self._process.stdout is not None
@@ -197,8 +212,10 @@ def _environment(scratch: str) -> dict[str, str]:
     return {**kept, "HOME": scratch, "TMPDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
 
 
-def _enter(cpus: list[int]) -> None:
-    """In the child: its CPUs, and death with the runner, so that a killed runner leaves no worker."""
+def _enter(cpus: list[int], memory_bytes: int) -> None:
+    """In the child: its CPUs and memory, and death with the runner, so that a killed runner leaves no worker."""
     os.sched_setaffinity(0, cpus)
+    if memory_bytes:
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

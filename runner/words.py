@@ -59,6 +59,11 @@ def seconds(value: float) -> str:
     return f"{value / 60:.0f} min" if value < 5400 else f"{value / 3600:.1f} h"
 
 
+def milliseconds(value: float) -> str:
+    """0.412 ms, 3.31 ms, 1,520 ms: of a step, where seconds() would be too coarse."""
+    return f"{number(value * 1000)} ms"
+
+
 def size(value: float) -> str:
     """812 MB, 2.1 GB."""
     return f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"

@@ -6,11 +6,11 @@ from random import Random
 
 import numpy as np
 
-from workloads import data, environment, sequences, weights
-from workloads.errors import DataError, NotFinite, Unsupported
+from workloads import course, data, environment, passes, sequences, weights
+from workloads.errors import DataError, Unsupported
 from workloads.sketch import encoded, sketch
 from workloads.spec import layers, tasks
-from workloads.timing import Beats, LossWatch, Watch, WorkersWatch
+from workloads.timing import Beats, Watch, WorkersWatch
 
 
 def run(cell, adapter, folder, emit, cluster=None):
@@ -22,6 +22,8 @@ def run(cell, adapter, folder, emit, cluster=None):
         raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.NAMES)))
     if cell.measure not in MEASURES and cell.measure not in HARNESSES:
         raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)
+    if cell.augment != "none" and (cell.measure != "epochs" or cell.input == "synthetic"):
+        raise Unsupported("augment moves the images that measure epochs reads, with input pipeline")
     if cluster and not cluster.place.reports:
         parallel(adapter).serve(cluster.place.main, cell, cluster)
         return
@@ -118,6 +120,13 @@ def operators(cell, adapter, workload, images, folder, emit):
     emit("operators", steps=cell.steps, operators={name: list(used) for name, used in found.items()})
 
 
+def graph(cell, adapter, workload, images, folder, emit):
+    """What the framework's graph optimisers remove from a training step's graph. Raises Unsupported."""
+    if not hasattr(workload, "graph"):
+        raise Unsupported("the nodes of a whole graph are counted in TensorFlow 1 alone")
+    emit("graph", **workload.graph(_batches(cell, workload, images)))
+
+
 def infer(cell, adapter, workload, images, folder, emit):
     """Warm-up and timed forward passes in evaluation mode."""
     watch = Watch(cell, workload.sync, None, emit)
@@ -131,49 +140,21 @@ def _batches(cell, workload, images):
 
 def epochs(cell, adapter, workload, images, folder, emit):
     """Whole epochs: training and validation timed apart, accuracy from the confusion matrix."""
-    held_out = data.synthetic(cell) if cell.input == "synthetic" else data.read(folder, cell, "test")
-    batches = _batches(cell, workload, images)
-    steps = len(images.labels) // cell.batch
-    for index in range(cell.epochs):
-        train_seconds, losses = _epoch(cell, workload, batches, steps)
-        if not np.isfinite(losses).all():
-            raise NotFinite("the loss became %s in epoch %d" % (losses[-1], index))
-        began = time.perf_counter()
-        confusion = _confusion(cell, workload, held_out)
-        emit("epoch", index=index, steps=steps, train_seconds=train_seconds,
-             validation_seconds=time.perf_counter() - began, loss=float(np.mean(losses)),
-             accuracy=float(np.trace(confusion) / confusion.sum()), confusion=confusion.tolist())
+    if cell.input == "synthetic":
+        held_out, steps = data.synthetic(cell), 1
+        batches = _batches(cell, workload, images)
+    else:
+        held_out, ahead = data.read(folder, cell, "test"), passes.drawn(cell, len(images.labels))
+        steps = ahead.samples // cell.batch
+        batches = workload.passes(images.images, images.labels, ahead)
+    with Beats(emit):                          # an epoch can take longer than a watchdog waits
+        course.follow(course.Course(cell, workload, held_out, steps, emit), batches)
 
 
 def sequence_epochs(cell, adapter, workload, given, folder, emit):
     """Whole passes over the batches; there is nothing to classify, so no validation."""
-    batches = _batches(cell, workload, given)
-    for index in range(cell.epochs):
-        seconds, losses = _epoch(cell, workload, batches, given.steps)
-        if not np.isfinite(losses).all():
-            raise NotFinite("the loss became %s in epoch %d" % (losses[-1], index))
-        emit("epoch", index=index, steps=given.steps, train_seconds=seconds, validation_seconds=None,
-             loss=float(np.mean(losses)), accuracy=None)
-
-
-def _epoch(cell, workload, batches, steps):
-    """Seconds and losses of one pass over the training images."""
-    watch = LossWatch()
-    began = time.perf_counter()
-    workload.train(batches, steps, watch)
-    workload.sync(watch.handles[-1])
-    seconds = time.perf_counter() - began
-    return seconds, [workload.value(handle) for handle in watch.handles]
-
-
-def _confusion(cell, workload, held_out):
-    """The matrix (true class, predicted class) of counts over the held-out images."""
-    matrix = np.zeros((cell.classes, cell.classes), dtype=np.int64)
-    for first in range(0, len(held_out.labels) - cell.batch + 1, cell.batch):    # whole batches: one shape, one graph
-        some = slice(first, first + cell.batch)
-        predicted = np.argmax(workload.predict(held_out.images[some]), axis=1)
-        np.add.at(matrix, (held_out.labels[some], predicted), 1)
-    return matrix
+    with Beats(emit):
+        course.follow(course.Course(cell, workload, None, given.steps, emit), _batches(cell, workload, given))
 
 
 def check(cell, adapter, workload, images, folder, emit):
@@ -285,5 +266,6 @@ def _bare_block(block, step, sync):
 
 
 HARNESSES = {"harness": "train", "harness_infer": "infer"}       # what a block of each measures
-MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators, "check": check}
+MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators, "graph": graph,
+            "check": check}
 SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from workloads.spec import sequences
 
 MOST_BATCHES = 64            # that are kept at once; longer runs take them again from the first on
+CHECKED = 16                 # batches of which a check takes the one with the most padding
 
 
 class Sequences(NamedTuple):
@@ -35,19 +36,28 @@ class Sequences(NamedTuple):
 def read(folder, cell):
     """The batches of a cell: as many as its steps need, up to MOST_BATCHES; one where the input is synthetic.
 
+    A check's is the one with the most padding of CHECKED, so that masks count also where few sequences are short.
     Raises DataError where the folder of the model's own data set is not as it must be.
     """
     model = importlib.import_module("workloads.inputs." + cell.task)
     sizes, own = sequences.sizes(cell), sequences.SEQUENCES[cell.task].model.DATA
     is_own = cell.data == own and cell.input != "synthetic"
-    wanted = 1 if cell.input == "synthetic" else min(MOST_BATCHES, cell.warmup + cell.steps)
+    wanted = {"check": CHECKED}.get(cell.measure, min(MOST_BATCHES, cell.warmup + cell.steps))
+    wanted = 1 if cell.input == "synthetic" else wanted
     found = model.samples(sizes, wanted * cell.batch, cell.seed, folder if is_own else None)
     numbers = "float64" if cell.precision == "float64" else "float32"
     batches = tuple(model.collate(sizes, found[first:first + cell.batch], numbers)
                     for first in range(0, len(found) - cell.batch + 1, cell.batch))
+    if cell.measure == "check":
+        batches = (min(batches, key=lambda batch: _share(*model.tokens(batch))),)
     counts = [model.tokens(batch) for batch in batches]
     return Sequences(batches, {
         "name": own if is_own else "seeded sequences", "stand_in": bool(own) and not is_own, "batches": len(batches),
         "tokens": sum(real for real, _ in counts) / len(counts),
         "padded_tokens": sum(padded for _, padded in counts) / len(counts),
         "order": "seeded, the same in every epoch"})
+
+
+def _share(real, padded):
+    """Of the tokens that are real."""
+    return float(real) / padded

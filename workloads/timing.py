@@ -160,20 +160,3 @@ class Beats:
             if now - before > 0.2 * self._every:
                 self._emit("beat")
             before = now
-
-
-class LossWatch:
-    """A watch for whole epochs: keeps the losses and leaves the clock to who trains the epoch."""
-
-    def __init__(self):
-        self.handles = []
-
-    def loading(self):
-        """Not timed."""
-
-    def loaded(self):
-        """Not timed."""
-
-    def stepped(self, handle, phases=None):
-        """A step is issued."""
-        self.handles.append(handle)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.engine
 SIX = ("tf-2.5", "torch-1.7", "mxnet-1.7", "tf-2.21", "torch-2.13-cpu", "mxnet-1.9")
 STACKS = stack.read_all(job.STACKS)
 # all but the deep models, which take minutes: `evenbench check --all` is for them
-CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "Definition", "Weights", "Steps",
+CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "Definition", "Weights", "Steps", "Epochs",
          "Optimizers")
 
 
@@ -37,6 +37,10 @@ def run_inside(name: str, *words: str) -> None:
 @pytest.mark.parametrize("name", SIX)
 def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str) -> None:
     run_inside(name, "tests.stack.test_adapter", STACKS[name].framework, *CASES)
+
+
+def test_tensorflows_graph_optimisers_are_told_apart() -> None:
+    run_inside("tf-1.15", "unittest", "tests.stack.test_graph")
 
 
 @pytest.mark.parametrize("name", ["tf-2.5", "torch-1.7", "mxnet-1.7"])

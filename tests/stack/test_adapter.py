@@ -10,7 +10,7 @@ import unittest
 
 import numpy as np
 
-from workloads import data, errors, for_numpy
+from workloads import course, data, errors, for_numpy, passes
 from workloads import weights as initial
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
@@ -387,6 +387,99 @@ class Steps(AdapterCase):
         with self.assertRaises(errors.Unsupported) as caught:
             bare.loop(cell_of(measure="train", task="alexnet"))
         self.assertIn("no peer for alexnet: it is for", str(caught.exception))
+
+
+class Epochs(AdapterCase):
+    """Passes over images: the order and the moves drawn in numpy, the framework's own shuffling, whole epochs."""
+
+    def losses(self, cell, sample, steps):
+        """Those of training steps that change nothing: what each batch held."""
+        workload, reference, _ = built(tasks.table("lenet5", cell.classes), cell)
+        watch = Watch()
+        batches = workload.passes(sample.images, sample.labels, passes.drawn(cell, len(sample.labels)))
+        workload.train(batches, steps, watch)
+        return [workload.value(handle) for handle in watch.handles], reference
+
+    def expect_drawn(self, cell):
+        sample = data.synthetic(cell._replace(batch=7))
+        found, reference = self.losses(cell, sample, 4)
+        ahead, around = passes.drawn(cell, 7), passes.padded(sample.images)
+        expected = []
+        for index in range(2):
+            for first in (0, 3):
+                numbers = ahead.orders[index][first:first + 3]
+                images = sample.images[numbers]
+                if ahead.moves is not None:
+                    moves = ahead.moves[index][first:first + 3]
+                    images = np.stack([passes.moved(around[n], m, cell.image) for n, m in zip(numbers, moves)])
+                expected.append(reference.loss(images, sample.labels[numbers]))
+        self.assertEqual(4, len(set(expected)))
+        self.assert_close(expected, found, BACKWARD, "losses")
+
+    def test_every_pass_is_in_the_order_that_was_drawn(self):
+        self.expect_drawn(cell_of(measure="epochs", epochs=2, learning_rate=0.0))
+
+    def test_every_image_is_moved_as_was_drawn(self):
+        self.expect_drawn(cell_of(measure="epochs", epochs=2, learning_rate=0.0, augment="flip_crop"))
+
+    def shuffled(self, **changes):
+        """(losses of each image by itself, of pass one, of pass two) by the framework's own shuffling."""
+        cell = cell_of(measure="epochs", epochs=2, learning_rate=0.0, batch=1, order="framework", **changes)
+        sample = data.synthetic(cell._replace(batch=8))
+        found, reference = self.losses(cell, sample, 16)
+        each = [reference.loss(sample.images[i:i + 1], sample.labels[i:i + 1]) for i in range(8)]
+        return each, found[:8], found[8:]
+
+    def test_the_framework_s_own_order_takes_every_image_once_a_pass_and_differs_between_passes(self):
+        each, first, second = self.shuffled()
+        for found in (first, second):
+            self.assert_close(sorted(each), sorted(found), BACKWARD, "losses")
+        self.assertNotEqual(first, second)
+        self.assertGreater(np.abs(np.array(each) - first).max(), 1e-3)
+
+    def test_the_framework_s_own_order_is_the_seed_s(self):
+        self.assert_close(self.shuffled()[1], self.shuffled()[1], BACKWARD, "losses")
+        self.assertGreater(np.abs(np.array(self.shuffled()[1]) - self.shuffled(seed=2)[1]).max(), 1e-3)
+
+    def test_images_move_in_the_framework_s_own_order_too(self):
+        each, first, _ = self.shuffled(augment="flip_crop")
+        self.assertEqual(8, len(set(first)))
+        self.assertGreater(np.abs(np.sort(each) - np.sort(first)).max(), 1e-3)
+
+    def test_a_training_s_steps_may_be_in_the_framework_s_own_order(self):
+        cell = cell_of(measure="train", learning_rate=0.0, batch=1, order="framework")
+        workload, reference, _ = built(tasks.table("lenet5", cell.classes), cell)
+        sample, watch = data.synthetic(cell._replace(batch=8)), Watch()
+        workload.train(workload.batches(sample.images, sample.labels), 8, watch)
+        each = [reference.loss(sample.images[i:i + 1], sample.labels[i:i + 1]) for i in range(8)]
+        found = [workload.value(handle) for handle in watch.handles]
+        self.assert_close(sorted(each), sorted(found), BACKWARD, "losses")
+        self.assertGreater(np.abs(np.array(each) - found).max(), 1e-3)
+
+    def course(self, **changes):
+        """The epoch events of two epochs of three steps."""
+        cell = cell_of(measure="epochs", epochs=2, **changes)
+        workload = built(tasks.table("lenet5", cell.classes), cell)[0]
+        sample, told = data.synthetic(cell._replace(batch=10)), []
+        steps = course.Course(cell, workload, data.synthetic(cell._replace(batch=5, seed=2)), 3,
+                              lambda event, **values: told.append(values))
+        course.follow(steps, workload.passes(sample.images, sample.labels, passes.drawn(cell, 10)))
+        return told
+
+    def test_an_epoch_learns_times_and_validates(self):
+        first, second = self.course()
+        self.assertLess(second["loss"], first["loss"])
+        self.assertEqual([5, 5], [int(np.sum(epoch["confusion"])) for epoch in (first, second)])
+        self.assertGreater(first["train_seconds"] * first["validation_seconds"], 0.0)
+
+    def test_fit_that_drives_the_epochs_itself_learns_alike_or_is_refused_with_a_reason(self):
+        try:
+            found = self.course(loop="fit")
+        except errors.Unsupported as reason:
+            self.skipTest(reason)
+        for own, fitted in zip(self.course(), found):
+            self.assert_close(own["loss"], fitted["loss"], 1e-5, "loss")
+            self.assertEqual(own["confusion"], fitted["confusion"])
 
 
 class Optimizers(AdapterCase):

@@ -48,6 +48,13 @@ def test_the_first_layer_that_differs_is_named_with_its_type() -> None:
                                                         TORCH).first
 
 
+def test_a_gradient_that_is_zero_but_for_rounding_may_be_rounded_otherwise() -> None:
+    ours, theirs = arrays(1e-16, kind="gradient"), arrays(-1e-16, kind="gradient")
+    assert check.compare(cell(), ours, theirs, TORCH, TORCH).passed
+    ours, theirs = arrays(1e-12, kind="gradient"), arrays(-1e-12, kind="gradient")
+    assert not check.compare(cell(), ours, theirs, TORCH, TORCH).passed
+
+
 def test_in_float32_one_gradient_may_be_far_off_if_the_whole_is_not() -> None:
     ours, theirs = arrays(), arrays()
     ours.arrays["gradient"]["0"] = ours.arrays["gradient"]["0"] * 100         # the one that counts

@@ -13,7 +13,8 @@ STANDARD = sys.stdlib_module_names
 FRAMEWORKS = {"for_pytorch": {"torch", "torchvision"}, "for_tensorflow": {"tensorflow"}, "for_mxnet": {"mxnet"},
               "for_numpy": set()}
 # each is imported in one place only
-ALONE = {"docker": "runner/engine.py", "rich": "runner/screen.py", "typer": "runner/__main__.py"}
+ALONE = {"docker": "runner/engine.py", "rich": "runner/screen.py", "typer": "runner/__main__.py",
+         "pynvml": "runner/nvml.py", "jinja2": "runner/report/page.py", "matplotlib": "runner/report/charts.py"}
 
 
 def sources(folder: str) -> list[Path]:
@@ -40,7 +41,7 @@ def test_the_spec_imports_the_standard_library_alone(path: Path) -> None:
 
 @pytest.mark.parametrize("adapter", FRAMEWORKS)
 def test_an_adapter_imports_its_framework_numpy_and_what_all_share(adapter: str) -> None:
-    ours = (f"workloads.{adapter}", "workloads.spec", "workloads.errors", "workloads.data")
+    ours = (f"workloads.{adapter}", "workloads.spec", "workloads.errors", "workloads.data", "workloads.passes")
     for path in sources(f"workloads/{adapter}"):
         for name in imports(path):
             allowed = top(name) in STANDARD | FRAMEWORKS[adapter] | {"numpy"} or f"{name}.".startswith(ours)
@@ -66,7 +67,7 @@ def test_a_package_that_has_one_place_is_imported_there_alone(package: str) -> N
 
 
 def test_plans_rows_and_statistics_touch_no_world() -> None:
-    pure = ("cell", "claims", "plan", "published", "rows", "stats", "flags", "summary", "operators", "shares")
+    pure = ("cell", "claims", "plan", "published", "rows", "stats", "flags", "summary", "operators", "shares", "gpus")
     for path in (ROOT / "runner" / f"{name}.py" for name in pure):
         assert not {"os", "time", "subprocess", "socket", "random.random"} & set(map(top, imports(path))), path
 

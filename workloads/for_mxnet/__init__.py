@@ -7,9 +7,10 @@ import numpy as np
 from mxnet import autograd, gluon
 from mxnet.contrib import amp
 
-from workloads import data
+from workloads import data, passes
 from workloads.errors import Unsupported
-from workloads.for_mxnet import model, operators, optimizers, phases, settings
+from workloads.for_mxnet import model, operators, optimizers, settings
+from workloads.for_mxnet.steps import Steps
 from workloads.spec import layers, tasks
 
 NAME = "mxnet"
@@ -48,13 +49,11 @@ def unbiased_variance(cell):
     return bool(norm.running_var.data().asscalar() > 6.0)
 
 
-class Workload:
+class Workload(Steps):
     """A table's net, its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
     With a key-value store the optimizer runs on its servers.
     """
-
-    _update = "update"                # the phase in which the trainer takes its step
 
     def __init__(self, table, cell, store=None):
         settings.apply(cell)
@@ -63,6 +62,7 @@ class Workload:
         self._device = settings.device(cell)
         self._numbers = "float64" if cell.precision == "float64" else "float32"
         mx.random.seed(cell.seed)
+        np.random.seed(cell.seed % 2 ** 32)       # gluon shuffles by numpy's
         shape = tasks.input_shape(cell.image)
         self._net, self._blocks = model.build(table, shape)
         self._net.cast(self._numbers)
@@ -92,11 +92,26 @@ class Workload:
         return {name: own.data().asnumpy() for name, own in self._own.items()}
 
     def batches(self, images, labels):
-        """Normalised batches on the device, in the order given, over and over; a rest is dropped."""
-        dataset = gluon.data.ArrayDataset(data.normalised(images, self._numbers), labels)
-        loader = gluon.data.DataLoader(dataset, self.cell.batch, last_batch="discard", num_workers=0,
-                                       batchify_fn=self._batchify)
+        """Normalised batches on the device, over and over, in the cell's order; a rest is dropped."""
+        loader = self._loader(self._dataset(images, labels), shuffle=self.cell.order == "framework")
         return (batch for _ in itertools.count() for batch in loader)
+
+    def passes(self, images, labels, ahead):
+        """The same pass by pass: each in the order, and with the moves, that the Passes say."""
+        if ahead.moves is None:
+            dataset = self._dataset(images, labels)
+        else:
+            dataset = passes.Moved(data.normalised(passes.padded(images), self._numbers), labels, self.cell.image)
+        shuffled = gluon.data.RandomSampler(len(dataset))
+        return (batch for index in range(ahead.count)
+                for batch in self._loader(dataset, sampler=ahead.keys(index, shuffled)))
+
+    def _dataset(self, images, labels):
+        return gluon.data.ArrayDataset(data.normalised(images, self._numbers), labels)
+
+    def _loader(self, dataset, **order):
+        return gluon.data.DataLoader(dataset, self.cell.batch, last_batch="discard", num_workers=0,
+                                     batchify_fn=self._batchify, **order)
 
     def _batchify(self, samples):
         """As gluon's default, without its tests of each sample; np.stack would take half as long again."""
@@ -114,43 +129,19 @@ class Workload:
         """Both on the device; gluon's loss takes labels in the logits' type."""
         return tuple(mx.nd.array(array, self._device, self._numbers) for array in (images, labels))
 
-    def train(self, batches, count, watch):
-        """Take count steps of training; the watch gets the losses of each one's samples."""
-        share = self._share(self.cell.batch)
-        for _ in range(count):
-            watch.loading()
-            images, labels = next(batches)
-            watch.loaded()
-            with autograd.record():
-                losses = self._loss(self._forward(images), labels)
-            losses.backward(share)
-            self._trainer.step(1)
-            watch.stepped(losses)
+    def _head(self):
+        return self._share(self.cell.batch)
 
-    def train_phases(self, batches, count, watch):
-        """The same with a wait after every phase; the watch gets their seconds too."""
-        share = self._share(self.cell.batch)
-        for _ in range(count):
-            watch.loading()
-            images, labels = next(batches)
-            watch.loaded()
-            stamps = phases.Stamps()
-            with autograd.record():
-                losses = self._loss(self._forward(images), labels)
-            stamps.ended("forward")
-            losses.backward(share)
-            stamps.ended("backward")
-            self._trainer.step(1)
-            stamps.ended(self._update)
-            watch.stepped(losses, stamps.seconds)
+    def _losses(self, images, labels):
+        return self._loss(self._forward(images), labels)
+
+    def _answer(self, images, labels):
+        return self._forward(images)
 
     def profile(self, batches, warmup, steps):
         """(calls, seconds) of every operator by MXNet's name over so many steps after the warm-up; none in bulk."""
         self._hybridize(**operators.ALONE)
-        if warmup:
-            self.train(batches, warmup, operators.Unwatched())
-        with operators.profiled() as found:
-            self.train(batches, steps, operators.Unwatched())
+        found = super().profile(batches, warmup, steps)
         self._hybridize()
         return operators.with_kind(found, self._net)
 
@@ -160,23 +151,6 @@ class Workload:
         Trainer.step(count) would divide too, but by a float32 number, also in float64.
         """
         return mx.nd.full((count,), 1.0 / count, self._device, self._numbers)
-
-    def infer(self, batches, count, watch):
-        """Take count forward passes in evaluation mode; the watch gets each one's logits."""
-        for _ in range(count):
-            watch.loading()
-            images, _ = next(batches)
-            watch.loaded()
-            watch.stepped(self._forward(images))
-
-    def sync(self, handle):
-        """Wait for all that the engine still has to do: the updates come after the loss."""
-        mx.nd.waitall()
-
-    def value(self, handle):
-        """The mean loss as a float, or logits as an array."""
-        array = handle.asnumpy()
-        return float(array.mean()) if array.ndim == 1 else array
 
     def predict(self, images):
         """The logits (n, classes) of uint8 images in evaluation mode, a batch at a time."""

@@ -9,6 +9,8 @@ from workloads.errors import Unsupported
 
 def apply(cell):
     """See that oneDNN is as the cell says: MXNet reads MXNET_MKLDNN_ENABLED once. Raises Unsupported."""
+    if cell.graph_opt != "default":
+        raise Unsupported("graph_opt is of TensorFlow's graphs")
     if cell.onednn == "on" and not mx.runtime.Features().is_enabled("MKLDNN"):
         raise Unsupported("this build of MXNet has no oneDNN")
     if cell.onednn != "default" and uses_onednn() != (cell.onednn == "on"):

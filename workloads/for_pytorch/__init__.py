@@ -4,9 +4,9 @@ import itertools
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, RandomSampler, Sampler, TensorDataset
 
-from workloads import data
+from workloads import data, passes
 from workloads.for_pytorch import model, settings
 from workloads.for_pytorch.steps import Steps, array, no_gradients
 from workloads.spec import layers, tasks
@@ -87,10 +87,26 @@ class Workload(Steps):
         return {name: array(tensor) for name, tensor in model.tensors(self._net, self._parameters).items()}
 
     def batches(self, images, labels):
-        """Normalised batches on the device, in the order given, over and over; a rest is dropped."""
-        dataset = TensorDataset(torch.from_numpy(data.normalised(images, self._numbers)), torch.from_numpy(labels))
-        loader = DataLoader(dataset, self.cell.batch, drop_last=True, pin_memory=self._device.type == "cuda")
+        """Normalised batches on the device, over and over, in the cell's order; a rest is dropped."""
+        dataset = self._dataset(images, labels)
+        loader = self._loader(dataset, shuffle=self.cell.order == "framework")
         return (self._placed(*batch) for _ in itertools.count() for batch in loader)
+
+    def passes(self, images, labels, ahead):
+        """The same pass by pass: each in the order, and with the moves, that the Passes say."""
+        if ahead.moves is None:
+            dataset = self._dataset(images, labels)
+        else:
+            dataset = passes.Moved(data.normalised(passes.padded(images), self._numbers), labels, self.cell.image)
+        shuffled = RandomSampler(dataset)
+        return (self._placed(*batch) for index in range(ahead.count)
+                for batch in self._loader(dataset, sampler=_Listed(ahead.keys(index, shuffled))))
+
+    def _dataset(self, images, labels):
+        return TensorDataset(torch.from_numpy(data.normalised(images, self._numbers)), torch.from_numpy(labels))
+
+    def _loader(self, dataset, **order):
+        return DataLoader(dataset, self.cell.batch, drop_last=True, pin_memory=self._device.type == "cuda", **order)
 
     def synthetic(self, images, labels):
         """One batch that lies on the device, over and over."""
@@ -152,6 +168,19 @@ class Workload(Steps):
             return []
         modules = dict(self._net.named_modules())
         return [modules[place.path].register_forward_hook(_keeping(activations, place.path)) for place in self._places]
+
+
+class _Listed(Sampler):
+    """The keys as given: before 1.7 a loader takes no list for its sampler."""
+
+    def __init__(self, keys):
+        self._keys = keys
+
+    def __iter__(self):
+        return iter(self._keys)
+
+    def __len__(self):
+        return len(self._keys)
 
 
 def _keeping(activations, path):

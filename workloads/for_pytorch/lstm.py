@@ -11,5 +11,6 @@ def arrange(batch):
 
 def forward(weights, batch, sizes, mode):
     """(h of every step, the loss)."""
-    h = mode.keep("lstm", lstm(weights, "lstm", batch["x"], mode).transpose(0, 1))      # in the canonical order
+    h = lstm(weights, "lstm", batch["x"], mode, time_major=True)
+    h = mode.keep("lstm", h.transpose(0, 1))      # in the canonical order
     return h, 0.5 * (h * h).mean()

@@ -1,14 +1,103 @@
-"""LSTM layers in PyTorch, by the cell's switch lstm. PyTorch 1.4 and later."""
+"""LSTM layers in PyTorch, by the cell's switch lstm. PyTorch 1.4 and later.
+
+    native, cudnn   torch.lstm, as nn.LSTM calls it: cuDNN on a GPU; on a CPU oneDNN or PyTorch's own loop, as it likes
+    block           torch.lstm_cell in a Python loop, as nn.LSTMCell calls it: fused on a GPU, plain operations on a CPU
+    cell            plain operations in a Python loop
+
+Keras' forms are Keras'.
+"""
 import torch
 
-_LSTM = "cudnn"               # what native becomes
+from workloads.errors import Unsupported
+
+KINDS = ("native", "cudnn", "block", "cell")
 
 
-def lstm(weights, name, x, mode):
-    """h of every step, (time, batch, hidden), of the LSTM called name over x (time, batch, numbers), from zeros."""
-    size = weights[name + ".recurrent.weight"].shape[1]
-    zeros = x.new_zeros(1, x.shape[1], size)
-    # PyTorch has two biases; the second is a constant zero
-    flat = [weights[name + ".input.weight"], weights[name + ".recurrent.weight"], weights[name + ".bias"],
-            torch.zeros_like(weights[name + ".bias"])]
+def check_kind(kind):
+    """Raise Unsupported for a kind of LSTM that PyTorch has not."""
+    if kind not in KINDS:
+        raise Unsupported("PyTorch has no lstm %s: it has %s" % (kind, ", ".join(KINDS)))
+
+
+def lstm(weights, name, x, mode, lengths=None, is_reversed=False, time_major=False):
+    """h of every step, in x's order, of the LSTM called name over x (batch, time, numbers), from zeros.
+
+    time_major: x and h are (time, batch, numbers). With lengths, h past a sample's end is zero, and a reversed layer
+    begins at the sample's own end.
+    """
+    if not time_major:
+        return lstm(weights, name, x.transpose(0, 1), mode, lengths, is_reversed, True).transpose(0, 1)
+    order = _reversal(x, lengths) if is_reversed else None
+    x = x if order is None else _ordered(x, order)
+    h = (_whole if mode.lstm in ("native", "cudnn") else _unrolled)(weights, name, x, mode)
+    h = h if order is None else _ordered(h, order)
+    if lengths is None:
+        return h
+    return h * (_steps(x) < lengths[None]).to(h.dtype)[..., None]
+
+
+def lstm_step(weights, name, x, state, mode):
+    """(h, c) after one step of the LSTM called name; x (batch, numbers), state (h, c), each (batch, hidden).
+
+    That of cudnn is block's: the whole sequence's kernel has none.
+    """
+    return (_cell if mode.lstm == "cell" else _block)(x, state, _arrays(weights, name))
+
+
+def _arrays(weights, name):
+    """Input and recurrent weights and two biases; PyTorch wants a second one, here a constant zero."""
+    bias = weights[name + ".bias"]
+    return [weights[name + ".input.weight"], weights[name + ".recurrent.weight"], bias, torch.zeros_like(bias)]
+
+
+def _whole(weights, name, x, mode):
+    """h of every step by one operation."""
+    flat = _arrays(weights, name)
+    zeros = x.new_zeros(1, x.shape[1], flat[1].shape[1])
     return torch.lstm(x, (zeros, zeros), flat, True, 1, 0.0, mode.is_training, False, False)[0]
+
+
+def _unrolled(weights, name, x, mode):
+    """h of every step by a loop in Python."""
+    flat = _arrays(weights, name)
+    zeros = x.new_zeros(x.shape[1], flat[1].shape[1])
+    step, state, outs = _cell if mode.lstm == "cell" else _block, (zeros, zeros), []
+    for now in x.unbind(0):
+        state = step(now, state, flat)
+        outs.append(state[0])
+    return torch.stack(outs)
+
+
+def _block(x, state, arrays):
+    return torch.lstm_cell(x, state, *arrays)
+
+
+def _cell(x, state, arrays):
+    h, c = state
+    gates = torch.nn.functional.linear(x, arrays[0], arrays[2]) + torch.nn.functional.linear(h, arrays[1])
+    i, f, g, o = gates.chunk(4, 1)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+def _steps(x):
+    return torch.arange(x.shape[0], device=x.device)[:, None]
+
+
+def _reversal(x, lengths):
+    """(time, batch): the step of x that comes at each step of its reversal."""
+    if lengths is None:
+        return (x.shape[0] - 1 - _steps(x)).expand(-1, x.shape[1])
+    steps = _steps(x)
+    return torch.where(steps < lengths[None], lengths[None] - 1 - steps, steps.expand(-1, x.shape[1]))
+
+
+def _ordered(x, order):
+    return x.gather(0, order[..., None].expand(-1, -1, x.shape[-1]))
+
+
+def lstm_step(weights, name, x, state, mode):
+    """(h, c) after one step of the LSTM called name over x (batch, numbers), from the state (h, c)."""
+    bias = weights[name + ".bias"]
+    return torch.lstm_cell(x, state, weights[name + ".input.weight"], weights[name + ".recurrent.weight"], bias,
+                           torch.zeros_like(bias))

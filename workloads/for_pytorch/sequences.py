@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from workloads.errors import Unsupported
-from workloads.for_pytorch import settings
+from workloads.for_pytorch import recurrent, settings
 from workloads.for_pytorch.blocks import Mode
 from workloads.for_pytorch.steps import Steps, array
 from workloads.spec import sequences
@@ -24,6 +24,7 @@ class Workload(Steps):
         settings.apply(cell)
         if cell.init == "framework":
             raise Unsupported("the sequence models have evenbench's own weights in every framework")
+        recurrent.check_kind(cell.lstm)
         self.cell = cell
         self._device = settings.device(cell)
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), "native"

@@ -10,6 +10,8 @@ from workloads.errors import Unsupported
 
 def apply(cell):
     """Set threads, oneDNN and TF32 as the cell says. Raises Unsupported."""
+    if cell.graph_opt != "default":
+        raise Unsupported("graph_opt is of TensorFlow's graphs: PyTorch has none to optimise")
     torch.set_num_threads(cell.cpus)
     if torch.get_num_interop_threads() != 1:
         torch.set_num_interop_threads(1)      # can be set once, before any parallel work

@@ -5,6 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.errors import Unsupported
+from workloads.for_tensorflow import grappler
 
 keras = tf.keras
 _LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fit": "fit", "xla": "tf.function, XLA"}
@@ -22,6 +23,7 @@ def apply(cell):
         tf.config.experimental.set_visible_devices([], "GPU")
     if hasattr(tf.config.experimental, "enable_tensor_float_32_execution"):
         tf.config.experimental.enable_tensor_float_32_execution(cell.precision == "tf32")
+    grappler.apply(cell)
     if cell.onednn != "default" and uses_onednn() != (cell.onednn == "on"):
         raise Unsupported("oneDNN cannot be %s here: TF_ENABLE_ONEDNN_OPTS is read at import, and builds before 2.5 "
                           "have no oneDNN" % cell.onednn)
@@ -54,12 +56,15 @@ def demand_cpu(cell, what):
         raise Unsupported("%s are measured on a CPU alone" % what)
 
 
-def session_config():
-    """The same thread counts for a session of TensorFlow 1."""
+def session_config(cell=None):
+    """The same thread counts for a session of TensorFlow 1, and the graph optimisers that the cell leaves on."""
     threading = tf.config.threading
-    return tf.compat.v1.ConfigProto(
+    config = tf.compat.v1.ConfigProto(
         intra_op_parallelism_threads=threading.get_intra_op_parallelism_threads(),
         inter_op_parallelism_threads=threading.get_inter_op_parallelism_threads())
+    if cell:
+        grappler.configure(config, cell)
+    return config
 
 
 def uses_onednn():

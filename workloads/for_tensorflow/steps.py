@@ -7,14 +7,13 @@ import numpy as np
 import tensorflow as tf
 
 from workloads import data
-from workloads.errors import Unsupported
-from workloads.for_tensorflow import feed, model, operators, optimizers, phases, settings
+from workloads.for_tensorflow import feed, functions, model, optimizers, settings
 from workloads.spec import tasks
 
 keras = tf.keras
 
 
-class Workload:
+class Workload(functions.Steps):
     """A table's model, its loss and its optimizer, and the steps of a cell."""
 
     def __init__(self, table, cell):
@@ -26,8 +25,8 @@ class Workload:
         policy, self._numbers = settings.dtypes(cell)
         self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy)
         self.optimizer = optimizers.optimizer(cell, self._numbers)
-        self._update, self._logits = self._compiled(self._one_update), self._compiled(self._evaluated)
-        self._checked, self._stamped = self._compiled(self._checked_update), self._compiled(self._stamped_update)
+        self._prepare()
+        self._checked = self._compiled(self._checked_update)
         if self.loop == "fit":
             self._compile_fit()
         if settings.may_lack_kernels(cell):
@@ -47,7 +46,14 @@ class Workload:
 
     def batches(self, images, labels):
         """An endless iterator of batches; for loop=fit the dataset, which each call of train begins anew."""
-        batches = feed.pipeline(self.net.native_images(images), labels, self.cell.batch, self._numbers)
+        batches = feed.pipeline(self.net.native_images(images), labels, self.cell.batch, self._numbers,
+                                feed.shuffle_seed(self.cell))
+        return batches if self.loop == "fit" else iter(batches)
+
+    def passes(self, images, labels, ahead):
+        """The same pass by pass: each in the order, and with the moves, that the Passes say."""
+        source = feed.PassFeed(self.net, images, labels, ahead, self.cell, self._numbers)
+        batches = source.dataset({name: tf.constant(array) for name, array in source.arrays.items()})
         return batches if self.loop == "fit" else iter(batches)
 
     def synthetic(self, images, labels):
@@ -60,55 +66,20 @@ class Workload:
         if self.loop == "fit":
             self._fit(batches, count, watch)
             return
-        for _ in range(count):
-            watch.loading()
-            images, labels = next(batches)
-            watch.loaded()
-            watch.stepped(self._update(images, labels))
+        super(Workload, self).train(batches, count, watch)
 
-    def train_phases(self, batches, count, watch):
-        """The same with the seconds of each phase, which are stamped inside the step. Raises Unsupported."""
-        self._demand_function("phases")
-        for _ in range(count):
-            watch.loading()
-            images, labels = next(batches)
-            watch.loaded()
-            loss, times = self._stamped(images, labels)
-            watch.stepped(loss, phases.seconds(times))
+    def fit_epochs(self, batches, count, steps, course):
+        """Take count epochs of so many steps in one call of Keras' fit; the course is told of steps and epochs."""
+        self.net.network.fit(batches, epochs=count, steps_per_epoch=steps, verbose=0, callbacks=[_Followed(course)])
 
-    def profile(self, batches, warmup, steps):
-        """(calls, seconds) by TensorFlow's names over some steps of training. Raises Unsupported."""
-        self._demand_function("operators")
-        self._run(batches, warmup)
-        return operators.profiled(lambda: self._run(batches, steps))
-
-    def _run(self, batches, count):
-        for _ in range(count):
-            self.sync(self._update(*next(batches)))
-
-    def _demand_function(self, what):
-        settings.demand_cpu(self.cell, what)
-        if self.loop != "tf.function":
-            raise Unsupported("%s are measured in loop native or graph (tf.function), not %s" % (what, self.cell.loop))
-
-    def infer(self, batches, count, watch):
-        """Take count forward passes in evaluation mode; the watch gets each one's logits."""
-        for _ in range(count):
-            watch.loading()
-            images, _ = next(batches)
-            watch.loaded()
-            watch.stepped(self._logits(images))
 
     def sync(self, handle):
         """Read the value. On a CPU a step returns when all of it is done; a GPU copies the value behind its work."""
-        np.asarray(handle.mean if isinstance(handle, RunningLoss) else handle)
+        super(Workload, self).sync(handle.mean if isinstance(handle, RunningLoss) else handle)
 
     def value(self, handle):
         """The float of a loss, the array of logits."""
-        if isinstance(handle, RunningLoss):
-            return handle.last()
-        array = np.asarray(handle)
-        return array if array.ndim else float(array)
+        return handle.last() if isinstance(handle, RunningLoss) else super(Workload, self).value(handle)
 
     def predict(self, images):
         """Logits (n, classes) of uint8 images in evaluation mode."""
@@ -123,53 +94,11 @@ class Workload:
                 "gradient": self.net.canonical_arrays(self.net.network.trainable_weights, gradients),
                 "weight": self.weights()}
 
-    def _compiled(self, function):
-        """The function as the cell's loop calls it."""
-        if self.loop == "eager":
-            return function
-        return tf.function(function, autograph=False, **settings.xla_switch() if self.cell.loop == "xla" else {})
+    def _trained(self):
+        return self.net.network.trainable_weights
 
-    def _one_update(self, images, labels):
-        """The loss before the update."""
-        loss, gradients = self._differentiated(images, labels)
-        self._apply(gradients())
-        return loss
-
-    def _differentiated(self, images, labels):
-        """The loss, and a function that gives the gradients times a seed."""
-        with tf.GradientTape() as tape:
-            loss = feed.loss(labels, self.net.network(images, training=True), self._numbers)
-        return loss, lambda seed=None: _gradients(tape, loss, self.net.network.trainable_weights, seed)
-
-    def _stamped_update(self, images, labels):
-        """The loss before the update, and the stamps between its phases."""
-        stamps = phases.Stamps()
-        images, labels = stamps.after([images, labels])
-        loss, gradients = self._differentiated(images, labels)
-        stamps.end([loss])
-        with stamps.held():
-            gradients = gradients(self._seed(loss))
-        gradients = stamps.after(gradients)
-        stamps.end(self._updated(self._exchanged(gradients, stamps)))
-        return loss, stamps.times()
-
-    def _seed(self, loss):
-        """What the backward pass begins with."""
-        return tf.ones_like(loss)
-
-    def _exchanged(self, gradients, stamps):
-        """The same: there is nobody to exchange them with."""
-        return gradients
-
-    def _updated(self, gradients):
-        """The weights after the update, which a stamp can wait for."""
-        self._apply(gradients)
-        return [variable.read_value() for variable in self._variables()]
-
-    def _variables(self):
-        """What the optimizer updates, as tf.Variable: Keras 3 wraps them."""
-        return [getattr(weight, "value", weight) if optimizers.IS_KERAS_3 else weight
-                for weight in self.net.network.trainable_weights]
+    def _loss(self, images, labels):
+        return feed.loss(labels, self.net.network(images, training=True), self._numbers)
 
     def _checked_update(self, images, labels):
         """Every place's output, the loss and the gradients of one update."""
@@ -179,15 +108,6 @@ class Workload:
         gradients = tape.gradient(loss, self.net.network.trainable_weights)
         self._apply(gradients)
         return outputs, loss, gradients
-
-    def _before_update(self, gradients):
-        """All of them: while the backward pass holds a weight, an update must first copy it (VGG16: 150 ms, not 42)."""
-        return gradients
-
-    def _apply(self, gradients):
-        """What the optimizer returns: in Keras 2 the update's operation."""
-        with tf.name_scope(operators.OPTIMIZER), tf.control_dependencies(self._before_update(gradients)):
-            return self.optimizer.apply_gradients(zip(gradients, self.net.network.trainable_weights))
 
     def _evaluated(self, images):
         return tf.cast(self.net.network(images, training=False), self._numbers)      # amp: numpy has no bfloat16
@@ -221,12 +141,6 @@ class Workload:
         self.net.network.fit(dataset, steps_per_epoch=count, verbose=0, callbacks=[_Stepped(watch)])
 
 
-def _gradients(tape, loss, variables, seed):
-    """The gradients times the seed, under a name that the profile knows: sums of them have none of their own."""
-    with tf.name_scope(operators.GRADIENTS):
-        return tape.gradient(loss, variables, seed)
-
-
 class RunningLoss(NamedTuple):
     """What Keras' fit tells after a batch: the mean loss of the batches since its start, and what it was before."""
 
@@ -255,3 +169,15 @@ class _Stepped(keras.callbacks.Callback):
         # before 2.2, where Model has no train_step, it is the batch's own loss
         self._watch.stepped(RunningLoss(batch, mean, self._before) if hasattr(keras.Model, "train_step") else mean)
         self._before = mean
+
+
+class _Followed(_Stepped):
+    """Tells a course of the epochs, too."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """An epoch begins."""
+        self._watch.begun()
+
+    def on_epoch_end(self, epoch, logs=None):
+        """An epoch's last batch is over."""
+        self._watch.ended()

@@ -21,6 +21,7 @@ SWITCHES = {
     "parallel": PARALLEL,
     "overlap": ("default", "off"),      # off: gradients are exchanged after the whole backward pass
     "order": ("seeded", "framework"),   # of the samples in an epoch
+    "augment": ("none", "crop", "flip_crop"),     # of the images in an epoch: equal moves in all frameworks
     "preset": ("small", "study"),       # the sizes of a sequence model
     "lstm": ("native", "cell", "block", "cudnn", "keras1", "keras2"),
     "conv": ("default", "profiling", "fixed", "heuristic"),         # how a GPU's convolution algorithm is chosen
@@ -73,6 +74,7 @@ class Cell(NamedTuple):
     length: int = 0               # time steps of a sequence task; 0: its preset's
     hidden: int = 0               # units of the lstm task; 0: its preset's
     gpus: int = 1                 # of each node, where the device is a GPU
+    augment: str = "none"
 
 
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types

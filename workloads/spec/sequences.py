@@ -10,7 +10,7 @@ is made by inputs/<model>.py. Python 3.6 and later, standard library only.
 """
 from typing import Any, NamedTuple
 
-from workloads.spec import lstm
+from workloads.spec import bert, deepspeech2, gnmt, lstm, tacotron2
 
 
 class SequenceTask(NamedTuple):
@@ -22,6 +22,10 @@ class SequenceTask(NamedTuple):
 
 SEQUENCES = {
     "lstm": SequenceTask(lstm, "one LSTM layer"),
+    "bert": SequenceTask(bert, "BERT base, masked language model"),
+    "gnmt": SequenceTask(gnmt, "GNMT"),
+    "deepspeech2": SequenceTask(deepspeech2, "Deep Speech 2"),
+    "tacotron2": SequenceTask(tacotron2, "Tacotron 2, text to spectrogram"),
 }
 
 

@@ -1,0 +1,80 @@
+"""How far the loss curves of trainings that should be the same lie apart, step by step. Pure.
+
+Where weights, order and arithmetic are equal, float64 leaves only what the order of sums rounds away, about 1e-16 an
+operation, which training amplifies from step to step; docs/curves.md argues the limit.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from runner.rows import Measurements, Row, Samples
+
+LIMIT = 1e-6          # of the loss, in float64, over 50 steps
+
+
+class Apart(NamedTuple):
+    """A stack's loss curve against another's, of the same cell and round."""
+
+    experiment: str
+    task: str
+    precision: str
+    init: str
+    order: str
+    stack: str
+    to: str
+    steps: int
+    first_apart: float           # relative difference of the first step's loss
+    most_apart: float            # the largest of all steps
+    at_step: int                 # where that is, from 1
+
+    @property
+    def should_agree(self) -> bool:
+        """Whether weights, order and arithmetic are equal up to rounding."""
+        return (self.precision, self.init, self.order) == ("float64", "seeded", "seeded")
+
+    @property
+    def does_agree(self) -> bool:
+        """Whether it keeps within the limit."""
+        return self.most_apart <= LIMIT
+
+    def listed(self) -> dict[str, Any]:
+        """As a line of a table."""
+        return {**self._asdict(), "first_apart": f"{self.first_apart:.1e}", "most_apart": f"{self.most_apart:.1e}",
+                "agrees": "yes" if self.does_agree else "no"}
+
+
+def compared(measured: Measurements) -> list[Apart]:
+    """Every stack's curve against the baseline's, or the first stack's, in the first round that both finished."""
+    groups: dict[tuple[str, object], list[Row]] = {}
+    for row in measured.rows:
+        groups.setdefault((row.experiment, row.cell._replace(stack="")), []).append(row)
+    return [found for rows in groups.values() for found in _against_one(rows, measured.baseline)]
+
+
+def _against_one(rows: list[Row], baseline: str) -> Iterable[Apart]:
+    trained = [row for row in rows if any(len(run.first.losses) for run in row.ok_runs)]
+    to = next((row for row in trained if row.cell.stack == baseline), trained[0] if trained else None)
+    for row in trained:
+        pair = _same_round(row, to) if to and row is not to else None
+        if to and pair:
+            yield _apart(row, to, *pair)
+
+
+def _same_round(row: Row, to: Row) -> tuple[Samples, Samples] | None:
+    """The losses of both in the first round that has as many of each."""
+    theirs = {run.round: run.first.losses for run in to.ok_runs}
+    for run in row.ok_runs:
+        other = theirs.get(run.round)
+        if other is not None and len(other) == len(run.first.losses) > 0:
+            return run.first.losses, other
+    return None
+
+
+def _apart(row: Row, to: Row, own: Samples, other: Samples) -> Apart:
+    differences = np.abs(own - other) / np.maximum(np.abs(other), np.finfo(np.float64).tiny)
+    most = int(np.argmax(differences))
+    cell = row.cell
+    return Apart(row.experiment, cell.task, cell.precision, cell.init, cell.order, cell.stack, to.cell.stack, len(own),
+                 float(differences[0]), float(differences[most]), most + 1)

@@ -1,0 +1,81 @@
+"""What a worker tells of kernels and of graphs, read from its lines. Pure."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, PositiveInt, ValidationError
+
+_Top = tuple[str, NonNegativeInt, NonNegativeFloat]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    @classmethod
+    def read(cls, line: Mapping[str, Any]) -> Self:
+        """What the line says. Raises ValueError of one line."""
+        try:
+            return cls.model_validate(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise ValueError(f"{where}: {first['msg']}, found {first['input']!r:.40}") from error
+
+
+class Kernels(_Line):
+    """Where a device's time went in so many profiled steps; seconds are sums over them."""
+
+    steps: PositiveInt
+    kernel_seconds: NonNegativeFloat
+    copy_seconds: NonNegativeFloat
+    gap_seconds: NonNegativeFloat             # neither a kernel nor a copy ran
+    launch_seconds: NonNegativeFloat | None   # the host's, launching kernels; None where the profiler does not say
+    kernels: NonNegativeInt
+    top: tuple[_Top, ...] = ()                # name, calls, seconds; the longest first
+
+    def share(self, seconds: float | None) -> float | None:
+        """So many seconds' share of all of them; None where there are none."""
+        whole = self.kernel_seconds + self.copy_seconds + self.gap_seconds
+        return seconds / whole if seconds is not None and whole else None
+
+
+class Removed(_Line):
+    """Nodes that optimising a graph took away, by what they do (dai2022, Table 6)."""
+
+    expensive: NonNegativeInt
+    cheap: NonNegativeInt
+    noop: NonNegativeInt
+
+
+class Passes(_Line):
+    """How many fewer nodes a graph has for each optimisation; negative where it added some."""
+
+    pruning: int
+    constant_folding: int
+    arithmetic: int
+    dependency: int
+
+
+class Graph(_Line):
+    """A graph before and after its optimisation."""
+
+    nodes_before: PositiveInt
+    nodes_after: NonNegativeInt
+    removed: Removed
+    passes: Passes
+
+    @property
+    def removed_share(self) -> float:
+        """The share of nodes that went, net of those that were added."""
+        return 1 - self.nodes_after / self.nodes_before
+
+    def removed_by(self, name: str) -> float:
+        """The share of nodes that one optimisation took away."""
+        found: int = getattr(self.passes, name)
+        return found / self.nodes_before
+
+    def share_of_removed(self, kind: str) -> float | None:
+        """Expensive, cheap or no-op nodes among those removed; None where none was."""
+        count: int = getattr(self.removed, kind)
+        whole = self.removed.expensive + self.removed.cheap + self.removed.noop
+        return count / whole if whole else None

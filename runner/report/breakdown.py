@@ -1,0 +1,118 @@
+"""Where a step's time and memory go: phases, operators, kernels, graphs. Charts and tables. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from runner import words
+from runner.cell import label
+from runner.quantities import PHASES
+from runner.report.parts import Bar, Bars, Chart, Dots, Group, Mark, Table, plain
+from runner.report.shown import MOST_GROUPS, Given, Shown, cut, fitting, thousandths, without_empty
+from runner.rows import Row
+from runner.summary_format import OperatorTable, Result
+
+_MOST_CHARTS = 4
+
+
+def phase_charts(compared: Sequence[Shown]) -> Iterator[Chart]:
+    """A bar a stack."""
+    groups = [(shown.label, tuple(_phase_bar(result) for result in shown.results if result.phases))
+              for shown in compared if shown.comparison.measure == "phases"]
+    groups = [group for group in groups if group[1]]
+    if groups:
+        kept = fitting(groups)
+        yield Bars("Phases of a step" + cut(len(kept), len(groups)), "milliseconds a step", kept)
+
+
+def _phase_bar(result: Result) -> Bar:
+    parts = tuple((name, result.phases[name] * 1000) for name in PHASES if name in result.phases)
+    return Bar(result.stack, parts, words.milliseconds(sum(value for _, value in parts) / 1000))
+
+
+def phases(compared: Sequence[Shown]) -> Iterator[Table]:
+    """Of stamped runs; none where there are none."""
+    groups = tuple(Group(shown.label, tuple(_phase_line(result) for result in shown.results if result.phases))
+                   for shown in compared if shown.comparison.measure == "phases")
+    groups = tuple(group for group in groups if group.lines)
+    if groups:
+        yield without_empty(Table(
+            "Phases of a step, in milliseconds, from stamped runs", ("stack", *PHASES, "seen", "step", "stamping adds"),
+            groups, "Communication that is seen exposed is what does not overlap with the backward pass; full is all "
+                    "of it. Stamping: against a plain step of this session."))
+
+
+def _phase_line(result: Result) -> tuple[str, ...]:
+    found = (result.phases.get(name) for name in PHASES)
+    cost = "" if result.stamping_cost is None else f"{result.stamping_cost * 100:+.1f} %"
+    return (result.stack, *(thousandths(seconds) for seconds in found),
+            (result.communication or "") if "communication" in result.phases else "",
+            thousandths(result.step_seconds), cost)
+
+
+def operator_tables(given: Given, rows: Sequence[Row]) -> list[OperatorTable]:
+    """The summary's that are about the rows."""
+    labels = {(row.experiment, label(row.cell)) for row in rows if row.cell.measure == "operators"}
+    wanted = {name for _, name in labels}
+    return [table for table in given.summary.operators if table.label in wanted]
+
+
+def _operator_words(table: OperatorTable) -> list[str]:
+    return list(dict.fromkeys(word for profile in table.stacks.values() for word in profile.seconds))
+
+
+def operator_charts(given: Given, tables: Sequence[OperatorTable]) -> Iterator[Chart]:
+    """A mark a stack and operator, for the first tables."""
+    for table in tables[:_MOST_CHARTS]:
+        groups = [(word.replace("_", " "), tuple(
+            Mark(stack, given.series.get(stack, 0), profile.seconds[word] * 1000, None, None,
+                 words.milliseconds(profile.seconds[word]))
+            for stack, profile in table.stacks.items() if profile.seconds.get(word)))
+            for word in _operator_words(table)]
+        groups = [group for group in groups if group[1]]
+        if groups:
+            yield Dots(f"Operators: {table.label}", "milliseconds a step", tuple(groups))
+
+
+def operators(table: OperatorTable) -> Table:
+    """A line an operator, a column a stack."""
+    stacks = [stack for stack, profile in table.stacks.items() if profile.names]
+    lines = tuple((word.replace("_", " "), *(thousandths(table.stacks[stack].seconds.get(word)) for stack in stacks))
+                  for word in _operator_words(table))
+    return plain(f"Operators, in milliseconds a step, from profiled runs: {table.label}", ("operator", *stacks), lines,
+                 "Calls of exchange overlap and wait for other workers: together they may exceed a step.")
+
+
+def own_names(table: OperatorTable) -> Table:
+    """What stands behind each word."""
+    lines = tuple((stack, word.replace("_", " ") or "none", name, thousandths(seconds))
+                  for stack, profile in table.stacks.items() for word, names in profile.names.items()
+                  for name, seconds in list(names.items())[:MOST_GROUPS])
+    return plain(f"The frameworks' own names of operators: {table.label}", ("stack", "word", "own name", "ms a step"),
+                 lines, f"The longest {MOST_GROUPS} of each word; those of no word may contain each other's time.",
+                 is_extra=True)
+
+
+def memory(compared: Sequence[Shown]) -> Iterator[Table]:
+    """Of runs on several places."""
+    groups = tuple(Group(shown.label, tuple(
+        (result.stack, words.size(sum(result.place_peaks.values())),
+         ", ".join(f"{place} {words.size(peak)}" for place, peak in result.place_peaks.items()))
+        for result in shown.results if result.place_peaks)) for shown in compared)
+    groups = tuple(group for group in groups if group.lines)
+    if groups:
+        yield Table("Peak memory of the places", ("stack", "together", "by place"), groups, is_extra=True)
+
+
+def profiles(rows: Sequence[Row]) -> Iterator[Table]:
+    """Of kernels, and of graphs."""
+    kernels = tuple((row.cell.stack, label(row.cell), *(thousandths(value / found.steps) for value in (
+        found.kernel_seconds, found.copy_seconds, found.gap_seconds)), f"{found.kernels / found.steps:.0f}")
+        for row in rows for found in [next((run.kernels for run in row.ok_runs if run.kernels), None)] if found)
+    if kernels:
+        yield plain("Where the device's time goes, in milliseconds a step",
+                    ("stack", "what", "kernels", "copies", "gaps", "kernels a step"), kernels)
+    graphs = tuple((row.cell.stack, label(row.cell), f"{found.nodes_before:,}", f"{found.nodes_after:,}",
+                    words.share(found.removed_share), *(f"{count:,}" for _, count in found.removed))
+                   for row in rows for found in [next((run.graph for run in row.ok_runs if run.graph), None)] if found)
+    if graphs:
+        yield plain("Nodes of the graph", ("stack", "what", "before", "after", "removed", "expensive", "cheap",
+                                           "no operation"), graphs)

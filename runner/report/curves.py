@@ -1,0 +1,81 @@
+"""Learning curves: accuracy and loss against epochs and against time, a band over runs. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner import words
+from runner.cell import comparison_key, label
+from runner.report.parts import Chart, Curve, Curves, Group, Table
+from runner.rows import Epoch, Row
+from runner.stats import median
+
+_MOST_CHARTS = 6               # comparisons that are drawn; the tables have all
+
+
+def charts(rows: Sequence[Row], series: Mapping[str, int]) -> Iterator[Chart]:
+    """For each comparison of trainings: accuracy (where it is told, else loss) against epoch, and against time."""
+    for group in list(_groups(rows, 2).values())[:_MOST_CHARTS]:
+        has_accuracy = all(epoch.accuracy is not None for row in group for run in row.ok_runs for epoch in run.epochs)
+        what, is_zero_based = ("accuracy", False) if has_accuracy else ("loss", True)
+        for axis in ("epoch", "seconds of training"):
+            found = tuple(_curve(row, what, axis, series) for row in group)
+            yield Curves(f"{label(group[0].cell)}: {what}, the median run and the span of all", axis, what, found,
+                         is_zero_based)
+
+
+def _groups(rows: Sequence[Row], least: int) -> dict[str, list[Row]]:
+    """Rows that have so many epochs, by comparison."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if any(len(run.epochs) >= least for run in row.ok_runs):
+            found.setdefault(comparison_key(row.cell), []).append(row)
+    return found
+
+
+def _curve(row: Row, what: str, axis: str, series: Mapping[str, int]) -> Curve:
+    """The median over runs at each epoch, and the span; against time, at the median of the runs' times."""
+    runs = [run.epochs for run in row.ok_runs if run.epochs]
+    count = min(map(len, runs))
+    values = np.array([[_value(epoch, what) for epoch in epochs[:count]] for epochs in runs])
+    times = np.cumsum([[epoch.train_seconds for epoch in epochs[:count]] for epochs in runs], axis=1)
+    x = np.arange(1, count + 1) if axis == "epoch" else np.median(times, axis=0)
+    has_band = len(runs) > 1
+    return Curve(row.cell.stack, series.get(row.cell.stack, 0), _floats(x), _floats(np.median(values, axis=0)),
+                 _floats(values.min(axis=0)) if has_band else (), _floats(values.max(axis=0)) if has_band else ())
+
+
+def _value(epoch: Epoch, what: str) -> float:
+    found = epoch.accuracy if what == "accuracy" else epoch.loss
+    return float("nan") if found is None else found
+
+
+def _floats(values: NDArray[Any]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+def tables(rows: Sequence[Row]) -> Iterator[Table]:
+    """Each stack's epochs: the first apart from later ones, validation, and what came of it."""
+    groups = tuple(Group(label(found[0].cell), tuple(_line(row) for row in found))
+                   for found in _groups(rows, 1).values())
+    if groups:
+        yield Table("Epochs", ("stack", "epochs", "first epoch", "later epochs", "validation", "last loss",
+                               "last accuracy", "best accuracy"), groups, "Medians over runs.")
+
+
+def _line(row: Row) -> tuple[str, ...]:
+    runs = [run.epochs for run in row.ok_runs if run.epochs]
+    first = median([epochs[0].train_seconds for epochs in runs])
+    later = median([epoch.train_seconds for epochs in runs for epoch in epochs[1:]])
+    validation = median([epoch.validation_seconds for epochs in runs for epoch in epochs
+                         if epoch.validation_seconds is not None])
+    loss = median([epochs[-1].loss for epochs in runs if epochs[-1].loss is not None])
+    last = median([epochs[-1].accuracy for epochs in runs if epochs[-1].accuracy is not None])
+    best = median([max(known) for epochs in runs
+                   if (known := [epoch.accuracy for epoch in epochs if epoch.accuracy is not None])])
+    return (row.cell.stack, str(max(map(len, runs))),
+            *("" if value is None else words.seconds(value) for value in (first, later, validation)),
+            "" if loss is None else f"{loss:.3g}",
+            *("" if value is None else words.share(value) for value in (last, best)))

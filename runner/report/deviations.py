@@ -1,0 +1,100 @@
+"""What of a session is not as in its study, and what else a reader must know before any number. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from runner import words
+from runner.flags import Flag
+from runner.report.parts import Deviation
+from runner.rows import Measurements
+from runner.summary_format import Summary
+
+# flags that are about how all was measured; the others stand beside the numbers they are about
+_GENERAL = {
+    Flag.STAND_IN_DATA: "data", Flag.VENV: "isolation", Flag.OTHER_BASE: "base image", Flag.UNPROVED: "equality",
+    Flag.LOADED_HOST: "disturbed", Flag.THROTTLED: "throttled", Flag.SWAPPING: "swapping", Flag.FEW_RUNS: "few runs",
+    Flag.THREADS_DIFFER: "threads", Flag.ONEDNN_DIFFERS: "oneDNN", Flag.WEIGHTS_DIFFER: "weights",
+}
+
+
+def deviations(summary: Summary, measured: Measurements) -> tuple[Deviation, ...]:
+    """From what makes most of a difference to what makes least."""
+    return (*_unfinished(summary), *_scaled(summary, measured), *_chosen(summary, measured),
+            *_places(summary, measured), *_flagged(summary), *_left_out(summary), *_assumed(measured))
+
+
+def is_published(summary: Summary) -> bool:
+    """Whether the study is somebody's paper and not our own comparison."""
+    return bool(summary.published or summary.claims)
+
+
+def _unfinished(summary: Summary) -> Iterator[Deviation]:
+    if not summary.is_complete:
+        yield Deviation("not complete", "The session has not run to its end; the same command resumes it.")
+
+
+def _scaled(summary: Summary, measured: Measurements) -> Iterator[Deviation]:
+    if not is_published(summary) or summary.scale in (None, "paper"):
+        return
+    changed = [one.id for one in measured.experiments if one.scaled]
+    where = f" It changes {', '.join(changed)}; each says how." if changed else ""
+    yield Deviation("scale", f'Run at scale "{summary.scale}", which is smaller than the paper\'s.{where}')
+
+
+def _chosen(summary: Summary, measured: Measurements) -> Iterator[Deviation]:
+    """What the command line changed."""
+    settings = [f"{name} {value}" for name, value in measured.settings.items() if name != "data"]
+    if settings:
+        yield Deviation("settings", f"Set by hand over the study's: {', '.join(settings)}.")
+    if measured.stacks:
+        yield Deviation("stacks", f"Chosen by hand in place of the study's: {', '.join(measured.stacks)}.")
+
+
+def _places(summary: Summary, measured: Measurements) -> Iterator[Deviation]:
+    nodes = sorted({row.cell.nodes for row in measured.rows if row.cell.nodes > 1})
+    if nodes and summary.launcher != "swarm":
+        yield Deviation("one machine", f"All {'/'.join(map(str, nodes))} nodes are on this machine and share its "
+                        f"{words.count(summary.machine.cpus or 0, 'CPU')}: no network lies between them.")
+
+
+def _flagged(summary: Summary) -> Iterator[Deviation]:
+    """Flags that are about how all was measured, with the stacks that they are about."""
+    stacks: dict[Flag, dict[str, None]] = {}
+    for comparison in summary.comparisons:
+        for result in comparison.results:
+            for flag in result.flags:
+                stacks.setdefault(flag, {})[result.stack] = None
+    texts = {note.flag: note.text for note in summary.footnotes}
+    for flag, what in _GENERAL.items():
+        if flag in stacks:
+            yield Deviation(what, f"{texts[flag]} ({_of_all(list(stacks[flag]), summary)})")
+
+
+def _of_all(stacks: Sequence[str], summary: Summary) -> str:
+    return "all stacks" if len(stacks) == len(summary.columns) > 1 else ", ".join(stacks)
+
+
+def _left_out(summary: Summary) -> Iterator[Deviation]:
+    planned = {column.stack for column in summary.columns}
+    by_reason: dict[str, dict[str, None]] = {}
+    for skip in summary.skipped:
+        if skip.stack not in planned:
+            by_reason.setdefault(skip.reason, {})[skip.stack] = None
+    for reason, stacks in by_reason.items():
+        yield Deviation("stacks left out", f"{', '.join(stacks)}: {reason}.")
+    partly = sum(skip.stack in planned for skip in summary.skipped)
+    if partly:
+        yield Deviation("cells left out", f"{words.count(partly, 'cell')} of stacks that ran otherwise; reasons below.")
+    if summary.failures:
+        yield Deviation("failed runs", f"{words.count(len(summary.failures), 'run')} did not end ok: "
+                        f"{_tally([failure.ending for failure in summary.failures])}.")
+
+
+def _tally(endings: Sequence[str]) -> str:
+    counts: Mapping[str, int] = {ending: endings.count(ending) for ending in dict.fromkeys(endings)}
+    return ", ".join(f"{ending} {count}" for ending, count in counts.items())
+
+
+def _assumed(measured: Measurements) -> Iterator[Deviation]:
+    names = [one.id for one in measured.experiments if one.assumed]
+    if names:
+        yield Deviation("assumptions", f"Where the study is silent: stated with {', '.join(names)}.")

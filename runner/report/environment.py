@@ -1,0 +1,59 @@
+"""What measured: the machine, the stacks, the data, as the runs observed them. Pure."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runner import words
+from runner.report.parts import Table, plain
+from runner.report.shown import without_empty
+from runner.rows import Measurements
+from runner.summary_format import Column, Machine, Summary
+
+_DIGEST_LETTERS = 19           # of "sha256:..." that a table shows; the facts below it have all
+
+
+def machine(found: Machine) -> str:
+    """The machine in a line."""
+    facts = [found.cpu, found.cpus and words.count(found.cpus, "CPU"),
+             found.memory_bytes and words.size(found.memory_bytes), found.system,
+             found.kernel and f"Linux {found.kernel}"]
+    return ", ".join(str(fact) for fact in facts if fact) or "an unknown machine"
+
+
+def tables(summary: Summary, measured: Measurements) -> Iterator[Table]:
+    """The stacks, the data, and every fact that each stack told of itself."""
+    yield without_empty(plain("Stacks", ("stack", "framework", "version", "Python", "threads", "oneDNN", "isolation",
+                                         "base", "image"), tuple(_stack(column) for column in summary.columns)))
+    if summary.data:
+        yield plain("Data", ("data", "images of a run", "stand-in", "sha256"), tuple(
+            (data.name, "" if data.images is None else f"{data.images:,}", "yes" if data.is_stand_in else "no",
+             data.sha256 or "") for data in summary.data))
+    for column in summary.columns:
+        lines = tuple(_facts(_told(column.stack, measured)))
+        if lines:
+            yield plain(f"What {column.stack} told of itself", ("fact", "value"), lines,
+                        "By its first run; threads and data may differ between cells.", is_extra=True)
+
+
+def _stack(column: Column) -> tuple[str, ...]:
+    base = (column.base or "") + (" (not the stack's own)" if column.base_is_default is False else "")
+    return (column.stack, column.framework or "", column.version or "", column.python or "",
+            "" if column.threads is None else str(column.threads),
+            {True: "on", False: "off", None: ""}[column.onednn], column.isolation or "", base,
+            (column.image or "")[:_DIGEST_LETTERS])
+
+
+def _told(stack: str, measured: Measurements) -> dict[str, Any]:
+    """Facts and place of the stack's first run that told of itself."""
+    runs = [run for row in measured.rows if row.cell.stack == stack for run in row.runs]
+    facts: Mapping[str, Any] = next((run.facts for run in runs if run.facts), {})
+    place: Mapping[str, Any] = next((run.place for run in runs if run.place), {})
+    return {**facts, **place}
+
+
+def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in told.items():
+        if value is not None:
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield name.replace("_", " "), shown

@@ -1,0 +1,49 @@
+"""A Report as one HTML file: no script, no request, nothing from outside. Only this module imports jinja2.
+
+Every text goes through words.clean and is then escaped; the charts, whose text matplotlib has escaped, are the only
+markup that is put in as it is. Made for a screen of any width, for print, and for the keyboard.
+"""
+
+import re
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from runner import words
+from runner.report import charts
+from runner.report.parts import Chart, Report
+
+_FOLDER = Path(__file__).parent
+_MOODS = {"holds": "good", "does not hold": "bad", "inconclusive": "open", "no data": "none", "fastest": "good",
+          "faster": "good", "slower": "bad", "no difference shown": "open", "too few rounds": "open",
+          "baseline": "none"}
+
+
+def html(report: Report) -> str:
+    """The file."""
+    drawn = (f"{section.id}.{place}" for section in report.sections for place in range(len(section.charts)))
+    salts = iter(list(drawn))
+
+    def drawing(chart: Chart) -> Markup:
+        return Markup(charts.svg(chart, next(salts)))      # whose text matplotlib has escaped
+
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalize,
+                                     loader=jinja2.FileSystemLoader(_FOLDER), undefined=jinja2.StrictUndefined)
+    environment.filters.update(mood=lambda text: _MOODS.get(text, ""), anchor=anchor, is_number=is_number)
+    style = Markup((_FOLDER / "page.css").read_text())
+    return environment.get_template("page.html").render(report=report, style=style, drawing=drawing) + "\n"
+
+
+def _finalize(value: object) -> object:
+    return value if isinstance(value, Markup) or not isinstance(value, str) else words.clean(value)
+
+
+def anchor(text: str) -> str:
+    """The text as a place in the page."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is read as a number, so that it stands on the right."""
+    return re.match(r"[-+]?\d[\d,]*(\.\d+)?( |x|%|$)", text) is not None

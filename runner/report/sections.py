@@ -1,0 +1,63 @@
+"""The experiments of a study as sections: their charts and tables. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from runner import words
+from runner.cell import label
+from runner.report import breakdown, curves, published, rates, samples
+from runner.report.parts import Section, Table, plain
+from runner.report.shown import Given, Shown, endings
+from runner.rows import Experiment, Row
+
+
+def sections(given: Given) -> Iterator[Section]:
+    """One for each experiment, in the study's order."""
+    beside = published.by_experiment(given.summary, given.measured)
+    for experiment in given.measured.experiments:
+        yield _section(given, experiment, beside.get(experiment.id, ()))
+
+
+def _section(given: Given, experiment: Experiment, numbers: published.Numbers) -> Section:
+    keys = set(experiment.keys)
+    rows = [row for row in given.measured.rows if row.key in keys]
+    compared = [shown for shown in (Shown.of(each, keys) for each in given.summary.comparisons) if shown.results]
+    profiled = breakdown.operator_tables(given, rows)
+    charts = [*published.charts(numbers), *rates.charts(given, compared), *breakdown.phase_charts(compared),
+              *breakdown.operator_charts(given, profiled), *curves.charts(rows, given.series),
+              *samples.charts(rows, given.series)]
+    tables = [*published.tables(numbers), *rates.tables(given, compared), *breakdown.phases(compared),
+              *(breakdown.operators(table) for table in profiled), *breakdown.profiles(rows), *_others(rows),
+              *breakdown.memory(compared), *curves.tables(rows), *samples.tables(rows, given.series),
+              *(breakdown.own_names(table) for table in profiled)]
+    return Section(experiment.id, experiment.title, tuple(_notes(given, experiment, rows)),
+                   tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
+
+
+def _notes(given: Given, experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
+    if experiment.scaled:
+        yield f'Scale "{given.summary.scale}" changes: {"; ".join(experiment.scaled)}.'
+    shared = sorted({row.experiment for row in rows} - {experiment.id})
+    if shared:
+        yield f"Shares measurements with {', '.join(shared)}."
+    skipped = [skip for skip in given.summary.skipped if skip.experiment == experiment.id]
+    reasons = dict.fromkeys(f"{skip.stack}: {skip.reason}" for skip in skipped)
+    if skipped and not rows:
+        yield f"Nothing of it could run here. {'; '.join(reasons)}."
+    elif skipped:
+        yield f"Left out: {words.count(len(skipped), 'cell')}. {'; '.join(reasons)}."
+    if rows and not any(row.runs for row in rows):
+        yield "No run of it has ended yet."
+
+
+def _others(rows: Sequence[Row]) -> Iterator[Table]:
+    """Cells that have no table above."""
+    told = ("train", "infer", "epochs", "phases", "operators", "kernels", "graph")
+    lines = tuple((row.cell.stack, label(row.cell), endings(_counts(row))) for row in rows
+                  if row.cell.measure not in told or (row.cell.measure in told[4:] and not row.ok_runs))
+    if lines:
+        yield plain("Runs without a rate", ("stack", "what", "ended"), lines)
+
+
+def _counts(row: Row) -> dict[str, int]:
+    found = [run.ending for run in row.runs]
+    return {ending: found.count(ending) for ending in dict.fromkeys(found)}

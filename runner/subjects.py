@@ -1,0 +1,50 @@
+"""Subjects: whose number it is. A stack, its parallel mode, and settings of its cells where a study compares those."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator
+
+from workloads.spec import cluster
+from workloads.spec.cell import Cell
+
+Value = str | int | float
+OF_EVERY_SUBJECT = ("stack", "parallel", "measure")     # cell fields that subjects and quantity say
+
+
+def _pairs(found: Any) -> Any:
+    return tuple(found.items()) if isinstance(found, Mapping) else found
+
+
+class Subject(NamedTuple):
+    """Whose number it is."""
+
+    stack: str
+    parallel: str = ""           # "sync" or "async"; "" where no nodes or GPUs train together
+    settings: Annotated[tuple[tuple[str, Value], ...], BeforeValidator(_pairs)] = ()     # cell fields and values
+    also: tuple[str, ...] = ()   # stacks that stand for it where it cannot run, such as its form for a GPU
+
+    def __str__(self) -> str:
+        return " ".join([self.stack, *filter(None, [self.parallel]),
+                         *(f"{name} {value}" for name, value in self.settings)])
+
+    def owns(self, cell: Cell) -> bool:
+        """Whether a cell is one of its."""
+        kind: str = cluster.kind(cell.parallel)
+        return (cell.stack in (self.stack, *self.also) and self.parallel == ("" if kind == "none" else kind)
+                and all(getattr(cell, name) == value for name, value in self.settings))
+
+    def record(self) -> dict[str, Any]:
+        """As the store keeps it."""
+        return {**self._asdict(), "settings": dict(self.settings), "also": list(self.also)}
+
+
+def named(subjects: Iterable[Subject]) -> tuple[str, ...]:
+    """The cell fields in which cells of different subjects may differ."""
+    return (*OF_EVERY_SUBJECT, *dict.fromkeys(name for each in subjects for name, _ in each.settings))
+
+
+def selection(subjects: Sequence[Subject], measure: str, where: Mapping[str, Sequence[Any]]) -> Callable[[Cell], bool]:
+    """Whether a cell has the measure, and values that where lists; nothing is about overlap = off but what says so."""
+    wanted = {"measure": (measure,), **({} if "overlap" in named(subjects) else {"overlap": ("default",)}), **where}
+    return lambda cell: all(getattr(cell, name) in values for name, values in wanted.items())

@@ -1,0 +1,126 @@
+"""NVML as tests script it: what runner.nvml asks of pynvml, answered from GPUs that are given."""
+
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+
+class NVMLError(Exception):
+    """As pynvml's."""
+
+
+class FakeGpu(NamedTuple):
+    """A GPU; what is None it does not tell."""
+
+    name: str
+    uuid: str
+    capability: tuple[int, int]
+    memory: int = 16 * 2**30
+    slices: tuple[str, ...] | None = None        # uuids, in MIG mode
+    millijoules: int | None = None
+    milliwatts: int | None = None
+    throttle: int | None = 0
+    persistence: int | None = 0
+    ecc: tuple[int, int] | None = None
+    pids: tuple[int, ...] = ()
+    clock_mhz: int = 1380
+
+
+P100 = FakeGpu("Tesla P100-PCIE-16GB", "GPU-p", (6, 0))
+RTX = tuple(FakeGpu("NVIDIA GeForce RTX 2080 Ti", f"GPU-r{index}", (7, 5), 11 * 2**30) for index in range(2))
+V100 = tuple(FakeGpu("Tesla V100-SXM2-16GB", f"GPU-v{index}", (7, 0)) for index in range(4))
+H100 = FakeGpu("NVIDIA H100 80GB HBM3", "GPU-h", (9, 0), 80 * 2**30)
+SLICED = FakeGpu("NVIDIA A100-SXM4-40GB", "GPU-a", (8, 0), 40 * 2**30, slices=("MIG-1", "MIG-2"))
+
+
+class FakeNvml:
+    """The functions of pynvml; handles are (gpu, uuid)."""
+
+    NVMLError = NVMLError
+    NVML_CLOCK_SM, NVML_TEMPERATURE_GPU = 1, 0
+
+    def __init__(self, *gpus: FakeGpu, driver: str | bytes = "550.54.15", failure: str = "") -> None:
+        self.gpus, self._driver, self._failure, self.open = list(gpus), driver, failure, 0
+
+    def nvmlInit(self) -> None:
+        if self._failure:
+            raise NVMLError(self._failure)
+        self.open += 1
+
+    def nvmlShutdown(self) -> None:
+        self.open -= 1
+
+    def nvmlSystemGetDriverVersion(self) -> str | bytes:
+        return self._driver
+
+    def nvmlDeviceGetCount(self) -> int:
+        return len(self.gpus)
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> Any:
+        return self.gpus[index], self.gpus[index].uuid
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> Any:
+        return next((gpu, gpu.uuid) for gpu in self.gpus if gpu.uuid == uuid)
+
+    def nvmlDeviceGetCudaComputeCapability(self, handle: Any) -> tuple[int, int]:
+        return handle[0].capability
+
+    def nvmlDeviceGetUUID(self, handle: Any) -> str:
+        return handle[1]
+
+    def nvmlDeviceGetName(self, handle: Any) -> str:
+        return handle[0].name
+
+    def nvmlDeviceGetMigMode(self, handle: Any) -> tuple[int, int]:
+        if handle[0].slices is None:
+            raise NVMLError("Not Supported")
+        return 1, 1
+
+    def nvmlDeviceGetMaxMigDeviceCount(self, handle: Any) -> int:
+        return 7
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: Any, index: int) -> Any:
+        if index >= len(handle[0].slices):
+            raise NVMLError("Not Found")
+        return handle[0], handle[0].slices[index]
+
+    def nvmlDeviceGetMemoryInfo(self, handle: Any) -> Any:
+        return SimpleNamespace(total=handle[0].memory, used=2**30)
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: Any) -> int:
+        return told(handle[0].millijoules)
+
+    def nvmlDeviceGetPowerUsage(self, handle: Any) -> int:
+        return told(handle[0].milliwatts)
+
+    def nvmlDeviceGetUtilizationRates(self, handle: Any) -> Any:
+        return SimpleNamespace(gpu=90, memory=40)
+
+    def nvmlDeviceGetClockInfo(self, handle: Any, kind: int) -> int:
+        return handle[0].clock_mhz
+
+    def nvmlDeviceGetTemperature(self, handle: Any, sensor: int) -> int:
+        return 61
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: Any) -> int:
+        return told(handle[0].throttle)
+
+    def nvmlDeviceGetApplicationsClock(self, handle: Any, kind: int) -> int:
+        return handle[0].clock_mhz
+
+    def nvmlDeviceGetMaxClockInfo(self, handle: Any, kind: int) -> int:
+        return 1530
+
+    def nvmlDeviceGetPersistenceMode(self, handle: Any) -> int:
+        return told(handle[0].persistence)
+
+    def nvmlDeviceGetEccMode(self, handle: Any) -> tuple[int, int]:
+        return told(handle[0].ecc)
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: Any) -> list[Any]:
+        return [SimpleNamespace(pid=pid) for pid in handle[0].pids]
+
+
+def told(value: Any) -> Any:
+    if value is None:
+        raise NVMLError("Not Supported")
+    return value

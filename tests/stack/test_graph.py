@@ -1,0 +1,70 @@
+"""What TensorFlow 1's graph optimisers remove, inside its stack: python -m unittest tests.stack.test_graph
+
+Only the standard library, numpy and TensorFlow 1.15, Python 3.6 and later; elsewhere it is skipped.
+"""
+import importlib.util
+import unittest
+
+from workloads import data, weights
+from workloads.spec import graph_operations, tasks
+from workloads.spec.cell import Cell
+
+
+def setUpModule():
+    if not importlib.util.find_spec("tensorflow"):
+        raise unittest.SkipTest("runs inside a stack of TensorFlow 1: python -m unittest tests.stack.test_graph")
+
+
+def cell_of(**changes):
+    """A training cell of LeNet-5 that differs from it by the changes."""
+    return Cell(stack="here", task="lenet5", measure="graph", batch=3, steps=3, warmup=0, **changes)
+
+
+def built(cell):
+    """The cell's Workload with seeded weights, and its batches."""
+    from workloads import for_tensorflow
+    workload = for_tensorflow.Workload(tasks.table(cell.task, cell.classes), cell)
+    workload.load(weights.seeded(tasks.parameters(cell), cell.seed))
+    return workload, workload.synthetic(*data.synthetic(cell).given)
+
+
+class Watch:
+    """Keeps the losses."""
+
+    def __init__(self):
+        self.losses = []
+
+    def stepped(self, loss, phases=None):
+        """A step is over."""
+        self.losses.append(float(loss))
+
+
+class Graph(unittest.TestCase):
+    """The nodes of a training step."""
+
+    def test_what_the_passes_remove_adds_up(self):
+        found = (lambda made: made[0].graph(made[1]))(built(cell_of()))
+        self.assertEqual(found["nodes_before"] - found["nodes_after"], sum(found["passes"].values()))
+        self.assertGreater(found["passes"]["pruning"], 0)          # initialisers at least
+        self.assertEqual(set(graph_operations.CLASSES), set(found["removed"]))
+
+    def test_hardly_a_product_is_removed_for_the_training_needs_them(self):
+        found = (lambda made: made[0].graph(made[1]))(built(cell_of()))
+        # LeNet-5 has 2 convolutions and 3 products, forward and twice backward but for the first one's input
+        self.assertLessEqual(found["removed"]["expensive"], 1)
+        self.assertGreaterEqual(found["nodes_run"], 14)
+
+    def test_the_losses_are_the_same_without_the_optimisers(self):
+        found = []
+        for choice in ("default", "off", "no_pruning", "no_constant_folding", "no_arithmetic", "no_dependency"):
+            workload, batches = built(cell_of(graph_opt=choice))
+            watch = Watch()
+            workload.train(batches, 3, watch)
+            found.append(watch.losses)
+        for losses in found[1:]:
+            for expected, loss in zip(found[0], losses):
+                self.assertAlmostEqual(expected, loss, places=5)
+
+
+if __name__ == "__main__":
+    unittest.main()

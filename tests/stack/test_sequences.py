@@ -1,0 +1,167 @@
+"""The sequence models and their LSTM layers, inside a stack; the LSTM against the numpy reference.
+
+    python -m tests.stack.test_sequences pytorch|tensorflow|mxnet [Layer Models.test_every_loop_trains_alike ...]
+
+That two stacks compute the same is shown by `evenbench check`. Only the standard library, numpy and the stack's
+framework, Python 3.6 and later; under pytest it is skipped.
+"""
+import importlib
+import sys
+import unittest
+
+import numpy as np
+
+from tests.stack import test_adapter
+from tests.stack.test_adapter import ADAPTERS, varied
+from workloads import errors
+from workloads import sequences as batches
+from workloads.for_numpy import recurrent
+from workloads.spec import sequences
+from workloads.spec.cell import SWITCHES, Cell
+
+LSTMS = SWITCHES["lstm"]
+LOOPS = ("native", "eager", "graph", "xla", "compile")
+
+adapter = None         # the module under test: unittest gives a test case no other way to take an argument
+
+
+def setUpModule():
+    if adapter is None:
+        raise unittest.SkipTest("runs inside a stack: python -m tests.stack.test_sequences " + "|".join(ADAPTERS))
+
+
+def cell_of(**changes):
+    """A float64 training cell that differs from it by the changes."""
+    values = {"stack": "here", "task": "lstm", "measure": "train", "batch": 3, "cpus": 1, "precision": "float64",
+              "length": 5, "hidden": 4, "warmup": 0, "steps": 3, "learning_rate": 0.05, "optimizer": "momentum"}
+    return Cell(**dict(values, **changes))
+
+
+def built(cell):
+    """The workload with weights of which no array is constant, those weights, and what the cell reads."""
+    workload = adapter.Workload(cell)
+    weights = {name: array.astype("float64" if cell.precision == "float64" else "float32")
+               for name, array in varied(sequences.parameters(cell)).items()}
+    workload.load(weights)
+    return workload, weights, batches.read(None, cell)
+
+
+class Watch(test_adapter.Watch):
+    """Keeps what train and infer hand over, and the seconds of phases."""
+
+    def stepped(self, handle, phases=None):
+        super().stepped(handle)
+        self.phases = phases
+
+
+class SequenceCase(unittest.TestCase):
+    def assert_close(self, expected, found, limit, name):
+        expected, found = np.asarray(expected, np.float64), np.asarray(found, np.float64)
+        self.assertEqual(expected.shape, found.shape, name)
+        difference = np.linalg.norm(expected - found) / (np.linalg.norm(expected) or 1.0)
+        self.assertLessEqual(difference, limit, name)
+
+    def tried(self, cell):
+        """What built gives, None where the stack refuses the cell with a reason."""
+        try:
+            return built(cell)
+        except errors.Unsupported as reason:
+            self.assertGreater(len(str(reason)), 10)
+            return None
+
+
+class Layer(SequenceCase):
+    """The lstm task by every kind of LSTM, against numpy."""
+
+    def test_every_kind_computes_the_lstm_or_is_refused_with_a_reason(self):
+        done = []
+        for kind in LSTMS:
+            for precision, limit in (("float64", 1e-12), ("float32", 1e-5)):
+                found = self.tried(cell_of(lstm=kind, precision=precision))
+                if found:
+                    workload, weights, given = found
+                    expected = recurrent.lstm(weights, "lstm", given.batches[0]["x"])
+                    self.assert_close(expected, workload.check(given.batches[0])["activation"]["lstm"], limit,
+                                      "%s %s" % (kind, precision))
+                    done.append(kind)
+        self.assertIn("native", done)
+        self.assertIn("cudnn", done)
+
+    def test_every_kind_has_the_gradients_of_native(self):
+        for kind in LSTMS[1:]:
+            found, native = (self.tried(cell_of(lstm=each, precision="float32")) for each in (kind, "native"))
+            if found:
+                ours, theirs = (each[0].check(each[2].batches[0]) for each in (found, native))
+                for name in theirs["gradient"]:
+                    self.assert_close(theirs["gradient"][name], ours["gradient"][name], 2e-5, kind + " " + name)
+                    self.assert_close(theirs["weight"][name], ours["weight"][name], 1e-5, kind + " " + name)
+
+    def test_the_bias_s_gradient_is_the_difference_quotient(self):
+        workload, weights, given = built(cell_of())
+        gradient = workload.check(given.batches[0])["gradient"]["lstm.bias"]
+        for at in (0, 5, 10, 15):            # one of each gate
+            losses = []
+            for change in (-1e-6, 1e-6):
+                moved = dict(weights, **{"lstm.bias": weights["lstm.bias"] + change * (np.arange(16) == at)})
+                losses.append(0.5 * np.mean(recurrent.lstm(moved, "lstm", given.batches[0]["x"]) ** 2))
+            self.assertAlmostEqual((losses[1] - losses[0]) / 2e-6, gradient[at], delta=1e-8)
+
+    def test_amp_computes_nearly_the_same_or_is_refused_with_a_reason(self):
+        found = self.tried(cell_of(precision="amp", measure="infer", steps=1))
+        if found:
+            workload, weights, given = found
+            watch = Watch()
+            workload.infer(workload.batches(*given.given), 1, watch)
+            logits = np.asarray(workload.value(watch.handles[0]), np.float64)
+            expected = recurrent.lstm(weights, "lstm", given.batches[0]["x"])
+            self.assert_close(expected, logits, 0.05, "h")
+
+
+class Models(SequenceCase):
+    """Every task that the framework has."""
+
+    def test_every_loop_trains_alike_or_is_refused_with_a_reason(self):
+        for task in sequences.SEQUENCES:
+            trained = {}
+            for loop in LOOPS:
+                found = self.tried(cell_of(task=task, loop=loop))
+                if found and task == "lstm":          # the others have dropout, which no two loops draw alike
+                    watch = Watch()
+                    found[0].train(found[0].batches(*found[2].given), 3, watch)
+                    trained[loop] = [found[0].value(handle) for handle in watch.handles]
+            for loop in trained:
+                self.assert_close(trained["native"], trained[loop], 1e-6, "%s %s" % (task, loop))
+
+    def test_every_model_trains_infers_and_is_updated(self):
+        for task in sequences.SEQUENCES:
+            found = self.tried(cell_of(task=task, precision="float32", length=0, hidden=0))
+            if found:
+                workload, weights, given = found
+                watch = Watch()
+                workload.train(workload.batches(*given.given), 2, watch)
+                self.assertTrue(np.isfinite([workload.value(handle) for handle in watch.handles]).all(), task)
+                workload.infer(workload.synthetic(*given.given), 2, watch)
+                self.assertTrue(np.isfinite(workload.value(watch.handles[-1])).all(), task)
+                after = workload.weights()
+                for parameter in sequences.parameters(cell_of(task=task)._replace(length=0, hidden=0)):
+                    self.assertEqual(parameter.shape, after[parameter.name].shape)
+                    self.assertFalse(np.array_equal(weights[parameter.name], after[parameter.name]), parameter.name)
+
+    def test_phases_are_told_apart_or_are_refused_with_a_reason(self):
+        found = self.tried(cell_of(measure="phases"))
+        workload, _, given = found
+        watch = Watch()
+        try:
+            workload.train_phases(workload.batches(*given.given), 2, watch)
+        except errors.Unsupported as reason:
+            self.assertGreater(len(str(reason)), 10)
+        else:
+            self.assertEqual(2, len(watch.handles))
+            self.assertLessEqual({"forward", "backward", "update"}, set(watch.phases))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in ADAPTERS:
+        sys.exit("usage: python -m tests.stack.test_sequences " + "|".join(ADAPTERS) + " [Class.test ...]")
+    adapter = importlib.import_module("workloads.for_%s.sequences" % sys.argv.pop(1))
+    unittest.main(argv=sys.argv, warnings="default")

@@ -1,0 +1,79 @@
+"""BERT: published counts, FLOPs by hand, and batches whose masks say what is in them."""
+
+import numpy as np
+import pytest
+
+from workloads import sequences
+from workloads.errors import DataError
+from workloads.inputs import bert as inputs
+from workloads.spec import bert
+from workloads.spec.cell import Cell
+
+SIZES = bert.PRESETS["small"]
+POOLER = 768 * 768 + 768
+
+
+def count(parameters: tuple[object, ...]) -> int:
+    return sum(int(np.prod(parameter.shape)) for parameter in parameters)  # type: ignore[attr-defined]
+
+
+def test_the_study_s_preset_is_the_published_masked_language_model() -> None:
+    assert count(bert.parameters(bert.PRESETS["study"])) == 109_514_298
+
+
+def test_without_the_head_and_with_a_pooler_it_is_the_published_bert_base() -> None:
+    body = [each for each in bert.parameters(bert.PRESETS["study"]) if not each.name.startswith("head.")]
+    assert count(tuple(body)) + POOLER == 109_482_240
+
+
+def test_flops_of_a_tiny_model_are_those_counted_by_hand() -> None:
+    sizes = bert.Sizes(layers=1, width=2, heads=1, inner=3, vocabulary=5, positions=4, length=4)
+    # four products of 4 x 2 x 2, two of attention of 4 x 4 x 2, two of 4 x 2 x 3; one masked token: 2 x 2 and 2 x 5
+    assert bert.forward_flops(sizes) == 2 * (4 * 16 + 2 * 32 + 2 * 24 + 4 + 10)
+
+
+@pytest.mark.parametrize(("length", "masked"), [(128, 20), (512, 77), (48, 8), (1, 1)])
+def test_at_most_fifteen_percent_of_the_tokens_are_masked(length: int, masked: int) -> None:
+    assert bert.predictions(length) == masked
+
+
+def test_equal_seeds_give_equal_samples_and_others_do_not() -> None:
+    first, same, other = (inputs.collate(SIZES, inputs.samples(SIZES, 5, seed, None), "float32") for seed in (1, 1, 2))
+    assert all(np.array_equal(first[name], same[name]) for name in first)
+    assert not np.array_equal(first["ids"], other["ids"])
+
+
+def test_labels_are_the_tokens_that_stood_at_the_masked_positions() -> None:
+    sample = {"ids": np.array([101, 7, 103, 9, 102]), "positions": np.array([2, 3]), "labels": np.array([8, 9])}
+    batch = inputs.collate(SIZES, [sample, sample], "float64")
+    assert batch["ids"].flatten()[batch["positions"][1, :2]].tolist() == [103, 9]
+    assert batch["labels"][1].tolist() == [8, 9, 0, 0, 0, 0, 0, 0]
+    assert batch["weights"][1].tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
+
+
+def test_a_shorter_sample_is_padded_and_masked_to_the_longest() -> None:
+    long = {"ids": np.array([101, 7, 103, 9, 102]), "positions": np.array([2]), "labels": np.array([8])}
+    short = {"ids": np.array([101, 103, 102]), "positions": np.array([1]), "labels": np.array([7])}
+    batch = inputs.collate(SIZES, [short, long], "float32")
+    assert batch["ids"].tolist() == [[101, 103, 102, 0, 0], [101, 7, 103, 9, 102]]
+    assert batch["mask"].tolist() == [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]]
+    assert inputs.tokens(batch) == (8, 10)
+
+
+def test_masking_keeps_the_marks_and_shows_eight_of_ten_masked_tokens_as_the_mask() -> None:
+    made = inputs.samples(SIZES, 400, 3, None)
+    assert all(sample["ids"][0] == inputs.CLASSIFY and sample["ids"][-1] == inputs.SEPARATE for sample in made)
+    shown = np.concatenate([sample["ids"][sample["positions"]] == inputs.MASK for sample in made])
+    kept = np.concatenate([sample["ids"][sample["positions"]] == sample["labels"] for sample in made])
+    assert shown.mean() == pytest.approx(0.8, abs=0.03)
+    assert kept.mean() == pytest.approx(0.1, abs=0.03)
+
+
+def test_a_sequence_longer_than_the_positions_is_refused_with_both_numbers() -> None:
+    with pytest.raises(DataError, match="found 65, expected at most 64"):
+        inputs.samples(SIZES._replace(length=65), 1, 1, None)
+
+
+def test_a_check_s_batch_has_padding_though_nine_of_ten_sequences_have_the_full_length() -> None:
+    found = sequences.read("", Cell(stack="s", task="bert", measure="check", batch=4, warmup=0, steps=1))
+    assert found.facts["tokens"] < found.facts["padded_tokens"] and len(found.batches) == 1

@@ -1,0 +1,92 @@
+"""Whole epochs: what is timed, what is told."""
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.clock import FakeClock
+from workloads import course
+from workloads.data import Images
+from workloads.errors import NotFinite
+from workloads.spec.cell import Cell
+
+CELL = Cell(stack="s", task="lenet5", measure="epochs", batch=2, epochs=2, classes=3)
+TRUTH = np.array([0, 1, 2, 2, 1])
+HELD_OUT = Images(np.arange(5, dtype=np.uint8).reshape(5, 1, 1, 1), TRUTH, {})
+
+
+class Workload:
+    """Trains a step in 1 s and predicts a batch in 0.25 s; says class 2 of image 1, else the truth."""
+
+    loop = "native"
+
+    def __init__(self, clock: FakeClock, losses: list[float]) -> None:
+        self.clock, self.losses, self.asked = clock, iter(losses), []
+
+    def train(self, batches: object, count: int, watch: Any) -> None:
+        for _ in range(count):
+            watch.loading()
+            watch.loaded()
+            self.clock.advance(1.0)
+            watch.stepped(next(self.losses))
+
+    def fit_epochs(self, batches: object, count: int, steps: int, watch: Any) -> None:
+        for _ in range(count):
+            watch.begun()
+            self.train(batches, steps, watch)
+            watch.ended()
+
+    def sync(self, handle: float) -> None:
+        self.clock.advance(0.5)
+
+    def value(self, handle: float) -> float:
+        return handle
+
+    def predict(self, images: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+        self.clock.advance(0.25)
+        self.asked.append(images.ravel().tolist())
+        said = np.where(images.ravel() == 1, 2, TRUTH[images.ravel()])
+        return np.eye(3)[said]
+
+
+class Fit(Workload):
+    """Its loop drives the epochs by itself."""
+
+    loop = "fit"
+
+
+def followed(kind: type[Workload], losses: list[float]) -> tuple[list[dict[str, Any]], Workload]:
+    clock, told = FakeClock(step=0.0), []
+    workload = kind(clock, losses)
+    steps = course.Course(CELL, workload, HELD_OUT, 3, lambda event, **values: told.append(values), clock)
+    course.follow(steps, None)
+    return told, workload
+
+
+def test_training_and_validation_are_timed_apart() -> None:
+    told, _ = followed(Workload, [1.0] * 6)
+    assert [3.5, 3.5] == [epoch["train_seconds"] for epoch in told]       # three steps and the wait for the last
+    assert [0.75, 0.75] == [epoch["validation_seconds"] for epoch in told]      # three batches of two
+
+
+def test_an_epoch_tells_its_mean_loss_and_number_of_steps() -> None:
+    told, _ = followed(Workload, [3.0, 2.0, 1.0, 0.5, 0.25, 0.0])
+    assert [(0, 3, 2.0), (1, 3, 0.25)] == [(epoch["index"], epoch["steps"], epoch["loss"]) for epoch in told]
+
+
+def test_every_held_out_image_counts_once_and_the_accuracy_is_the_confusion_s_trace() -> None:
+    told, workload = followed(Workload, [1.0] * 6)
+    assert [[1, 0, 0], [0, 1, 1], [0, 0, 2]] == told[0]["confusion"]
+    assert 0.8 == told[0]["accuracy"]
+    assert [[0, 1], [2, 3], [4, 4]] == workload.asked[:3]       # filled up to a whole batch, counted once
+
+
+def test_fit_that_drives_the_epochs_tells_the_same() -> None:
+    losses = [3.0, 2.0, 1.0, 0.5, 0.25, 0.0]
+    assert followed(Workload, losses)[0] == followed(Fit, losses)[0]
+
+
+def test_a_loss_that_is_no_number_ends_the_course() -> None:
+    with pytest.raises(NotFinite, match="the loss became nan in epoch 1"):
+        followed(Workload, [1.0, 1.0, 1.0, 1.0, math.nan, math.nan])

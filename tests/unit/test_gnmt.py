@@ -1,0 +1,55 @@
+"""GNMT: the published count, FLOPs by hand, and batches in which source, target and masks belong together."""
+
+import numpy as np
+
+from workloads.inputs import gnmt as inputs
+from workloads.spec import gnmt
+
+SIZES = gnmt.PRESETS["small"]
+SECOND_BIASES = 9 * 4 * 1024             # PyTorch's LSTM layers, of which there are nine, have two biases each
+
+
+def count(sizes: gnmt.Sizes) -> int:
+    return sum(int(np.prod(parameter.shape)) for parameter in gnmt.parameters(sizes))
+
+
+def test_the_study_s_preset_has_the_parameters_of_mlperf_s_reference_but_for_second_biases() -> None:
+    assert count(gnmt.PRESETS["study"]) + SECOND_BIASES == 160_671_297
+
+
+def test_flops_of_a_tiny_model_are_those_counted_by_hand() -> None:
+    sizes = gnmt.Sizes(layers=3, units=2, vocabulary=5, length=3)
+    narrow, wide = 8 * (2 + 2), 8 * (4 + 2)                 # multiply-adds of an LSTM layer's step
+    encoder, decoder = 3 * narrow + wide, narrow + 2 * wide
+    attention = 2 * 2 + 2 * 2 + 3 * 2 + 3 * 2               # query, key, scores over three tokens, context of them
+    assert gnmt.forward_flops(sizes) == 2 * 3 * (encoder + decoder + attention + 2 * 5)
+
+
+def test_equal_seeds_give_equal_pairs_and_others_do_not() -> None:
+    first, same, other = (inputs.samples(SIZES, 4, seed, None) for seed in (1, 1, 2))
+    assert all(np.array_equal(a["target"], b["target"]) for a, b in zip(first, same, strict=True))
+    assert first[0]["source"].tolist() != other[0]["source"].tolist()
+
+
+def test_the_decoder_s_inputs_are_the_target_moved_by_one() -> None:
+    pair = {"source": np.array([5, 6, 3]), "target": np.array([7, 8, 9, 3])}
+    batch = inputs.collate(SIZES, [pair], "float64")
+    assert batch["inputs"].tolist() == [[2, 7, 8, 9]]
+    assert batch["labels"].tolist() == [[7, 8, 9, 3]]
+
+
+def test_source_and_target_are_padded_apart_and_counted_together() -> None:
+    pairs = [{"source": np.array([5, 3]), "target": np.array([7, 8, 3])},
+             {"source": np.array([5, 6, 6, 3]), "target": np.array([3])}]
+    batch = inputs.collate(SIZES, pairs, "float32")
+    assert batch["source"].tolist() == [[5, 3, 0, 0], [5, 6, 6, 3]]
+    assert batch["source_lengths"].tolist() == [2, 4]
+    assert batch["weights"].tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert inputs.tokens(batch) == (10, 14)
+
+
+def test_every_sentence_ends_with_the_end_mark_and_has_no_other_mark() -> None:
+    for pair in inputs.samples(SIZES, 50, 1, None):
+        for sentence in pair.values():
+            assert sentence[-1] == inputs.END and (sentence[:-1] >= inputs.FIRST_WORD).all()
+            assert len(sentence) <= SIZES.length

@@ -1,0 +1,67 @@
+"""What a GPU machine is measured with: the study gpu, compose.gpu.yaml, and which images nobody builds unasked."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from runner import __main__ as command
+from runner import bases, job, nvml
+from runner.errors import BuildFailed, InputError
+from runner.plan import Wishes, plan
+from runner.stack import read_all
+from runner.study import read
+from runner.venv_launcher import VenvLauncher
+from tests.fake_nvml import V100, FakeNvml
+from tests.fakes import MACHINE
+from workloads.spec.cell import loads
+
+ROOT = Path(__file__).parents[2]
+STACKS = read_all(ROOT / "docker")
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_on_a_v100_every_cell_of_the_study_runs(scale: str) -> None:
+    found = plan(read("gpu", ROOT / "studies", scale), STACKS, MACHINE, Wishes(), lambda stack: None,
+                 nvml.observe(FakeNvml(*V100)))
+    assert len(found.cells) > 60 and () == found.skipped
+    assert {"gpu"} == {each.cell.device for each in found.cells}
+
+
+def test_without_a_gpu_the_study_is_refused_in_one_line_that_says_how_to_see_the_plan(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = nvml.observe(FakeNvml(failure="NVML Shared Library Not Found"))
+    monkeypatch.setattr(job.nvml, "observe", lambda: nothing)
+    with pytest.raises(InputError, match=r"gpu needs an NVIDIA GPU, and this machine has none \(NVML Shared Library "
+                                         r"Not Found\); `evenbench plan gpu` shows what would run$"):
+        command.run("gpu", launcher="venv")
+
+
+def test_compose_gives_the_worker_a_whole_cell() -> None:
+    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", (ROOT / "compose.gpu.yaml").read_text())
+    cell = loads(" ".join(re.search(r"- >-\n((?: {8}.*\n)+)", text)[1].split()))
+    assert ("torch-2-gpu", "resnet50", "gpu", 1, 224) == (cell.stack, cell.task, cell.device, cell.gpus, cell.image)
+    assert "capabilities: [gpu, compute, utility]" in text
+
+
+def test_images_for_gpus_are_built_only_where_they_are_named() -> None:
+    unasked = command._known_stacks(None, STACKS)
+    assert "torch-1.4" in unasked and not [name for name in unasked if STACKS[name].is_gpu_only]
+    assert ["tf-1.15-gpu"] == command._known_stacks(["tf-1.15-gpu"], STACKS)
+
+
+def test_a_base_of_unknown_digest_is_not_built_on() -> None:
+    with pytest.raises(BuildFailed, match=r"tf-1.15-nv: the digest of its base is on no record: run `docker buildx"):
+        bases.choose(None, STACKS["tf-1.15-nv"], print)     # type: ignore[arg-type]
+
+
+def test_no_base_of_our_own_stands_in_for_one_with_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bases, "image_id", lambda client, image: None)
+    monkeypatch.setitem(bases._refusals, STACKS["tf-1.15-gpu"].base_image, "no answer")
+    with pytest.raises(BuildFailed, match=r"tf-1.15-gpu: its base tensorflow/tensorflow:1.15.2-gpu-py3 cannot be had "
+                                          r"here \(the registry: no answer\), and no base of our own brings its CUDA"):
+        bases.choose(None, STACKS["tf-1.15-gpu"], print)    # type: ignore[arg-type]
+
+
+def test_a_stack_whose_framework_is_in_its_base_has_no_virtual_environment(tmp_path: Path) -> None:
+    assert "only there as an image" in str(VenvLauncher(tmp_path).missing(STACKS["tf-1.15-nv"]))

@@ -1,0 +1,181 @@
+"""Which cells run on which GPUs: machines with a P100, two RTX 2080 Ti, four V100, an H100, MIG slices and none."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+import requests
+
+from runner import docker_launcher, gpus, nvml, venv_launcher
+from runner.docker_launcher import DockerLauncher
+from runner.errors import EngineUnreachable
+from runner.gpus import Found
+from runner.plan import Plan, Wishes, plan
+from runner.stack import read_all
+from runner.study import parse
+from tests.fake_nvml import H100, P100, RTX, SLICED, V100, FakeNvml
+from tests.fakes import MACHINE
+from workloads.spec import cluster
+from workloads.spec.cell import Cell
+
+STACKS = read_all(Path(__file__).parents[2] / "docker")
+STUDY = b"""
+[study]
+id = "s"
+title = "S"
+[[experiment]]
+id = "e"
+measure = "train"
+task = "resnet50"
+image = 224
+device = "gpu"
+stacks = ["tf-1.15-gpu", "torch-1.4", "mxnet-1.7-gpu", "tf-2.5-gpu", "torch-2-gpu", "tf-1.15-nv"]
+"""
+
+
+def seen(*fakes: Any, driver: str | bytes = "550.54.15") -> Found:
+    return nvml.observe(FakeNvml(*fakes, driver=driver))
+
+
+def planned(found: Found, **settings: Any) -> Plan:
+    return plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(settings=settings), lambda stack: None, found)
+
+
+def running(found: Found, **settings: Any) -> list[str]:
+    return [each.cell.stack for each in planned(found, **settings).cells]
+
+
+def reason(found: Found, stack: str, **settings: Any) -> str:
+    return next(each.reason for each in planned(found, **settings).skipped if each.cell.stack == stack)
+
+
+def cell(**settings: Any) -> Cell:
+    return Cell(**{"stack": "torch-1.4", "task": "resnet50", "measure": "train", "device": "gpu", **settings})
+
+
+def uuids(found: Found, **settings: Any) -> list[str]:
+    return [gpu.uuid for gpu in gpus.assigned(cell(**settings), STACKS["torch-1.4"], found)]
+
+
+@pytest.mark.parametrize("found", [seen(P100), seen(*RTX), seen(*V100)], ids=["P100", "RTX 2080 Ti", "V100"])
+def test_up_to_turing_every_stack_of_the_studies_runs(found: Found) -> None:
+    assert ["tf-1.15-gpu", "torch-1.4", "mxnet-1.7-gpu", "tf-2.5-gpu", "torch-2-gpu", "tf-1.15-nv"] == running(found)
+
+
+def test_on_an_h100_the_old_stacks_are_skipped_with_the_one_that_runs_there() -> None:
+    assert ["tf-2.5-gpu", "torch-2-gpu", "tf-1.15-nv"] == running(seen(H100))
+    assert ("tf-1.15-gpu needs compute capability ≤ 7.5, not NVIDIA H100 80GB HBM3 (9.0): CUDA 10.0's cuBLAS and cuDNN "
+            "have no code for newer GPUs; tf-1.15-nv runs there") == reason(seen(H100), "tf-1.15-gpu")
+    assert reason(seen(H100), "torch-1.4").endswith("; torch-2-gpu runs there")
+
+
+def test_on_a_slice_of_an_a100_a_run_gets_that_slice() -> None:
+    found = seen(SLICED)
+    assert ["tf-2.5-gpu", "torch-2-gpu", "tf-1.15-nv"] == running(found)
+    own = gpus.assigned(cell(stack="torch-2-gpu"), STACKS["torch-2-gpu"], found)
+    assert [("MIG-1", "GPU-a")] == [(gpu.uuid, gpu.board) for gpu in own]
+
+
+def test_without_a_gpu_every_cell_plans_to_the_end_and_says_what_it_needs() -> None:
+    found = nvml.observe(FakeNvml(failure="NVML Shared Library Not Found"))
+    assert [] == running(found)
+    assert "NVML Shared Library Not Found" == found.problem
+    assert "needs an NVIDIA GPU (compute capability ≤ 7.5 for tf-1.15-gpu)" == reason(found, "tf-1.15-gpu")
+    assert "needs an NVIDIA GPU (compute capability ≥ 6.0 for tf-2.5-gpu)" == reason(found, "tf-2.5-gpu")
+
+
+def test_a_stack_for_cpus_names_its_sister_for_gpus() -> None:
+    found = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(stacks=("tf-1.15",)), lambda stack: None, seen(P100))
+    assert "tf-1.15 has no code for GPUs: tf-1.15-gpu has" == found.skipped[0].reason
+
+
+def test_a_driver_older_than_the_stack_s_cuda_is_told_with_what_it_needs() -> None:
+    found = seen(P100, driver=b"418.87.00")
+    assert "torch-1.4" in running(found)
+    assert ("torch-2-gpu (CUDA 12.6) needs driver 525.60.13 or newer, this machine has 418.87.00: update the NVIDIA "
+            "driver") == reason(found, "torch-2-gpu")
+
+
+def test_a_cell_for_several_gpus_gets_whole_ones_of_one_model() -> None:
+    assert ["GPU-v0", "GPU-v1"] == uuids(seen(P100, *V100), gpus=2)
+    assert ["GPU-v0", "GPU-v1", "GPU-v2", "GPU-v3"] == uuids(seen(P100, *V100), gpus=4)
+    assert "needs 4 whole NVIDIA GPUs of one model that run torch-1.4; see `evenbench doctor`" == reason(
+        seen(*RTX), "torch-1.4", gpus=4)
+    assert () == gpus.assigned(cell(stack="torch-2-gpu", gpus=2), STACKS["torch-2-gpu"], seen(SLICED))
+
+
+def test_a_gpu_that_cannot_run_the_stack_is_passed_over() -> None:
+    assert ["GPU-r0"] == uuids(seen(H100, *RTX))
+
+
+def test_an_unknown_capability_is_taken_for_the_newest_known_one_below_it_of_its_major_version() -> None:
+    code = STACKS["torch-2-gpu"].gpu
+    assert code
+    assert ["native", "native", "unsupported", "unsupported"] == [gpus.way(code, each)
+                                                                  for each in ("7.2", "8.7", "5.2", "13.0")]
+
+
+def test_code_that_is_compiled_first_is_warned_of() -> None:
+    cells = [each.cell for each in planned(seen(H100)).cells]
+    assert ["tf-2.5-gpu has no ready code for NVIDIA H100 80GB HBM3 (compute capability 9.0): it is compiled at each "
+            "start, which can take minutes; `--stall 3600` waits for it"] == gpus.warnings(cells, STACKS, seen(H100))
+    assert [] == gpus.warnings(cells, STACKS, seen(P100))
+
+
+class Recording(requests.adapters.BaseAdapter):
+    """An engine that keeps what it is asked and answers that a container was created."""
+
+    def __init__(self, status: int = 201, answer: dict[str, str] | None = None) -> None:
+        super().__init__()
+        self.bodies: list[Any] = []
+        self._status, self._answer = status, answer or {"Id": "c0"}
+
+    def send(self, request: requests.PreparedRequest, **_: Any) -> requests.Response:
+        if request.body:
+            self.bodies.append(json.loads(request.body))
+        found = requests.Response()
+        found.status_code, found.request = self._status, request
+        found._content = json.dumps(self._answer).encode()
+        found.headers["Content-Type"] = "application/json"
+        return found
+
+    def close(self) -> None:
+        pass
+
+
+def client(engine: Recording) -> Any:
+    made = docker.DockerClient(base_url="http://engine.test:1", version="1.41")
+    made.api.mount("http://", engine)
+    return made
+
+
+def test_the_engine_is_asked_for_the_gpu_as_the_container_toolkit_wants_it() -> None:
+    engine = Recording()
+    own = gpus.assigned(cell(), STACKS["torch-1.4"], seen(*RTX))
+    place = cluster.places("pytorch", "none", 1)
+    share = docker_launcher.shared(cell(), {0})
+    how = docker_launcher.settings(cell(), Path("/d"), "r.0.1", place[0], place, share)
+    client(engine).api.create_container("image", host_config=client(engine).api.create_host_config(
+        **docker_launcher.devices(own)))
+    assert "device_requests" not in how
+    # docs of the toolkit: an empty driver lets the engine choose by capability; ids and a count exclude each other
+    assert [{"Driver": "", "Count": 0, "DeviceIDs": ["GPU-r0"], "Capabilities": [["gpu", "compute", "utility"]],
+             "Options": {}}] == engine.bodies[0]["HostConfig"]["DeviceRequests"]
+
+
+def test_an_engine_without_the_container_toolkit_is_told_with_the_command_that_mends_it(
+        monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    said = 'could not select device driver "" with capabilities: [[gpu compute utility]]'
+    launcher = DockerLauncher(client(Recording(500, {"message": said})), seen(P100))
+    image = docker_launcher.images.Image("i", "t", "b", True, "f")
+    monkeypatch.setattr(docker_launcher.images, "find", lambda client, stack: image)
+    with pytest.raises(EngineUnreachable, match=r"could not select device driver .*: install nvidia-container-tool"):
+        launcher.start(cell(cpus=1), STACKS["torch-1.4"], tmp_path, "r.0.1")
+
+
+def test_a_worker_on_the_host_sees_its_gpus_alone() -> None:
+    own = gpus.assigned(cell(gpus=2), STACKS["torch-1.4"], seen(*V100))
+    assert {"CUDA_VISIBLE_DEVICES": "GPU-v0,GPU-v1"} == venv_launcher.visible(own)
+    assert {} == venv_launcher.visible(())

@@ -1,0 +1,271 @@
+"""Kinds of claims over settings, shares, slopes and means of errors: made rows with known answers, at the edges too."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from runner import claims
+from runner.claims import Claim, Verdict, paper_claim, together
+from runner.judging import Finding, Side, judge
+from runner.rows import Measurements, measurements
+from runner.stats import Interval
+from runner.subjects import Subject
+from tests import made_rows as made
+from workloads.spec.cell import Cell
+
+HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
+TF, TORCH = Subject("tf"), Subject("torch")
+SCATTER = [1.0, 1.01, 0.99, 1.005, 0.995]
+BATCHES = (1, 2, 4, 8)
+
+
+def claim(kind: str, of: Subject | None = TF, to: Subject | None = TORCH, quantity: str = "step",
+          cases: tuple[Any, ...] = ((),), where: Mapping[str, Any] | None = None, **values: Any) -> Claim:
+    found = Claim("c", "a claim", kind, quantity, where or {}, cases, of, to, **values)
+    assert claims.mistake(found) is None
+    return found
+
+
+def took(seconds: Mapping[Cell, float | Sequence[float]], *more: Any) -> Measurements:
+    runs = {cell: found if isinstance(found, Sequence) else [found * each for each in SCATTER]
+            for cell, found in seconds.items()}
+    records = [record for cell, each in runs.items() for record in made.runs(cell, [cell.batch / one for one in each])]
+    return measurements([made.session(), made.plan(*runs), *records, *more])
+
+
+def told(quantities: Mapping[Cell, Sequence[Mapping[str, Any]]], rounds: int = 3) -> Measurements:
+    """The same lines in each of so many rounds."""
+    records = [record for cell, lines in quantities.items() for index in range(rounds)
+               for record in made.run(cell, index, *lines)]
+    return measurements([made.session(), made.plan(*quantities), *records])
+
+
+def number(found: Finding) -> Any:
+    (only,) = found.numbers
+    return only
+
+
+# ---- subjects by settings
+
+CUDNN, PLAIN = Subject("tf", settings=(("lstm", "cudnn"),)), Subject("tf", settings=(("lstm", "cell"),))
+
+
+def test_settings_tell_subjects_of_one_stack_apart() -> None:
+    measured = took({made.cell("tf", lstm=kind): seconds
+                     for kind, seconds in (("cudnn", 1.0), ("cell", 2.0), ("block", 1.5))})
+
+    assert HOLDS is judge(claim("faster", of=CUDNN, to=PLAIN), measured).verdict
+    found = judge(claim("faster", of=PLAIN, to=CUDNN), measured)
+    assert (DOES_NOT, "tf lstm cudnn / tf lstm cell") == (found.verdict, number(found).what)
+
+
+def test_a_stack_s_form_for_another_device_stands_for_it() -> None:
+    own = Subject("tf", also=("tf-gpu",))
+    measured = took({made.cell("tf-gpu", device="gpu"): 1.0, made.cell("torch", device="gpu"): 2.0})
+
+    assert HOLDS is judge(claim("faster", of=own), measured).verdict
+    assert NO_DATA is judge(claim("faster"), measured).verdict
+
+
+def test_a_claim_of_older_results_has_subjects_without_settings() -> None:
+    record = json.loads(json.dumps(claim("faster").record()))
+    for name in ("of", "to"):
+        del record[name]["settings"], record[name]["also"]
+    del record["experiment"], record["skips_oom"]
+
+    assert claim("faster") == claims.from_record(record)
+
+
+def test_subjects_with_settings_survive_the_store() -> None:
+    asked = claim("order", of=None, to=None, order=(CUDNN, PLAIN._replace(also=("x",))))
+
+    assert asked == claims.from_record(json.loads(json.dumps(asked.record())))
+
+
+@pytest.mark.parametrize("field", ["lstm", "stack"])
+def test_a_field_that_subjects_say_tells_no_cases_apart(field: str) -> None:
+    asked = Claim("c", "", "faster", "step", {}, (), CUDNN, PLAIN, over=(field,))
+
+    assert f'field "{field}": expected one of a cell but stack, parallel, measure, lstm' == claims.mistake(asked)
+
+
+# ---- differ
+
+@pytest.mark.parametrize(("tf", "expected"), [
+    (1.0, DOES_NOT), (1.05, DOES_NOT), (1.3, HOLDS), (1 / 1.3, HOLDS), (1.15, INCONCLUSIVE)])
+def test_what_differs_lies_outside_of_what_is_equal(tf: float, expected: Verdict) -> None:
+    measured = took({made.cell("tf"): tf, made.cell("torch"): [1.0] * 5})
+
+    assert expected is judge(claim("differ", within=0.15), measured).verdict
+    assert expected is judge(claim("differ", of=TORCH, to=TF, within=0.15), measured).verdict
+
+
+def test_a_turned_side_holds_where_the_other_does_not() -> None:
+    side = Side(1, 2, is_turned=True)
+
+    assert [DOES_NOT, HOLDS, INCONCLUSIVE] == [side.verdict(Interval(*ends)) for ends in ((1, 2), (2.1, 3), (1.5, 3))]
+
+
+# ---- shares
+
+def test_a_first_epoch_is_held_against_later_ones() -> None:
+    epochs = [{"event": "epoch", "index": index, "steps": 1, "train_seconds": seconds, "validation_seconds": 1.0,
+               "loss": 1.0, "accuracy": 0.5} for index, seconds in enumerate((6.0, 3.0, 5.0))]
+    measured = told({made.cell("tf", measure="epochs"): epochs})
+
+    for least, expected in ((1.0, HOLDS), (1.6, DOES_NOT)):
+        found = judge(claim("share", to=None, quantity="first_epoch", at_least=least), measured)
+        assert (expected, pytest.approx(1.5)) == (found.verdict, number(found).value)      # 6 over the mean of 3 and 5
+
+
+def graph(expensive: int) -> dict[str, Any]:
+    return {"event": "graph", "nodes_before": 200, "nodes_after": 100,
+            "removed": {"expensive": expensive, "cheap": 10, "noop": 90 - expensive},
+            "passes": {"pruning": 90, "constant_folding": -10, "arithmetic": 15, "dependency": 5}}
+
+
+@pytest.mark.parametrize(("expensive", "expected"), [(0, HOLDS), (2, DOES_NOT)])
+def test_a_share_may_be_nothing_at_all(expensive: int, expected: Verdict) -> None:
+    measured = told({made.cell("tf", measure="graph"): [graph(expensive)]})
+    found = judge(claim("share", to=None, quantity="removed_expensive", at_most=0.01), measured)
+
+    assert (expected, pytest.approx(expensive / 100, abs=1e-9)) == (found.verdict, number(found).value)
+
+
+# ---- slope
+
+def of_batches(subject: Subject = TF, **more: Any) -> Any:
+    return {"to": None, "of": subject, "cases": tuple((batch,) for batch in BATCHES), "along": "batch", **more}
+
+
+def steps(**seconds: Sequence[float | Sequence[float]]) -> Measurements:
+    return took({made.cell(stack, batch=batch): found for stack, each in seconds.items()
+                 for batch, found in zip(BATCHES, each, strict=True)})
+
+
+def test_a_slope_is_the_change_over_the_whole_range_on_a_line_through_logarithms() -> None:
+    found = judge(claim("slope", **of_batches(direction="up")),
+                  steps(tf=[[3.0] * 3, [6.0] * 3, [12.0] * 3, [24.0] * 3]))
+
+    assert (HOLDS, pytest.approx(8.0), {"batch": "1 to 8"}) == (found.verdict, number(found).value, number(found).case)
+
+
+@pytest.mark.parametrize(("seconds", "down", "up"), [
+    ((8.0, 4.0, 2.0, 2.0), HOLDS, DOES_NOT),              # up to a limit: the last two are equal
+    ((1.0, 1.5, 2.0, 2.5), DOES_NOT, HOLDS),
+    (([1.0, 1.1, 0.9], [1.1, 0.9, 1.0], [0.9, 1.0, 1.1], [1.0, 0.95, 1.05]), INCONCLUSIVE, INCONCLUSIVE)])
+def test_a_slope_falls_or_rises_as_a_whole(seconds: Any, down: Verdict, up: Verdict) -> None:
+    for direction, expected in (("down", down), ("up", up)):
+        assert expected is judge(claim("slope", **of_batches(direction=direction)), steps(tf=seconds)).verdict
+
+
+@pytest.mark.parametrize(("last", "expected"), [(1.0, HOLDS), (1.6, DOES_NOT), (0.6, DOES_NOT)])
+def test_a_flat_slope_stays_within_its_limit(last: float, expected: Verdict) -> None:
+    found = judge(claim("slope", **of_batches(direction="flat", within=0.1)), steps(tf=(1.0, 1.0, 1.0, last)))
+
+    assert expected is found.verdict
+
+
+def test_a_slope_may_be_a_ratio_s_and_turned() -> None:
+    measured = steps(tf=(1.0, 2.0, 4.0, 8.0), torch=(1.0, 1.0, 1.0, 1.0))
+    asked = of_batches(direction="up")
+
+    assert HOLDS is judge(claim("slope", **{**asked, "to": TORCH}), measured).verdict
+    assert DOES_NOT is judge(claim("slope", **{**asked, "of": TORCH, "to": TF}), measured).verdict
+
+
+def test_a_slope_of_one_value_is_none() -> None:
+    found = judge(claim("slope", to=None, cases=((1,),), along="batch", direction="up"),
+                  took({made.cell("tf", batch=1): 1.0}))
+
+    assert (NO_DATA, ("the study has only one value of batch at this scale",)) == (found.verdict, found.missing)
+
+
+# ---- mpe
+
+def errors(first: Any, second: Any) -> Measurements:
+    """(of, to) seconds of two batch sizes."""
+    return took({made.cell(stack, batch=batch): seconds for batch, both in ((1, first), (2, second))
+                 for stack, seconds in zip(("tf", "torch"), both, strict=True)})
+
+
+OVER = {"cases": ((1,), (2,)), "over": ("batch",)}
+
+
+def test_an_mpe_is_the_mean_of_the_differences_over_the_first_ones() -> None:
+    measured = errors(([1.0] * 3, [1.5] * 3), ([2.0] * 3, [5.0] * 3))      # -0.5 and -1.5
+    found = judge(claim("mpe", about=-1.0, within=0.15, **OVER), measured)
+
+    assert (HOLDS, pytest.approx(-1.0)) == (found.verdict, number(found).value)
+    assert pytest.approx((-1.15, -1 / 1.15)) == number(found).side[:2]
+
+
+@pytest.mark.parametrize(("to", "expected"), [
+    (2.0, HOLDS), (2.1, HOLDS), (2.5, DOES_NOT), (1.5, DOES_NOT), (2.15, INCONCLUSIVE), (0.5, DOES_NOT)])
+def test_an_mpe_lies_about_a_number_below_zero(to: float, expected: Verdict) -> None:
+    measured = errors(([1.0] * 5, [to * each for each in SCATTER]), ([1.0] * 5, [to * each for each in SCATTER]))
+
+    assert expected is judge(claim("mpe", about=-1.0, within=0.15, **OVER), measured).verdict
+
+
+@pytest.mark.parametrize(("thresholds", "expected"), [
+    ({"at_most": -0.5}, HOLDS), ({"at_least": -0.5}, DOES_NOT), ({"at_least": -2, "at_most": 0.5}, HOLDS),
+    ({"at_least": 0.1}, DOES_NOT)])
+def test_an_mpe_s_ends_may_be_below_zero(thresholds: Any, expected: Verdict) -> None:
+    measured = errors(([1.0] * 3, [2.0] * 3), ([1.0] * 3, [2.0] * 3))
+
+    assert expected is judge(claim("mpe", **thresholds, **OVER), measured).verdict
+
+
+# ---- out of memory
+
+@pytest.mark.parametrize(("skips", "expected"), [(True, HOLDS), (False, NO_DATA)])
+def test_what_ran_out_of_memory_is_told_and_passed_over_where_the_claim_says_so(skips: bool, expected: Verdict) -> None:
+    large = made.cell("torch", batch=2)
+    cells = {made.cell("tf", batch=1): 1.0, made.cell("torch", batch=1): 2.0, made.cell("tf", batch=2): 1.0, large: []}
+    found = judge(claim("faster", skips_oom=skips, **OVER), took(cells, *made.run(large, 0, ending="oom")))
+
+    assert (expected, ("torch, batch 2: ended oom",)) == (found.verdict, found.missing)
+
+
+def test_a_claim_that_ran_out_of_memory_everywhere_has_no_data() -> None:
+    cells = [made.cell(stack, batch=batch) for stack in ("tf", "torch") for batch in (1, 2)]
+    records = [record for cell in cells for record in made.run(cell, 0, ending="oom")]
+    found = judge(claim("faster", skips_oom=True, **OVER),
+                  measurements([made.session(), made.plan(*cells), *records]))
+
+    assert NO_DATA is found.verdict and 4 == len(found.missing)
+
+
+# ---- the paper's claims
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("kri-c6a", "kri-c6"), ("dai-c12", "dai-c12"), ("dai-c12ab", "dai-c12"), ("c", "c"), ("t2-x", "t2-x")])
+def test_a_part_of_a_paper_s_claim_has_letters_after_its_number(name: str, expected: str) -> None:
+    assert expected == paper_claim(name)
+
+
+@pytest.mark.parametrize(("parts", "expected"), [
+    ([HOLDS, HOLDS], HOLDS), ([HOLDS, DOES_NOT, NO_DATA], DOES_NOT), ([HOLDS, NO_DATA, INCONCLUSIVE], NO_DATA),
+    ([HOLDS, INCONCLUSIVE], INCONCLUSIVE), ([], NO_DATA)])
+def test_a_paper_s_claim_holds_if_all_its_parts_do(parts: list[Verdict], expected: Verdict) -> None:
+    assert expected is together(parts)
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"kind": "slope", "to": None, "along": "batch", "direction": "flat"}, 'direction "flat" has "within"'),
+    ({"kind": "slope", "to": None, "along": "batch", "direction": "up", "within": 0.1}, 'direction "flat" has'),
+    ({"kind": "slope", "to": None, "along": "length", "direction": "up", "cases": ((0,),)}, "has no logarithm"),
+    ({"kind": "trend", "to": None, "along": "batch", "direction": "flat"}, 'direction "flat" is of kind "slope"'),
+    ({"kind": "mpe", "about": -1.0}, 'expected either "about" and "within"'),
+    ({"kind": "mpe", "at_most": 1.0}, 'key "at_most": found 1, expected a share below 1'),
+    ({"kind": "mpe", "at_most": -1.0, "holds_for": "mean"}, 'key "holds_for": an mpe is a mean'),
+    ({"kind": "ratio", "at_least": -1.0}, 'key "at_least": found -1, expected a number above 0'),
+    ({"kind": "faster", "quantity": "accuracy"}, 'found "accuracy", expected a time'),
+    ({"kind": "share", "to": None, "quantity": "launch_share", "at_least": 1.5}, "found a threshold above 1")])
+def test_what_a_kind_cannot_say_is_named(values: dict[str, Any], message: str) -> None:
+    asked = Claim(**{"id": "c", "text": "", "quantity": "step", "where": {}, "of": TF, "to": TORCH, **values})
+
+    assert message in (claims.mistake(asked) or "")

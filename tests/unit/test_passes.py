@@ -1,0 +1,77 @@
+"""The order and the moves of every pass over the training images."""
+import numpy as np
+
+from workloads import passes
+from workloads.spec.cell import Cell
+
+
+def cell(**values):
+    return Cell(**{"stack": "s", "task": "lenet5", "measure": "epochs", "batch": 4, "epochs": 3, **values})
+
+
+def test_each_pass_takes_whole_batches_of_different_samples():
+    ahead = passes.drawn(cell(), 10)
+    assert (3, 8) == (ahead.count, ahead.samples) and (3, 8) == ahead.orders.shape
+    assert [8, 8, 8] == [len(set(order)) for order in ahead.orders.tolist()]
+    assert set(range(10)) >= set(ahead.orders.ravel().tolist())
+
+
+def test_the_first_pass_is_as_the_images_lie_and_the_others_are_not():
+    first, second, third = passes.drawn(cell(), 12).orders.tolist()
+    assert list(range(12)) == first
+    assert first != second and second != third and first != third
+
+
+def test_the_order_of_a_pass_is_the_seed_s_whatever_the_number_of_passes():
+    few, many, other = (passes.drawn(cell(**values), 12).orders[1].tolist()
+                        for values in ({"epochs": 2}, {"epochs": 9}, {"seed": 2}))
+    assert few == many and few != other
+
+
+def test_the_framework_s_order_is_asked_for_only_where_it_is_wanted():
+    assert "shuffled" == passes.drawn(cell(order="framework"), 12).keys(0, "shuffled")
+    assert list(range(12)) == passes.drawn(cell(), 12).keys(0, "shuffled")
+
+
+def test_no_image_moves_where_none_is_asked_to():
+    assert passes.drawn(cell(), 12).moves is None
+
+
+def test_moves_reach_every_place_of_the_padding_and_mirror_half_of_the_images():
+    moves = passes.drawn(cell(augment="flip_crop", image=32, epochs=2), 4000).moves
+    assert (2, 4000, 3) == moves.shape
+    assert [set(range(9)), set(range(9)), {0, 1}] == [set(moves[..., which].ravel().tolist()) for which in range(3)]
+    assert abs(float(moves[..., 2].mean()) - 0.5) < 0.05
+    assert (moves[0] != moves[1]).any()
+
+
+def test_crops_alone_mirror_no_image():
+    moves = passes.drawn(cell(augment="crop", image=8), 400).moves
+    assert [{0, 1, 2}, {0, 1, 2}, {0}] == [set(moves[..., which].ravel().tolist()) for which in range(3)]
+
+
+def test_moves_are_equal_in_the_seeded_and_in_the_framework_s_order():
+    seeded, own = (passes.drawn(cell(augment="flip_crop", order=order), 12) for order in ("seeded", "framework"))
+    assert (seeded.moves == own.moves).all() and own.orders is None
+    assert [7, 5] == [number for number, _ in own.keys(0, [7, 5])]
+
+
+def test_an_image_in_the_middle_of_its_padding_is_itself():
+    images = np.arange(3 * 8 * 8, dtype=np.uint8).reshape(1, 3, 8, 8)
+    around = passes.padded(images)
+    assert (1, 3, 10, 10) == around.shape
+    assert (images[0] == passes.moved(around[0], (1, 1, 0), 8)).all()
+    assert (images[0, :, :, ::-1] == passes.moved(around[0], (1, 1, 1), 8)).all()
+
+
+def test_a_moved_image_shows_the_padding_where_it_came_from():
+    images = np.full((1, 3, 8, 8), 9, np.uint8)
+    image = passes.moved(passes.padded(images)[0], (0, 2, 0), 8)
+    assert [0] * 8 == image[0, 0].tolist() and [9] * 7 + [0] == image[0, 1].tolist()
+
+
+def test_a_moved_data_set_gives_image_and_label_of_a_key():
+    images = np.arange(2 * 3 * 8 * 8, dtype=np.uint16).astype(np.uint8).reshape(2, 3, 8, 8)
+    dataset = passes.Moved(passes.padded(images), np.array([3, 4]), 8)
+    image, label = dataset[1, (1, 1, 0)]
+    assert 2 == len(dataset) and 4 == label and (images[1] == image).all()

@@ -1,0 +1,152 @@
+"""Quantities of runs whose lines are chosen here: every value worked out by hand; units; what is refused in a line."""
+
+from typing import Any
+
+import pytest
+
+from runner import published, quantities
+from runner.errors import InputError
+from runner.published import Published
+from runner.rows import Row, measurements
+from runner.subjects import Subject
+from tests import made_rows as made
+from workloads.spec.cell import Cell
+
+
+def row(measured: Cell, *lines: Any, after: Any = made.AFTER) -> Row:
+    (found,) = measurements([made.session(), made.plan(measured), *made.run(measured, 0, *lines, after=after)]).rows
+    return found
+
+
+def value(name: str, measured: Cell, *lines: Any, **run: Any) -> float | None:
+    found = row(measured, *lines, **run)
+    return quantities.of(name, found, found.runs[0])
+
+
+def epoch(train: float, validation: float | None = 1.0, accuracy: float | None = 0.5) -> dict[str, Any]:
+    return {"event": "epoch", "index": 0, "steps": 1, "train_seconds": train, "validation_seconds": validation,
+            "loss": 1.0, "accuracy": accuracy}
+
+
+EPOCHS = [epoch(9.0, 3.0, 0.2), epoch(4.0, 1.0, 0.7), epoch(6.0, 2.0, 0.6)]
+KERNELS = {"event": "kernels", "steps": 4, "kernel_seconds": 6.0, "copy_seconds": 1.0, "gap_seconds": 3.0,
+           "launch_seconds": 2.0, "kernels": 1000, "top": [["gemm", 40, 5.0]]}
+GRAPH = {"event": "graph", "nodes_before": 200, "nodes_after": 80,
+         "removed": {"expensive": 1, "cheap": 9, "noop": 90},
+         "passes": {"pruning": 90, "constant_folding": -10, "arithmetic": 30, "dependency": 10}}
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("epoch", 5.0), ("first_epoch", 9.0), ("first_epoch_extra", 4.0), ("validation", 1.5), ("accuracy", 0.7)])
+def test_of_epochs_the_first_is_kept_apart(name: str, expected: float) -> None:
+    assert expected == value(name, made.cell(measure="epochs"), *EPOCHS)
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("epoch", None), ("first_epoch", 9.0), ("first_epoch_extra", None), ("validation", None), ("accuracy", None)])
+def test_one_epoch_tells_of_no_later_ones(name: str, expected: float | None) -> None:
+    assert expected == value(name, made.cell(measure="epochs"), epoch(9.0, None, None))
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("kernel_share", 0.6), ("copy_share", 0.1), ("launch_share", 0.2), ("kernels", 250.0)])
+def test_shares_of_kernels_are_of_kernels_copies_and_gaps_together(name: str, expected: float) -> None:
+    assert expected == pytest.approx(value(name, made.cell(measure="kernels"), KERNELS))
+
+
+def test_what_the_profiler_does_not_say_is_absent() -> None:
+    assert None is value("launch_share", made.cell(measure="kernels"), {**KERNELS, "launch_seconds": None})
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("nodes_removed", 0.6), ("removed_expensive", 0.01), ("removed_cheap", 0.09), ("removed_noop", 0.9),
+    ("pruning", 0.45), ("constant_folding", -0.05), ("arithmetic", 0.15), ("dependency", 0.05)])
+def test_nodes_are_shares_of_the_graph_s_or_of_those_removed(name: str, expected: float) -> None:
+    assert expected == pytest.approx(value(name, made.cell(measure="graph"), GRAPH))
+
+
+def test_of_nothing_removed_nothing_has_a_share() -> None:
+    line = {**GRAPH, "removed": {"expensive": 0, "cheap": 0, "noop": 0}}
+    assert None is value("removed_noop", made.cell(measure="graph"), line)
+
+
+@pytest.mark.parametrize(("line", "message"), [
+    ({**KERNELS, "steps": 0}, r"record 6 \(line\): steps: Input should be greater than 0, found 0"),
+    ({**KERNELS, "kernel_seconds": -1.0}, "kernel_seconds: Input should be greater than or equal to 0"),
+    ({**KERNELS, "gap_seconds": float("inf")}, "gap_seconds: Input should be a finite number"),
+    ({**KERNELS, "top": [["gemm"]]}, "top.0.1: Field required"),
+    ({**GRAPH, "removed": {"cheap": 1, "noop": 1}}, "removed.expensive: Field required"),
+    ({**GRAPH, "nodes_before": "many"}, "nodes_before: Input should be a valid integer")])
+def test_a_line_that_cannot_be_is_refused_in_one_line(line: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        row(made.cell(), line)
+    assert "\n" not in str(caught.value)
+
+
+def test_inference_is_by_step_or_by_sample() -> None:
+    measured = made.cell(measure="infer", batch=10)
+    assert 0.5 == value("inference", measured, made.steps([0.4, 0.6]))
+    assert 0.05 == value("sample", measured, made.steps([0.4, 0.6]))
+
+
+@pytest.mark.parametrize(("after", "expected"), [
+    ({"gpu_watts": 180.0}, 180.0), ({"gpu_watts": None}, None), ({}, None)])
+def test_power_that_was_not_measured_is_absent(after: Any, expected: float | None) -> None:
+    assert expected == value("power", made.cell(measure="infer"), made.steps([1.0]), after=after)
+
+
+def test_a_phase_s_share_is_of_the_step_and_a_share_is_one_already() -> None:
+    found = row(made.cell(measure="phases"), made.steps([2.0, 2.0], phases={"load": [0.5, 0.5]}))
+    assert 0.25 == quantities.share("load", found, found.runs[0])
+    found = row(made.cell(measure="graph"), GRAPH)
+    assert 0.9 == quantities.share("removed_noop", found, found.runs[0])
+
+
+# ---- beside a published number, in its unit
+
+def number(unit: str, quantity: str = "step", to: Subject | None = None) -> Published:
+    return Published("p", "Table 1", "", quantity, Subject("tf"), to, {}, 1.0, unit)
+
+
+@pytest.mark.parametrize(("unit", "expected"), [("s", 0.5), ("samples/s", 80.0), ("steps/s", 2.0)])
+def test_rates_are_of_all_gpus_together(unit: str, expected: float) -> None:
+    found = row(made.cell("tf", batch=10, gpus=4, device="gpu"), made.steps([0.5]))
+    assert (expected, 1) == published.ours(number(unit), [found])
+
+
+@pytest.mark.parametrize(("unit", "expected"), [("share", 0.7), ("%", 70.0)])
+def test_a_share_is_of_one_or_of_a_hundred(unit: str, expected: float) -> None:
+    found = row(made.cell("tf", measure="epochs"), *EPOCHS)
+    assert (pytest.approx(expected), 1) == published.ours(number(unit, "accuracy"), [found])
+
+
+@pytest.mark.parametrize(("unit", "expected"), [("x", 2.5 ** 0.5), ("mpe", -0.1), ("%", -10.0)])
+def test_two_subjects_have_a_ratio_or_a_mean_of_errors(unit: str, expected: float) -> None:
+    """Of 5 and 1 s the error is 4 / 5, of 1 and 2 s it is -1."""
+    seconds = {("tf", 1): 5.0, ("torch", 1): 1.0, ("tf", 2): 1.0, ("torch", 2): 2.0}
+    rows = [row(made.cell(stack, batch=batch), made.steps([each])) for (stack, batch), each in seconds.items()]
+
+    assert (pytest.approx(expected), 2) == published.ours(number(unit, to=Subject("torch")), rows)
+
+
+def test_published_numbers_of_settings_pair_cells_that_are_equal_else() -> None:
+    one, other = Subject("tf", settings=(("lstm", "cell"),)), Subject("tf", settings=(("lstm", "cudnn"),))
+    rows = [row(made.cell("tf", lstm=kind, batch=batch), made.steps([seconds]))
+            for kind, batch, seconds in (("cell", 1, 4.0), ("cudnn", 1, 2.0), ("cudnn", 2, 1.0))]
+
+    assert (pytest.approx(2.0), 1) == published.ours(number("x")._replace(of=one, to=other), rows)
+
+
+def test_a_published_number_of_older_results_is_read() -> None:
+    record = number("x", to=Subject("torch")).record()
+    for name in ("of", "to"):
+        del record[name]["settings"], record[name]["also"]
+    del record["experiment"]
+
+    assert number("x", to=Subject("torch")) == published.from_record(record)
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("step", ("s", "samples/s", "steps/s")), ("accuracy", ("share", "%")), ("power", ("W",)), ("memory", ("bytes",))])
+def test_units_are_those_of_the_quantity(name: str, expected: tuple[str, ...]) -> None:
+    assert expected == quantities.units(name)

@@ -1,0 +1,189 @@
+"""What a report says: what differs from the study first, then each experiment with the study's numbers beside ours."""
+
+from typing import Any
+
+import pytest
+
+from runner.report.contents import report
+from runner.report.parts import Boxes, Curves, Dots, Report, Section, Table
+from runner.rows import measurements
+from runner.summary import summary_of
+from tests import made_report
+from tests import made_rows as made
+from tests.made_report import FAST, SLOW, TF, TORCH
+
+NUMBER = {"id": "n", "source": "Table 5", "text": "", "quantity": "step", "of": {"stack": "torch"},
+          "to": {"stack": "tf"}, "where": {}, "value": 3.0, "unit": "x"}
+
+
+def contents(*more: Any, **values: Any) -> Report:
+    return made_report.contents(made_report.records(*more, **values))[2]
+
+
+def experiment(name: str, *cells: Any, title: str = "", **values: Any) -> dict[str, Any]:
+    keys = [item["key"] for item in made.plan(*cells)["cells"]]
+    return {"id": name, "title": title, "assumed": {}, "scaled": [], "cells": keys, **values}
+
+
+def planned(*experiments: dict[str, Any], **values: Any) -> dict[str, Any]:
+    return {"experiments": list(experiments), **values}
+
+
+def said(found: Report) -> dict[str, str]:
+    return {one.what: one.text for one in found.deviations}
+
+
+def table(section: Section, beginning: str) -> Table:
+    return next(each for each in section.tables if each.caption.startswith(beginning))
+
+
+def test_a_complete_session_as_the_study_wants_it_deviates_in_nothing() -> None:
+    assert () == contents(made_report.DONE).deviations
+
+
+def test_a_published_study_at_a_smaller_scale_says_so_and_where() -> None:
+    plan = planned(experiment("e", TORCH, TF, scaled=["steps 6 for 3960"]), published=[NUMBER])
+    found = contents(plan=plan)
+
+    assert said(found)["scale"] == 'Run at scale "quick", which is smaller than the paper\'s. It changes e; each says how.'
+    assert 'Scale "quick" changes: steps 6 for 3960.' in found.sections[0].notes
+    assert "no reproduction" in found.reading
+
+
+def test_our_own_study_has_no_paper_to_be_smaller_than() -> None:
+    assert "scale" not in said(contents())
+
+
+def test_an_interrupted_session_says_so_first() -> None:
+    assert "not complete" == contents().deviations[0].what
+
+
+def test_settings_and_stacks_of_the_command_line_are_deviations_and_the_data_s_name_is_not() -> None:
+    found = said(contents(plan={"settings": {"batch": 8, "data": "digits32"}, "stacks": ["torch", "tf"]}))
+
+    assert "Set by hand over the study's: batch 8." == found["settings"]
+    assert "Chosen by hand in place of the study's: torch, tf." == found["stacks"]
+
+
+def test_nodes_on_one_machine_have_no_network() -> None:
+    cell = made.cell("torch", nodes=3, parallel="allreduce")
+
+    assert "All 3 nodes are on this machine and share its 2 CPUs" in said(contents(cells={cell: SLOW}))["one machine"]
+
+
+def test_a_virtual_environment_another_base_and_stand_in_data_are_named_with_their_stacks() -> None:
+    facts = {**made.FACTS, "data": {"name": "digits32", "stand_in": True}}
+    found = said(contents(facts=facts, place={**made.PLACE, "base_is_default": False}))
+    venv = said(contents(place={**made.PLACE, "isolation": "venv"}))
+
+    assert found["data"].endswith("(all stacks)") and "stand-in" in found["data"]
+    assert "another base" in found["base image"]
+    assert "virtual environment" in venv["isolation"]
+
+
+def test_a_stack_that_did_not_run_at_all_is_left_out_with_its_reason() -> None:
+    skipped = made.plan(TORCH, TF, skipped={made.cell("mxnet"): "no Python 3.6 here"})["skipped"]
+    found = contents(plan={"skipped": skipped})
+
+    assert "mxnet: no Python 3.6 here." == said(found)["stacks left out"]
+    assert ("e", "mxnet", "lenet5 train, batch 10, 32 px", "no Python 3.6 here") in found.left_out[0].lines
+
+
+def test_an_experiment_that_shares_all_its_cells_shows_them_and_says_whose_they_are() -> None:
+    found = contents(plan=planned(experiment("e", TORCH, TF), experiment("f", TORCH, title="Figure 2")))
+    second = found.sections[1]
+
+    assert ("f", "Figure 2", ("Shares measurements with e.",)) == (second.id, second.title, second.notes)
+    assert ["torch"] == [line[0] for line in table(second, "Rates").lines]
+
+
+def test_an_older_result_has_the_experiments_of_its_cells() -> None:
+    assert [("e", "")] == [(section.id, section.title) for section in contents().sections]
+
+
+def test_published_numbers_stand_with_the_experiment_titled_like_their_source() -> None:
+    plan = planned(experiment("e", TORCH, TF), experiment("f", TORCH, TF, title="Table 5: times"), published=[NUMBER])
+    first, second = contents(plan=plan).sections
+    (line,) = table(second, "Published").lines
+
+    assert not [each for each in first.tables if each.caption.startswith("Published")]
+    assert ("Table 5", "torch / tf", "step", "3.00x", "1.50x", "0.50x") == line
+
+
+def test_a_published_number_of_no_experiment_here_is_not_lost() -> None:
+    number = {**NUMBER, "of": {"stack": "jax"}, "to": {"stack": "flax"}}
+    last = contents(plan={"published": [number]}).sections[-1]
+
+    assert "published" == last.id
+    assert "no data" == last.tables[0].lines[0][4]
+
+
+def test_ratios_are_drawn_against_one() -> None:
+    (chart,) = [chart for chart in contents(plan={"published": [NUMBER]}).sections[0].charts
+                if isinstance(chart, Dots) and chart.caption == "Published and here"]
+
+    assert 1.0 == chart.reference
+    assert [("published", 3.0), ("here", pytest.approx(1.5, rel=0.01))] == [
+        (mark.name, mark.value) for mark in chart.groups[0][1]]
+
+
+def test_rates_are_drawn_with_their_intervals_and_the_winner_is_told() -> None:
+    found = contents().sections[0]
+    marks = next(chart for chart in found.charts if isinstance(chart, Dots)).groups[0][1]
+
+    assert ["torch", "tf"] == [mark.name for mark in marks]
+    assert all(mark.low and mark.high and mark.low < mark.value < mark.high for mark in marks)
+    assert "fastest" in table(found, "Rates").lines[1]
+
+
+def test_a_number_with_three_values_is_drawn_as_curves() -> None:
+    cells = {made.cell(stack, batch=batch): rates for batch in (1, 2, 4) for stack, rates in
+             (("torch", SLOW), ("tf", FAST))}
+    (chart,) = [chart for chart in contents(cells=cells).sections[0].charts if isinstance(chart, Curves)]
+
+    assert [("torch", (1.0, 2.0, 4.0)), ("tf", (1.0, 2.0, 4.0))] == [(curve.name, curve.x) for curve in chart.curves]
+    assert chart.curves[0].y == pytest.approx((100.0, 100.0, 100.0))
+
+
+def test_a_chart_holds_what_fits_and_says_what_it_left_out() -> None:
+    cells = {made.cell(stack, steps=10, seed=seed): [100.0] for seed in range(1, 31) for stack in ("torch", "tf")}
+    found = contents(cells=cells).sections[0]
+    chart = next(chart for chart in found.charts if isinstance(chart, Dots))
+
+    assert 16 == len(chart.groups)
+    assert "the first 16 of 30; the table has all" in chart.caption
+    assert 60 == len(table(found, "Rates").lines)
+
+
+def test_samples_are_spread_over_their_percentiles() -> None:
+    line = made.steps([0.001 * number for number in range(101)])
+    records = [made.session(), made.plan(TORCH), *made.run(TORCH, 0, line)]
+    measured = measurements(records)
+    section = report(summary_of(measured), measured).sections[0]
+    (box,) = next(chart for chart in section.charts if isinstance(chart, Boxes)).groups[0][1]
+
+    assert box.ends == pytest.approx((5.0, 25.0, 50.0, 75.0, 95.0))      # milliseconds
+
+
+def test_epochs_are_drawn_against_their_number_and_their_time() -> None:
+    cell = made.cell("torch", measure="epochs", epochs=2)
+    runs = [record for index, last in enumerate((0.7, 0.8, 0.9)) for record in made.run(
+        cell, index, *({"event": "epoch", "index": epoch, "steps": 2, "train_seconds": 2.0, "validation_seconds": 0.5,
+                        "loss": 1.0 / (epoch + 1), "accuracy": accuracy} for epoch, accuracy in
+                       enumerate((0.5, last))))]
+    section = contents(*runs, cells={cell: []}).sections[0]
+    epochs, times = [chart for chart in section.charts if isinstance(chart, Curves)]
+
+    assert ((1.0, 2.0), (2.0, 4.0)) == (epochs.curves[0].x, times.curves[0].x)
+    assert epochs.curves[0].y == pytest.approx((0.5, 0.8))
+    assert (epochs.curves[0].low, epochs.curves[0].high) == ((0.5, 0.7), (0.5, 0.9))
+    assert ("torch", "2", "2.0 s", "2.0 s", "500 ms", "0.5", "80 %", "80 %") == table(
+        section, "Epochs").lines[0]
+
+
+def test_runs_that_failed_alike_are_one_line() -> None:
+    oom = [record for index in (7, 8) for record in made.run(TF, index, ending="oom", message="no memory")]
+    found = contents(*oom)
+
+    assert ("tf", "lenet5 train, batch 10, 32 px", "oom", "7, 8", "no memory") == found.left_out[0].lines[0]
+    assert "2 runs did not end ok: oom 2." == said(found)["failed runs"]

@@ -1,0 +1,168 @@
+"""How reports are written: escaped whatever a file holds, the same for the same values, nothing from outside."""
+
+import csv
+import io
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from runner import stack, study
+from runner.errors import InputError
+from runner.job import STACKS, STUDIES
+from runner.machine import Machine
+from runner.plan import Wishes, plan
+from runner.report import charts, environment, flat, latex, markdown, page, writing
+from runner.report.contents import report
+from runner.report.parts import Curve, Curves, Dots, Mark
+from runner.rows import measurements
+from runner.summary import summary_of
+from tests import made_report
+from tests import made_rows as made
+from tests.made_report import EVIL
+
+MACHINE = Machine("a CPU", 2, 2**33, "6.1", "Debian", "host")
+
+
+class Read(HTMLParser):
+    """The tags and attributes of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+
+def evil_page() -> str:
+    return page.html(made_report.contents(made_report.evil())[2])
+
+
+def test_a_page_obeys_nothing_that_stands_in_a_file() -> None:
+    text = evil_page()
+    read = Read(text)
+
+    assert "script" not in read.tags and "&lt;script&gt;alert(1)" in text
+    assert not [name for name, _ in read.attributes if name.startswith("on")]
+    assert not set("\x1b\x07\u202e") & set(text)
+    assert "49" not in re.findall(r"\{\{ (.+?) \}\}", text) and "{{ 7*7 }}" in text
+
+
+def test_a_page_asks_for_nothing_from_outside() -> None:
+    read = Read(page.html(made_report.contents(made_report.records())[2]))
+    outward = [value for name, value in read.attributes if name in ("src", "href", "action", "data", "poster")
+               and value and not value.startswith(("#", "data:"))]
+
+    assert [] == outward
+    assert any("default-src 'none'" in (value or "") for name, value in read.attributes if name == "content")
+    assert {"img", "iframe", "object", "embed", "audio", "video", "form", "base"}.isdisjoint(read.tags)
+
+
+def test_the_same_records_make_the_same_page() -> None:
+    first, second = (page.html(made_report.contents(made_report.records())[2]) for _ in range(2))
+
+    assert first == second
+
+
+def test_two_charts_of_a_page_share_no_id() -> None:
+    chart = Dots("c", "x", (("g", (Mark("torch", 0, 2.0, 1.0, 3.0, "two"),)),))
+    one, other = (set(re.findall(r' id="([^"]+)"', charts.svg(chart, salt))) for salt in ("a", "b"))
+
+    assert one and other and not one & other
+
+
+def test_a_chart_keeps_its_text_as_text_and_reads_no_mathematics_in_it() -> None:
+    drawn = charts.svg(Dots("c", "x", (("$a_1$ <b>", (Mark("torch", 0, 2.0, None, None, "2.00"),)),)), "s")
+
+    assert "$a_1$ &lt;b&gt;" in drawn and ">torch</text>" in drawn
+    assert "var(--c0)" in drawn and "#c0ffe" not in drawn
+
+
+def test_curves_differ_by_sign_and_line_and_not_by_colour_alone() -> None:
+    curves = tuple(Curve(name, place, (1.0, 2.0, 4.0), (1.0, 2.0, 3.0)) for place, name in enumerate("abc"))
+    drawn = charts.svg(Curves("c", "x", "y", curves), "s")
+
+    assert len(set(re.findall(r"stroke-dasharray: ([\d., ]+)", drawn))) >= 2
+    assert {">a</text>", ">b</text>", ">c</text>"} <= set(re.findall(r">[abc]</text>", drawn))
+
+
+def test_markdown_shows_what_stands_in_a_file_and_does_not_obey_it() -> None:
+    text = markdown.markdown(made_report.contents(made_report.evil())[2])
+
+    assert "<script" not in text and "\x1b" not in text and "](javascript" not in text
+    assert r"\[a\]\(javascript:b\)" in text
+
+
+def test_a_markdown_table_has_as_many_cells_in_every_line() -> None:
+    lines = markdown.markdown(made_report.contents(made_report.evil())[2]).splitlines()
+    blocks = "\n".join(line if line.startswith("|") else "" for line in lines).split("\n\n")
+    for block in filter(None, (block.strip() for block in blocks)):
+        assert 1 == len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}), block
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("a_b & 5 %", r"a\_b \& 5 \%"), ("\\input{x}", r"\textbackslash{}input\{x\}"), ("$x^2$ #1 ~", (
+        r"\$x\textasciicircum{}2\$ \#1 \textasciitilde{}")), ("1–2", "1--2"), ("a\x1bb", r"a\textbackslash{}x1bb")])
+def test_latex_prints_every_letter(text: str, expected: str) -> None:
+    assert expected == latex.escaped(text)
+
+
+def test_latex_has_a_booktabs_table_a_comparison() -> None:
+    summary, _, _ = made_report.contents(made_report.records())
+    text = latex.latex(summary, environment.machine(summary.machine))
+
+    assert 1 == text.count(r"\toprule") == text.count(r"\bottomrule") == text.count(r"\caption")
+    assert r"\textbf{tf} & 150 & " in text and r" & fastest \\" in text
+    assert "\\input" not in latex.latex(made_report.contents(made_report.evil())[0], EVIL)
+
+
+def test_csv_has_a_line_a_result_under_documented_columns() -> None:
+    rows = list(csv.DictReader(io.StringIO(flat.comma_separated(made_report.contents(made_report.records())[0]))))
+    documented = (Path(__file__).parents[2] / "docs" / "report.md").read_text()
+
+    assert ["torch", "tf"] == [row["stack"] for row in rows]
+    assert ("100.0", "1", "ok:5") == (rows[0]["rate_per_worker"], rows[1]["is_winner"], rows[0]["endings"])
+    assert [name for name in flat.COLUMNS if f"`{name}`" not in documented] == []
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1", " =1"])
+def test_no_spreadsheet_computes_a_text(name: str) -> None:
+    cell = made.cell(name, steps=20)
+    summary = made_report.contents(made_report.records(cells={cell: made_report.SLOW}))[0]
+    (row,) = csv.DictReader(io.StringIO(flat.comma_separated(summary)))
+
+    assert not row["stack"].startswith(("=", "+", "-", "@", "\t"))
+
+
+def test_a_negative_number_stays_a_number() -> None:
+    line = made.steps([0.1, 0.1], loss=[-2.0, -3.0])
+    summary = made_report.contents(made_report.records(*made.run(made_report.TORCH, 0, line), cells={
+        made_report.TORCH: []}))[0]
+    (row,) = csv.DictReader(io.StringIO(flat.comma_separated(summary)))
+
+    assert "-3.0" == row["loss_last"]
+
+
+def test_two_forms_at_once_are_refused_and_a_file_needs_a_form(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="found --html and --csv, expected one"):
+        writing.chosen({"html": True, "csv": True}, None)
+    with pytest.raises(InputError, match="give the form too, one of --html, --csv"):
+        writing.chosen({"html": False, "csv": False}, tmp_path / "x")
+
+
+@pytest.mark.parametrize("name", study.available(STUDIES))
+def test_every_study_s_report_names_all_its_experiments_before_anything_ran(name: str) -> None:
+    read = study.read(name, STUDIES)
+    planned = plan(read, stack.read_all(STACKS), MACHINE, Wishes(), lambda stack: None)
+    measured = measurements([made.session(study=name), planned.record()])
+    found = report(summary_of(measured), measured)
+    text = page.html(found)
+
+    assert {one.id for one in read.experiments} <= {section.id for section in found.sections}
+    assert all(page.anchor(one.id) in text for one in read.experiments)
+    assert all(claim.id in text for claim in read.claims)

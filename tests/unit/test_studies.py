@@ -1,0 +1,65 @@
+"""The studies of the repository: every figure and claim of the papers is there, every number of cells they have."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from runner import quantities, study
+from runner.claims import paper_claim
+from runner.study import Study
+from runner.subjects import selection
+from workloads.spec import cell as cells
+from workloads.spec import tasks
+from workloads.spec.cell import Cell
+
+STUDIES = Path(__file__).parents[2] / "studies"
+# figures and tables of each paper, by the ids of its experiments, and how many claims it makes
+FIGURES = {
+    "krisilias": ("kri", "f3 f4 f5 f6 f7 f8 f9 f10 t5 mem", 12),
+    "mahorker": ("mah", "t2 f1 f2 f3 f4 f5 f6", 6),
+    "patel": ("pat", "f1 f2 f3 f4 f5 dp", 6),
+    "tian": ("tian", "f1 f2 f3 f4 f5 f6 f7 f8 f9", 5),
+}
+
+
+def cells_of(found: Study) -> list[Cell]:
+    return [cells.parse({**tasks.defaults(settings["task"]), **settings, **own, "stack": stack})
+            for experiment in found.experiments for settings in experiment.combinations()
+            for stack in experiment.stacks for own in experiment.variants_of(stack)]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_and_table_is_an_experiment_and_every_claim_is_there(name: str) -> None:
+    prefix, figures, claims = FIGURES[name]
+    found = study.read(name, STUDIES)
+
+    ids = {experiment.id for experiment in found.experiments if not experiment.title.startswith("Ours")}
+    assert {f"{prefix}-{figure}" for figure in figures.split()} == ids
+    assert {f"{prefix}-c{number}" for number in range(1, claims + 1)} == {paper_claim(each.id) for each in found.claims}
+    assert all(each.cases for each in found.claims)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_published_number_is_of_cells_that_the_study_has(name: str) -> None:
+    found = study.read(name, STUDIES, "paper")
+    every = cells_of(found)
+
+    for number in found.published:
+        is_about = selection(number.subjects, quantities.measure(number.quantity), number.where)
+        for subject in number.subjects:
+            assert any(subject.owns(cell) for cell in filter(is_about, every)), (number.id, str(subject))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_quick_study_is_of_small_cells_for_a_cpu(name: str) -> None:
+    quick = {cell for cell in cells_of(study.read(name, STUDIES, "quick")) if cell.device == "cpu"}
+
+    assert 0 < len(quick) <= 100
+    assert all(cell.image <= 96 and cell.steps <= 100 and cell.epochs <= 3 for cell in quick)
+
+
+def test_claims_and_figures_are_named_after_their_study() -> None:
+    for name, (prefix, _, _) in FIGURES.items():
+        found = study.read(name, STUDIES)
+        assert all(re.match(f"{prefix}-", each.id) for each in (*found.experiments, *found.published, *found.claims))

@@ -1,0 +1,138 @@
+"""Studies whose subjects are settings of stacks: stacks with settings of their own, forms, claims of one experiment."""
+
+from typing import Any
+
+import pytest
+
+from runner.errors import InputError
+from runner.plan import Wishes, plan
+from runner.study import Study, parse
+from runner.subjects import Subject
+from tests.fakes import MACHINE, stack
+
+STUDY = """
+[study]
+id = "s"
+title = "S"
+forms = { "a" = ["a-gpu", "gone"] }
+[[experiment]]
+id = "e1"
+measure = "train"
+subjects = [{ stack = "a", lstm = "cudnn" }, { stack = "a", lstm = "cell" }, { stack = "b", lstm = "cudnn" }]
+task = "lenet5"
+batch = 8
+[[experiment]]
+id = "e2"
+measure = "train"
+stacks = ["a", "b"]
+task = "lenet5"
+grid = { batch = [8, 16] }
+[[claim]]
+id = "c1"
+text = "a's cuDNN is faster than its cells"
+kind = "faster"
+quantity = "step"
+of = { stack = "a", lstm = "cudnn" }
+to = { stack = "a", lstm = "cell" }
+[[claim]]
+id = "c2"
+text = "a is faster than b"
+kind = "faster"
+quantity = "step"
+experiment = "e2"
+of = { stack = "a" }
+to = { stack = "b" }
+over = ["batch"]
+[[published]]
+id = "p"
+source = "Table 1"
+quantity = "step"
+of = { stack = "a", lstm = "cell" }
+to = { stack = "a", lstm = "cudnn" }
+value = -12.5
+unit = "%"
+"""
+STACKS = {"a": stack("a"), "b": stack("b", devices=("cpu", "gpu")), "a-gpu": stack("a-gpu", devices=("gpu",))}
+
+
+def parsed(*changes: tuple[str, str]) -> Study:
+    text = STUDY
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return parse(text.encode(), "s.toml")
+
+
+def planned(wishes: Wishes) -> Any:
+    return plan(parsed(), STACKS, MACHINE, wishes, lambda stack: None)
+
+
+def test_an_experiment_gives_each_stack_settings_of_its_own() -> None:
+    found = {(p.experiment, p.cell.stack, p.cell.lstm, p.cell.batch) for p in planned(Wishes()).cells}
+
+    assert {("e1", "a", "cudnn", 8), ("e1", "a", "cell", 8), ("e1", "b", "cudnn", 8), ("e2", "a", "native", 8),
+            ("e2", "a", "native", 16), ("e2", "b", "native", 8), ("e2", "b", "native", 16)} == found
+
+
+def test_a_stack_that_the_study_does_not_name_gets_all_settings_that_others_have() -> None:
+    found = {p.cell.lstm for p in planned(Wishes(stacks=("a-gpu",), settings={"device": "gpu"})).cells
+             if p.experiment == "e1"}
+
+    assert {"cudnn", "cell"} == found
+
+
+def test_a_stack_s_form_runs_where_the_stack_cannot() -> None:
+    found = planned(Wishes(settings={"device": "gpu"}))
+
+    assert {"a-gpu", "b"} == {p.cell.stack for p in found.cells} and not found.skipped
+    assert {"a", "b"} == {p.cell.stack for p in planned(Wishes()).cells}
+
+
+def test_claims_and_numbers_know_the_forms_of_a_stack() -> None:
+    found = parsed()
+
+    assert Subject("a", "", (("lstm", "cudnn"),), ("a-gpu", "gone")) == found.claims[0].of
+    assert ("a-gpu", "gone") == found.published[0].of.also and -12.5 == found.published[0].value
+
+
+def test_a_claim_of_one_experiment_looks_at_what_tells_it_from_the_others() -> None:
+    found = parsed().claims[1]
+
+    assert ({"lstm": ("native",)}, ((8,), (16,))) == (found.where, found.cases)
+
+
+@pytest.mark.parametrize("settings", [{"conv": "fixed"}, {"gpus": 2}, {"measure": "kernels"}])
+def test_what_no_cpu_has_is_skipped_with_the_reason(settings: dict[str, Any]) -> None:
+    found = planned(Wishes(settings=settings))
+    (name, value), = settings.items()
+
+    assert not found.cells and {f"{name} {value} needs a GPU"} == {skip.reason for skip in found.skipped}
+
+
+CLAIM = 'experiment = "e2"\nof = { stack = "a" }'
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ([('task = "lenet5"\nbatch', 'stacks = ["a"]\ntask = "lenet5"\nbatch')], 'expected either "stacks" or "subjects"'),
+    ([('{ stack = "a", lstm = "cell" }, {', '{ stack = "a", lstm = "cells" }, {')],
+     'experiment e1: subjects: key "lstm": found "cells"'),
+    ([('{ stack = "a", lstm = "cell" }, {', '{ stack = "a", task = "vgg16" }, {')],
+     'experiment e1: subjects: key "task" is of the experiment, not of a stack'),
+    ([('{ stack = "a", lstm = "cell" }, {', "1, {")], 'experiment e1: subjects: expected a list of tables'),
+    ([('{ stack = "a", lstm = "cell" }, {', '{ lstm = "cell" }, {')], 'experiment e1: subjects: key "stack": missing'),
+    ([(CLAIM, CLAIM.replace("e2", "e3"))], 'claim c2: key "experiment": found "e3", expected one of e1, e2'),
+    ([(CLAIM, CLAIM.replace('experiment = "e2"\n', ""))], 'claim c2: cells of one case differ in "lstm"'),
+    ([('to = { stack = "b" }', 'to = { stack = "b", batch = 8 }')], 'claim c2: field "batch": expected one of a cell'),
+    ([('to = { stack = "b" }', 'to = { stack = "b", measure = "train" }')], 'claim c2: to: key "measure" is unknown'),
+    ([('to = { stack = "b" }', 'to = { stack = "b", lstm = 1 }')], 'claim c2: to: key "lstm": found 1, expected str'),
+    ([('over = ["batch"]', 'over = ["batch"]\nskips_oom = 1')], 'claim c2: key "skips_oom": found 1, expected true'),
+    ([('unit = "%"', 'unit = "s"')], 'published p: key "unit": found "s", expected one of x, mpe, % for step of two'),
+    ([("value = -12.5\n", "")], 'published p: key "value": missing'),
+    ([('value = -12.5\nunit = "%"', 'value = -12.5\nunit = "x"')], "published p: key \"value\": found -12.5, expected"),
+    ([('{ "a" = ["a-gpu", "gone"] }', '{ "a" = "a-gpu" }')], '[study]: forms: key "a": expected a list'),
+])
+def test_a_mistake_is_told_in_one_line(changes: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parsed(*changes)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("s.toml: ") and "\n" not in str(caught.value)

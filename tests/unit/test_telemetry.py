@@ -1,0 +1,153 @@
+"""GPU samples to energy, clocks and throttling of the timed steps."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import store
+from runner.nvml import GpuReading
+from runner.session import Bench, run
+from runner.telemetry import Sample, Watch, seen
+from tests.clock import FakeClock
+from tests.fakes import good_lines
+from tests.unit.test_session import bench
+
+QUIET = GpuReading(None, None, 0.0, None, None, None, None)
+
+
+def gpu(**told: Any) -> GpuReading:
+    return QUIET._replace(**told)
+
+
+def samples(*each: GpuReading) -> list[Sample]:
+    return [Sample(float(index), (reading,)) for index, reading in enumerate(each)]
+
+
+def readings(given: Sequence[Sample], window: tuple[float, float] | None) -> dict[str, float | None]:
+    return seen(given, window, None).readings
+
+
+class Reads:
+    """Gives its readings one after the other, and the last one for ever."""
+
+    def __init__(self, *each: GpuReading) -> None:
+        self._each, self.is_closed = list(each), False
+
+    def __call__(self) -> tuple[GpuReading, ...]:
+        return (self._each.pop(0) if len(self._each) > 1 else self._each[0],)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_energy_is_the_counter_s_difference_over_the_timed_steps() -> None:
+    given = samples(*(gpu(energy_joules=joules, power_watts=1.0) for joules in (0.0, 100.0, 350.0, 400.0, 1000.0)))
+    found = readings(given, (1.0, 3.0))
+    assert (300.0, 2.0, 150.0) == (found["gpu_joules"], found["gpu_seconds"], found["gpu_watts"])
+
+
+def test_without_a_counter_energy_is_the_area_under_the_power() -> None:
+    # (100 + 200) / 2 * 1 s + (200 + 300) / 2 * 1 s
+    given = samples(*(gpu(power_watts=watts) for watts in (100.0, 200.0, 300.0)))
+    found = readings(given, (0.0, 2.0))
+    assert (400.0, 200.0) == (found["gpu_joules"], found["gpu_watts"])
+
+
+def test_the_power_of_several_gpus_adds_up() -> None:
+    pair = (gpu(power_watts=100.0), gpu(power_watts=50.0))
+    assert 150.0 == readings([Sample(0.0, pair), Sample(2.0, pair)], (0.0, 2.0))["gpu_watts"]
+
+
+def test_a_gpu_that_tells_no_power_has_no_watts_instead_of_zero() -> None:
+    pair = (gpu(power_watts=100.0), QUIET)
+    found = readings([Sample(0.0, pair), Sample(2.0, pair)], (0.0, 2.0))
+    assert (None, None, None) == (found["gpu_watts"], found["gpu_joules"], found["gpu_throttled_share"])
+
+
+def test_a_run_without_timed_steps_has_no_readings() -> None:
+    assert {None} == set(readings(samples(gpu(power_watts=1.0), gpu(power_watts=1.0)), None).values())
+
+
+def test_clocks_and_use_are_means_and_memory_and_temperature_peaks() -> None:
+    given = samples(gpu(sm_clock_hz=1.0e9, utilisation=0.5, memory_bytes=4, temperature=60.0),
+                    gpu(sm_clock_hz=2.0e9, utilisation=1.0, memory_bytes=2, temperature=70.0))
+    found = readings(given, (0.0, 1.0))
+    assert (1.5e9, 0.75, 4, 70.0) == (found["gpu_sm_clock"], found["gpu_utilisation"], found["gpu_memory_bytes"],
+                                      found["gpu_temperature"])
+
+
+@pytest.mark.parametrize(("reason", "is_throttled"), [("sw_power_cap", False), ("gpu_idle", False),
+                                                      ("hw_thermal", True), ("hw_power_brake", True)])
+def test_heat_and_a_weak_supply_throttle_and_a_power_cap_does_not(reason: str, is_throttled: bool) -> None:
+    found = seen(samples(gpu(throttle=(reason,)), gpu(throttle=())), (0.0, 1.0), None)
+    assert ((reason,), is_throttled) == (found.throttle, found.is_throttled)
+
+
+def test_one_throttled_sample_in_thirty_is_no_throttled_run() -> None:
+    given = samples(gpu(throttle=("hw_thermal",)), *(gpu(throttle=()) for _ in range(29)))
+    assert not seen(given, (0.0, 40.0), None).is_throttled
+
+
+def test_the_timed_steps_lie_between_the_warm_up_and_the_last_block() -> None:
+    watch = Watch(Reads(*(gpu(energy_joules=joules) for joules in (0.0, 7.0, 17.0, 27.0))), FakeClock())
+    for event in ("start", "warm", "steps", "steps"):
+        watch.heard(event)
+    assert (20.0, 2.0) == (lambda found: (found["gpu_joules"], found["gpu_seconds"]))(watch.ended().readings)
+
+
+def test_a_watch_waits_until_the_gpu_is_idle_and_closes_its_reader() -> None:
+    reads, waits = Reads(gpu(utilisation=0.9), gpu(utilisation=0.4), gpu(utilisation=0.0)), []
+    watch = Watch(reads, FakeClock(), waits.append)
+    watch.wait_idle()
+    assert 2 == len(waits)
+    assert watch.ended().was_idle is True and reads.is_closed
+
+
+def test_a_gpu_that_never_rests_is_waited_for_a_minute_and_told() -> None:
+    clock = FakeClock(step=10.0)
+    watch = Watch(Reads(gpu(utilisation=0.9)), clock, lambda seconds: None)
+    watch.wait_idle()
+    assert clock.now <= 90.0
+    assert watch.ended().was_idle is False
+
+
+def test_the_thread_samples_by_itself_until_the_end() -> None:
+    watch = Watch(Reads(gpu(power_watts=5.0)))
+    watch.heard("start")
+    watch.start()
+    while len(watch._samples) < 4:
+        pass
+    watch.heard("steps")
+    assert watch.ended().samples >= 4
+    assert 5.0 == pytest.approx(watch.ended().readings["gpu_watts"])
+
+
+def measured(folder: Path, *reads: Reads) -> list[store.Record]:
+    waiting = list(reads)
+    made: Bench = bench(folder, lambda cell, run: good_lines())
+    made = made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]),
+                         watches=lambda planned: Watch(waiting.pop(0), FakeClock()))
+    with made.store:
+        assert run(made)
+    return [record for record in store.read(folder) if record["event"] == "ending"]
+
+
+def test_what_the_gpu_did_is_stored_with_the_run_s_ending(tmp_path: Path) -> None:
+    ending, = measured(tmp_path / "r", Reads(gpu(power_watts=80.0, throttle=())))
+    assert 80.0 == pytest.approx(ending["host"]["gpu_watts"])
+    assert {"throttle": [], "throttled": False, "was_idle": True} == {
+        name: value for name, value in ending["gpu"].items() if name != "samples"}
+
+
+def test_a_throttled_run_is_marked_and_repeated_once(tmp_path: Path) -> None:
+    hot = gpu(power_watts=80.0, throttle=("hw_thermal",))
+    endings = measured(tmp_path / "r", Reads(hot), Reads(hot))
+    assert [True, True] == [ending["gpu"]["throttled"] for ending in endings]
+    assert ["1", "2"] == [ending["run"].rpartition(".")[2] for ending in endings]
+
+
+def test_a_run_whose_repetition_was_cool_is_not_repeated_again(tmp_path: Path) -> None:
+    endings = measured(tmp_path / "r", Reads(gpu(throttle=("sw_thermal",))), Reads(gpu(throttle=())))
+    assert [True, False] == [ending["gpu"]["throttled"] for ending in endings]

@@ -1,0 +1,95 @@
+"""What the sequence models are made of, in TensorFlow; the same functions as in the other frameworks' blocks.py.
+
+Weights are found by canonical name in a dict; x is (batch, time, numbers) unless a function says otherwise.
+TensorFlow 1.15 and 2.x.
+"""
+import math
+
+import tensorflow as tf
+
+
+class Mode:
+    """How a forward pass is made: by which LSTM, training or not, with dropout or not; what it keeps for a check."""
+
+    def __init__(self, lstm, is_training, has_dropout=None, kept=None):
+        """kept: a dict that gets what a model keeps, in order of computation; None keeps nothing."""
+        self.lstm, self.is_training, self.kept = lstm, is_training, kept
+        self.has_dropout = is_training if has_dropout is None else has_dropout
+        self.moved = []             # the operations that move running statistics, which TensorFlow 1 must be asked for
+
+    def keep(self, name, tensor):
+        """The tensor, kept under that name where somebody asked."""
+        if self.kept is not None:
+            self.kept[name] = tensor
+        return tensor
+
+    def move(self, variable, value):
+        """Have a running statistic take the value."""
+        self.moved.append(variable.assign(value))
+
+
+def dense(weights, name, x):
+    """x times name.weight (out, in) plus name.bias."""
+    return product(x, weights[name + ".weight"]) + weights[name + ".bias"]
+
+
+def product(x, weight):
+    """x (..., in) times the transposed weight (out, in), as one product of two matrices."""
+    rows = tf.matmul(tf.reshape(x, (-1, int(weight.shape[1]))), weight, transpose_b=True)
+    return tf.reshape(rows, tf.concat([tf.shape(x)[:-1], tf.shape(weight)[:1]], 0)) if len(x.shape) != 2 else rows
+
+
+def dropout(x, rate, mode):
+    """Zeroes a share of x where the mode has dropout."""
+    return tf.nn.dropout(x, rate=rate) if mode.has_dropout and rate else x
+
+
+def linear(weights, name, x):
+    """x times name.weight (out, in)."""
+    return product(x, weights[name + ".weight"])
+
+
+def embedding(weights, name, ids):
+    """The row of name.weight (ids, numbers) for each id: one dimension more than ids."""
+    return tf.gather(weights[name + ".weight"], ids)
+
+
+def layer_norm(weights, name, x, epsilon):
+    """x with mean 0 and variance 1 over its last dimension, times name.gamma plus name.beta."""
+    mean, variance = tf.nn.moments(x, [-1], keepdims=True)
+    return tf.nn.batch_normalization(x, mean, variance, weights[name + ".beta"], weights[name + ".gamma"], epsilon)
+
+
+def gelu(x):
+    """x times the normal distribution's share below x, by erf; tf.nn has it from 2.4 on, as these operations."""
+    return 0.5 * x * (1 + tf.math.erf(x / math.sqrt(2)))
+
+
+def attention(query, key, value, heads, bias, rate, mode):
+    """Attention of heads side by side, (batch, time, numbers), scaled by 1 / sqrt(numbers of a head).
+
+    bias (batch, 1, 1, time of key) is added to the scores; rate is the dropout of their softmax.
+    """
+    shape, scale = tf.shape(query), math.sqrt(int(query.shape[-1]) // heads)
+    query, key, value = (_by_head(x, heads) for x in (query, key, value))
+    scores = tf.matmul(query / scale, key, transpose_b=True) + bias
+    mixed = tf.matmul(dropout(tf.nn.softmax(scores), rate, mode), value)
+    return tf.reshape(tf.transpose(mixed, (0, 2, 1, 3)), shape)
+
+
+def _by_head(x, heads):
+    """(batch, heads, time, numbers of a head)."""
+    batch, time = tf.shape(x)[0], tf.shape(x)[1]
+    return tf.transpose(tf.reshape(x, (batch, time, heads, int(x.shape[-1]) // heads)), (0, 2, 1, 3))
+
+
+def cross_entropy(logits, labels, weights, smoothing=0.0):
+    """The mean of -log p(label) by weights: logits (n, classes), labels and weights (n,).
+
+    A share smoothing of each is the mean of -log p over all classes instead.
+    """
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    if smoothing:
+        of_all = tf.reduce_logsumexp(logits, -1) - tf.reduce_mean(logits, -1)
+        losses = (1 - smoothing) * losses + smoothing * of_all
+    return tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)

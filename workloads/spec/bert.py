@@ -1,0 +1,84 @@
+"""BERT base as a masked language model (Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers").
+
+    1. x = embeddings of token + position + type, layer-normalised, dropout
+    2. each layer: a = attention of x over itself: softmax(q k' / sqrt(numbers a head) + bias) v, with dropout of the
+       softmax; the bias is -10000 where a key is padding; x = norm(x + dropout(a.output))
+    3. and: x = norm(x + dropout(outer(gelu(inner x)))): normalised after each sum ("post-norm"); gelu by erf
+    4. at the masked positions alone: y = norm(gelu(transform x)); logits = tokens.weight y + bias, the weight being the
+       token embeddings'
+    5. loss: the mean cross-entropy over the masked positions
+
+Dimensions, epsilon 1e-12, dropout 0.1, the gathering of masked positions and the masking (15 % of the tokens: 80 % of
+them [MASK], 10 % another token, 10 % themselves) are those of the authors' code (google-research/bert: modeling.py,
+run_pretraining.py, create_pretraining_data.py). As in the public examples that train on WikiText-103 alone, there is no
+next-sentence head, so no pooler either: 109,514,298 parameters, which is transformers' BertForMaskedLM; with the pooler
+and without the head they would be BERT base's 109,482,240.
+
+Optimizer: the cell's adam, with L2 weight decay where the cell has any. The authors' is Adam with decoupled decay
+(AdamW) and no bias correction; without decay ours is what transformers' example runs, AdamW with decay 0. AdamW and LAMB
+are not offered. Python 3.6 and later, standard library only.
+"""
+from typing import NamedTuple
+
+from workloads.spec.layers import Parameter
+
+DATA = "wikitext103"
+DROPOUT = 0.1
+EPSILON = 1e-12                # of every layer normalisation
+TYPES = 2
+PADDING_BIAS = -10000.0        # on a padded key's score: exp() of it is 0
+
+
+class Sizes(NamedTuple):
+    """Layers, numbers a token, attention heads, numbers within the feed-forward part, tokens known, most positions."""
+
+    layers: int
+    width: int
+    heads: int
+    inner: int
+    vocabulary: int
+    positions: int
+    length: int                # tokens of the longest sequence
+
+
+PRESETS = {"small": Sizes(2, 64, 4, 256, 1000, 64, 48), "study": Sizes(12, 768, 12, 3072, 30522, 512, 128)}
+
+
+def predictions(length):
+    """Most masked tokens of a sequence, 15 %: 20 of 128, as the authors' code is run."""
+    return max(1, -(-15 * length // 100))
+
+
+def parameters(sizes):
+    """As spec.sequences says."""
+    width = sizes.width
+    embeddings = tuple(Parameter("embeddings.%s.weight" % name, "weight", (count, width)) for name, count in (
+        ("tokens", sizes.vocabulary), ("positions", sizes.positions), ("types", TYPES)))
+    layers = tuple(parameter for index in range(sizes.layers) for parameter in _layer("layers.%d" % index, sizes))
+    head = _dense("head.transform", width, width) + _norm("head.norm", width)
+    return (embeddings + _norm("embeddings.norm", width) + layers + head
+            + (Parameter("head.bias", "bias", (sizes.vocabulary,)),))
+
+
+def _layer(name, sizes):
+    width = sizes.width
+    attention = tuple(parameter for part in ("query", "key", "value", "output")
+                      for parameter in _dense("%s.attention.%s" % (name, part), width, width))
+    return (attention + _norm(name + ".attention.norm", width) + _dense(name + ".inner", width, sizes.inner)
+            + _dense(name + ".outer", sizes.inner, width) + _norm(name + ".norm", width))
+
+
+def _dense(name, inputs, outputs):
+    return (Parameter(name + ".weight", "weight", (outputs, inputs)), Parameter(name + ".bias", "bias", (outputs,)))
+
+
+def _norm(name, width):
+    return Parameter(name + ".gamma", "gamma", (width,)), Parameter(name + ".beta", "beta", (width,))
+
+
+def forward_flops(sizes):
+    """As spec.sequences says: the dense layers, both products of attention, the head at the masked positions."""
+    tokens, width = sizes.length, sizes.width
+    layer = 4 * tokens * width * width + 2 * tokens * tokens * width + 2 * tokens * width * sizes.inner
+    head = predictions(tokens) * width * (width + sizes.vocabulary)
+    return 2 * (sizes.layers * layer + head)
