@@ -111,7 +111,7 @@ def _named(asked: job.Asked, how: _How) -> job.Job:
     wanted = job.planned(asked, screen.say)
     if not how.until:
         return wanted
-    staged.check(wanted.plan, how.until)
+    staged.check(wanted.plan)
     return wanted._replace(facts=how.until.record())
 
 

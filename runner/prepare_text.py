@@ -77,8 +77,8 @@ def _vocabulary(source: Path, pairs: list[tuple[Path, Path]], wanted: Wanted, sa
         return {token: index + FIRST_WORD for index, token in enumerate(dict.fromkeys(tokens))}, path.name
     say(f"wmt16: no {_VOCABULARY}: counting words for a vocabulary of {_WORDS:,}")
     counted = Counter(token for texts in _lines(pairs) for text in texts for token in text.split())
-    best = sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:_WORDS - FIRST_WORD]
-    return {token: index + FIRST_WORD for index, (token, _) in enumerate(best)}, f"the {len(best):,} most frequent tokens"
+    best = sorted(counted, key=lambda token: (-counted[token], token))[:_WORDS - FIRST_WORD]
+    return {token: index + FIRST_WORD for index, token in enumerate(best)}, f"the {len(best):,} most frequent tokens"
 
 
 def wikitext103(source: Path, folder: Path, wanted: Wanted, say: Say) -> None:

@@ -1,4 +1,4 @@
-"""Recorded sentences of a prepared data set: frames with the characters that are said in them. Python 3.6, numpy only."""
+"""Recorded sentences of a prepared data set: frames and characters. Python 3.6 and later, numpy only."""
 import numpy as np
 
 from workloads import ragged
