@@ -187,18 +187,23 @@ def run(stacks: list[Stack], launcher: Launcher, data: Path, cpus: int, turns: i
         say: Callable[[str], None]) -> list[Cost]:
     """Both costs of every stack."""
     costs = []
-    for stack in stacks:
+    for stack in _with_images(stacks):
         say(f"bench-self: {stack.name}")
         costs.append(harness(stack, launcher, data, cpus, turns, clock))
         costs.append(start(stack, launcher, data, cpus, turns, clock))
     return costs
 
 
+def _with_images(stacks: list[Stack]) -> list[Stack]:
+    """Those that have image models: bare libraries have none."""
+    return [stack for stack in stacks if stack.framework in PEERS]
+
+
 def run_peers(stacks: list[Stack], launcher: Launcher, data: Path, cpus: int, turns: int, clock: Callable[[], float],
               say: Callable[[str], None]) -> list[Cost]:
     """The comparisons with its peer library of every stack that has one."""
     costs = []
-    for stack in stacks:
+    for stack in _with_images(stacks):
         if stack.framework == "pytorch" and not libraries.ready(stack, data, say):
             say(f"{stack.name}: no peer is locked for it in {libraries.lock(stack)}")
             continue

@@ -2,14 +2,15 @@
 
 A word has names whose times add up, or groups of such names, of which the first that was seen counts: PyTorch 2.x's
 cross_entropy_loss contains the log_softmax and nll_loss that stand alone in 1.x.
-Sources: krisilias, figures 5, 7 and 10, for the words; the profilers of the stacks themselves for the names.
+Sources: krisilias, figures 5, 7 and 10, for the words, and mahorker, figure 5, for those of an LSTM; the profilers of
+the stacks themselves for the names.
 """
 
 from collections.abc import Mapping
 
 WORDS = ("convolution", "convolution_backward", "fully_connected", "fully_connected_backward", "batch_norm",
          "batch_norm_backward", "tanh", "tanh_backward", "relu", "relu_backward", "pooling", "pooling_backward",
-         "loss", "loss_backward", "weights_update", "exchange")
+         "loss", "loss_backward", "weights_update", "exchange", "lstm", "lstm_backward", "sigmoid", "sigmoid_backward")
 
 # PyTorch 1.4 leaves out "aten::"; 2.x numbers its backward nodes. The exchange of DistributedDataParallel has a name
 # from 2.x on, and overlaps with the backward pass; "exchange" is ours, of overlap = off, as is "optimizer.step".
@@ -30,6 +31,10 @@ _PYTORCH: dict[str, tuple[str, ...] | tuple[tuple[str, ...], ...]] = {
     "loss_backward": ("NllLossBackward", "LogSoftmaxBackward", "NllLossBackward0", "LogSoftmaxBackward0"),
     "weights_update": ("optimizer.step",),
     "exchange": ("exchange", "gloo:all_reduce"),
+    "lstm": (("mkldnn_rnn_layer",), ("_cudnn_rnn",), ("_thnn_fused_lstm_cell",)),
+    "lstm_backward": (("mkldnn_rnn_layer_backward",), ("_cudnn_rnn_backward",), ("_thnn_fused_lstm_cell_backward",)),
+    "sigmoid": ("sigmoid", "sigmoid_"),
+    "sigmoid_backward": ("sigmoid_backward",),
 }
 # MXNet 1.7 and 1.9. With a store the update runs on the servers, where no worker's profiler sees it; the exchange's
 # operations overlap and contain waiting for other workers.
@@ -51,6 +56,10 @@ _MXNET: dict[str, tuple[str, ...]] = {
     "weights_update": ("multi_sgd_update", "multi_sgd_mom_update", "adam_update", "sgd_update", "sgd_mom_update"),
     "exchange": ("KVStoreDistDefaultStoragePushPull", "KVStoreDistDefaultStoragePush",
                  "KVStoreDistDefaultStoragePull"),
+    "lstm": ("RNN",),
+    "lstm_backward": ("_backward_RNN",),
+    "sigmoid": ("sigmoid",),
+    "sigmoid_backward": ("_backward_sigmoid",),
 }
 # "gradient/" is the backward pass, "optimizer/" the update, "batch_norm/" the parts where no kernel is fused (Keras 3).
 # A bias of a convolution and of a dense layer have one name, gradient/BiasAddGrad, so it stands under neither.
@@ -74,6 +83,11 @@ _TENSORFLOW: dict[str, tuple[str, ...]] = {
     "loss": ("SparseSoftmaxCrossEntropyWithLogits",),
     "weights_update": ("optimizer/*",),
     "exchange": ("CollectiveReduceV2",),
+    "lstm": ("BlockLSTM", "LSTMBlockCell", "CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"),
+    "lstm_backward": ("gradient/BlockLSTMGrad", "gradient/LSTMBlockCellGrad", "gradient/CudnnRNNBackprop",
+                      "gradient/CudnnRNNBackpropV2", "gradient/CudnnRNNBackpropV3"),
+    "sigmoid": ("Sigmoid",),
+    "sigmoid_backward": ("gradient/SigmoidGrad",),
 }
 Groups = tuple[tuple[str, ...], ...]
 

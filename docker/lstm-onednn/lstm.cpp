@@ -76,7 +76,10 @@ class Layer {
         recurrent_(described({1, 1, sizes.hidden, 4, sizes.hidden}, Tag::ldigo), engine_),
         bias_(described({1, 1, 4, sizes.hidden}, Tag::ldgo), engine_),
         x_(described({sizes.length, sizes.batch, sizes.inputs}, Tag::tnc), engine_, nullptr),
-        h_(described({sizes.length, sizes.batch, sizes.hidden}, Tag::tnc), engine_) {
+        h_(described({sizes.length, sizes.batch, sizes.hidden}, Tag::tnc), engine_),
+        state_(described({1, 1, sizes.batch, sizes.hidden}, Tag::ldnc), engine_),
+        state_gradient_(state_.get_desc(), engine_), cell_gradient_(state_.get_desc(), engine_) {
+    Parameter::clear(state_);
     prepare_forward();
     if (sizes.trains) prepare_backward();
   }
@@ -152,16 +155,20 @@ class Layer {
   }
 
   void prepare_forward() {
-    const auto none = dnnl::memory::desc();
+    // the first state is zeros, and said: without one, 2.6.3 gives wrong gradients of the recurrent weights
+    const auto none = dnnl::memory::desc(), state = state_.get_desc();
     const auto kind = sizes_.trains ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
-    const dnnl::lstm_forward::desc desc(kind, dnnl::rnn_direction::unidirectional_left2right, x_.get_desc(), none, none,
-                                        any(input_), any(recurrent_), bias_.value.get_desc(), h_.get_desc(), none, none);
+    const dnnl::lstm_forward::desc desc(kind, dnnl::rnn_direction::unidirectional_left2right, x_.get_desc(), state,
+                                        state, any(input_), any(recurrent_), bias_.value.get_desc(), h_.get_desc(),
+                                        none, none);
     forward_desc_ = dnnl::lstm_forward::primitive_desc(desc, engine_);
     kernel_ = std::string("lstm_forward ") + forward_desc_.impl_info_str();
     forward_ = dnnl::lstm_forward(forward_desc_);
     forward_weights_ = {Ordered(input_.value, forward_desc_.weights_layer_desc(), engine_),
                         Ordered(recurrent_.value, forward_desc_.weights_iter_desc(), engine_)};
     forward_arguments_ = {{DNNL_ARG_SRC_LAYER, x_},
+                          {DNNL_ARG_SRC_ITER, state_},
+                          {DNNL_ARG_SRC_ITER_C, state_},
                           {DNNL_ARG_WEIGHTS_LAYER, forward_weights_[0].wanted},
                           {DNNL_ARG_WEIGHTS_ITER, forward_weights_[1].wanted},
                           {DNNL_ARG_BIAS, bias_.value},
@@ -173,12 +180,12 @@ class Layer {
   }
 
   void prepare_backward() {
-    const auto none = dnnl::memory::desc();
+    const auto none = dnnl::memory::desc(), state = state_.get_desc();
     h_gradient_ = dnnl::memory(h_.get_desc(), engine_);
     x_gradient_ = dnnl::memory(x_.get_desc(), engine_);
     const dnnl::lstm_backward::desc desc(
-        dnnl::prop_kind::backward, dnnl::rnn_direction::unidirectional_left2right, x_.get_desc(), none, none,
-        any(input_), any(recurrent_), bias_.value.get_desc(), h_.get_desc(), none, none, x_.get_desc(), none, none,
+        dnnl::prop_kind::backward, dnnl::rnn_direction::unidirectional_left2right, x_.get_desc(), state, state,
+        any(input_), any(recurrent_), bias_.value.get_desc(), h_.get_desc(), none, none, x_.get_desc(), state, state,
         any(input_), any(recurrent_), bias_.value.get_desc(), h_.get_desc(), none, none);
     const dnnl::lstm_backward::primitive_desc found(desc, engine_, forward_desc_);
     kernel_ += std::string(", lstm_backward ") + found.impl_info_str();
@@ -189,6 +196,8 @@ class Layer {
                   Ordered(recurrent_.gradient, found.diff_weights_iter_desc(), engine_),
                   Ordered(bias_.gradient, found.diff_bias_desc(), engine_)};
     backward_arguments_ = {{DNNL_ARG_SRC_LAYER, x_},
+                           {DNNL_ARG_SRC_ITER, state_},
+                           {DNNL_ARG_SRC_ITER_C, state_},
                            {DNNL_ARG_WEIGHTS_LAYER, backward_weights_[0].wanted},
                            {DNNL_ARG_WEIGHTS_ITER, backward_weights_[1].wanted},
                            {DNNL_ARG_BIAS, bias_.value},
@@ -196,6 +205,8 @@ class Layer {
                            {DNNL_ARG_WORKSPACE, workspace_},
                            {DNNL_ARG_DIFF_DST_LAYER, h_gradient_},
                            {DNNL_ARG_DIFF_SRC_LAYER, x_gradient_},
+                           {DNNL_ARG_DIFF_SRC_ITER, state_gradient_},
+                           {DNNL_ARG_DIFF_SRC_ITER_C, cell_gradient_},
                            {DNNL_ARG_DIFF_WEIGHTS_LAYER, gradients_[0].wanted},
                            {DNNL_ARG_DIFF_WEIGHTS_ITER, gradients_[1].wanted},
                            {DNNL_ARG_DIFF_BIAS, gradients_[2].wanted}};
@@ -205,7 +216,7 @@ class Layer {
   dnnl::engine engine_;
   dnnl::stream stream_;
   Parameter input_, recurrent_, bias_;
-  dnnl::memory x_, h_, h_gradient_, x_gradient_, workspace_;
+  dnnl::memory x_, h_, state_, state_gradient_, cell_gradient_, h_gradient_, x_gradient_, workspace_;
   dnnl::lstm_forward::primitive_desc forward_desc_;
   dnnl::lstm_forward forward_;
   dnnl::lstm_backward backward_;

@@ -43,18 +43,28 @@ def test_tensorflows_graph_optimisers_are_told_apart() -> None:
     run_inside("tf-1.15", "unittest", "tests.stack.test_graph")
 
 
+@pytest.mark.parametrize(("name", "kind"), [
+    ("torch-1.7", "pytorch"), ("tf-1.15", "tensorflow"), ("tf-2.5", "tensorflow"), ("mxnet-1.7", "mxnet"),
+    ("lstm-onednn", "library")])
+def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: str, kind: str) -> None:
+    run_inside(name, "tests.stack.test_sequences", kind)
+
+
 @pytest.mark.parametrize("name", ["tf-2.5", "torch-1.7", "mxnet-1.7"])
 def test_three_workers_update_as_one_on_the_whole_batch_and_tell_phases_and_operators(name: str) -> None:
     run_inside(name, "unittest", f"tests.stack.parallel_{STACKS[name].framework}")
 
 
-def test_six_stacks_compute_the_same_activations_gradients_and_update() -> None:
+@pytest.mark.parametrize(("tasks", "names"), [
+    (("lenet5",), SIX), (("lstm", "bert", "gnmt", "deepspeech2", "tacotron2"), ("torch-1.7", "tf-2.5"))])
+def test_stacks_compute_the_same_activations_gradients_and_update(tasks: tuple[str, ...],
+                                                                  names: tuple[str, ...]) -> None:
     client = engine.connect()
     launcher = DockerLauncher(client)
-    stacks = [STACKS[name] for name in SIX]
+    stacks = [STACKS[name] for name in names]
     launcher.prepare(stacks, quiet)
     data = datasets.digits32(job.cache_folder(), quiet)
-    verdicts = check.run(["lenet5"], stacks, "float64", launcher, data, (1, 2**31), time.monotonic, quiet)
+    verdicts = check.run(list(tasks), stacks, "float64", launcher, data, (1, 2**31), time.monotonic, quiet)
     client.close()
-    assert len(verdicts) == 5
+    assert len(verdicts) == len(tasks) * (len(names) - 1)
     assert [verdict for verdict in verdicts if not verdict.passed] == []

@@ -1,6 +1,6 @@
 """The sequence models and their LSTM layers, inside a stack; the LSTM against the numpy reference.
 
-    python -m tests.stack.test_sequences pytorch|tensorflow|mxnet|library [Layer Models.test_every_loop_trains_alike ...]
+    python -m tests.stack.test_sequences pytorch|tensorflow|mxnet|library [Layer Models.test_every_model ...]
 
 That two stacks compute the same is shown by `evenbench check`. Only the standard library, numpy and the stack's
 framework, Python 3.6 and later; under pytest it is skipped.
@@ -22,8 +22,6 @@ from workloads.spec.cell import SWITCHES, Cell
 RUN_BY = (*ADAPTERS, "library")
 LSTMS = SWITCHES["lstm"]
 LOOPS = ("native", "eager", "graph", "xla", "compile")
-# zero by its formula: a key's bias adds the same to all scores of a query, which a softmax does not see
-_NO_GRADIENT = ".attention.key.bias"
 
 adapter = None         # the module under test: unittest gives a test case no other way to take an argument
 
@@ -47,6 +45,12 @@ def built(cell):
                for name, array in varied(sequences.parameters(cell)).items()}
     workload.load(weights)
     return workload, weights, batches.read(None, cell)
+
+
+def has_no_gradient(name, weights):
+    """Whether it is zero by its formula: a key's bias adds the same to all scores of a query, which a softmax does not
+    see, and a bias right before a normalisation moves the mean that this takes away."""
+    return name.endswith(".attention.key.bias") or (name.endswith(".bias") and name[:-4] + "norm.mean" in weights)
 
 
 class Watch(test_adapter.Watch):
@@ -85,7 +89,7 @@ class Layer(SequenceCase):
                     workload, weights, given = found
                     expected = recurrent.lstm(weights, "lstm", given.batches[0]["x"])
                     self.assert_close(expected, workload.check(given.batches[0])["activation"]["lstm"], limit,
-                                      "%s %s" % (kind, precision))
+                                      kind + " " + precision)
                     done.append(kind)
         self.assertIn("native", done)
         self.assertIn("cudnn", done)
@@ -102,12 +106,14 @@ class Layer(SequenceCase):
     def test_what_ran_is_said(self):
         said = {kind: found[0].kernels()["lstm"] for kind, found in
                 ((kind, self.tried(cell_of(lstm=kind, precision="float32"))) for kind in LSTMS) if found}
-        self.assertTrue(said["cell"].startswith(("plain operations", "not seen")), said)
+        self.assertTrue(said.get("cell", "not seen").startswith(("plain operations", "not seen")), said)
         self.assertTrue(all(said.values()), said)
-        print(said)
 
     def test_the_bias_s_gradient_is_the_difference_quotient(self):
-        workload, weights, given = built(cell_of())
+        found = self.tried(cell_of())
+        if not found:
+            self.skipTest("no float64 here")
+        workload, weights, given = found
         gradient = workload.check(given.batches[0])["gradient"]["lstm.bias"]
         for at in (0, 5, 10, 15):            # one of each gate
             losses = []
@@ -140,7 +146,7 @@ class Models(SequenceCase):
                     found[0].train(found[0].batches(*found[2].given), 3, watch)
                     trained[loop] = [found[0].value(handle) for handle in watch.handles]
             for loop in trained:
-                self.assert_close(trained["native"], trained[loop], 1e-6, "%s %s" % (task, loop))
+                self.assert_close(trained["native"], trained[loop], 1e-6, task + " " + loop)
 
     def test_every_model_trains_infers_and_is_updated(self):
         for task in sequences.SEQUENCES:
@@ -155,11 +161,11 @@ class Models(SequenceCase):
                 after = workload.weights()
                 for parameter in sequences.parameters(cell_of(task=task)._replace(length=0, hidden=0)):
                     self.assertEqual(parameter.shape, after[parameter.name].shape)
-                    if not parameter.name.endswith(_NO_GRADIENT):
+                    if not has_no_gradient(parameter.name, weights):
                         self.assertFalse(np.array_equal(weights[parameter.name], after[parameter.name]), parameter.name)
 
     def test_phases_are_told_apart_or_are_refused_with_a_reason(self):
-        found = self.tried(cell_of(measure="phases"))
+        found = self.tried(cell_of(measure="phases", precision="float32"))
         workload, _, given = found
         watch = Watch()
         try:
@@ -174,5 +180,5 @@ class Models(SequenceCase):
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in RUN_BY:
         sys.exit("usage: python -m tests.stack.test_sequences " + "|".join(RUN_BY) + " [Class.test ...]")
-    adapter = importlib.import_module("workloads.for_%s.sequences" % sys.argv.pop(1))
+    adapter = importlib.import_module("workloads.for_" + sys.argv.pop(1) + ".sequences")
     unittest.main(argv=sys.argv, warnings="default")

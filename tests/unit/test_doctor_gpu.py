@@ -50,12 +50,13 @@ def test_without_an_engine_nothing_is_said_of_the_toolkit() -> None:
 
 def test_a_driver_that_is_too_old_names_the_stacks_and_the_version_for_all_of_them() -> None:
     finding = found(GOOD, driver="450.80.02")["gpu driver"]
-    assert "450.80.02, too old for tf-1.15-nv, tf-2.21-gpu, tf-2.5-gpu, torch-2-gpu" == finding.found
+    assert "450.80.02, too old for lstm-cudnn, tf-1.15-nv, tf-2.21-gpu, tf-2.5-gpu, torch-2-gpu" == finding.found
     assert "530.30.02" in finding.mend
 
 
 def test_the_stacks_that_run_on_the_gpu_are_named_with_those_that_are_compiled_first() -> None:
-    assert ("tf-1.15-nv, tf-2.21-gpu (compiled at each start), tf-2.5-gpu (compiled at each start), torch-2-gpu"
+    assert ("lstm-cudnn, tf-1.15-nv, tf-2.21-gpu (compiled at each start), tf-2.5-gpu (compiled at each start), "
+            "torch-2-gpu"
             == found(H100)["gpu stacks"].found)
 
 

@@ -15,6 +15,7 @@ UBUNTU = "152dc042452c496007f07ca9127571cb9c29697f42acbfad72324b2bb2e43c98"
 DEBIAN = "96e378d7e6531ac9a15ad505478fcc2e69f371b10f5cdf87857c4b8188404716"
 # the oldest driver of a CUDA release, for Linux on x86-64 (NVIDIA's table); 12.x by compatibility of minor versions
 DRIVERS = {"10.0": "410.48", "10.1": "418.39", "10.2": "440.33", "11.2": "460.32.03", "12.6": "525.60.13",
+           "12.4": "525.60.13",
            "12.1": "530.30.02"}
 
 
@@ -57,6 +58,10 @@ FACTS = {
         ("mxnet-cu101==1.7.0.post1", "c89a94cf1cc2e3f294e6d053c5eeba67e4d1df85d116ec12c3edd10dc9d368ef"),
         "1010e051dde4a9b62532a80f4a9a619013eafc78491542d5ef5da796cc2697ae", "10.1",
         ("6.0", "6.1", "7.0", "7.5"), "7.5", "7.5"),
+    "lstm-cudnn": Fact(                   # a program of ours for every major generation, and cuDNN 9.1
+        ("numpy==2.2.6", "ba10f8411898fc418a521833e014a77d3ca01c15b0c6cdcce6a0d2897e6dbbdf"),
+        "622e78a1d02c0f90ed900e3985d6c975d8e2dc9ee5e61643aed587dcf9129f42", "12.4", ("6.0", "7.0", "8.0", "9.0"), "9.0",
+        "9.0"),
     "tf-1.15-nv": Fact(("", ""), "", "12.1", ("6.0", "7.0", "7.5", "8.0", "8.6", "9.0"), "", "9.0"),
 }
 

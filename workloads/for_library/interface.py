@@ -6,6 +6,7 @@ import numpy as np
 
 from workloads.spec import library as libraries
 
+
 class Sizes(ctypes.Structure):
     """LstmSizes."""
 

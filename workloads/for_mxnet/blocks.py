@@ -51,14 +51,21 @@ def batch_norm(weights, name, x, epsilon, decay, mode, axis=-1):
 
 def conv2d(weights, name, x, stride, pad):
     """The convolution of x (batch, in, height, width) with name.weight (out, in, height, width), plus name.bias."""
-    weight = weights[name + ".weight"]
-    return mx.nd.Convolution(x, weight, weights[name + ".bias"], kernel=weight.shape[2:], stride=stride, pad=pad,
-                             num_filter=weight.shape[0])
+    return _convolved(x, weights[name + ".weight"], weights[name + ".bias"], stride, pad)
 
 
 def conv1d(weights, name, x, pad):
-    """The convolution of x (batch, in, time) with name.weight (out, in, taps), plus name.bias."""
-    return conv2d(weights, name, x, (1,), (pad,))
+    """The convolution of x (batch, in, time) with name.weight (out, in, taps), plus name.bias.
+
+    As one of two dimensions: in MXNet 1.9 what oneDNN makes of one cannot go backward through BatchNorm ("!is_view").
+    """
+    weight = weights[name + ".weight"].expand_dims(2)
+    return _convolved(x.expand_dims(2), weight, weights[name + ".bias"], (1, 1), (0, pad)).squeeze(axis=2)
+
+
+def _convolved(x, weight, bias, stride, pad):
+    return mx.nd.Convolution(x, weight, bias, kernel=weight.shape[2:], stride=stride, pad=pad,
+                             num_filter=weight.shape[0])
 
 
 def masked(x, lengths, axis):

@@ -7,15 +7,7 @@ MXNet has no operator of one LSTM step, and no Keras.
 """
 import mxnet as mx
 
-from workloads.errors import Unsupported
-
 nd = mx.nd
-
-
-def check_kind(kind):
-    """Raise Unsupported for a kind of LSTM that MXNet has not."""
-    if kind not in ("native", "cudnn", "cell"):
-        raise Unsupported("MXNet has no lstm %s: it has cell and cudnn (the operator RNN)" % kind)
 
 
 def lstm(weights, name, x, mode, lengths=None, is_reversed=False, time_major=False):

@@ -14,10 +14,10 @@ import numpy as np
 from mxnet import autograd, gluon
 
 from workloads.errors import Unsupported
-from workloads.for_mxnet import optimizers, recurrent, settings
+from workloads.for_mxnet import optimizers, settings
 from workloads.for_mxnet.blocks import Mode
 from workloads.for_mxnet.steps import Steps
-from workloads.spec import sequences
+from workloads.spec import lstm_kernels, sequences
 
 
 class Workload(Steps):
@@ -106,4 +106,6 @@ def _refuse(cell):
         raise Unsupported("the sequence models run eagerly in MXNet: their shapes change with every batch")
     if cell.precision == "amp":
         raise Unsupported("amp casts in MXNet's graph, which the sequence models do not have")
-    recurrent.check_kind(cell.lstm)
+    reason = lstm_kernels.missing("mxnet", cell.device, cell.lstm)
+    if reason:
+        raise Unsupported(reason)

@@ -8,17 +8,8 @@ Keras' forms are Keras'.
 """
 import torch
 
-from workloads.errors import Unsupported
-
 # of a whole sequence, of a step
 _FUSED = ("_cudnn_rnn", "mkldnn_rnn_layer", "mkldnn_rnn", "_thnn_fused_lstm_cell")
-KINDS = ("native", "cudnn", "block", "cell")
-
-
-def check_kind(kind):
-    """Raise Unsupported for a kind of LSTM that PyTorch has not."""
-    if kind not in KINDS:
-        raise Unsupported("PyTorch has no lstm %s: it has %s" % (kind, ", ".join(KINDS)))
 
 
 def lstm(weights, name, x, mode, lengths=None, is_reversed=False, time_major=False):

@@ -10,7 +10,7 @@ from workloads.errors import Unsupported
 from workloads.for_pytorch import recurrent, settings
 from workloads.for_pytorch.blocks import Mode
 from workloads.for_pytorch.steps import Steps, array
-from workloads.spec import sequences
+from workloads.spec import lstm_kernels, sequences
 
 _RECURRENT = ".recurrent.weight"
 
@@ -26,7 +26,9 @@ class Workload(Steps):
         settings.apply(cell)
         if cell.init == "framework":
             raise Unsupported("the sequence models have evenbench's own weights in every framework")
-        recurrent.check_kind(cell.lstm)
+        reason = lstm_kernels.missing("pytorch", cell.device, cell.lstm)
+        if reason:
+            raise Unsupported(reason)
         self.cell = cell
         self._device = settings.device(cell)
         self.loop, self.layout = settings.loop(cell), "native"

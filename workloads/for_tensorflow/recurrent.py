@@ -15,8 +15,9 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.errors import Unsupported
-from workloads.for_tensorflow import kernels
+from workloads.for_tensorflow import kernels, settings
 from workloads.for_tensorflow.blocks import Mode
+from workloads.spec import lstm_kernels
 
 keras = tf.keras
 _FUSED = ("CudnnRNN", "BlockLSTM", "LSTMBlockCell")
@@ -101,13 +102,14 @@ def layer(name, inputs, hidden, cell, dtype):
 
     dtype: a Keras dtype or policy. Raises Unsupported.
     """
+    reason = lstm_kernels.missing("tensorflow", cell.device, cell.lstm)
+    if reason:
+        raise Unsupported(reason)
     if cell.lstm in ("native", "keras1", "keras2"):
         found = _Keras(name, inputs, hidden, cell.lstm, dtype)
-        if cell.precision == "amp":
-            _try_amp(found, inputs)
+        if cell.precision == "amp" or cell.loop == "xla":
+            _try_gradients(found, cell)
         return found
-    if cell.lstm not in ("cell", "block", "cudnn"):
-        raise Unsupported("TensorFlow has no lstm %s" % cell.lstm)
     if cell.precision == "amp":
         raise Unsupported("TensorFlow's mixed precision is a policy of Keras' layers: lstm native, keras1 or keras2")
     if cell.precision == "float64" and cell.lstm != "cell":
@@ -117,13 +119,22 @@ def layer(name, inputs, hidden, cell, dtype):
     return _Joint(name, inputs, hidden, cell, dtype)
 
 
-def _try_amp(found, inputs):
-    """Raise Unsupported where a Keras layer cannot run under its policy: in 2.5 its cuDNN form forbids bfloat16."""
+def _try_gradients(found, cell):
+    """Raise Unsupported where a Keras layer cannot run as the cell says.
+
+    In 2.5 its cuDNN form, which is traced on a CPU too, forbids bfloat16; in 2.4 XLA takes no variable into a loop.
+    """
+    def gradients():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(found.run_once())
+        return tape.gradient(loss, [stored.variable for stored in found.stored])
+
+    switches = settings.xla_switch() if cell.loop == "xla" else {}
     try:
-        tf.function(found.run_once, autograph=False)()
+        tf.function(gradients, autograph=False, **switches)()
     except (TypeError, tf.errors.OpError) as error:
-        raise Unsupported("Keras' LSTM of TensorFlow %s cannot run under its mixed precision here: %s"
-                          % (tf.__version__, str(error).strip().split("\n")[-1][:160])) from None
+        raise Unsupported("Keras' LSTM of TensorFlow %s cannot run with precision %s, loop %s here: %s" % (
+            tf.__version__, cell.precision, cell.loop, str(error).strip().split("\n")[-1][:160])) from None
 
 
 class _Layer:
