@@ -4,7 +4,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -18,7 +18,6 @@ from runner import (
     bench_self,
     check,
     compare,
-    coverage,
     curves,
     data_commands,
     doctor,
@@ -27,15 +26,14 @@ from runner import (
     export,
     images,
     job,
+    listings,
     lock,
     machine,
     rerun,
-    rows,
     screen,
     stack,
     staged,
     store,
-    study,
     summary,
     words,
 )
@@ -43,7 +41,6 @@ from runner.download import Net
 from runner.errors import BenchError, InputError
 from runner.launch import Launcher
 from runner.plan import Wishes, estimate_seconds
-from runner.plan import plan as plan_study
 from runner.prepare_wanted import Wanted
 from runner.report import writing
 from runner.rows import Measurements, measurements
@@ -52,7 +49,6 @@ from runner.summary_format import Summary
 from runner.until import CAP, Until
 from runner.until import parse as parse_until
 from workloads.spec import tasks as known_tasks
-from workloads.spec.datasets import DATA_SETS
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Which deep-learning framework is faster here, really?")
@@ -111,7 +107,7 @@ def _named(asked: job.Asked, how: _How) -> job.Job:
     wanted = job.planned(asked, screen.say)
     if not how.until:
         return wanted
-    staged.check(wanted.plan, how.until)
+    staged.check(wanted.plan)
     return wanted._replace(facts=how.until.record())
 
 
@@ -236,8 +232,8 @@ def _checked(tasks: list[str], stacks: list[stack.Stack], precision: str, how: L
              run: Callable[..., list[check.Verdict]] = check.run) -> list[check.Verdict]:
     """The verdicts of a check, kept in the results and said one by one."""
     here = machine.observe()
-    verdicts = run(tasks, stacks, precision, how, job.cache_folder(), (here.cpus, here.limit_bytes),
-                         time.monotonic, screen.say)
+    verdicts = run(tasks, stacks, precision, how, job.cache_folder(), (here.cpus, here.limit_bytes), time.monotonic,
+                   screen.say)
     check.keep(verdicts, {each.name: how.fingerprint(each) for each in stacks}, results)
     return verdicts
 
@@ -281,55 +277,20 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
 def list_(what: Annotated[str, typer.Argument(help="stacks, tasks, studies, data or results.")] = "stacks",
           results: Results = RESULTS, scale: Scale = None, as_json: AsJson = False) -> None:
     """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""
-    listings = {"stacks": _stacks, "tasks": _tasks, "studies": lambda: _studies(results, scale), "data": _data,
-                "results": lambda: store.listing(results)}
-    if what not in listings:
-        raise InputError(f'list: found "{what}", expected one of {", ".join(listings)}')
-    found = listings[what]()
-    if as_json:
-        print(json.dumps(found, indent=2))
+    known = {"stacks": listings.stacks, "tasks": listings.all_tasks,
+             "studies": lambda: listings.studies(results, scale, screen.say),
+             "data": lambda: data_commands.listing(job.cache_folder()), "results": lambda: store.listing(results)}
+    if what not in known:
+        raise InputError(f'list: found "{what}", expected one of {", ".join(known)}')
+    _print(known[what](), as_json)
+
+
+def _print(rows: Sequence[Mapping[str, Any]], is_json: bool) -> None:
+    """Rows of equal keys on standard output, as a table or for programs."""
+    if is_json:
+        print(json.dumps(rows, indent=2))
     else:
-        screen.show(screen.list_view(found))
-
-
-def _stacks() -> list[dict[str, Any]]:
-    return [{"stack": s.name, "framework": f"{s.framework} {s.version}", "python": s.python,
-             "devices": ", ".join(s.devices), "studies": ", ".join(s.studies)}
-            for s in stack.read_all(job.STACKS).values()]
-
-
-def _tasks() -> list[dict[str, Any]]:
-    no_pixels = {"image": None, "classes": None}         # of sequence tasks
-    return [{"task": name, "title": known_tasks.title(name), **no_pixels, **known_tasks.defaults(name)}
-            for name in known_tasks.NAMES]
-
-
-def _studies(results: Path, scale: str | None) -> list[dict[str, Any]]:
-    """Every experiment at the scale, or at its study's default one and those at which something was run."""
-    stacks, here, known = stack.read_all(job.STACKS), machine.observe(), coverage.endings(results)
-    made_of = {name: stack.fingerprint(each) for name, each in stacks.items()}
-    found = []
-    for name in study.available(job.STUDIES):
-        default, *others = study.scales(name, job.STUDIES)
-        for each in [default, *others] if scale is None else [scale] if scale in (default, *others) else []:
-            read = study.read(name, job.STUDIES, each)
-            try:
-                plans = [plan_study(read._replace(experiments=(one,)), stacks, here, Wishes(), lambda stack: None)
-                         for one in read.experiments]
-            except InputError as error:                # one study that cannot be planned hides no other
-                screen.say(str(error))
-                continue
-            states = coverage.experiments(plans, known, made_of)
-            if each in (scale, default) or any(state.is_touched for state in states):
-                found += [state.record() for state in states]
-    if scale and not found:
-        raise InputError(f'--scale: no study has a scale "{scale}"; `evenbench list studies` shows what there is')
-    return found
-
-
-def _data() -> list[dict[str, Any]]:
-    return [{"data": name, "title": known.title, "files": " ".join((*known.train, *known.test))}
-            for name, known in DATA_SETS.items()]
+        screen.show(screen.list_view(rows))
 
 
 data_app = typer.Typer(no_args_is_help=True, help="Data sets: list, get, verify, prepare.")
@@ -340,11 +301,7 @@ DataName = Annotated[str, typer.Argument(help="A data set, as `evenbench data li
 @data_app.command("list")
 def data_list(as_json: AsJson = False) -> None:
     """What is here, what is missing, its size, licence and who published its checksum."""
-    found = data_commands.listing(job.cache_folder())
-    if as_json:
-        print(json.dumps(found, indent=2))
-    else:
-        screen.show(screen.list_view(found))
+    _print(data_commands.listing(job.cache_folder()), as_json)
 
 
 @data_app.command("get")
@@ -432,11 +389,8 @@ def report(name: Annotated[str, typer.Argument(help="A result's id or folder; th
 def curves_(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
             results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
-    found = curves.compared(rows.measurements(store.read(store.located(name, results))))
-    if as_json:
-        print(json.dumps([apart._asdict() for apart in found], indent=2))
-    else:
-        screen.show(screen.list_view([apart.listed() for apart in found]))
+    found = curves.compared(measurements(store.read(store.located(name, results))))
+    _print([apart._asdict() if as_json else apart.listed() for apart in found], as_json)
     sys.exit(0 if all(apart.does_agree for apart in found if apart.should_agree) else 1)
 
 
@@ -464,12 +418,11 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]..."
         verdicts = _checked(tasks, chosen, precision, how, results, check.run_parallel if parallel else check.run)
     if table:
         table.write_text(check.markdown(verdicts))
-    if as_json:
-        print(json.dumps([{**verdict._asdict(), "passed": verdict.passed} for verdict in verdicts], indent=2))
-    else:
+    if not as_json:
         against = "one worker" if parallel else ", ".join(sorted({verdict.reference for verdict in verdicts}))
         screen.say(f"worst relative differences, against {against}:")
-        screen.show(screen.list_view([_told(verdict) for verdict in verdicts]))
+    _print([{**verdict._asdict(), "passed": verdict.passed} if as_json else check.listed(verdict)
+            for verdict in verdicts], as_json)
     sys.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
 
 
@@ -487,39 +440,15 @@ def bench_self_(stacks: StackNames = None,
         cpus = machine.observe().cpus
         bench = bench_self.run_peers if with_peers else bench_self.run
         costs = bench(chosen, how, job.cache_folder(), cpus, turns, time.monotonic, screen.say)
-    if as_json:
-        print(json.dumps([{**cost._asdict(), "met": cost.is_met} for cost in costs], indent=2))
-    else:
-        screen.show(screen.list_view([_priced(cost) for cost in costs]))
+    _print([{**cost._asdict(), "met": cost.is_met} if as_json else cost.listed() for cost in costs], as_json)
     sys.exit(0 if all(cost.is_met for cost in costs) else 1)
-
-
-def _priced(cost: bench_self.Cost) -> dict[str, str]:
-    """A cost as a line of a table."""
-    value = "-" if cost.value is None else f"{cost.value:.3f} {cost.unit}"
-    interval = f"{cost.interval.low:.3f} to {cost.interval.high:.3f}" if cost.interval else ""
-    goal = f"at {'least' if cost.is_more_better else 'most'} {cost.goal:g} {cost.unit}"
-    outcome = cost.problem or ("met" if cost.is_met else "NOT MET")
-    return {"what": cost.what, "stack": cost.stack, "found": value, "interval": interval, "goal": goal,
-            "turns": str(cost.turns), "": outcome}
-
-
-def _told(verdict: check.Verdict) -> dict[str, str]:
-    """A verdict as a line of a table; logits are the last layer's output."""
-    kinds = {"activation": "layers", "loss": "loss", "gradient": "gradient", "weight": "weight", "statistic": "stats"}
-    worst = {name: f"{verdict.worst[kind]:.0e}" if verdict.worst else "-" for kind, name in kinds.items()
-             if kind in check.ALIKE or not verdict.parallel}
-    return {"task": verdict.task, "stack": verdict.stack, **worst, "verdict": check.outcome(verdict)}
 
 
 @app.command("doctor")
 def doctor_(as_json: AsJson = False) -> None:
     """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
     findings = doctor.examine(stack.read_all(job.STACKS), job.cache_folder())
-    if as_json:
-        print(json.dumps([finding._asdict() for finding in findings], indent=2))
-    else:
-        screen.show(screen.list_view([finding._asdict() for finding in findings]))
+    _print([finding._asdict() for finding in findings], as_json)
     sys.exit(1 if any(finding.grade == "fails" for finding in findings) else 0)
 
 

@@ -76,6 +76,14 @@ class Cost(NamedTuple):
     problem: str = ""
     is_more_better: bool = False      # the goal is "at least", not "at most"
 
+    def listed(self) -> dict[str, str]:
+        """A line of a table."""
+        value = "-" if self.value is None else f"{self.value:.3f} {self.unit}"
+        interval = f"{self.interval.low:.3f} to {self.interval.high:.3f}" if self.interval else ""
+        goal = f"at {'least' if self.is_more_better else 'most'} {self.goal:g} {self.unit}"
+        return {"what": self.what, "stack": self.stack, "found": value, "interval": interval, "goal": goal,
+                "turns": str(self.turns), "": self.problem or ("met" if self.is_met else "NOT MET")}
+
     @property
     def is_met(self) -> bool:
         """Whether the goal is not excluded: the interval's better end, or the value where there is none, is within."""

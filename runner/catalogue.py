@@ -87,10 +87,3 @@ def known(name: str) -> Known:
 def needs_preparing(name: str) -> bool:
     """Whether what is published must be prepared before a run can read it."""
     return name in SEQUENCE_SETS or name == "imagenet"
-
-
-def checksum_told(download: Download) -> str:
-    """The checksum as people read it, with who published it."""
-    if not download.checksum:
-        return "no published checksum"
-    return f"{download.checksum} ({download.by or 'publisher'})"

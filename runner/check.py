@@ -258,6 +258,14 @@ def markdown(verdicts: list[Verdict]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def listed(verdict: Verdict) -> dict[str, str]:
+    """A verdict as a line of a table; logits are the last layer's output."""
+    kinds = {"activation": "layers", "loss": "loss", "gradient": "gradient", "weight": "weight", "statistic": "stats"}
+    worst = {name: f"{verdict.worst[kind]:.0e}" if verdict.worst else "-" for kind, name in kinds.items()
+             if kind in ALIKE or not verdict.parallel}
+    return {"task": verdict.task, "stack": verdict.stack, **worst, "verdict": outcome(verdict)}
+
+
 def outcome(verdict: Verdict) -> str:
     """The verdict in words."""
     return "equal" if verdict.passed else verdict.problem or f"DIFFERS first in {verdict.first}"

@@ -14,7 +14,6 @@ from workloads.spec import prepared
 from workloads.spec.datasets import DATA_SETS, SIDE, size_problem
 
 STAND_IN = "digits32"
-EPOCH_IMAGES = 10_000          # divides into five files, and one epoch of LeNet-5 stays within seconds
 _TEST_DIGITS = 297             # of the 1,797; the other 1,500 are repeated
 
 
@@ -85,12 +84,12 @@ def _verify_images(name: str, folder: Path, stem: str, side: int) -> None:
         raise InputError(f"--data: {path}: {problem}")
 
 
-def digits32_folder(cache: Path, images: int = EPOCH_IMAGES) -> Path:
+def digits32_folder(cache: Path, images: int = DATA_SETS[STAND_IN].usual) -> Path:
     """Where the stand-in lies or will lie."""
     return cache / "data" / f"{STAND_IN}-{images}"
 
 
-def digits32(cache: Path, say: Callable[[str], None], images: int = EPOCH_IMAGES) -> Path:
+def digits32(cache: Path, say: Callable[[str], None], images: int = DATA_SETS[STAND_IN].usual) -> Path:
     """The folder of the 1,797 digits that scikit-learn ships, 32x32x3, repeated to so many training images.
 
     Source: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI, 1998 (its test part).

@@ -32,7 +32,6 @@ OWNER = "org.evenbench.owner"       # "<pid>:<its start>" of the runner whose co
 RUN = "org.evenbench.run"
 _LAST_WORDS = 400                   # characters of standard error that an ending quotes
 _WRITABLE = {"/tmp": "rw,exec,nosuid,nodev,size=1g,mode=1777"}      # exec: torch.compile loads what it compiles
-_GONE_SECONDS = 10
 
 
 class DockerLauncher:

@@ -30,7 +30,7 @@ def rows(measured: Measurements) -> Iterator[dict[str, Any]]:
         for run in row.runs:
             for worker in run.workers:
                 about = {**head, **_about(row, run, worker)}
-                yield from ({**about, **sample} for sample in _samples(row, worker))
+                yield from ({**about, **sample} for sample in _samples(worker))
 
 
 def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
             "attempt": run.attempt, "ending": run.ending, "worker": worker.name}
 
 
-def _samples(row: Row, worker: Worker) -> Iterator[dict[str, Any]]:
+def _samples(worker: Worker) -> Iterator[dict[str, Any]]:
     """Warm-up first, then the timed samples; one empty one where there are none at all."""
     if not len(worker.warm_seconds) and not len(worker.step_seconds):
         yield _NO_SAMPLE

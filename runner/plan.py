@@ -12,8 +12,9 @@ from runner.machine import Machine
 from runner.stack import Stack
 from runner.study import Experiment, Study
 from workloads.spec import cell as cells
-from workloads.spec import cluster, tasks
+from workloads.spec import cluster, sequences, tasks
 from workloads.spec.cell import Cell
+from workloads.spec.datasets import train_images
 
 
 class Planned(NamedTuple):
@@ -205,5 +206,14 @@ def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: fl
 
 def _guess(cell: Cell) -> float:
     """Seconds of a cell's steps at an assumed 20 GFLOP/s a CPU, half of what small models reach on old cores."""
-    steps = (cell.steps + cell.warmup) * (cell.epochs if cell.measure == "epochs" else 1)
-    return float(steps * (tasks.step_flops(cell) / (2e10 * cell.cpus) + 0.002))
+    return float(_steps(cell) * (tasks.step_flops(cell) / (2e10 * cell.cpus) + 0.002))
+
+
+def _steps(cell: Cell) -> int:
+    """The training steps of a run; a data set of any number of images is taken to have its usual one."""
+    if cell.measure != "epochs":
+        return cell.steps + cell.warmup
+    if tasks.is_sequence(cell.task):
+        return cell.epochs * int(sequences.pass_batches(cell))
+    images = 0 if cell.input == "synthetic" else train_images(cell.data)
+    return cell.epochs * max(1, images // cell.batch)

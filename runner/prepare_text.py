@@ -18,12 +18,11 @@ from runner.errors import InputError
 from runner.prepare_wanted import Wanted
 from runner.prepared import RaggedWriter, Sources, finished
 from runner.wordpiece import MARKS, Wordpiece
+from workloads.spec.gnmt import BEGIN, END, FIRST_WORD, PAD, UNKNOWN
 from workloads.spec.lengths import WMT16_LONGEST
 from workloads.spec.prepared import SEQUENCE_SETS
 
 Say = Callable[[str], None]
-# ids of the marks in WMT'16, as in NVIDIA's public GNMT, whose vocabulary file begins after them
-PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 _WORDS = 32_000                      # of a vocabulary that is made here, the marks counted
 _VOCABULARY = "vocab.bpe.32000"
 # WikiText-103 as bytes: the marks of BERT first, byte b is 5 + b
@@ -55,7 +54,7 @@ def wmt16(source: Path, folder: Path, wanted: Wanted, say: Say) -> None:
                 say(f"wmt16: {counts['pairs']:,} pairs")
     if not counts["pairs"]:
         raise InputError(f"{source}: found no pair of 2 to {WMT16_LONGEST} tokens")
-    made = {"vocabulary": len(numbers) + 4, "vocabulary_from": vocabulary, "longest": WMT16_LONGEST,
+    made = {"vocabulary": len(numbers) + FIRST_WORD, "vocabulary_from": vocabulary, "longest": WMT16_LONGEST,
             "marks": {"pad": PAD, "unknown": UNKNOWN, "begin": BEGIN, "end": END}}
     _finish(folder, "wmt16", [path for pair in pairs for path in pair], counts, made)
 
@@ -71,15 +70,15 @@ def _lines(pairs: list[tuple[Path, Path]]) -> Iterator[tuple[str, str]]:
 
 def _vocabulary(source: Path, pairs: list[tuple[Path, Path]], wanted: Wanted, say: Say,
                 ) -> tuple[dict[str, int], str]:
-    """The ids of tokens from 4 on, and where they are from."""
+    """The ids of tokens from FIRST_WORD on, and where they are from."""
     path = wanted.vocabulary or next(iter(sorted(source.rglob(_VOCABULARY))), None)
     if path is not None:
         tokens = [line for line in layouts.text_lines(path) if line]
-        return {token: index + 4 for index, token in enumerate(dict.fromkeys(tokens))}, path.name
+        return {token: index + FIRST_WORD for index, token in enumerate(dict.fromkeys(tokens))}, path.name
     say(f"wmt16: no {_VOCABULARY}: counting words for a vocabulary of {_WORDS:,}")
     counted = Counter(token for texts in _lines(pairs) for text in texts for token in text.split())
-    best = sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:_WORDS - 4]
-    return {token: index + 4 for index, (token, _) in enumerate(best)}, f"the {len(best):,} most frequent tokens"
+    best = sorted(counted, key=lambda token: (-counted[token], token))[:_WORDS - FIRST_WORD]
+    return {token: index + FIRST_WORD for index, token in enumerate(best)}, f"the {len(best):,} most frequent tokens"
 
 
 def wikitext103(source: Path, folder: Path, wanted: Wanted, say: Say) -> None:

@@ -149,8 +149,8 @@ class SummaryView(_View):
 
     def _head(self, page: _Page) -> Iterator[RenderableType]:
         summary, machine = self._summary, self._summary.machine
-        data = ", ".join(data.name + (" (stand-in)" if data.is_stand_in else "") for data in summary.data)
-        facts = [summary.study, words.count(summary.rounds, "round"), summary.launcher, data]
+        names = dict.fromkeys(each.name + (" (stand-in)" if each.is_stand_in else "") for each in summary.data)
+        facts = [summary.study, words.count(summary.rounds, "round"), summary.launcher, *names]
         yield page.text(f"{summary.id}: " + ", ".join(fact for fact in facts if fact), "bold")
         here = [machine.cpu, machine.cpus and words.count(machine.cpus, "CPU"),
                 machine.memory_bytes and words.size(machine.memory_bytes), machine.system]

@@ -117,7 +117,7 @@ def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) 
         seconds = bench.clock() - began
         bench.progress.run_ended(shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
         bench.store.append(_with_gpus(
-            _ending_record(bench, planned, name, _judged(ending, found), seconds, used, share), seen))
+            _ending_record(bench, name, _judged(ending, found), seconds, used, share), seen))
     return _judged(ending, found).word, bool(seen and seen.is_throttled)
 
 
@@ -188,7 +188,7 @@ def _judged(ending: Ending, found: Exit) -> Ending:
     return ending
 
 
-def _ending_record(bench: Bench, planned: Planned, name: str, ending: Ending, seconds: float, used: dict[str, Any],
+def _ending_record(bench: Bench, name: str, ending: Ending, seconds: float, used: dict[str, Any],
                    share: float | None) -> dict[str, Any]:
     after, said = bench.readings(), ending.said
     places = {**used, **{place: _usage(end) for place, end in said.get("places", {}).items()}}

@@ -20,7 +20,7 @@ Shown = Callable[[], AbstractContextManager[Progress]]
 Say = Callable[[str], None]
 
 
-def check(plan: Plan, wished: Until) -> None:
+def check(plan: Plan) -> None:
     """Raise InputError where no two stacks of the plan are compared: then no ratio can become narrow."""
     stacks: dict[str, set[str]] = {}
     for planned in plan.cells:

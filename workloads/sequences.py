@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 from workloads.spec import sequences
 
-MOST_BATCHES = 64            # that are kept at once; longer runs take them again from the first on
 CHECKED = 16                 # batches of which a check takes the one with the most padding
 
 
@@ -28,13 +27,9 @@ class Sequences(NamedTuple):
         """What a workload's check takes: a batch."""
         return (self.batches[0],)
 
-    def part(self, rank, count):
-        """Every count-th batch, from rank on: one worker's shard."""
-        return Sequences(self.batches[rank::count], dict(self.facts, shard="%d of %d" % (rank, count)))
-
 
 def read(folder, cell):
-    """The batches of a cell: as many as its steps need, up to MOST_BATCHES; one where the input is synthetic.
+    """The batches of a cell, as many as spec.sequences says.
 
     A check's is the one with the most padding of CHECKED, so that masks count also where few sequences are short.
     Raises DataError where the folder of the model's own data set is not as it must be.
@@ -42,8 +37,8 @@ def read(folder, cell):
     model = importlib.import_module("workloads.inputs." + cell.task)
     sizes, own = sequences.sizes(cell), sequences.SEQUENCES[cell.task].model.DATA
     is_own = cell.data == own and cell.input != "synthetic"
-    wanted = {"check": CHECKED}.get(cell.measure, min(MOST_BATCHES, cell.warmup + cell.steps))
-    wanted = 1 if cell.input == "synthetic" else wanted
+    is_searched = cell.measure == "check" and cell.input != "synthetic"
+    wanted = CHECKED if is_searched else sequences.pass_batches(cell)
     found = model.samples(sizes, wanted * cell.batch, cell.seed, folder if is_own else None)
     numbers = "float64" if cell.precision == "float64" else "float32"
     batches = tuple(model.collate(sizes, found[first:first + cell.batch], numbers)

@@ -67,17 +67,23 @@ def _inline(text: str) -> str:
     return text.replace("'DejaVu Sans'", "system-ui, sans-serif").strip()
 
 
-def _sheet(groups: Groups, right: float, top: float = _TOP) -> tuple[Figure, Axes, list[tuple[float, Any]]]:
-    """The figure, its axes and the height of every item; labels and names are written."""
-    height = sum(bool(label) * _LABEL + len(items) * _LINE + _GAP for label, items in groups)
+def _empty(height: float, top: float, left: float, right: float) -> tuple[Figure, Axes]:
+    """A figure of the charts' width with axes of such a height, and such room around them."""
     whole = top + height + _BOTTOM
     figure = Figure(figsize=(_WIDTH / 72, whole / 72), dpi=72)
     FigureCanvasSVG(figure)
     figure.patch.set_visible(False)
-    axes = figure.add_axes((_LEFT / _WIDTH, _BOTTOM / whole, (_WIDTH - _LEFT - right) / _WIDTH, height / whole))
+    axes = figure.add_axes((left / _WIDTH, _BOTTOM / whole, (_WIDTH - left - right) / _WIDTH, height / whole))
+    _plain(axes)
+    return figure, axes
+
+
+def _sheet(groups: Groups, right: float, top: float = _TOP) -> tuple[Figure, Axes, list[tuple[float, Any]]]:
+    """The figure, its axes and the height of every item; labels and names are written."""
+    height = sum(bool(label) * _LABEL + len(items) * _LINE + _GAP for label, items in groups)
+    figure, axes = _empty(height, top, _LEFT, right)
     axes.set_ylim(height, 0)
     axes.yaxis.set_major_locator(NullLocator())
-    _plain(axes)
     places, y = [], 0.0
     for label, items in groups:
         if label:
@@ -187,12 +193,7 @@ def _filled(place: int) -> dict[str, Any]:
 def _curves(chart: Curves) -> Figure:
     rows = -(-len(chart.curves) // _IN_A_ROW)
     top, height = _TOP + 18.0 * rows, 210.0
-    whole = top + height + _BOTTOM
-    figure = Figure(figsize=(_WIDTH / 72, whole / 72), dpi=72)
-    FigureCanvasSVG(figure)
-    figure.patch.set_visible(False)
-    axes = figure.add_axes((60 / _WIDTH, _BOTTOM / whole, (_WIDTH - 60 - _RIGHT) / _WIDTH, height / whole))
-    _plain(axes)
+    figure, axes = _empty(height, top, 60.0, _RIGHT)
     axes.grid(True, axis="y", color=_QUIET, linewidth=0.7)
     handles: list[Artist] = []
     for curve in chart.curves:

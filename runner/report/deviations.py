@@ -18,7 +18,7 @@ _GENERAL = {
 
 def deviations(summary: Summary, measured: Measurements) -> tuple[Deviation, ...]:
     """From what makes most of a difference to what makes least."""
-    return (*_unfinished(summary), *_scaled(summary, measured), *_chosen(summary, measured),
+    return (*_unfinished(summary), *_scaled(summary, measured), *_chosen(measured),
             *_places(summary, measured), *_flagged(summary), *_left_out(summary), *_assumed(measured))
 
 
@@ -40,7 +40,7 @@ def _scaled(summary: Summary, measured: Measurements) -> Iterator[Deviation]:
     yield Deviation("scale", f'Run at scale "{summary.scale}", which is smaller than the paper\'s.{where}')
 
 
-def _chosen(summary: Summary, measured: Measurements) -> Iterator[Deviation]:
+def _chosen(measured: Measurements) -> Iterator[Deviation]:
     """What the command line changed."""
     settings = [f"{name} {value}" for name, value in measured.settings.items() if name != "data"]
     if settings:

@@ -4,7 +4,7 @@ import pytest
 
 from runner.cell import comparison_key, key, label
 from runner.errors import InputError
-from runner.plan import Plan, Wishes, plan
+from runner.plan import Plan, Planned, Wishes, estimate_seconds, plan
 from runner.study import parse
 from tests.fakes import MACHINE, stack
 from workloads.spec.cell import Cell
@@ -89,3 +89,23 @@ def test_the_record_has_every_experiment_with_its_cells_those_it_shares_too() ->
     assert [each.id for each in planned.study.experiments] == [item["id"] for item in record["experiments"]]
     assert {key for item in record["experiments"] for key in item["cells"]} == set(keys)
     assert 1 < sum(keys[0] in item["cells"] for item in record["experiments"])
+
+
+def estimated(**values: object) -> float:
+    """Seconds of one run of a cell; nothing is known of earlier ones, and the start costs none."""
+    cell = Cell(**{"stack": "a", "task": "lenet5", "measure": "train", "batch": 100, **values})  # type: ignore[arg-type]
+    one = made()._replace(rounds=1, cells=(Planned(key(cell), "e", cell),))
+    return estimate_seconds(one, {}, start_seconds=0.0)
+
+
+def test_an_epoch_of_images_is_guessed_by_the_data_set_and_not_by_the_steps() -> None:
+    step = estimated(steps=1, warmup=0)
+    assert pytest.approx(500 * step) == estimated(measure="epochs", data="cifar10", steps=1, warmup=0)
+    assert pytest.approx(2 * 100 * step) == estimated(measure="epochs", data="digits32", epochs=2)
+    assert pytest.approx(step) == estimated(measure="epochs", input="synthetic")
+
+
+def test_an_epoch_of_sequences_is_at_most_64_batches() -> None:
+    step = estimated(task="lstm", steps=1, warmup=0)
+    assert pytest.approx(3 * 7 * step) == estimated(task="lstm", measure="epochs", epochs=3, steps=5, warmup=2)
+    assert pytest.approx(64 * step) == estimated(task="lstm", measure="epochs", steps=100, warmup=10)

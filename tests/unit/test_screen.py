@@ -83,6 +83,15 @@ def test_failures_skips_and_footnotes_are_told() -> None:
     assert "[1] It was not checked here that this stack builds the same model" in shown
 
 
+def test_a_stand_in_is_named_once_however_many_parts_of_it_were_read() -> None:
+    cells = [made.cell(NAMES[0], batch=batch) for batch in (10, 20)]
+    facts = [{**made.FACTS, "data": {"name": "digits32", "images": cell.batch, "stand_in": True}} for cell in cells]
+    records = [record for cell, told in zip(cells, facts, strict=True) for record in made.runs(cell, SLOW, facts=told)]
+    found = summarise([made.session(), made.plan(*cells), *records])
+    assert 2 == len(found.data)
+    assert "5 rounds, docker, digits32 (stand-in)\n" in printed(summary_view(found))
+
+
 def test_an_unfinished_session_says_so() -> None:
     assert "NOT COMPLETE" in printed(summary_view(summary()))
 

@@ -1,11 +1,17 @@
 """Deep Speech 2 and Tacotron 2: counts, and what goes into them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from runner.prepared import RaggedWriter, finished
+from workloads.errors import DataError
 from workloads.inputs import deepspeech2 as spoken
 from workloads.inputs import tacotron2 as read
-from workloads.spec import deepspeech2, tacotron2
+from workloads.spec import alphabets, deepspeech2, tacotron2
+
+LETTERS = alphabets.LIBRISPEECH_LETTERS
 
 
 def count(parameters: tuple) -> int:
@@ -68,3 +74,39 @@ def test_what_comes_before_a_frame_is_the_frame_before() -> None:
     assert np.array_equal(batch["before"][:, 1:], batch["frames"][:, :-1])
     lasts = batch["weights"].sum(axis=1).astype(int) - 1
     assert [1.0] * 3 == [row[last] for row, last in zip(batch["stops"], lasts, strict=True)]
+
+
+def prepared(folder: Path, name: str, frames: list["np.ndarray"], characters: list[list[int]]) -> str:
+    """A prepared data set of these clips."""
+    with RaggedWriter(folder, "frames", np.dtype(np.float16), columns=frames[0].shape[1]) as writer:
+        for clip in frames:
+            writer.append(clip.astype(np.float16))
+    with RaggedWriter(folder, "characters", np.dtype(np.int32)) as writer:
+        for text in characters:
+            writer.append(np.array(text, np.int32))
+    finished(folder, name, {"title": "t", "licence": "l", "sources": {}, "counts": {}, "made": {}})
+    return str(folder)
+
+
+def test_no_character_of_librispeech_is_the_blank(tmp_path: Path) -> None:
+    sizes = deepspeech2.PRESETS["small"]
+    folder = prepared(tmp_path, "librispeech", [np.ones((60, sizes.bins))], [alphabets.ids("A '", LETTERS)])
+    assert [1, 27, 0] == spoken.samples(sizes, 1, 1, folder)[0]["text"].tolist()       # the blank is 28
+
+
+def test_clips_keep_their_text_and_too_long_ones_are_left_out(tmp_path: Path) -> None:
+    sizes = tacotron2.PRESETS["small"]
+    clips = [np.full((length, sizes.bins), length) for length in (10, 20, sizes.length + 1)]
+    folder = prepared(tmp_path, "ljspeech", clips, [[1], [2, 2], [3]])
+    found = {(len(sample["frames"]), tuple(sample["text"])) for sample in read.samples(sizes, 6, 1, folder)}
+    assert {(10, (1,)), (20, (2, 2))} == found
+
+
+@pytest.mark.parametrize(("shape", "texts", "message"), [
+    ((99, 80), [[1]], "found no clip of at most 40 frames"), ((10, 81), [[1]], "expected 80 bins"),
+    ((10, 80), [[1], [2]], "found 1 clips in frames and 2 in characters")])
+def test_clips_that_do_not_fit_the_model_are_told(shape: tuple[int, int], texts: list[list[int]], message: str,
+                                                  tmp_path: Path) -> None:
+    folder = prepared(tmp_path, "ljspeech", [np.ones(shape)], texts)
+    with pytest.raises(DataError, match=message):
+        read.samples(tacotron2.PRESETS["small"], 1, 1, folder)

@@ -120,5 +120,5 @@ def test_a_session_that_was_killed_in_a_later_stage_goes_on_there(tmp_path: Path
 def test_a_wish_without_two_stacks_to_compare_is_refused() -> None:
     alone = plan(parse(STUDY.replace(b', "b"', b""), "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
     with pytest.raises(InputError, match="--until: found no cell that two stacks run") as caught:
-        staged.check(alone, Until(0.02, 9))
+        staged.check(alone)
     assert "\n" not in str(caught.value)

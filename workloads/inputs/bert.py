@@ -9,6 +9,7 @@ import numpy as np
 
 from workloads import ragged
 from workloads.errors import DataError
+from workloads.inputs.padding import mask, padded
 from workloads.spec import bert
 from workloads.spec.lengths import WIKITEXT_LONGEST, lengths
 
@@ -94,18 +95,17 @@ def collate(sizes, samples, numbers):
     Positions count through the whole batch, row after row. Where a sample has fewer masked tokens than the most,
     weights are 0.
     """
-    time, masked = max(len(sample["ids"]) for sample in samples), bert.predictions(sizes.length)
-    ids, mask = np.full((len(samples), time), PAD, np.int64), np.zeros((len(samples), time), numbers)
+    texts, masked = [sample["ids"] for sample in samples], bert.predictions(sizes.length)
+    ids = padded(texts, np.int64)
     positions, labels = np.zeros((2, len(samples), masked), np.int64)
     weights = np.zeros((len(samples), masked), numbers)
     for row, sample in enumerate(samples):
-        tokens, count = len(sample["ids"]), len(sample["labels"])
-        ids[row, :tokens], mask[row, :tokens] = sample["ids"], 1
-        positions[row] = row * time
+        count = len(sample["labels"])
+        positions[row] = row * ids.shape[1]
         positions[row, :count] += sample["positions"]
         labels[row, :count], weights[row, :count] = sample["labels"], 1
-    return {"ids": ids, "types": np.zeros_like(ids), "mask": mask, "positions": positions, "labels": labels,
-            "weights": weights}
+    return {"ids": ids, "types": np.zeros_like(ids), "mask": mask(texts, numbers), "positions": positions,
+            "labels": labels, "weights": weights}
 
 
 def tokens(batch):

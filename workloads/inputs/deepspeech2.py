@@ -1,7 +1,8 @@
 """Spoken sentences: LibriSpeech's, or seeded frames and characters in their lengths (spec/lengths.py)."""
 import numpy as np
 
-from workloads import ragged
+from workloads.inputs import clips
+from workloads.inputs.padding import counts, padded
 from workloads.spec import deepspeech2 as spec
 from workloads.spec.framing import LIBRISPEECH
 from workloads.spec.lengths import LIBRISPEECH_SECONDS, lengths
@@ -10,10 +11,14 @@ _FRAMES_A_SECOND = LIBRISPEECH.rate / LIBRISPEECH.hop
 
 
 def samples(sizes, count, seed, folder):
-    """As inputs says: frames (time, bins) and text (characters,)."""
+    """As inputs says: frames (time, bins) and text (characters,), ids from 0 on: the blank is the last label.
+
+    Raises DataError for data that is not whole or does not fit.
+    """
     random = np.random.RandomState(seed)
-    if folder is not None:
-        return _real(sizes, count, random, folder)
+    if folder:
+        return [{"frames": frames, "text": characters - 1}
+                for frames, characters in clips.taken(folder, spec.DATA, sizes, count, random)]
     scale = sizes.length / (LIBRISPEECH_SECONDS[-1][1] * _FRAMES_A_SECOND)
     return [_drawn(sizes, min(frames, sizes.length), characters, random)
             for frames, characters in lengths(spec.DATA, count, seed, scale)]
@@ -25,28 +30,15 @@ def _drawn(sizes, frames, characters, random):
     return {"frames": random.standard_normal((frames, sizes.bins)), "text": np.cumsum(steps) % (sizes.labels - 1)}
 
 
-def _real(sizes, count, random, folder):
-    """Sentences in a seeded order, those that are too long for the sizes left out."""
-    frames, text = ragged.ragged(folder, "frames"), ragged.ragged(folder, "characters")
-    fitting = [i for i in random.permutation(len(frames)) if frames.lengths[i] <= sizes.length]
-    chosen = [fitting[i % len(fitting)] for i in range(count)]
-    return [{"frames": frames[i], "text": text[i]} for i in chosen]
-
-
 def collate(sizes, samples, numbers):
     """frames (batch, time, bins), steps (batch,): real ones after the convolutions; text (batch, longest), characters.
 
     In padding, text is 0, which counts nowhere, as characters (batch,) says where it ends.
     """
-    longest = max(len(sample["frames"]) for sample in samples)
-    frames = np.zeros((len(samples), longest, sizes.bins), numbers)
-    text = np.zeros((len(samples), max(len(sample["text"]) for sample in samples)), np.int64)
-    for row, sample in enumerate(samples):
-        frames[row, :len(sample["frames"])], text[row, :len(sample["text"])] = sample["frames"], sample["text"]
-    counts = [len(sample["frames"]) for sample in samples]
-    return {"frames": frames, "lengths": np.array(counts, np.int64),
-            "steps": np.array([spec.slid(count, 0) for count in counts], np.int64),
-            "text": text, "characters": np.array([len(sample["text"]) for sample in samples], np.int64)}
+    frames, text = [sample["frames"] for sample in samples], [sample["text"] for sample in samples]
+    long = counts(frames)
+    return {"frames": padded(frames, numbers), "lengths": long, "steps": spec.slid(long, 0),
+            "text": padded(text, np.int64), "characters": counts(text)}
 
 
 def tokens(batch):

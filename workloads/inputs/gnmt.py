@@ -3,11 +3,10 @@ import numpy as np
 
 from workloads import ragged
 from workloads.errors import DataError
+from workloads.inputs.padding import counts, mask, padded
 from workloads.spec import gnmt
+from workloads.spec.gnmt import BEGIN, END, FIRST_WORD, UNKNOWN
 from workloads.spec.lengths import WMT16_LONGEST, lengths
-
-PAD, UNKNOWN, BEGIN, END = range(4)       # as in the reference's vocabulary; words come after them
-FIRST_WORD = 4
 
 
 def samples(sizes, count, seed, folder):
@@ -49,21 +48,10 @@ def collate(sizes, samples, numbers):
 
     inputs are the target moved by one, from BEGIN on; mask and weights are 1 where a token is real.
     """
-    source, source_mask = _padded([sample["source"] for sample in samples], numbers)
-    labels, weights = _padded([sample["target"] for sample in samples], numbers)
-    inputs, _ = _padded([np.append(BEGIN, sample["target"][:-1]) for sample in samples], numbers)
-    counts = np.array([len(sample["source"]) for sample in samples], np.int64)
-    return {"source": source, "source_lengths": counts, "source_mask": source_mask, "inputs": inputs,
-            "labels": labels, "weights": weights}
-
-
-def _padded(sentences, numbers):
-    """The sentences in one array with PAD behind them, and its mask."""
-    ids = np.full((len(sentences), max(map(len, sentences))), PAD, np.int64)
-    mask = np.zeros(ids.shape, numbers)
-    for row, sentence in enumerate(sentences):
-        ids[row, :len(sentence)], mask[row, :len(sentence)] = sentence, 1
-    return ids, mask
+    source, target = [sample["source"] for sample in samples], [sample["target"] for sample in samples]
+    moved = [np.append(BEGIN, sentence[:-1]) for sentence in target]
+    return {"source": padded(source, np.int64), "source_lengths": counts(source), "source_mask": mask(source, numbers),
+            "inputs": padded(moved, np.int64), "labels": padded(target, np.int64), "weights": mask(target, numbers)}
 
 
 def tokens(batch):

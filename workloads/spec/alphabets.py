@@ -1,4 +1,7 @@
-"""Which character has which id in the speech data sets; 0 is padding, and CTC's blank. Standard library only."""
+"""Which character has which id in the speech data sets, from 1 on; 0 is padding. Standard library only.
+
+Deep Speech 2's blank is its last label, not 0: what goes into it counts characters from 0 on (inputs/deepspeech2.py).
+"""
 
 # the letters of LibriSpeech's transcripts: with the blank the 29 labels of the public Deep Speech 2 implementations
 LIBRISPEECH_LETTERS = "'ABCDEFGHIJKLMNOPQRSTUVWXYZ "

@@ -16,17 +16,26 @@ class DataSet(NamedTuple):
     is_stand_in: bool = False
     is_prepared: bool = False          # with facts.json, which says the images' side
     is_wide: bool = False              # the label bytes are one number, the lowest byte first
+    usual: int = 0                     # training images where the files may hold any number
 
 
 _BATCHES = tuple("data_batch_%d" % number for number in range(1, 6))
 DATA_SETS = {
     "digits32": DataSet("handwritten digits of scikit-learn at 32x32, in CIFAR-10's layout", _BATCHES, ("test_batch",),
-                        10, 1, None, is_stand_in=True),
+                        10, 1, None, is_stand_in=True, usual=10000),      # an epoch of LeNet-5 stays within seconds
     "cifar10": DataSet("CIFAR-10 (Krizhevsky 2009)", _BATCHES, ("test_batch",), 10, 1, (10000, 10000)),
     "cifar100": DataSet("CIFAR-100 (Krizhevsky 2009)", ("train",), ("test",), 100, 2, (50000, 10000)),
     "imagenet": DataSet("ImageNet (ILSVRC), prepared at a size of one's choice", ("train",), ("test",), 1000, 2, None,
-                        is_prepared=True, is_wide=True),
+                        is_prepared=True, is_wide=True, usual=1281167),   # ILSVRC 2012 (Russakovsky et al. 2015)
 }
+
+
+def train_images(name):
+    """How many images a pass over the training part takes, as published or usual; 0 where it has no images."""
+    if name not in DATA_SETS:
+        return 0
+    known = DATA_SETS[name]
+    return len(known.train) * known.records[0] if known.records else known.usual
 
 
 def record_bytes(name, side=SIDE):

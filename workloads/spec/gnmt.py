@@ -25,6 +25,8 @@ DATA = "wmt16"
 DROPOUT = 0.2
 SMOOTHING = 0.1
 PADDING_BIAS = -10000.0        # on a padded source token's score: exp() of it is 0
+PAD, UNKNOWN, BEGIN, END = range(4)       # the marks' ids as in the reference's vocabulary; words come after them
+FIRST_WORD = 4
 
 
 class Sizes(NamedTuple):

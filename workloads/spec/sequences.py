@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from workloads.spec import bert, deepspeech2, gnmt, lstm, tacotron2
 
+MOST_BATCHES = 64            # that are kept at once; longer runs take them again from the first on
+
 
 class SequenceTask(NamedTuple):
     """A task whose samples are sequences."""
@@ -34,6 +36,11 @@ def sizes(cell):
     preset = SEQUENCES[cell.task].model.PRESETS[cell.preset]
     said = {"length": cell.length, "hidden": cell.hidden}
     return preset._replace(**{name: value for name, value in said.items() if value and name in preset._fields})
+
+
+def pass_batches(cell):
+    """The batches of one pass: as many as the steps need, up to MOST_BATCHES; one where the input is synthetic."""
+    return 1 if cell.input == "synthetic" else min(MOST_BATCHES, cell.warmup + cell.steps)
 
 
 def parameters(cell):

@@ -1,0 +1,46 @@
+"""What `evenbench list` shows of stacks, tasks and studies: rows of equal keys, for people and for programs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from runner import coverage, job, machine, stack, study
+from runner.errors import InputError
+from runner.plan import Wishes, plan
+from workloads.spec import tasks
+
+
+def stacks() -> list[dict[str, Any]]:
+    """A row a stack."""
+    return [{"stack": s.name, "framework": f"{s.framework} {s.version}", "python": s.python,
+             "devices": ", ".join(s.devices), "studies": ", ".join(s.studies)}
+            for s in stack.read_all(job.STACKS).values()]
+
+
+def all_tasks() -> list[dict[str, Any]]:
+    """A row a task, with the cell fields that it decides; sequences have neither pixels nor classes."""
+    return [{"task": name, "title": tasks.title(name), "image": "-", "classes": "-", **tasks.defaults(name)}
+            for name in tasks.NAMES]
+
+
+def studies(results: Path, scale: str | None, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Every experiment at the scale, or at its study's default one and those at which something was run."""
+    known_stacks, here, known = stack.read_all(job.STACKS), machine.observe(), coverage.endings(results)
+    made_of = {name: stack.fingerprint(each) for name, each in known_stacks.items()}
+    found = []
+    for name in study.available(job.STUDIES):
+        default, *others = study.scales(name, job.STUDIES)
+        for each in [default, *others] if scale is None else [scale] if scale in (default, *others) else []:
+            read = study.read(name, job.STUDIES, each)
+            try:
+                plans = [plan(read._replace(experiments=(one,)), known_stacks, here, Wishes(), lambda stack: None)
+                         for one in read.experiments]
+            except InputError as error:                # one study that cannot be planned hides no other
+                say(str(error))
+                continue
+            states = coverage.experiments(plans, known, made_of)
+            if each in (scale, default) or any(state.is_touched for state in states):
+                found += [state.record() for state in states]
+    if scale and not found:
+        raise InputError(f'--scale: no study has a scale "{scale}"; `evenbench list studies` shows what there is')
+    return found
