@@ -135,6 +135,7 @@ class SummaryView(_View):
             yield ""
             yield from self._seen(page)
         yield from self._breakdown(page)
+        yield from self._tokens(page)
         yield from self._energy(page)
         yield from self._operators(page)
         yield from self._memory(page)
@@ -229,6 +230,18 @@ class SummaryView(_View):
         return [result.stack, f"{result.endings.get('ok', 0)} of {self._summary.rounds}",
                 *("-" if value is None else shown(value) for value, shown in measured),
                 loss, "-" if result.accuracy is None else words.share(result.accuracy)]
+
+    def _tokens(self, page: _Page) -> Iterator[RenderableType]:
+        """What of sequences was real and what was padding, a line a stack."""
+        blocks = [(comparison.label, [[page.text(result.stack), page.text(words.number(result.tokens_per_second)),
+                                       page.text(words.number(result.padded_tokens_per_second))]
+                                      for result in comparison.results
+                                      if result.tokens_per_second is not None
+                                      and result.padded_tokens_per_second is not None])
+                  for comparison in self._summary.comparisons]
+        if any(lines for _, lines in blocks):
+            yield ""
+            yield from page.sections(["", "tokens/s", "with padding"], [each for each in blocks if each[1]])
 
     def _energy(self, page: _Page) -> Iterator[RenderableType]:
         """What GPUs drew, a line a stack."""

@@ -281,6 +281,8 @@ def _result(row: Row, found: _Statistics, is_baseline: bool, flagged: tuple[Flag
         loss_last=_middle(runs, lambda run: _loss(run, -1)),
         accuracy=_middle(runs, lambda run: run.accuracy), peak_bytes=None if peak is None else round(peak),
         parameters=parameters[0] if parameters else None,
+        tokens_per_second=_middle(runs, lambda run: _tokens_per_second(run, "tokens")),
+        padded_tokens_per_second=_middle(runs, lambda run: _tokens_per_second(run, "padded_tokens")),
         gpu_watts=_middle(runs, lambda run: run.after.get("gpu_watts")),
         joules_per_sample=_middle(runs, lambda run: _joules(row.cell.batch, run)),
         gpu_sm_clock=_middle(runs, lambda run: run.after.get("gpu_sm_clock")),
@@ -337,6 +339,15 @@ def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:
 def _load_share(run: Run) -> float | None:
     load, step = run.phase_seconds("load"), step_seconds(run)
     return load / step if load is not None and step else None
+
+
+def _tokens_per_second(run: Run, name: str) -> float | None:
+    """None where the run's data are no sequences."""
+    data, seconds = run.facts.get("data"), step_seconds(run)
+    count = data.get(name) if isinstance(data, dict) else None
+    if isinstance(count, bool) or not isinstance(count, int | float) or not seconds:
+        return None
+    return count / seconds
 
 
 def _joules(batch: int, run: Run) -> float | None:

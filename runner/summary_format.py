@@ -111,6 +111,8 @@ class Result(_Model):
     loss_last: float | None
     accuracy: float | None
     peak_bytes: int | None
+    tokens_per_second: float | None = None
+    padded_tokens_per_second: float | None = None
     gpu_watts: float | None = None
     joules_per_sample: float | None = None
     gpu_sm_clock: float | None = None
@@ -319,6 +321,8 @@ class Methods(_Model):
     loss: str = "the first and the last timed step's, or epoch's; the median over runs"
     accuracy: str = "on the held-out images after the last epoch; the median over runs"
     peak_bytes: str = "peak resident memory of the worker, on one node; the median over runs"
+    tokens_per_second: str = ("of one worker of a sequence task: real time steps or tokens of a batch, the mean over the "
+                              "batches, over the seconds of a step; the median over runs; padded ones count padding too")
     gpu_watts: str = ("power of all of a run's GPUs over the timed steps, by their energy counters where they have "
                       "them; the median over runs; of a MIG slice the whole board's")
     joules_per_sample: str = "gpu_watts over the samples a second of all workers; the median over runs"

@@ -152,6 +152,15 @@ def test_what_was_seen_beside_the_rate() -> None:
     assert found.load_share == pytest.approx(0.1)
 
 
+def test_tokens_are_those_of_a_batch_over_the_seconds_of_a_step() -> None:
+    cell, data = made.cell(task="gnmt"), {"name": "seeded sequences", "tokens": 150.0, "padded_tokens": 200.0}
+    runs = made.runs(cell, [100.0], facts={**made.FACTS, "data": data})        # a step of 10 samples: 0.1 s
+    found = result(summarise([made.session(), made.plan(cell), *runs]), "torch")
+
+    assert (pytest.approx(1500.0), pytest.approx(2000.0)) == (found.tokens_per_second, found.padded_tokens_per_second)
+    assert result(summary({TORCH: SLOW}), "torch").tokens_per_second is None
+
+
 def test_a_first_step_that_was_not_waited_for_has_no_seconds() -> None:
     assert result(summary({made.cell(sync="end"): SLOW}), "torch").first_step_seconds is None
 
