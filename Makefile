@@ -16,6 +16,9 @@ bench: setup       ## set up all that is needed, then measure today's three fram
 bench-cluster: setup  ## krisilias on three nodes of this machine, at SCALE=quick or paper
 	$(EVENBENCH) run krisilias --scale $(or $(SCALE),quick)
 
+bench-gpu: setup   ## image models on this machine's NVIDIA GPU
+	$(EVENBENCH) run gpu
+
 bench-self: setup  ## what evenbench itself costs, measured
 	$(EVENBENCH) bench-self
 
@@ -37,5 +40,5 @@ test: check setup  ## every check and test; builds the images it needs
 clean:             ## remove .venv and caches, never results/
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache *.egg-info
 
-.PHONY: help setup bench bench-cluster bench-self images doctor check test-unit test clean
+.PHONY: help setup bench bench-cluster bench-gpu bench-self images doctor check test-unit test clean
 .DEFAULT_GOAL := help

@@ -37,7 +37,8 @@ SIZES = {
     "resnet50_v1": Size(4, 64, 5, 20),
     "vgg16": Size(1, 224, 1, 4),             # torchvision's head is made for 224 pixels
     "mobilenetv2": Size(8, 96, 5, 24),
-    "bert": Size(8, 0, 20, 60),              # the small preset
+    "bert": Size(8, 0, 20, 60),              # the small preset, as the next one
+    "lstm": Size(16, 0, 100, 300),
 }
 
 
@@ -51,10 +52,15 @@ class Peer(NamedTuple):
 # torchvision's ResNet-50 is v1.5, the others' are v1. What else differs stands in for_*/bare.py: Keras' VGG16 and
 # MobileNetV2 and Gluon's MobileNetV2 have no dropout; Keras' and Gluon's ResNet-50 have biases before normalisations
 PEERS = {
-    "pytorch": (Peer("torchvision", ("resnet50", "vgg16", "mobilenetv2")), Peer("transformers", ("bert",))),
-    "tensorflow": (Peer("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2")),),
+    "pytorch": (Peer("torch.nn", ("lstm",)), Peer("torchvision", ("resnet50", "vgg16", "mobilenetv2")),
+                Peer("transformers", ("bert",))),
+    "tensorflow": (Peer("keras.layers", ("lstm",)),
+                   Peer("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2"))),
     "mxnet": (Peer("Gluon's model zoo", ("resnet50_v1", "vgg16", "mobilenetv2")),),
 }
+
+
+_INSTALLED = ("torchvision", "transformers")      # beside a stack, where its peers.txt has them
 
 
 class Cost(NamedTuple):
@@ -212,9 +218,7 @@ def run_peers(stacks: list[Stack], launcher: Launcher, data: Path, cpus: int, tu
     """The comparisons with its peer library of every stack that has one."""
     costs = []
     for stack in _with_images(stacks):
-        if stack.framework == "pytorch" and not libraries.ready(stack, data, say):
-            say(f"{stack.name}: no peer is locked for it in {libraries.lock(stack)}")
-            continue
+        libraries.ready(stack, data, say)
         for peer in _peers_of(stack):
             say(f"bench-self: {stack.name} and {peer.library}")
             costs += peers(peer, stack, launcher, data, cpus, turns, clock)
@@ -222,6 +226,6 @@ def run_peers(stacks: list[Stack], launcher: Launcher, data: Path, cpus: int, tu
 
 
 def _peers_of(stack: Stack) -> list[Peer]:
-    """Those of its framework; of PyTorch's, which are not the framework's own, those that are locked for the stack."""
-    is_own = stack.framework != "pytorch"
-    return [peer for peer in PEERS[stack.framework] if is_own or peer.library in libraries.names(stack)]
+    """Those of its framework: its own modules, and other libraries where they are locked for the stack."""
+    return [peer for peer in PEERS[stack.framework]
+            if peer.library not in _INSTALLED or peer.library in libraries.names(stack)]

@@ -20,7 +20,9 @@ def lock(stack: Stack) -> Path:
 
 
 def names(stack: Stack) -> set[str]:
-    """The packages of its lock."""
+    """The packages of its lock; none where it has none."""
+    if not lock(stack).exists():
+        return set()
     lines = lock(stack).read_text().splitlines()
     return {line.partition("==")[0] for line in lines if "==" in line and not line.startswith("#")}
 

@@ -461,7 +461,8 @@ class ListView(_View):
             return
         table = page.table([title.replace("_", " ") for title in self._rows[0]], gap=_GAP)
         for row in self._rows:
-            table.add_row(*(page.text(value, _GRADES.get(value, "") if name == "grade" else "")
+            table.add_row(*(page.text("-" if value is None else value,
+                                      _GRADES.get(value, "") if name == "grade" else "")
                             for name, value in row.items()))
         self._keep_names(page, table)
         yield table

@@ -30,7 +30,7 @@ def harness(how: fakes.FakeLauncher, turns: int = 3) -> bench_self.Cost:
 
 
 def peers(how: fakes.FakeLauncher, framework: str = "pytorch", turns: int = 3) -> list[bench_self.Cost]:
-    peer = bench_self.PEERS[framework][0]
+    peer = next(peer for peer in bench_self.PEERS[framework] if "vgg16" in peer.tasks)
     return bench_self.peers(peer, fakes.stack(framework=framework), how, Path("data"), 2, turns, FakeClock())
 
 
@@ -117,21 +117,20 @@ def test_a_peer_is_compared_in_its_own_variant_and_in_both_measures(framework: s
 def test_a_stack_is_compared_with_the_library_that_is_locked_for_it_alone(tmp_path: Path) -> None:
     locked = "# not torchvision==1\nregex==1 \\\ntransformers==5.23.0 \\\n    --hash=sha256:0\n"
     (tmp_path / "peers.txt").write_text(locked)
-    peer, = bench_self._peers_of(fakes.stack(folder=tmp_path))
-    assert "transformers" == peer.library
+    own, peer = bench_self._peers_of(fakes.stack(folder=tmp_path))
+    assert ("torch.nn", "transformers") == (own.library, peer.library)
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
     bench_self.peers(peer, fakes.stack(), how, Path("data"), 2, 1, FakeClock())
     assert {("bert", "small", 10)} == {(cell.task, cell.preset, cell.classes) for cell, _ in how.started}
 
 
-def test_a_stack_for_which_no_library_is_locked_is_said_and_left_out(tmp_path: Path) -> None:
+def test_a_stack_for_which_no_library_is_locked_is_compared_with_its_frameworks_own_modules(tmp_path: Path) -> None:
     said: list[str] = []
-    stack = fakes.stack(folder=tmp_path)
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
 
-    assert [] == bench_self.run_peers([stack], how, tmp_path, 2, 3, FakeClock(), said.append)
-    assert ["torch-x: no peer is locked for it in " + str(tmp_path / "peers.txt")] == said
-    assert not how.started
+    costs = bench_self.run_peers([fakes.stack(folder=tmp_path)], how, tmp_path, 2, 3, FakeClock(), said.append)
+    assert ["lstm train, ours / torch.nn", "lstm infer, ours / torch.nn"] == [cost.what for cost in costs]
+    assert ["bench-self: torch-x and torch.nn"] == said
 
 
 def test_a_start_is_dearer_by_what_lies_before_the_first_step() -> None:

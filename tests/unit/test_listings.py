@@ -22,4 +22,4 @@ def test_every_row_has_the_same_columns_so_that_all_are_one_table(rows: Callable
 
 def test_image_tasks_say_their_pixels_and_classes_and_sequence_tasks_have_none() -> None:
     found = {row["task"]: (row["image"], row["classes"]) for row in listings.all_tasks()}
-    assert (32, 10) == found["lenet5"] and ("-", "-") == found["gnmt"]
+    assert (32, 10) == found["lenet5"] and (None, None) == found["gnmt"]

@@ -9,6 +9,7 @@ from torch import nn
 
 from workloads.errors import Unsupported
 from workloads.for_pytorch import bare_bert
+from workloads.spec import sequences
 
 _no_gradients = getattr(torch, "inference_mode", torch.no_grad)
 
@@ -16,13 +17,28 @@ _no_gradients = getattr(torch, "inference_mode", torch.no_grad)
 def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
-    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, BERT is
-    transformers', the other nets are torchvision's, from folder/peers/<stack>. Raises Unsupported where the library is
-    not, or has no such net.
+    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, the LSTM is
+    nn.LSTM, BERT is transformers', the other nets are torchvision's, from folder/peers/<stack>. Raises Unsupported
+    where the library is not, or has no such net.
     """
-    net, batch, labels = bare_bert.model(cell, _reached(cell, folder)) if cell.task == "bert" else _images(cell, folder)
-    step = _inference(net, batch) if cell.measure == "infer" else _training(net, batch, labels, cell.learning_rate)
+    net, batch, loss = _made(cell, folder)
+    step = _inference(net, batch) if cell.measure == "infer" else _training(net, batch, loss, cell.learning_rate)
     return step, lambda handle: None
+
+
+def _made(cell, folder):
+    """(net, batch, the loss as a function of what the net says of it)."""
+    if cell.task == "lstm":
+        return _lstm(cell)
+    net, batch, labels = bare_bert.model(cell, _reached(cell, folder)) if cell.task == "bert" else _images(cell, folder)
+    return net, batch, lambda logits: nn.functional.cross_entropy(logits, labels)
+
+
+def _lstm(cell):
+    """The layer over time-major random vectors; half the mean of the outputs' squares."""
+    sizes = sequences.sizes(cell)
+    x = np.random.RandomState(0).standard_normal((sizes.length, cell.batch, sizes.hidden)).astype(np.float32)
+    return nn.LSTM(sizes.hidden, sizes.hidden), torch.tensor(x), lambda said: 0.5 * (said[0] * said[0]).mean()
 
 
 def _images(cell, folder):
@@ -63,14 +79,14 @@ def _torchvision(cell, folder):
     return torchvision
 
 
-def _training(net, images, labels, learning_rate):
+def _training(net, batch, loss_of, learning_rate):
     optimizer = torch.optim.SGD(net.parameters(), lr=learning_rate)
     takes_none = "set_to_none" in inspect.signature(optimizer.zero_grad).parameters
     clearing = {"set_to_none": True} if takes_none else {}
 
     def step():
         optimizer.zero_grad(**clearing)
-        loss = nn.functional.cross_entropy(net(images), labels)
+        loss = loss_of(net(batch))
         loss.backward()
         optimizer.step()
         return loss

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from workloads.errors import Unsupported
 from workloads.for_tensorflow import settings
+from workloads.spec import sequences
 
 v1 = tf.compat.v1
 layers = tf.keras.layers
@@ -12,19 +13,27 @@ layers = tf.keras.layers
 def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
-    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, the other
-    nets are Keras' own. Raises Unsupported where Keras has no such net.
+    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, the LSTM and
+    the other nets are Keras' own. Raises Unsupported where Keras has no such net.
     """
     random = np.random.RandomState(0)
-    images = random.uniform(-1, 1, (cell.batch, cell.image, cell.image, 3)).astype(np.float32)
-    labels = random.randint(0, cell.classes, cell.batch)
+    if cell.task == "lstm":
+        sizes, loss = sequences.sizes(cell), _squares
+        batch = random.standard_normal((cell.batch, sizes.length, sizes.hidden)).astype(np.float32)
+        labels = np.zeros(cell.batch, np.int64)
+    else:
+        batch, loss = random.uniform(-1, 1, (cell.batch, cell.image, cell.image, 3)).astype(np.float32), _entropy
+        labels = random.randint(0, cell.classes, cell.batch)
     if tf.executing_eagerly():
-        return _function(cell, _net(cell), images, labels)
+        return _function(cell, _net(cell), batch, labels, loss)
     with tf.Graph().as_default():
-        return _session(cell, _net(cell), images, labels)
+        return _session(cell, _net(cell), batch, labels, loss)
 
 
 def _net(cell):
+    if cell.task == "lstm":
+        # TensorFlow 1's default is hard_sigmoid
+        return layers.LSTM(sequences.sizes(cell).hidden, return_sequences=True, recurrent_activation="sigmoid")
     if cell.task == "lenet5":
         return tf.keras.Sequential([
             layers.Conv2D(6, 5, activation="tanh", input_shape=(32, 32, 3)), layers.AveragePooling2D(2),
@@ -43,7 +52,12 @@ def _entropy(labels, logits):
     return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
 
 
-def _function(cell, net, images, labels):
+def _squares(labels, outputs):
+    """Half the mean of the squares; there are no labels."""
+    return 0.5 * tf.reduce_mean(outputs * outputs)
+
+
+def _function(cell, net, images, labels, loss_of):
     """A tf.function a step, TensorFlow 2."""
     optimizer = tf.keras.optimizers.SGD(cell.learning_rate)
     images, labels = tf.constant(images), tf.constant(labels)
@@ -55,7 +69,7 @@ def _function(cell, net, images, labels):
     @tf.function
     def train(images, labels):
         with tf.GradientTape() as tape:
-            loss = _entropy(labels, net(images, training=True))
+            loss = loss_of(labels, net(images, training=True))
         gradients = tape.gradient(loss, net.trainable_variables)
         optimizer.apply_gradients(zip(gradients, net.trainable_variables))
         return loss
@@ -64,14 +78,14 @@ def _function(cell, net, images, labels):
     return step, lambda handle: handle.numpy()
 
 
-def _session(cell, net, images, labels):
+def _session(cell, net, images, labels, loss_of):
     """A session's run a step, TensorFlow 1."""
     slots = v1.placeholder(tf.float32, images.shape), v1.placeholder(tf.int64, labels.shape)
     kept = [tf.Variable(slot, trainable=False, use_resource=True).read_value() for slot in slots]
     if cell.measure == "infer":
         logits = net(kept[0], training=False)
     else:
-        loss = _entropy(kept[1], net(kept[0], training=True))
+        loss = loss_of(kept[1], net(kept[0], training=True))
         update = v1.train.GradientDescentOptimizer(cell.learning_rate).minimize(loss)
         update = tf.group(update, *net.get_updates_for(kept[0]))      # running means do not move by themselves
     session = v1.Session(config=settings.session_config())

@@ -1,0 +1,139 @@
+"""The documents name what is there: files, commands with their options, studies, stacks, make's targets."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import typer
+
+from runner.__main__ import app
+from runner.claims import paper_claim
+from runner.job import STACKS, STUDIES
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+MAKEFILE = (ROOT / "Makefile").read_text()
+TARGETS = dict(re.findall(r"^([a-z][\w-]*):.*?## (.+)", MAKEFILE, flags=re.MULTILINE))
+COMMANDS = typer.main.get_command(app)
+OF_THIS_REPOSITORY = r"`((?:docs|runner|workloads|tests|studies|docker)/[a-z0-9_./-]+)`"     # capitals are placeholders
+
+each_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+
+
+class Named(NamedTuple):
+    """A command line as a document has it."""
+
+    words: tuple[str, ...]
+    line: str
+
+
+def code_lines(text: str) -> Iterator[str]:
+    """What stands in fences or between backticks, a line each, without comments."""
+    fences = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^```\w*\n.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    spans = [span.replace("\n", " ") for span in re.findall(r"`([^`]+)`", prose)]
+    for line in [*(line for fence in fences for line in fence.splitlines()), *spans]:
+        yield line.split("  #")[0].split(" # ")[0]
+
+
+def named(text: str, program: str) -> list[Named]:
+    """The lines that begin with the program."""
+    return [Named(tuple(line.split()[1:]), line) for line in code_lines(text) if line.split()[:1] == [program]]
+
+
+def unknown(line: Named) -> list[str]:
+    """What a line names that the command line has not."""
+    group, words = COMMANDS, list(line.words)
+    while hasattr(group, "commands"):
+        word = words.pop(0) if words else ""
+        if word.isupper() or not word:
+            return []
+        several = [group.commands.get(name) for name in word.split("|")]
+        if None in several:
+            return [word]
+        group = several[0]
+    options = {name for parameter in group.params for name in parameter.opts} | {"--help"}
+    return sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", line.line)) - options)
+
+
+def studies_named(line: Named) -> list[str]:
+    """The studies that a line runs or plans; a name in capitals stands for any."""
+    if line.words[:1] not in (("run",), ("plan",)) or len(line.words) < 2 or not re.match("[a-z]", line.words[1]):
+        return []
+    return [line.words[1].split("/")[0]]
+
+
+@each_document
+def test_every_link_leads_to_a_file(path: Path) -> None:
+    links = re.findall(r"\]\(([^)\s#]+)", path.read_text())
+    missing = [link for link in links if "://" not in link and not (path.parent / link).exists()]
+
+    assert missing == []
+
+
+@each_document
+def test_every_file_that_is_named_is_there(path: Path) -> None:
+    assert [name for name in re.findall(OF_THIS_REPOSITORY, path.read_text()) if not (ROOT / name).exists()] == []
+
+
+@each_document
+def test_every_command_and_option_is_there(path: Path) -> None:
+    assert {line.line: unknown(line) for line in named(path.read_text(), "evenbench") if unknown(line)} == {}
+
+
+@each_document
+def test_every_study_that_is_run_is_there(path: Path) -> None:
+    found = {study for line in named(path.read_text(), "evenbench") for study in studies_named(line)}
+
+    assert found - {"all"} - {file.stem for file in STUDIES.glob("*.toml")} == set()
+
+
+@each_document
+def test_every_target_of_make_is_there(path: Path) -> None:
+    found = {word for line in named(path.read_text(), "make") for word in line.words if re.fullmatch("[a-z-]+", word)}
+
+    assert found - set(TARGETS) == set()
+
+
+def test_a_wrong_command_option_and_study_are_seen() -> None:
+    text = "`evenbench rum quick`, `evenbench data fetch x`\n```\nevenbench plan quack --jason  # --no\n```\n"
+    lines = named(text, "evenbench")
+
+    assert [unknown(line) for line in lines] == [["--jason"], ["rum"], ["fetch"]]
+    assert [studies_named(line) for line in lines] == [["quack"], [], []]
+
+
+def test_the_readme_names_every_command() -> None:
+    lines = named((ROOT / "README.md").read_text(), "evenbench")
+
+    assert set(COMMANDS.commands) - {line.words[0] for line in lines} == set()
+
+
+def test_the_stacks_of_the_readme_have_folders() -> None:
+    table = re.search(r"^\| stack \|.*?\n\n", (ROOT / "README.md").read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert table
+    names = [name for row in table.group().strip().splitlines()[2:] for name in row.split("|")[1].strip().split(", ")]
+
+    assert names
+    assert [name for name in names if not (STACKS / name / "stack.toml").exists()] == []
+
+
+def test_the_studies_of_the_readme_have_as_many_experiments_and_claims() -> None:
+    rows = re.findall(r"^\| (\w+) \|.*\| (\d+) \| (\d+) \|$", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    studies = {name: tomllib.loads((STUDIES / f"{name}.toml").read_text()) for name, _, _ in rows}
+
+    assert len(rows) == 5
+    assert {name: (int(experiments), int(claims)) for name, experiments, claims in rows} == {
+        name: (len(study["experiment"]), len({paper_claim(claim["id"]) for claim in study["claim"]}))
+        for name, study in studies.items()}
+
+
+def test_make_has_at_most_twelve_targets_each_with_its_help() -> None:
+    phony = re.search(r"^\.PHONY: (.+)", MAKEFILE, flags=re.MULTILINE)
+
+    assert phony
+    assert set(phony.group(1).split()) == set(TARGETS)
+    assert len(TARGETS) <= 12
