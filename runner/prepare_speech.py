@@ -130,8 +130,7 @@ def spectrogram(signal: Signal, framing: Framing) -> "np.ndarray[Any, np.dtype[n
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(framing.window) / framing.window)
     magnitudes = np.abs(np.fft.rfft(windows * hann, axis=1))
     bands = magnitudes @ mel_bands(framing).T if framing.is_mel else magnitudes
-    logarithms: np.ndarray[Any, np.dtype[np.float32]] = np.log(np.maximum(bands, _LEAST)).astype(np.float32)
-    return logarithms
+    return np.asarray(np.log(np.maximum(bands, _LEAST)), np.float32)
 
 
 @functools.cache
