@@ -18,9 +18,9 @@ def stacks() -> list[dict[str, Any]]:
 
 
 def all_tasks() -> list[dict[str, Any]]:
-    """A row a task, with the cell fields that it decides; sequences have neither pixels nor classes."""
-    return [{"task": name, "title": tasks.title(name), "image": "-", "classes": "-", **tasks.defaults(name)}
-            for name in tasks.NAMES]
+    """A row a task, with the cell fields that it decides; None where there are no pixels."""
+    no_pixels = {"image": None, "classes": None}         # of sequence tasks
+    return [{"task": name, "title": tasks.title(name), **no_pixels, **tasks.defaults(name)} for name in tasks.NAMES]
 
 
 def studies(results: Path, scale: str | None, say: Callable[[str], None]) -> list[dict[str, Any]]:
