@@ -321,8 +321,9 @@ class Methods(_Model):
     loss: str = "the first and the last timed step's, or epoch's; the median over runs"
     accuracy: str = "on the held-out images after the last epoch; the median over runs"
     peak_bytes: str = "peak resident memory of the worker, on one node; the median over runs"
-    tokens_per_second: str = ("of one worker of a sequence task: real time steps or tokens of a batch, the mean over the "
-                              "batches, over the seconds of a step; the median over runs; padded ones count padding too")
+    tokens_per_second: str = ("of one worker of a sequence task: real tokens or time steps of a batch, the mean over "
+                              "all batches, over the seconds of a step; the median over runs; padded ones count "
+                              "padding too")
     gpu_watts: str = ("power of all of a run's GPUs over the timed steps, by their energy counters where they have "
                       "them; the median over runs; of a MIG slice the whole board's")
     joules_per_sample: str = "gpu_watts over the samples a second of all workers; the median over runs"
