@@ -29,7 +29,9 @@ from runner import (
     listings,
     lock,
     machine,
+    manifest,
     rerun,
+    sbom,
     screen,
     stack,
     staged,
@@ -347,6 +349,27 @@ def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]..
         images.build(client, known[name], screen.say)
 
 
+@app.command("sbom")
+def sbom_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None,
+          out: Annotated[Path | None, typer.Option(help="A folder for a file a stack, NAME.cdx.json.")] = None,
+          licences: Annotated[bool, typer.Option("--licences", help="A table of packages and licences.")] = False,
+          launcher: LauncherName = "auto") -> None:
+    """Say what the images or virtual environments of stacks hold: CycloneDX JSON with versions, hashes and licences."""
+    known = stack.read_all(job.STACKS)
+    chosen = [known[name] for name in _known_stacks(names, known)]
+    if len(chosen) > 1 and not out and not licences:
+        raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
+    how = job.chosen_launcher(launcher, screen.say)
+    for each in chosen if names else job.buildable(chosen, how, screen.say):
+        found = sbom.of(each, how, screen.say)
+        if licences:
+            _print([{"stack": each.name, **package.row()} for package in found.packages], is_json=False)
+        elif out:
+            screen.say(f"written: {sbom.write(sbom.cyclonedx(found), out, each.name)}")
+        else:
+            print(sbom.cyclonedx(found))
+
+
 def _pinned() -> dict[str, stack.Pinned]:
     """All that has an image: the stacks and the runner."""
     return {**stack.read_all(job.STACKS), stack.RUNNER: stack.read_runner(job.STACKS)}
@@ -383,6 +406,22 @@ def report(name: Annotated[str, typer.Argument(help="A result's id or folder; th
         screen.say(f"written: {writing.write(text, out)}")
     else:
         print(text, end="")
+
+
+@app.command("verify")
+def verify_(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
+            results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Say which files of a result are not as its session and reports left them; 1 where any is not."""
+    named = (folder for folder in (results / name, Path(name)) if name and (folder / manifest.NAME).is_file())
+    folder = next(named, None) or store.located(name, results)        # events that are missing are to be told too
+    found = manifest.verify(folder)
+    if as_json:
+        print(json.dumps(found._asdict()))
+    elif not found.is_whole:
+        _print(found.rows(), is_json=False)
+    else:
+        screen.say(f"{folder}: {words.count(found.files, 'file')}, all as {manifest.NAME} says")
+    sys.exit(0 if found.is_whole else 1)
 
 
 @app.command("curves")

@@ -20,7 +20,7 @@ from runner.engine import (
     aliased,
     gpu_request,
 )
-from runner.errors import EngineUnreachable, ImageMissing
+from runner.errors import BenchError, EngineUnreachable, ImageMissing
 from runner.launch import Exit
 from runner.pipe import Pipe, lines_of_chunks
 from runner.shares import Share, reporters, servers, shared
@@ -32,6 +32,11 @@ OWNER = "org.evenbench.owner"       # "<pid>:<its start>" of the runner whose co
 RUN = "org.evenbench.run"
 _LAST_WORDS = 400                   # characters of standard error that an ending quotes
 _WRITABLE = {"/tmp": "rw,exec,nosuid,nodev,size=1g,mode=1777"}      # exec: torch.compile loads what it compiles
+
+# what every container of ours is created with, whatever it does: nothing to write to, and nobody to become
+CONFINED: dict[str, Any] = {
+    "read_only": True, "tmpfs": _WRITABLE, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"],
+    "pids_limit": 4096, "init": True}
 
 
 class DockerLauncher:
@@ -82,6 +87,16 @@ class DockerLauncher:
             raise
         return running
 
+    def said(self, stack: Stack, module: str) -> bytes:
+        """What `python -m MODULE` prints in a container of the stack. Raises BenchError."""
+        image = self._images[stack.name]
+        try:
+            return bytes(self._client.containers.run(
+                image.id, entrypoint=["python", "-m", module], labels={OWNER: _owner()}, network_mode="none",
+                remove=True, **CONFINED))
+        except DockerException as error:
+            raise BenchError(f"{stack.name}: {module}: {explained(error)}") from error
+
 
 def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tuple[cluster.Place, ...], share: Share,
              module: str = "workloads") -> dict[str, Any]:
@@ -102,12 +117,7 @@ def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tup
         "cpuset_cpus": ",".join(map(str, share.cpus(rank))),
         "mem_limit": cell.memory_bytes or None,
         "memswap_limit": cell.memory_bytes or None,      # equal to the memory: no swap
-        "read_only": True,
-        "tmpfs": _WRITABLE,
-        "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges"],
-        "pids_limit": 4096,
-        "init": True,
+        **CONFINED,
         "volumes": {str(data): {"bind": "/data", "mode": "ro"}},
         "log_config": {"Type": "none"},                 # lines come by the attached stream; a log would be disk work
         **network,

@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import sys
 from collections.abc import Callable, Mapping
@@ -186,9 +187,10 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
 
 
 def new_folder(job: Job, results: Path) -> Path:
-    """results/<time>-<study>-<4 hex digits>."""
+    """results/<time>-<study>-<4 hex digits>; a study that a stranger's record names leads nowhere else."""
     moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    return results / f"{moment}-{job.plan.study.id}-{secrets.token_hex(2)}"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", job.plan.study.id)[:64]
+    return results / f"{moment}-{name}-{secrets.token_hex(2)}"
 
 
 def measuring_alone(cache: Path) -> IO[str]:

@@ -391,6 +391,26 @@ _LINES: dict[str, Callable[[_Begun, Mapping[str, Any]], None]] = {
 }
 
 
+def mistake(line: Mapping[str, Any]) -> str | None:
+    """What of a worker's line no reader of the results could take, or None: one such line would spoil a session."""
+    run = _Begun({})
+    try:
+        if reader := _LINES.get(line["event"]):
+            reader(run, line)
+        for found in run.workers.values():
+            _worker("", found)
+        for name in ("cpu_seconds", "peak_bytes", "group_peak_bytes"):
+            _number(line.get(name))
+        _readings(line.get("throttling"))
+        if line["event"] == "end" and "places" in line:
+            raise ValueError("found places, of which the host alone tells")
+    except KeyError as error:
+        return f"key {error} is missing"
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        return str(error)
+    return None
+
+
 def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
     by_key: dict[str, list[Run]] = {}
     for (key, _), run in gathered.runs.items():
@@ -435,7 +455,7 @@ def _least(value: Any, least: float) -> float:
 
 
 def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
         raise TypeError(f"found {value!r:.40}, expected a count")
     return value
 

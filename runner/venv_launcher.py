@@ -84,6 +84,15 @@ class VenvLauncher:
             raise
         return running
 
+    def said(self, stack: Stack, module: str) -> bytes:
+        """What `python -m MODULE` prints in the stack's virtual environment. Raises BenchError."""
+        found = subprocess.run([str(self._pythons[stack.name]), "-m", module], cwd=stack.root, capture_output=True,
+                               env=_environment(tempfile.gettempdir()), check=False)
+        if found.returncode:
+            last = found.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            raise BenchError(f"{stack.name}: {module}: exit code {found.returncode}: {' '.join(last)}")
+        return found.stdout
+
 
 def visible(own: Sequence[gpus.Gpu]) -> dict[str, str]:
     """The variable that lets CUDA see these GPUs alone; {} for none."""

@@ -14,7 +14,8 @@ FRAMEWORKS = {"for_pytorch": {"torch", "torchvision", "transformers"}, "for_tens
               "for_mxnet": {"mxnet"}, "for_numpy": set(), "for_library": set()}
 # each is imported in one place only
 ALONE = {"docker": "runner/engine.py", "rich": "runner/screen.py", "typer": "runner/__main__.py",
-         "pynvml": "runner/nvml.py", "jinja2": "runner/report/page.py", "matplotlib": "runner/report/charts.py"}
+         "pynvml": "runner/nvml.py", "jinja2": "runner/report/page.py", "matplotlib": "runner/report/charts.py",
+         "cyclonedx": "runner/sbom.py"}
 
 
 def sources(folder: str) -> list[Path]:
