@@ -245,8 +245,9 @@ def _read(folder: Path) -> tuple[Summary, Measurements]:
 
 
 def _show(folder: Path, is_json: bool) -> None:
-    """Write summary.json beside the events, and print the summary."""
+    """Write summary.json beside the events, print the summary, and say how to get its page."""
     _show_summary(_read(folder)[0], folder, is_json)
+    screen.say(f"page: `evenbench report {folder}` writes it")
 
 
 def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
