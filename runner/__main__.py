@@ -134,7 +134,7 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] | None = None)
         folder = kept.folder if kept else job.new_folder(wanted, how.results)
         if kept:
             screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
-        return _measured(wanted, folder, kept, how, show or (lambda folder: _show(folder, is_json=False)))
+        return _measured(wanted, folder, kept, how, show or _show)
 
 
 def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How, show: Callable[[Path], None]) -> bool:
@@ -244,9 +244,9 @@ def _read(folder: Path) -> tuple[Summary, Measurements]:
     return summary.summary_of(measured, check.proved(folder.parent, measured.made_of())), measured
 
 
-def _show(folder: Path, is_json: bool) -> None:
+def _show(folder: Path) -> None:
     """Write summary.json beside the events, print the summary, and say how to get its page."""
-    _show_summary(_read(folder)[0], folder, is_json)
+    _show_summary(_read(folder)[0], folder, is_json=False)
     screen.say(f"page: `evenbench report {folder}` writes it")
 
 
