@@ -431,7 +431,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]..."
 def bench_self_(stacks: StackNames = None,
                 with_peers: Annotated[bool, typer.Option(
                     "--peers", help="Our models against torchvision's, Keras' and Gluon's instead.")] = False,
-                only: Annotated[list[str] | None, typer.Option("--task", help="With --peers, these tasks alone.")] = None,
+                only: Annotated[list[str] | None, typer.Option("--task", help="With --peers: these tasks.")] = None,
                 turns: Annotated[int, typer.Option(min=1, help="Processes of each kind.")] = 10,
                 launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""

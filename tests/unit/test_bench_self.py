@@ -157,6 +157,7 @@ def test_a_start_is_dearer_by_what_lies_before_the_first_step() -> None:
             return b'{"event": "warm", "seconds": [1.0]}\n'
         return [warm, ENDED]
 
-    cost = bench_self.start(fakes.stack(), bench_self.Setup(fakes.FakeLauncher(clock, script), Path("data"), 2, 2, clock))
+    how = fakes.FakeLauncher(clock, script)
+    cost = bench_self.start(fakes.stack(), bench_self.Setup(how, Path("data"), 2, 2, clock))
 
     assert (2.0, None, "s", False) == (cost.value, cost.interval, cost.unit, cost.is_met)
