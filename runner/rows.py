@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import InputError
-from runner.profiles import Graph, Kernels
+from runner.profiles import Graph, Kernels, MaxBatch
 from runner.store import FINAL
 from workloads.spec.cell import Cell, CellError, parse
 
@@ -67,6 +67,7 @@ class Run:
     epochs: tuple[Epoch, ...] = ()         # in their order
     kernels: Kernels | None = None
     graph: Graph | None = None
+    max_batch: MaxBatch | None = None
 
     @property
     def step_seconds(self) -> Samples:
@@ -220,6 +221,7 @@ class _Begun:
     epochs: list[Epoch] = field(default_factory=list)
     kernels: Kernels | None = None
     graph: Graph | None = None
+    max_batch: MaxBatch | None = None
 
     def worker(self, line: Mapping[str, Any]) -> _Worker:
         """Of a line: a coordinator numbers its workers, others are known by their place."""
@@ -346,6 +348,10 @@ def _graph(run: _Begun, line: Mapping[str, Any]) -> None:
     run.graph = run.graph or Graph.read(line)
 
 
+def _max_batch(run: _Begun, line: Mapping[str, Any]) -> None:
+    run.max_batch = run.max_batch or MaxBatch.read(line)
+
+
 def _ending(gathered: _Gathered, record: Mapping[str, Any]) -> None:
     """Keep the run, unless an earlier attempt was a result and this one is not."""
     begun = gathered.begun.pop(record["run"], None)
@@ -368,7 +374,7 @@ def _run(begun: _Begun, record: Mapping[str, Any]) -> Run:
         after=_readings(record.get("host")),
         usage={name: _readings(used) for name, used in sorted(_mapping(record.get("places") or {}).items())},
         digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
-        graph=begun.graph,
+        graph=begun.graph, max_batch=begun.max_batch,
     )
 
 
@@ -387,7 +393,7 @@ _READERS: dict[str, Callable[[_Gathered, Mapping[str, Any]], None]] = {
 }
 _LINES: dict[str, Callable[[_Begun, Mapping[str, Any]], None]] = {
     "start": _start, "warm": _warm, "steps": _steps, "epoch": _epoch, "weights": _weights, "operators": _operators,
-    "kernels": _kernels, "graph": _graph,
+    "kernels": _kernels, "graph": _graph, "max_batch": _max_batch,
 }
 
 

@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from runner import machine, telemetry
+from runner import machine, store, telemetry
 from runner.cell import label
 from runner.errors import BenchError, DiskFull
 from runner.launch import Ending, Exit, Launcher, Limits, Running, follow, limits
 from runner.plan import Plan, Planned
 from runner.stack import Stack
 from runner.store import Kept, Store
+from workloads.spec.cell import Cell
 
 
 class Progress(Protocol):
@@ -60,16 +61,21 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     waiting = [(index, planned) for index in range(bench.plan.rounds) for planned in bench.plan.order(index)
                if not kept or (planned.key, index) not in kept.finished]
     attempts = dict(kept.attempts) if kept else {}
+    memory = Memory.of(bench)
     share = len(waiting) / max(1, bench.plan.rounds * len(bench.plan.cells))
     bench.progress.begin(len(waiting), bench.seconds_estimate and bench.seconds_estimate * share)
     words = set()
     try:
         for number, (index, planned) in enumerate(waiting):
             attempt = attempts.get((planned.key, index), 0) + 1
+            if smaller := memory.smaller(planned.cell):
+                words.add(_inferred(bench, planned, (index, attempt, number), smaller))
+                continue
             word, is_throttled = _run(bench, planned, index, attempt, number)
             if is_throttled and not bench.is_stopping():       # once more: the GPU may have cooled down
                 word, _ = _run(bench, planned, index, attempt + 1, number)
             words.add(word)
+            memory.heard(planned.cell, word)
             if bench.is_stopping():
                 raise Stopped
         bench.store.append({"event": "closed", "reason": "done"})
@@ -81,10 +87,60 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     return words <= {"ok"}
 
 
+class Memory:
+    """Which cells of a session ran out of memory: one that is equal but for a larger batch would, too."""
+
+    def __init__(self, batches: dict[Cell, int]) -> None:
+        """batches: the smallest that did, by the cell with batch 1."""
+        self._batches = batches
+
+    @classmethod
+    def of(cls, bench: Bench) -> "Memory":
+        """What the session's stored runs say, of an earlier stage and before an interruption."""
+        found, runs = cls({}), {}
+        cells = {planned.key: planned.cell for planned in bench.plan.cells}
+        for record in store.read(bench.store.folder):
+            if record["event"] == "begin":
+                runs[record["run"]] = record["key"]
+            elif record["event"] == "ending" and runs.get(record["run"]) in cells:
+                found.heard(cells[runs[record["run"]]], record["ending"])
+        return found
+
+    def heard(self, cell: Cell, word: str) -> None:
+        """A run of the cell ended so."""
+        if word == "oom":
+            alike = cell._replace(batch=1)
+            self._batches[alike] = min(cell.batch, self._batches.get(alike, cell.batch))
+
+    def smaller(self, cell: Cell) -> int | None:
+        """The smaller batch that ran out of memory, or None."""
+        known = self._batches.get(cell._replace(batch=1))
+        return known if known and known < cell.batch and cell.measure != "max_batch" else None
+
+
+def _inferred(bench: Bench, planned: Planned, run: tuple[int, int, int], smaller: int) -> str:
+    """Store that a run was not made, since a smaller batch had too little memory; its word, which is oom as well."""
+    index, attempt, number = run
+    name, shown = f"{planned.key}.{index}.{attempt}", _shown(planned)
+    message = f"inferred, not run: batch {smaller} was out of memory"
+    host = bench.readings().record()
+    bench.progress.run_started(shown, number, planned.key)
+    bench.store.append({"event": "begin", "run": name, "key": planned.key, "round": index, "attempt": attempt,
+                        "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host, "place": None})
+    bench.store.append({"event": "ending", "run": name, "ending": "oom", "message": message, "seconds": 0.0,
+                        "host": host, "inferred": True})
+    bench.progress.run_ended(shown, "oom", None, 0.0, message)
+    return "oom"
+
+
+def _shown(planned: Planned) -> str:
+    return f"{planned.experiment}: {planned.cell.stack}: {label(planned.cell)}"
+
+
 def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) -> tuple[str, bool]:
     """One run from start to ending, stored as it goes; the ending's word, and whether the GPU was throttled."""
     name = f"{planned.key}.{index}.{attempt}"
-    shown = f"{planned.experiment}: {planned.cell.stack}: {label(planned.cell)}"
+    shown = _shown(planned)
     bench.progress.run_started(shown, number, planned.key)
     watch, seen = bench.watches(planned), None
     if watch:

@@ -9,7 +9,7 @@ import numpy as np
 from workloads import course, data, environment, passes, sequences, weights
 from workloads.errors import DataError, Unsupported
 from workloads.sketch import encoded, sketch
-from workloads.spec import layers, tasks
+from workloads.spec import layers, tasks, traces
 from workloads.timing import Beats, Watch, WorkersWatch
 
 
@@ -120,6 +120,23 @@ def operators(cell, adapter, workload, images, folder, emit):
     with Beats(emit):                          # reading a profile can take longer than any step
         found = workload.profile(_batches(cell, workload, images), cell.warmup, cell.steps)
     emit("operators", steps=cell.steps, operators={name: list(used) for name, used in found.items()})
+
+
+def kernels(cell, adapter, workload, images, folder, emit):
+    """Where a GPU's time goes in cell.steps training steps: kernels, copies and gaps. Raises Unsupported.
+
+    Of a CPU there is nothing to tell: what runs an operator there is the thread that issues it, so nothing is launched,
+    nothing is copied, and what lies between operators is the framework's own work; measure operators times those.
+    """
+    if cell.device != "gpu" or cell.gpus > 1:
+        raise Unsupported("kernels are traced on one GPU; on a CPU measure operators says where the time goes")
+    if not hasattr(workload, "trace"):
+        raise Unsupported("a bare library has no profiler")
+    with Beats(emit):                          # reading a profile can take longer than any step
+        trace = workload.trace(_batches(cell, workload, images), cell.warmup, cell.steps)
+    if not trace.spans:
+        raise Unsupported("the profiler saw nothing on the GPU: %s" % trace.source)
+    emit("kernels", steps=cell.steps, **traces.account(trace))
 
 
 def graph(cell, adapter, workload, images, folder, emit):
@@ -268,6 +285,6 @@ def _bare_block(block, step, sync):
 
 
 HARNESSES = {"harness": "train", "harness_infer": "infer"}       # what a block of each measures
-MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators, "graph": graph,
-            "check": check}
+MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators,
+            "kernels": kernels, "graph": graph, "check": check}
 SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)

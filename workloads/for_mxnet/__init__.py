@@ -145,6 +145,13 @@ class Workload(Steps):
         self._hybridize()
         return operators.with_kind(found, self._net)
 
+    def trace(self, batches, warmup, steps):
+        """The Trace of so many training steps on a GPU, after the warm-up; none in bulk."""
+        self._hybridize(**operators.ALONE)
+        found = super().trace(batches, warmup, steps)
+        self._hybridize()
+        return found
+
     def _share(self, count):
         """Each sample's share of the mean loss: backward alone would give the gradient of the sum.
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from workloads.errors import Unsupported
-from workloads.for_pytorch import operators
+from workloads.for_pytorch import operators, trace
 
 no_gradients = getattr(torch, "inference_mode", torch.no_grad)
 
@@ -90,6 +90,17 @@ class Steps:
         for _ in range(warmup):
             self._step(*next(batches))
         return operators.profiled(lambda: self._step(*next(batches)), steps, self._unnamed())
+
+    def trace(self, batches, warmup, steps):
+        """The Trace of so many training steps on a GPU, after the warm-up."""
+        self._net.train()
+        self._run(batches, warmup)
+        return trace.traced(lambda: self._run(batches, steps))
+
+    def _run(self, batches, count):
+        for _ in range(count):
+            self._step(*next(batches))
+        self.sync(None)
 
     def _unnamed(self):
         """The methods of a step that its operators' names do not tell: {name: (owner, method)}."""
