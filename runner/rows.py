@@ -37,6 +37,7 @@ class Worker:
     phases: Mapping[str, Samples]          # of the timed steps by name; "load" alone where nothing else was stamped
     losses: Samples                        # the finite ones
     drain_seconds: float                   # reading losses of steps that were said to be over
+    device_seconds: Samples                # of each step by the device's own clock; empty where it was not asked
 
     def phase_seconds(self, name: str) -> float | None:
         """Mean seconds of a phase in a step; None where it was not stamped."""
@@ -205,6 +206,7 @@ class _Worker:
     phases: dict[str, list[float]] = field(default_factory=dict)
     losses: list[float] = field(default_factory=list)
     drain_seconds: float = 0.0
+    device_seconds: list[float] = field(default_factory=list)
 
 
 @dataclass
@@ -316,6 +318,7 @@ def _steps(run: _Begun, line: Mapping[str, Any]) -> None:
         worker.phases.setdefault(name, []).extend(seconds)
     worker.losses += [loss for loss in line.get("loss", []) if loss is not None]
     worker.drain_seconds += _number(line.get("drain_seconds")) or 0.0
+    worker.device_seconds += line.get("device_seconds", [])
 
 
 def _epoch(run: _Begun, line: Mapping[str, Any]) -> None:
@@ -381,7 +384,8 @@ def _run(begun: _Begun, record: Mapping[str, Any]) -> Run:
 def _worker(name: str, found: _Worker) -> Worker:
     return Worker(name=name, warm_seconds=_seconds(found.warm), step_seconds=_seconds(found.seconds),
                   steps=found.steps, phases={phase: _samples(values) for phase, values in found.phases.items()},
-                  losses=_samples(found.losses), drain_seconds=found.drain_seconds)
+                  losses=_samples(found.losses), drain_seconds=found.drain_seconds,
+                  device_seconds=_seconds(found.device_seconds))
 
 
 def _closed(gathered: _Gathered, record: Mapping[str, Any]) -> None:

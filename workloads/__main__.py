@@ -26,7 +26,7 @@ def main(arguments):
             return _end(send, *max_batch.measure(cell, folder, send))
         os.environ.update(environment.variables(cell))
         name = find_adapter()
-        joined = None if cell.parallel == "none" else _joined(cell, name, arguments[0])
+        joined = None if cell.parallel == "none" else _joined(cell, name, arguments[0], folder)
         adapter = importlib.import_module("workloads." + name)
     except CellError as error:
         return _end(send, "error", "cell: %s" % error, 2)
@@ -35,11 +35,11 @@ def main(arguments):
     return _measured(cell, adapter, folder, send, joined)
 
 
-def _joined(cell, adapter, text):
+def _joined(cell, adapter, text, folder):
     """The Cluster of a parallel cell, its variables set and the helpers of this place started."""
     found = cluster.read(cell, framework_of(adapter))
     os.environ.update(cluster.variables(found, found.place.main))
-    cluster.start_helpers(found, text)
+    cluster.start_helpers(found, text, folder)
     return found
 
 

@@ -28,29 +28,6 @@ class Tried(NamedTuple):
     peak_bytes: int              # of the trial's process; None where it was killed
 
 
-def measure(cell, folder, emit):
-    """Search, send the "max_batch" event, and give the run's ending as (word, message)."""
-    if cell.device == "cpu" and not cell.memory_bytes:
-        return "unsupported", "max_batch on a CPU needs a limit: say memory_bytes"
-    tried = []
-
-    def trains(batch):
-        tried.append(trial(cell._replace(measure="train", batch=batch), folder, emit, is_first=not tried))
-        if tried[-1].ending not in ("ok", "oom", "not_finite"):     # a loss that became NaN did fit
-            raise _Ended
-        return tried[-1].ending != "oom"
-
-    try:
-        largest, smallest = search(cell.batch, trains)
-    except _Ended:
-        return tried[-1].ending, "batch %d: %s" % (tried[-1].batch, tried[-1].message)
-    emit("max_batch", largest=largest, smallest_oom=smallest, limit_bytes=cell.memory_bytes or None,
-         tried=[dict(each._asdict()) for each in tried])
-    if not largest:
-        return "oom", "not even one sample trains"
-    return "ok", "" if smallest else "no batch up to %d ran out of memory" % largest
-
-
 class _Ended(Exception):
     """A trial told of something else than memory."""
 
@@ -102,3 +79,26 @@ def _word(code, words):
     """How a trial ended that did not say it: the kernel kills where memory is full, C++ aborts where it finds none."""
     is_full = code in _KILLED or (code in _ABORTED and any(each in words.lower() for each in _WORDS))
     return "oom" if is_full else "error"
+
+
+def measure(cell, folder, emit, attempt=trial):
+    """Search, send the "max_batch" event, and give the run's ending as (word, message)."""
+    if cell.device == "cpu" and not cell.memory_bytes:
+        return "unsupported", "max_batch on a CPU needs a limit: say memory_bytes"
+    tried = []
+
+    def trains(batch):
+        tried.append(attempt(cell._replace(measure="train", batch=batch), folder, emit, is_first=not tried))
+        if tried[-1].ending not in ("ok", "oom", "not_finite"):     # a loss that became NaN did fit
+            raise _Ended
+        return tried[-1].ending != "oom"
+
+    try:
+        largest, smallest = search(cell.batch, trains)
+    except _Ended:
+        return tried[-1].ending, "batch %d: %s" % (tried[-1].batch, tried[-1].message)
+    emit("max_batch", largest=largest, smallest_oom=smallest, limit_bytes=cell.memory_bytes or None,
+         tried=[dict(each._asdict()) for each in tried])
+    if not largest:
+        return "oom", "not even one sample trains"
+    return "ok", "" if smallest else "no batch up to %d ran out of memory" % largest

@@ -91,6 +91,26 @@ class Parallel(unittest.TestCase):
                 difference = np.abs(sketch - found[name]).max() / np.abs(sketch).max()
                 self.assertLess(difference, 1e-10, (kind, name))
 
+    def test_two_processes_of_a_node_check_like_one_that_has_all_their_samples(self):
+        """As on a node of two GPUs, there with NCCL."""
+        changes = {"measure": "check", "precision": "float64", "nodes": 1}
+        wanted = self.alone(CELL._replace(batch=2 * CELL.batch, **changes))
+        for overlap in OVERLAPS:
+            events = run_places(CELL._replace(gpus=2, overlap=overlap, **changes))["node0"]
+            self.assertEqual("ok", events[-1].get("status"), events[-1])
+            self.assertEqual("DistributedDataParallel over Gloo", of(events, "start")[0]["facts"]["mode"])
+            self.assert_equal(wanted, events)
+
+    def test_the_first_process_of_a_node_reports_a_gpu_s_share_of_the_batch(self):
+        events = run_places(CELL._replace(nodes=1, gpus=2))["node0"]
+        self.assertEqual("ok", events[-1].get("status"), events[-1])
+        self.assert_losses(of(events, "steps"))
+        self.assertEqual(1, len(of(events, "weights")))
+
+    def test_dataparallel_is_of_gpus(self):
+        end = run_places(CELL._replace(nodes=1, gpus=2, parallel="none"))["node0"][-1]
+        self.assertEqual("unsupported", end.get("status"), end)
+
     def test_the_profile_has_a_convolution_its_backward_pass_and_the_update(self):
         for events in self.run_cell(measure="operators", overlap="off", steps=2).values():
             found = of(events, "operators")[0]["operators"]

@@ -75,37 +75,37 @@ def test_of_what_trials_tell_the_first_start_is_passed_on_and_the_rest_as_beats(
     assert [("beat", {}), ("beat", {})] == tried(lines)[1]
 
 
-def measured(monkeypatch, endings, **changes):
+def measured(endings, **changes):
     """The ending and the event of a measurement whose trials end so by batch."""
     sent = []
-    monkeypatch.setattr(max_batch, "trial", lambda cell, folder, emit, is_first: max_batch.Tried(
-        cell.batch, endings(cell.batch), "why", 1.0, None))
-    ending = max_batch.measure(CELL._replace(**changes), "/data", lambda event, **values: sent.append(values))
+    ending = max_batch.measure(CELL._replace(**changes), "/data", lambda event, **values: sent.append(values),
+                               lambda cell, folder, emit, is_first: max_batch.Tried(
+                                   cell.batch, endings(cell.batch), "why", 1.0, None))
     return ending, sent
 
 
-def test_every_batch_that_was_tried_and_the_limit_are_told(monkeypatch):
-    ending, [found] = measured(monkeypatch, lambda batch: "ok" if batch <= 8 else "oom")
+def test_every_batch_that_was_tried_and_the_limit_are_told():
+    ending, [found] = measured(lambda batch: "ok" if batch <= 8 else "oom")
     assert ("ok", "") == ending
     assert (8, 9, 2 ** 30) == (found["largest"], found["smallest_oom"], found["limit_bytes"])
     assert [(8, "ok"), (16, "oom"), (12, "oom"), (10, "oom"), (9, "oom")] == [
         (each["batch"], each["ending"]) for each in found["tried"]]
 
 
-def test_a_loss_that_became_nan_has_fitted_into_memory(monkeypatch):
-    assert ("ok", "") == measured(monkeypatch, lambda batch: "not_finite" if batch <= 8 else "oom")[0]
+def test_a_loss_that_became_nan_has_fitted_into_memory():
+    assert ("ok", "") == measured(lambda batch: "not_finite" if batch <= 8 else "oom")[0]
 
 
-def test_what_is_no_matter_of_memory_ends_the_search(monkeypatch):
+def test_what_is_no_matter_of_memory_ends_the_search():
     assert (("unsupported", "batch 16: why"), []) == measured(
-        monkeypatch, lambda batch: "ok" if batch < 16 else "unsupported")
+        lambda batch: "ok" if batch < 16 else "unsupported")
 
 
-def test_where_nothing_fits_the_run_itself_is_out_of_memory(monkeypatch):
-    ending, [found] = measured(monkeypatch, lambda batch: "oom")
+def test_where_nothing_fits_the_run_itself_is_out_of_memory():
+    ending, [found] = measured(lambda batch: "oom")
     assert (("oom", "not even one sample trains"), 0) == (ending, found["largest"])
 
 
-def test_a_cpu_without_a_limit_is_not_filled_up(monkeypatch):
+def test_a_cpu_without_a_limit_is_not_filled_up():
     assert (("unsupported", "max_batch on a CPU needs a limit: say memory_bytes"), []) == measured(
-        monkeypatch, lambda batch: "ok", memory_bytes=0)
+        lambda batch: "ok", memory_bytes=0)

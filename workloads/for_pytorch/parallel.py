@@ -1,4 +1,7 @@
-"""PyTorch on many nodes: synchronous training with all-reduce over Gloo, on CPUs. PyTorch 1.4 and later."""
+"""PyTorch on many nodes or GPUs: synchronous training with all-reduce, over Gloo between CPUs and NCCL between GPUs.
+
+A process a GPU; or, without a mode, one process that drives all of them. PyTorch 1.4 and later.
+"""
 import datetime
 import time
 
@@ -20,7 +23,26 @@ def serve(role, cell, cluster):
     raise Unsupported("PyTorch has no role %s" % role)
 
 
-class Workload(for_pytorch.Workload):
+def Workload(table, cell, cluster):
+    """The workload of the cell's mode; without a cluster, of many GPUs. Raises Unsupported."""
+    return Distributed(table, cell, cluster) if cluster else Replicated(table, cell)
+
+
+class Replicated(for_pytorch.Workload):
+    """One process whose net is copied to every GPU for each batch, which is cut into their parts: DataParallel."""
+
+    mode = "DataParallel"
+
+    def __init__(self, table, cell):
+        if cell.device == "cpu" or cell.loop == "compile":
+            raise Unsupported("DataParallel shares a batch between GPUs, in loop eager")
+        super().__init__(table, cell)
+
+    def _module(self):
+        return torch.nn.DataParallel(self._net, list(range(self.cell.gpus)))
+
+
+class Distributed(for_pytorch.Workload):
     """One of the workers, each with its own batches; their gradients' mean is what every one of them steps along.
 
     Running statistics are each worker's own. communication is "exposed" with DistributedDataParallel, which exchanges
@@ -29,14 +51,17 @@ class Workload(for_pytorch.Workload):
     """
 
     def __init__(self, table, cell, cluster):
-        if cell.device != "cpu":
-            raise Unsupported("parallel = %s of PyTorch is over Gloo, between CPUs" % cell.parallel)
         settings.apply(cell)
+        is_gpu = settings.device(cell).type == "cuda"
+        if is_gpu:
+            torch.cuda.set_device(cluster.process)
+        backend = "nccl" if is_gpu else "gloo"
+        self.mode = "DistributedDataParallel over %s" % {"nccl": "NCCL", "gloo": "Gloo"}[backend]
         self.communication = "full" if cell.overlap == "off" else "exposed"
         self._workers = cluster.workers
-        torch.distributed.init_process_group("gloo", timeout=datetime.timedelta(seconds=_SECONDS))
+        torch.distributed.init_process_group(backend, timeout=datetime.timedelta(seconds=_SECONDS))
         super().__init__(table, cell)
-        torch.manual_seed(cell.seed + cluster.rank)      # each worker drops out its own
+        torch.manual_seed(cell.seed + cluster.worker)      # each worker drops out its own
 
     def _module(self):
         """The net; where communication is exposed, its gradients are exchanged in buckets as they come.
@@ -103,8 +128,10 @@ class Workload(for_pytorch.Workload):
             for _ in range(_PROBES):
                 self._optimizer.zero_grad(**self._clearing)
                 loss = self._loss(images, labels)
+                self.sync(loss)
                 began = time.perf_counter()
                 loss.backward()
+                self.sync(loss)
                 seconds.append(time.perf_counter() - began)
         for buffer, before in zip(self._net.buffers(), kept):
             buffer.copy_(before)
@@ -127,7 +154,7 @@ class Workload(for_pytorch.Workload):
         No activations and no logits: each worker has those of its own part.
         """
         found = super().check(images, labels)
-        loss = torch.tensor(found["loss"], dtype=torch.float64)
+        loss = torch.tensor(found["loss"], dtype=torch.float64, device=self._device)
         self._mean(loss)
         torch.distributed.barrier()
         return dict(found, activation={}, logits=np.zeros(0), loss=float(loss))

@@ -7,6 +7,7 @@ import torch
 
 from workloads.errors import Unsupported
 from workloads.for_pytorch import operators, trace
+from workloads.for_pytorch.device_clock import DeviceClock
 
 no_gradients = getattr(torch, "inference_mode", torch.no_grad)
 
@@ -115,6 +116,10 @@ class Steps:
                 batch = next(batches)
                 watch.loaded()
                 watch.stepped(self._answer(*batch))
+
+    def device_clock(self):
+        """The GPU's own clock, None on a CPU."""
+        return DeviceClock() if self._device.type == "cuda" else None
 
     def sync(self, handle):
         """Return when the device is idle; a CPU's operators return when they are done."""
