@@ -1,8 +1,8 @@
 """Cells on different GPUs at once, on request: who gets which GPUs, and waits for whom.
 
-Runs side by side share the CPUs, the memory and the way to the GPUs, so they are marked. A round is over before the next
-begins, and its cells start in its own order: one that lacks free GPUs is waited for, not overtaken. A cell on the CPU
-runs alone.
+Runs side by side share the CPUs, the memory and the way to the GPUs, so they are marked. A round is over before the
+next begins, and its cells start in its own order: one that lacks free GPUs is waited for, not overtaken. A cell on the
+CPU runs alone.
 """
 
 import threading
