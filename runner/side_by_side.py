@@ -7,7 +7,7 @@ CPU runs alone.
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 
 from runner import gpus
@@ -70,10 +70,10 @@ def each(turns: Sequence[T], slots: Slots, needs: Callable[[T], tuple[Planned, S
             slots.give(own)
 
     with ThreadPoolExecutor(thread_name_prefix="side-by-side") as pool:
-        begun = []
+        begun: list[Future[str]] = []
         for turn in turns:
             own = slots.take(*needs(turn))
-            if is_stopping() or any(each.done() and each.exception() for each in begun):     # a full disk
+            if is_stopping() or any(one.done() and one.exception() for one in begun):     # a full disk
                 slots.give(own)
                 break
             begun.append(pool.submit(ran, turn, own))
