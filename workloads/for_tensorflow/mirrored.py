@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from workloads import data
 from workloads.errors import Unsupported
-from workloads.for_tensorflow import allreduce, feed
+from workloads.for_tensorflow import allreduce, feed, optimizers
 
 
 class Workload(allreduce.Workload):
@@ -21,6 +21,9 @@ class Workload(allreduce.Workload):
             cpu, = tf.config.list_physical_devices("CPU")
             tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * cell.gpus)
         super(Workload, self).__init__(table, cell, cluster)
+        if optimizers.IS_KERAS_3:                   # its first step would make momentum's variables inside of a branch
+            with self._strategy.scope():
+                self.optimizer.build(self._trained())
         self._workers = cell.gpus
         self.mode = "MirroredStrategy over %s" % ("NCCL" if cell.device == "gpu" else "logical CPUs")
 
