@@ -2,6 +2,7 @@
 import itertools
 import math
 import threading
+import weakref
 
 import pytest
 
@@ -223,3 +224,15 @@ def test_what_was_done_between_two_steps_on_purpose_is_no_device_time_either():
         device.issue()
         watch.stepped(None)
     assert [0.25, 0.25] == sent.of("steps")[0]["device_seconds"]
+
+
+def test_what_a_step_of_inference_gave_is_not_held():
+    class Logits:
+        """Something that can be referred to weakly."""
+
+    watch = Watch(cell(steps=3, warmup=0), lambda handle: None, None, Sent(), FakeClock())
+    logits = Logits()
+    seen = weakref.ref(logits)
+    watch.stepped(logits)
+    del logits
+    assert seen() is None
