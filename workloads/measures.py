@@ -55,7 +55,9 @@ def _workload(cell, adapter, cluster=None):
 def _unweighted(cell, adapter, cluster):
     if tasks.is_sequence(cell.task):
         if cluster or cell.gpus > 1:
-            raise Unsupported("sequence tasks run in one place, on one GPU")
+            if not hasattr(parallel(adapter), "Sequences"):
+                raise Unsupported("sequence tasks run in one place, on one GPU")
+            return parallel(adapter).Sequences(cell, cluster)
         return importlib.import_module(adapter.__name__ + ".sequences").Workload(cell)
     table = tasks.table(cell.task, cell.classes)
     is_alone = not cluster and cell.gpus == 1
@@ -70,7 +72,8 @@ def parallel(adapter):
 def _images(cell, folder, cluster):
     """What this worker reads: enough for all of them, of which it takes its own part where the mode shards."""
     if tasks.is_sequence(cell.task):
-        return sequences.read(folder, cell)
+        given = sequences.read(folder, cell)
+        return given.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else given
     whole = cell._replace(batch=cell.batch * (cluster.workers if cluster else 1))
     images = data.synthetic(whole) if cell.input == "synthetic" else data.read(folder, whole)
     return images.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else images

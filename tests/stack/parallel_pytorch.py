@@ -107,6 +107,16 @@ class Parallel(unittest.TestCase):
         self.assert_losses(of(events, "steps"))
         self.assertEqual(1, len(of(events, "weights")))
 
+    def test_two_workers_of_a_sequence_model_read_other_batches_and_hold_the_same_weights(self):
+        for task in ("bert", "gnmt", "deepspeech2", "tacotron2"):
+            for overlap in OVERLAPS:
+                found = run_places(CELL._replace(task=task, nodes=2, overlap=overlap, input="pipeline", steps=2,
+                                                 batch=2, measure="phases"))
+                first, second = (found["node0"], found["node1"])
+                self.assertEqual(("ok", "ok"), (first[-1]["status"], second[-1]["status"]), (task, first[-1]))
+                self.assertEqual(1, len({of(events, "weights")[0]["sha256"] for events in (first, second)}))
+                self.assertNotEqual(of(first, "steps")[0]["loss"], of(second, "steps")[0]["loss"])
+
     def test_dataparallel_is_of_gpus(self):
         end = run_places(CELL._replace(nodes=1, gpus=2, parallel="none"))["node0"][-1]
         self.assertEqual("unsupported", end.get("status"), end)
