@@ -86,6 +86,7 @@ class _How(NamedTuple):
     is_proving: bool = False
     stall: float | None = None
     until: Until | None = None
+    is_side_by_side: bool = False
 
 
 @app.command()
@@ -96,10 +97,13 @@ def run(name: Annotated[str, typer.Argument(help="A study's id or the path of it
         device: Device = None, results: Results = RESULTS, fresh: Fresh = False, prove: Prove = False,
         stall: Stall = None, width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
-        cap: Annotated[int, typer.Option(min=1, max=1000, help="Rounds at most, with --until.")] = CAP) -> None:
+        cap: Annotated[int, typer.Option(min=1, max=1000, help="Rounds at most, with --until.")] = CAP,
+        gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
+                                                       "once; they share the host, and are marked.")] = False) -> None:
     """Measure a study; the same command resumes an interrupted session."""
     asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device))
-    how = _How(results, fresh, prove, stall, parse_until(width, cap) if width else None)
+    how = _How(results, fresh, prove, stall, parse_until(width, cap) if width else None,
+               gpus_in_parallel)
     is_ok = _every(asked, how) if name == every.NAME else _ran(_named(asked, how), how)
     sys.exit(0 if is_ok else 1)
 
@@ -107,10 +111,13 @@ def run(name: Annotated[str, typer.Argument(help="A study's id or the path of it
 def _named(asked: job.Asked, how: _How) -> job.Job:
     """The job of a study; what --until asks for is part of it, so that only the same command resumes it."""
     wanted = job.planned(asked, screen.say)
+    if how.is_side_by_side:
+        job.side_by_side(wanted)                 # refuses before anything is built
+        wanted = wanted._replace(facts={"gpus_in_parallel": True})
     if not how.until:
         return wanted
     staged.check(wanted.plan)
-    return wanted._replace(facts=how.until.record())
+    return wanted._replace(facts={**wanted.facts, **how.until.record()})
 
 
 def _every(asked: job.Asked, how: _How) -> bool:
@@ -143,7 +150,8 @@ def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How,
     """Run the session, then show what there is, also after an interruption."""
     with store.Store(folder) as opened, screen.progress() as progress, _signals() as is_stopping:
         bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, how.stall,
-                      is_stopping=is_stopping, watches=lambda planned: job.gpu_watch(wanted, planned))
+                      is_stopping=is_stopping, watches=lambda planned: job.gpu_watch(wanted, planned),
+                      side_by_side=job.side_by_side(wanted) if how.is_side_by_side else None)
         try:
             is_ok = staged.run(wanted, bench, kept, how.until, screen.progress, screen.say)
         except Stopped:

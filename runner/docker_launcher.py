@@ -1,11 +1,12 @@
 """Runs cells in fresh containers: pinned CPUs, memory without swap, no way out, nothing to write to."""
 
+import copy
 import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psutil
 
@@ -48,6 +49,12 @@ class DockerLauncher:
         """found: the GPUs that cells are given."""
         self._client, self._found = client, found
         self._images: dict[str, images.Image] = {}
+
+    def giving(self, found: gpus.Found) -> Self:
+        """The same launcher, whose cells are given these GPUs alone."""
+        other = copy.copy(self)
+        other._found = found
+        return other
 
     def missing(self, stack: Stack) -> str | None:
         """Nothing is missing that prepare could not build; a failed build says why itself."""

@@ -31,6 +31,7 @@ from runner.docker_launcher import DockerLauncher
 from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
 from runner.launch import Launcher
 from runner.plan import Plan, Planned, Wishes, plan
+from runner.side_by_side import Given, SideBySide
 from runner.venv_launcher import VenvLauncher
 from workloads.spec import cell as cells
 from workloads.spec import tasks
@@ -175,6 +176,18 @@ def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
         return None
     own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], job.found)
     return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
+
+
+def side_by_side(job: Job) -> SideBySide:
+    """What cells on different GPUs at once are run with. Raises InputError where there are no two, or no way to."""
+    launcher = job.launcher
+    if not isinstance(launcher, DockerLauncher | VenvLauncher):
+        raise InputError(f"--gpus-in-parallel: found launcher {launcher.name}, expected docker or venv")
+    if len(job.found.gpus) < 2:
+        raise InputError(f"--gpus-in-parallel: found {len(job.found.gpus)} GPUs, expected two or more; see "
+                         "`evenbench doctor`")
+    return SideBySide(job.found, lambda own: Given(
+        launcher.giving(own), lambda planned: gpu_watch(job._replace(found=own), planned)))
 
 
 def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:

@@ -31,7 +31,7 @@ ENDINGS = {
 }
 SAID_BY_WORKER = ("ok", "oom", "unsupported", "not_finite", "error")
 EVENTS = ("start", "warm", "steps", "epoch", "accuracy", "tensor", "harness", "weights", "operators", "kernels",
-          "graph", "beat", "end")
+          "graph", "max_batch", "beat", "end")
 
 _POLL_SECONDS = 1.0
 # A place's own error is often that another one is gone: so long that one may take to be seen.

@@ -12,6 +12,7 @@ import errno
 import json
 import math
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -46,6 +47,7 @@ class Store:
         """Make or open the folder. Raises InputError where it cannot be written, DiskFull where there is no space."""
         self.folder = folder
         self.path = folder / EVENTS
+        self._writing = threading.Lock()       # runs on different GPUs may end at once
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _drop_torn_line(self.path)
@@ -57,15 +59,16 @@ class Store:
     def append(self, record: Record) -> None:
         """Write one record. Raises DiskFull, and what was written before stays readable."""
         line = json.dumps(record, allow_nan=False).encode() + b"\n"
-        end = self._file.seek(0, os.SEEK_END)
-        try:
-            while line:
-                line = line[self._file.write(line) :]
-            if record["event"] in ("ending", "closed"):
-                os.fsync(self._file.fileno())
-        except OSError as error:
-            os.truncate(self.path, end)
-            raise _refusal(self.path, error) from error
+        with self._writing:
+            end = self._file.seek(0, os.SEEK_END)
+            try:
+                while line:
+                    line = line[self._file.write(line) :]
+                if record["event"] in ("ending", "closed"):
+                    os.fsync(self._file.fileno())
+            except OSError as error:
+                os.truncate(self.path, end)
+                raise _refusal(self.path, error) from error
 
     def close(self) -> None:
         """No append after this; the manifest is written. Raises DiskFull."""

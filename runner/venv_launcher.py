@@ -5,6 +5,7 @@ Its memory limit is the kernel's on a process's private writable memory, so that
 and the worker says so itself; what it only maps, such as libraries, is not counted, nor what a GPU's driver reserves.
 """
 
+import copy
 import ctypes
 import json
 import os
@@ -16,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psutil
 
@@ -43,6 +44,12 @@ class VenvLauncher:
         """found: the GPUs that cells are given."""
         self._cache, self._found = cache, found
         self._pythons: dict[str, Path] = {}
+
+    def giving(self, found: gpus.Found) -> Self:
+        """The same launcher, whose cells are given these GPUs alone."""
+        other = copy.copy(self)
+        other._found = found
+        return other
 
     def missing(self, stack: Stack) -> str | None:
         """The missing interpreter, or None."""
