@@ -12,7 +12,7 @@ from runner.errors import BenchError, DiskFull
 from runner.launch import Ending, Exit, Launcher, Limits, Running, follow, limits
 from runner.plan import Plan, Planned
 from runner.stack import Stack
-from runner.store import Kept, Store
+from runner.store import FINAL, Kept, Store
 
 
 class Progress(Protocol):
@@ -72,7 +72,7 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
             words.add(word)
             if bench.is_stopping():
                 raise Stopped
-        bench.store.append({"event": "closed", "reason": "done"})
+        bench.store.append({"event": "closed", "reason": "done" if words <= FINAL else "incomplete"})
     except (Stopped, KeyboardInterrupt) as stop:
         bench.store.append({"event": "closed", "reason": "interrupted"})
         raise Stopped from stop
