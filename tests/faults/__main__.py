@@ -5,6 +5,7 @@ Exit code 0: every fault was survived as promised; 1: one was not; what went wro
 """
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -19,6 +20,7 @@ from tests.faults.outcome import Outcome, table
 def main(arguments: list[str]) -> int:
     """The exit code."""
     asked = _parsed(arguments)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(130))       # which ends the engine too
     deadline = time.monotonic() + 60 * asked.minutes
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="evenbench-faults-") as name:

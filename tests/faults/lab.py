@@ -46,6 +46,7 @@ wheels_bytes = 1_000_000
 _DOCKERFILE = """
 ARG BASE
 FROM ${BASE}
+RUN --network=none ln -s "$(command -v python3.6)" /usr/local/bin/python
 WORKDIR /opt/evenbench
 USER 1000
 COPY workloads workloads
