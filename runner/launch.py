@@ -52,7 +52,7 @@ def limits(cell: Cell, stall: float | None = None) -> Limits:
     There a hang is likelier than a long step, and a place that is gone is to end the run within a minute.
     """
     seconds = stall or (Limits().stall if cell.nodes == 1 else 50.0)
-    return Limits(start=max(seconds, 55.0), stall=seconds)
+    return Limits(start=max(seconds, 50.0), stall=seconds)
 
 
 class Exit(NamedTuple):

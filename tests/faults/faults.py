@@ -21,7 +21,7 @@ from tests.faults.engines import Engine
 from tests.faults.lab import PATIENCE_SECONDS, Lab, Session
 from tests.faults.outcome import ONE_MINUTE, Outcome, all_records, finished, left, missing, repeated
 
-STALL_SECONDS = "10"         # of a session; a start may then take 55 s
+STALL_SECONDS = "10"         # of a session; a start may then take 50 s
 _FASTER = 0.1                # of the count of kills: what a minor fault is made
 _SLOW = 0.02                 # and one for which a deadline of many seconds is waited
 _FAKETIME = "/usr/lib/*/faketime/libfaketime.so.1"
@@ -79,8 +79,11 @@ def made(chosen: Sequence[Fault], root: Path, engine: Engine | None, amount: Amo
 
 
 def placed(root: Path, engine: Engine | None) -> Place:
-    """A new laboratory, of the engine's containers or else of the host's virtual environments."""
-    return Place(lab.made(root, "docker" if engine else "venv", engine.host if engine else ""), engine)
+    """A new laboratory, of the engine's containers or else of the host's virtual environments, in which a run works."""
+    made = lab.made(root, "docker" if engine else "venv", engine.host if engine else "")
+    if Session(made, "first", [lab.case(worker.good)]).ended():
+        raise AssertionError(f"the laboratory does not work: {made.log.read_text()[-2000:]}")
+    return Place(made, engine)
 
 
 def once(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:

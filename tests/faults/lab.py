@@ -46,11 +46,13 @@ wheels_bytes = 1_000_000
 _DOCKERFILE = """
 ARG BASE
 FROM ${BASE}
-RUN --network=none ln -s "$(command -v python3.6)" /usr/local/bin/python
+COPY --chmod=755 workloads/python /usr/local/bin/python
 WORKDIR /opt/evenbench
 USER 1000
 COPY workloads workloads
 """
+# the base has its interpreter under its full name alone; no RUN, which would need a network
+_INTERPRETER = f'#!/bin/sh\nexec python{PYTHON} "$@"\n'
 _STUDY = f"""
 [study]
 id = "faults"
@@ -88,6 +90,11 @@ class Lab(NamedTuple):
     def scratch(self) -> Path:
         """The folder of all temporary files."""
         return self.root / "tmp"
+
+    @property
+    def log(self) -> Path:
+        """What all sessions printed."""
+        return self.root / "sessions.log"
 
     def environment(self) -> dict[str, str]:
         """The session's: everything that it keeps or leaves lies in the laboratory."""
@@ -135,6 +142,7 @@ def made(root: Path, launcher: str, docker_host: str = "") -> Lab:
     files = {"stack.toml": _STACK_TOML, "Dockerfile": _DOCKERFILE, "requirements.in": "", "requirements.txt": ""}
     for name, text in files.items():
         (root / "docker" / STACK / name).write_text(text)
+    (root / "workloads" / "python").write_text(_INTERPRETER)
     lab = Lab(root, launcher, docker_host)
     for folder in (root / "studies", lab.results, lab.scratch):
         folder.mkdir()
@@ -158,7 +166,7 @@ class Session:
         self._known = self._sizes()
         command = [sys.executable, "-m", "runner", "run", str(path), "--launcher", lab.launcher, "--results",
                    str(self.results), *words]
-        with (lab.root / "sessions.log").open("ab") as log:
+        with lab.log.open("ab") as log:
             self.process = subprocess.Popen(command, cwd=lab.root, env={**lab.environment(), **variables},
                                             stdout=log, stderr=log)
         self.began = time.monotonic()

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from runner.launch import ENDINGS, Ending, Exit, Limits, follow
+from runner.launch import ENDINGS, Ending, Exit, Limits, follow, limits
 from tests.clock import FakeClock
 from tests.fakes import FakeRunning, good_lines
+from workloads.spec.cell import Cell
 
 WELL = Exit(0)
 LIMITS = Limits(start=60, stall=30, leave=5)
@@ -18,6 +19,14 @@ def ending(lines: list[Any], exit: Exit = WELL) -> Ending:
     assert isinstance(last, Ending) and last.word in ENDINGS
     assert not any(isinstance(event, Ending) for event in events)
     return last
+
+
+def test_on_many_nodes_deadlines_leave_ten_seconds_of_a_minute() -> None:
+    one = Cell(stack="s", task="lenet5", measure="train")
+    assert (300, 300) == limits(one)[:2]
+    assert (50, 50) == limits(one._replace(nodes=3))[:2]
+    assert (50, 10) == limits(one, 10)[:2]
+    assert (90, 90) == limits(one._replace(nodes=3), 90)[:2]
 
 
 def test_a_worker_that_says_its_end_has_that_ending() -> None:
