@@ -23,12 +23,14 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(130))       # which ends the engine too
     deadline = time.monotonic() + 60 * asked.minutes
     outcomes = []
-    with tempfile.TemporaryDirectory(prefix="evenbench-faults-") as name:
-        for outcome in _campaign(asked, Path(name), deadline):
-            outcomes.append(outcome)
-            said = f"{outcome.launcher}: {outcome.fault}: {outcome.right} of {outcome.count}"
-            print("\n    ".join([said, *outcome.wrong, *outcome.left]), file=sys.stderr, flush=True)
-    print(table(outcomes), end="")
+    try:
+        with tempfile.TemporaryDirectory(prefix="evenbench-faults-") as name:
+            for outcome in _campaign(asked, Path(name), deadline):
+                outcomes.append(outcome)
+                said = f"{outcome.launcher}: {outcome.fault}: {outcome.right} of {outcome.count}"
+                print("\n    ".join([said, *outcome.wrong, *outcome.left]), file=sys.stderr, flush=True)
+    finally:                                     # what was seen, also when it is ended early
+        print(table(outcomes), end="")
     return 0 if all(each.is_good for each in outcomes) else 1
 
 
