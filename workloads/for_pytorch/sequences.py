@@ -43,6 +43,16 @@ class Workload(Steps):
         self._training = Mode(cell.lstm, is_training=True)
         self._evaluating = Mode(cell.lstm, is_training=False)
         self._forward, self._losing = self._prepared(self._model.forward), self._prepared(self._logits_and_loss)
+        if cell.precision == "amp":
+            self._try_layer()
+
+    def _try_layer(self):
+        """Raise Unsupported where an LSTM layer cannot run in the cell's precision: a CPU may have no kernel for it."""
+        try:
+            self.kernels()
+        except RuntimeError as error:
+            raise Unsupported("PyTorch %s has no LSTM in precision amp for this processor: %s" % (
+                torch.__version__, str(error).split(". Run workload")[0])) from None
 
     def _prepared(self, function):
         """The function as the cell's switches want it run."""
