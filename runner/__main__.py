@@ -37,6 +37,7 @@ from runner import (
     staged,
     store,
     summary,
+    twice,
     words,
 )
 from runner.download import Net
@@ -347,6 +348,8 @@ def data_prepare(name: DataName,
 @app.command("images")
 def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None,
             prune: Annotated[bool, typer.Option("--prune", help="Remove images of ours that are out of date.")] = False,
+            is_twice: Annotated[bool, typer.Option(
+                "--twice", help="Build each twice from nothing, and say which files differ; 1 if one does.")] = False,
             ) -> None:
     """Build the images of stacks and of the runner (if none is named, all that run without a GPU)."""
     known = _pinned()
@@ -354,8 +357,20 @@ def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]..
     if prune:
         images.prune(client, list(known.values()), screen.say)
         return
-    for name in _known_stacks(names, known):
-        images.build(client, known[name], screen.say)
+    chosen = [known[name] for name in _known_stacks(names, known)]
+    if is_twice:
+        alike = [_are_alike(twice.run(client, each, screen.say)) for each in chosen]
+        sys.exit(0 if all(alike) else 1)
+    for each in chosen:
+        images.build(client, each, screen.say)
+
+
+def _are_alike(found: twice.Verdict) -> bool:
+    """Say what two builds of a stack showed; whether nothing differs."""
+    for each in found.differences:
+        print(f"{found.stack}: {each.path}: {each.what}")
+    screen.say(f"{found.stack}: {found.paths} paths, {len(found.differences)} differ")
+    return not found.differences
 
 
 @app.command("sbom")

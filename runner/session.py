@@ -14,7 +14,7 @@ from runner.launch import Ending, Exit, Launcher, Limits, Running, follow, limit
 from runner.plan import Plan, Planned
 from runner.side_by_side import SideBySide
 from runner.stack import Stack
-from runner.store import Kept, Store
+from runner.store import FINAL, Kept, Store
 from workloads.spec.cell import Cell
 
 
@@ -78,7 +78,7 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     try:
         for _, alike in groupby(turns, lambda turn: turn.round):
             words.update(_round(bench, list(alike), memory))
-        bench.store.append({"event": "closed", "reason": "done"})
+        bench.store.append({"event": "closed", "reason": "done" if words <= FINAL else "incomplete"})
     except (Stopped, KeyboardInterrupt) as stop:
         bench.store.append({"event": "closed", "reason": "interrupted"})
         raise Stopped from stop

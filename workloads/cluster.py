@@ -1,6 +1,8 @@
 """A worker's own place among the others, from EVENBENCH_NODES and EVENBENCH_RANK, in each framework's own variables."""
+import ctypes
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from workloads.spec.cluster import MODES, own_mode, places
 
 PORT = 22220                     # of a place that has its address to itself; others name theirs: 127.0.0.1:23000
 _OFFSETS = {"server": 0, "worker": 1, "scheduler": 2, "coordinator": 3}
+_PR_SET_PDEATHSIG = 1            # linux/prctl.h
 _RESOLVE_SECONDS = 30.0          # containers start one after the other
 
 
@@ -140,4 +143,10 @@ def start_helpers(cluster, text, folder):
     names = ",".join("%s:%d" % address for address in cluster.addresses)
     return [subprocess.Popen([sys.executable, "-m", "workloads.role", role, text, folder], stdin=subprocess.DEVNULL,
                              stdout=2, env=dict(os.environ, EVENBENCH_NODES=names, EVENBENCH_RANK=str(cluster.rank),
-                                                EVENBENCH_PROCESS=process)) for role, process in roles]
+                                                EVENBENCH_PROCESS=process), preexec_fn=end_with_parent)
+            for role, process in roles]
+
+
+def end_with_parent():
+    """In a child, before its program: the kernel kills it when its parent is gone, however that went (prctl(2))."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

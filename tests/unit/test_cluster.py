@@ -1,6 +1,10 @@
 """Places and roles of the modes, and what each framework finds in its environment."""
 
 import json
+import subprocess
+import sys
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,3 +136,20 @@ def test_further_workers_and_helpers_are_started_beside_the_first_one(monkeypatc
     cluster.start_helpers(found, "{}", "/data")
     name = ":".join(map(str, found.addresses[0]))
     assert [(["workloads.role", "worker"], "/data", process, name) for process in "12"] == started
+def test_a_helper_ends_with_the_process_that_started_it() -> None:
+    program = ("import os, subprocess; from workloads.cluster import end_with_parent as end; "
+               "print(subprocess.Popen(['sleep', '60'], preexec_fn=end).pid, flush=True); os.kill(os.getpid(), 9)")
+    found = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False)
+    assert -9 == found.returncode
+    assert has_ended(int(found.stdout))
+
+
+def has_ended(pid: int) -> bool:
+    for _ in range(100):
+        try:
+            if ") Z " in Path(f"/proc/{pid}/stat").read_text():
+                return True                      # nobody has asked how it went
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False

@@ -136,6 +136,17 @@ def test_a_session_that_is_asked_to_stop_ends_its_run_as_killed_and_starts_no_ot
     assert list(store.read(tmp_path / "r"))[-1] == {"event": "closed", "reason": "interrupted"}
 
 
+def test_what_was_cut_short_from_outside_is_run_again_by_the_same_command_and_nothing_else_is(tmp_path: Path) -> None:
+    made = bench(tmp_path / "r", lambda cell, run: no_engine() if cell.stack == "a" else good_lines())
+    assert not run(made)
+    assert list(store.read(tmp_path / "r"))[-1] == {"event": "closed", "reason": "incomplete"}
+    kept = store.unfinished(tmp_path, "c")
+    again = bench(tmp_path / "r")
+    assert run(again, kept)
+    assert {"a"} == {cell.stack for cell, _ in again.launcher.started}  # type: ignore[attr-defined]
+    assert store.unfinished(tmp_path, "c") is None
+
+
 def test_another_command_does_not_find_the_session(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         run(bench(tmp_path / "r", stopping(after=1)))
