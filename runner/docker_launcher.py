@@ -98,7 +98,7 @@ def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tup
         "entrypoint": ["python", "-m", module],
         "command": [json.dumps(cell._asdict())],
         "name": f"{name}-{place.name}" if len(places) > 1 else name,
-        "labels": {OWNER: _owner(), RUN: run},
+        "labels": {OWNER: owner(), RUN: run},
         "cpuset_cpus": ",".join(map(str, share.cpus(rank))),
         "mem_limit": cell.memory_bytes or None,
         "memswap_limit": cell.memory_bytes or None,      # equal to the memory: no swap
@@ -142,7 +142,8 @@ def explained(error: Exception) -> str:
     return " ".join(str(words).split())[:300]
 
 
-def _owner() -> str:
+def owner() -> str:
+    """This process: its id, and its start, for ids are used again."""
     return f"{os.getpid()}:{psutil.Process().create_time():.2f}"
 
 
@@ -150,12 +151,12 @@ def sweep(client: DockerClient, say: Callable[[str], None]) -> int:
     """Remove the containers and networks of runners that no longer live; how many containers."""
     removed = 0
     for container in client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True):
-        if not _is_alive(container.labels[OWNER]):
+        if not is_alive(container.labels[OWNER]):
             say(f"engine: removing {container.name}, left by a runner that is gone")
             _remove(container)
             removed += 1
     for network in client.networks.list(filters={"label": OWNER}):
-        if not _is_alive(network.attrs["Labels"][OWNER]):
+        if not is_alive(network.attrs["Labels"][OWNER]):
             _remove_network(network)
     return removed
 
@@ -167,7 +168,8 @@ def _remove_network(network: Network) -> None:
         pass      # a container that is being removed still holds it: the next sweep takes it
 
 
-def _is_alive(owner: str) -> bool:
+def is_alive(owner: str) -> bool:
+    """Whether a process of this machine that owner() told of still lives."""
     pid, _, began = owner.partition(":")
     try:
         return f"{psutil.Process(int(pid)).create_time():.2f}" == began
