@@ -139,7 +139,7 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] | None = None)
         folder = kept.folder if kept else job.new_folder(wanted, how.results)
         if kept:
             screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
-        return _measured(wanted, folder, kept, how, show or (lambda folder: _show(folder, is_json=False)))
+        return _measured(wanted, folder, kept, how, show or _show)
 
 
 def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How, show: Callable[[Path], None]) -> bool:
@@ -250,9 +250,10 @@ def _read(folder: Path) -> tuple[Summary, Measurements]:
     return summary.summary_of(measured, check.proved(folder.parent, measured.made_of())), measured
 
 
-def _show(folder: Path, is_json: bool) -> None:
-    """Write summary.json beside the events, and print the summary."""
-    _show_summary(_read(folder)[0], folder, is_json)
+def _show(folder: Path) -> None:
+    """Write summary.json beside the events, print the summary, and say how to get its page."""
+    _show_summary(_read(folder)[0], folder, is_json=False)
+    screen.say(f"page: `evenbench report {folder}` writes it")
 
 
 def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
@@ -444,18 +445,32 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]..."
 def bench_self_(stacks: StackNames = None,
                 with_peers: Annotated[bool, typer.Option(
                     "--peers", help="Our models against torchvision's, Keras' and Gluon's instead.")] = False,
+                only: Annotated[list[str] | None, typer.Option("--task", help="With --peers: these tasks.")] = None,
                 turns: Annotated[int, typer.Option(min=1, help="Processes of each kind.")] = 10,
                 launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
     known = stack.read_all(job.STACKS)
+    tasks = _split(only)
+    for name in tasks:
+        if name not in bench_self.SIZES:
+            raise InputError(f'--task: found "{name}", expected one of {", ".join(bench_self.SIZES)}')
+    if tasks and not with_peers:
+        raise InputError("--task: only with --peers; the loop and the start are measured with lenet5")
     how = job.chosen_launcher(launcher, screen.say)
     chosen = job.buildable([known[name] for name in _known_stacks(_split(stacks), known)], how, screen.say)
     with job.measuring_alone(job.cache_folder()):
-        cpus = machine.observe().cpus
-        bench = bench_self.run_peers if with_peers else bench_self.run
-        costs = bench(chosen, how, job.cache_folder(), cpus, turns, time.monotonic, screen.say)
+        setup = bench_self.Setup(how, job.cache_folder(), machine.observe().cpus, turns, time.monotonic)
+        bench = (bench_self.run_peers(chosen, setup, screen.say, tasks) if with_peers
+                 else bench_self.run(chosen, setup, screen.say))
+        costs = [_said(cost) for cost in bench]
     _print([{**cost._asdict(), "met": cost.is_met} if as_json else cost.listed() for cost in costs], as_json)
     sys.exit(0 if all(cost.is_met for cost in costs) else 1)
+
+
+def _said(cost: bench_self.Cost) -> bench_self.Cost:
+    """The figure, told as soon as it is found: an interrupted bench was not in vain."""
+    screen.say(" ".join(filter(None, cost.listed().values())))
+    return cost
 
 
 @app.command("doctor")

@@ -4,7 +4,7 @@ And whether our models are as fast as those that a framework's users take: by tu
 process, training and inference, each with the loop that one writes by hand.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,7 +93,17 @@ class Cost(NamedTuple):
         return high >= self.goal if self.is_more_better else low <= self.goal
 
 
-def harness(stack: Stack, launcher: Launcher, data: Path, cpus: int, turns: int, clock: Callable[[], float]) -> Cost:
+class Setup(NamedTuple):
+    """What all figures of a bench are measured with."""
+
+    launcher: Launcher
+    data: Path
+    cpus: int
+    turns: int                # processes of each kind
+    clock: Callable[[], float]
+
+
+def harness(stack: Stack, setup: Setup) -> Cost:
     """Our loop's reported seconds over a bare loop's, by turns in one process; LeNet-5, batch 42, synthetic.
 
     A number is a process, since where its arrays happen to lie moves a step by up to a fifth, and each process draws
@@ -101,17 +111,17 @@ def harness(stack: Stack, launcher: Launcher, data: Path, cpus: int, turns: int,
     tanh takes longer for larger numbers.
     """
     cell = Cell(stack=stack.name, task="lenet5", measure="harness", input="synthetic", init="framework", steps=_BLOCKS,
-                warmup=_STEPS_A_BLOCK, cpus=cpus)
-    found, ending = _processes(cell, stack, launcher, data, turns, clock)
+                warmup=_STEPS_A_BLOCK, cpus=setup.cpus)
+    found, ending = _processes(cell, stack, setup)
     quotients = [_median([block["reported"] / block["bare"] for block in blocks]) for blocks in found]
     return _cost("loop / bare loop", stack, quotients, "x", HARNESS_GOAL, ending)
 
 
-def peers(peer: Peer, stack: Stack, launcher: Launcher, data: Path, cpus: int, turns: int,
-          clock: Callable[[], float]) -> list[Cost]:
+def peers(peer: Peer, stack: Stack, setup: Setup) -> Iterator[Cost]:
     """Our samples a second over those of the peer library's model, by task, in training and inference."""
-    return [_peer(_peer_cell(task, measure, stack, cpus), peer.library, stack, launcher, data, turns, clock)
-            for task in peer.tasks for measure in ("harness", "harness_infer")]
+    for task in peer.tasks:
+        for measure in ("harness", "harness_infer"):
+            yield _peer(_peer_cell(task, measure, stack, setup.cpus), peer.library, stack, setup)
 
 
 def _peer_cell(task: str, measure: str, stack: Stack, cpus: int) -> Cell:
@@ -123,21 +133,19 @@ def _peer_cell(task: str, measure: str, stack: Stack, cpus: int) -> Cell:
     return cell if tasks.is_sequence(task) else cell._replace(image=size.image, classes=1000)
 
 
-def _peer(cell: Cell, library: str, stack: Stack, launcher: Launcher, data: Path, turns: int,
-          clock: Callable[[], float]) -> Cost:
-    found, ending = _processes(cell, stack, launcher, data, turns, clock)
+def _peer(cell: Cell, library: str, stack: Stack, setup: Setup) -> Cost:
+    found, ending = _processes(cell, stack, setup)
     quotients = [_median([block["bare"] / block["reported"] for block in blocks]) for blocks in found]
     what = f"{cell.task} {'infer' if cell.measure == 'harness_infer' else 'train'}, ours / {library}"
     return _cost(what, stack, quotients, "x", PEER_GOAL, ending, is_more_better=True)
 
 
-def _processes(cell: Cell, stack: Stack, launcher: Launcher, data: Path, turns: int, clock: Callable[[], float],
-               ) -> tuple[list[list[dict[str, Any]]], Ending]:
+def _processes(cell: Cell, stack: Stack, setup: Setup) -> tuple[list[list[dict[str, Any]]], Ending]:
     """The blocks of each process, which differ in their seeds, and how the last one ended."""
     found, ending = [], Ending("ok")
-    for turn in range(turns):
-        running = launcher.start(cell._replace(seed=turn), stack, data, "self.0.1")
-        events, ending = followed(running, Limits(), clock)
+    for turn in range(setup.turns):
+        running = setup.launcher.start(cell._replace(seed=turn), stack, setup.data, "self.0.1")
+        events, ending = followed(running, Limits(), setup.clock)
         blocks = [event for event in events if event["event"] == "harness"]
         if ending.word != "ok" or not blocks:
             break
@@ -149,13 +157,14 @@ def _median(values: list[float]) -> float:
     return float(stats.median(values) or 0)
 
 
-def start(stack: Stack, launcher: Launcher, data: Path, cpus: int, turns: int, clock: Callable[[], float]) -> Cost:
+def start(stack: Stack, setup: Setup) -> Cost:
     """Seconds from a worker's start to the end of its first step, less those of a bare script, by turns."""
-    cell = Cell(stack=stack.name, task="lenet5", measure="train", input="synthetic", steps=1, warmup=1, cpus=cpus)
+    cell = Cell(stack=stack.name, task="lenet5", measure="train", input="synthetic", steps=1, warmup=1,
+                cpus=setup.cpus)
     more, ending = [], Ending("ok")
-    for _ in range(turns):
-        ours, ending = _first_step(cell, stack, launcher, data, clock, "workloads")
-        theirs, bare_ending = _first_step(cell, stack, launcher, data, clock, "workloads.bare")
+    for _ in range(setup.turns):
+        ours, ending = _first_step(cell, stack, setup, "workloads")
+        theirs, bare_ending = _first_step(cell, stack, setup, "workloads.bare")
         ending = ending if ending.word != "ok" else bare_ending
         if ours is None or theirs is None:
             break
@@ -163,17 +172,16 @@ def start(stack: Stack, launcher: Launcher, data: Path, cpus: int, turns: int, c
     return _cost("start - bare start", stack, more, "s", START_GOAL_SECONDS, ending)
 
 
-def _first_step(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float],
-                module: str) -> tuple[float | None, Ending]:
+def _first_step(cell: Cell, stack: Stack, setup: Setup, module: str) -> tuple[float | None, Ending]:
     """Seconds from before the launch until the first step is told: by "warm", or by the bare script's "end"."""
-    began = clock()
-    running = launcher.start(cell, stack, data, "self.0.1", module)
+    began = setup.clock()
+    running = setup.launcher.start(cell, stack, setup.data, "self.0.1", module)
     seconds = None
     try:
-        for heard in follow(running, Limits(), clock):
+        for heard in follow(running, Limits(), setup.clock):
             is_bare_end = isinstance(heard, Ending) and module != "workloads" and heard.word == "ok"
             if seconds is None and (is_bare_end or _is_warm(heard)):
-                seconds = clock() - began
+                seconds = setup.clock() - began
             if isinstance(heard, Ending):
                 return seconds, heard
     finally:
@@ -197,15 +205,12 @@ def _cost(what: str, stack: Stack, values: list[float], unit: str, goal: float, 
     return Cost(what, stack.name, value, interval, unit, goal, len(values), problem, is_more_better)
 
 
-def run(stacks: list[Stack], launcher: Launcher, data: Path, cpus: int, turns: int, clock: Callable[[], float],
-        say: Callable[[str], None]) -> list[Cost]:
+def run(stacks: list[Stack], setup: Setup, say: Callable[[str], None]) -> Iterator[Cost]:
     """Both costs of every stack."""
-    costs = []
     for stack in _with_images(stacks):
         say(f"bench-self: {stack.name}")
-        costs.append(harness(stack, launcher, data, cpus, turns, clock))
-        costs.append(start(stack, launcher, data, cpus, turns, clock))
-    return costs
+        yield harness(stack, setup)
+        yield start(stack, setup)
 
 
 def _with_images(stacks: list[Stack]) -> list[Stack]:
@@ -213,19 +218,20 @@ def _with_images(stacks: list[Stack]) -> list[Stack]:
     return [stack for stack in stacks if stack.framework in PEERS]
 
 
-def run_peers(stacks: list[Stack], launcher: Launcher, data: Path, cpus: int, turns: int, clock: Callable[[], float],
-              say: Callable[[str], None]) -> list[Cost]:
-    """The comparisons with its peer library of every stack that has one."""
-    costs = []
+def run_peers(stacks: list[Stack], setup: Setup, say: Callable[[str], None], only: Collection[str] = (),
+              ) -> Iterator[Cost]:
+    """The comparisons with its peer libraries of every stack that has one; only: these tasks, if any are named."""
     for stack in _with_images(stacks):
-        libraries.ready(stack, data, say)
-        for peer in _peers_of(stack):
+        wanted = [peer for peer in _peers_of(stack, only) if peer.tasks]
+        if wanted:
+            libraries.ready(stack, setup.data, say)
+        for peer in wanted:
             say(f"bench-self: {stack.name} and {peer.library}")
-            costs += peers(peer, stack, launcher, data, cpus, turns, clock)
-    return costs
+            yield from peers(peer, stack, setup)
 
 
-def _peers_of(stack: Stack) -> list[Peer]:
+def _peers_of(stack: Stack, only: Collection[str] = ()) -> list[Peer]:
     """Those of its framework: its own modules, and other libraries where they are locked for the stack."""
-    return [peer for peer in PEERS[stack.framework]
+    return [peer._replace(tasks=tuple(task for task in peer.tasks if not only or task in only))
+            for peer in PEERS[stack.framework]
             if peer.library not in _INSTALLED or peer.library in libraries.names(stack)]

@@ -25,13 +25,17 @@ def launcher(script: Any) -> fakes.FakeLauncher:
     return fakes.FakeLauncher(FakeClock(), script)
 
 
+def setup(how: fakes.FakeLauncher, turns: int, data: Path = Path("data")) -> bench_self.Setup:
+    return bench_self.Setup(how, data, 2, turns, FakeClock())
+
+
 def harness(how: fakes.FakeLauncher, turns: int = 3) -> bench_self.Cost:
-    return bench_self.harness(fakes.stack(), how, Path("data"), 2, turns, FakeClock())
+    return bench_self.harness(fakes.stack(), setup(how, turns))
 
 
 def peers(how: fakes.FakeLauncher, framework: str = "pytorch", turns: int = 3) -> list[bench_self.Cost]:
     peer = next(peer for peer in bench_self.PEERS[framework] if "vgg16" in peer.tasks)
-    return bench_self.peers(peer, fakes.stack(framework=framework), how, Path("data"), 2, turns, FakeClock())
+    return list(bench_self.peers(peer, fakes.stack(framework=framework), setup(how, turns)))
 
 
 def test_the_loop_s_cost_is_the_mean_over_processes_of_the_median_over_blocks() -> None:
@@ -120,7 +124,7 @@ def test_a_stack_is_compared_with_the_library_that_is_locked_for_it_alone(tmp_pa
     own, peer = bench_self._peers_of(fakes.stack(folder=tmp_path))
     assert ("torch.nn", "transformers") == (own.library, peer.library)
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
-    bench_self.peers(peer, fakes.stack(), how, Path("data"), 2, 1, FakeClock())
+    list(bench_self.peers(peer, fakes.stack(), setup(how, turns=1)))
     assert {("bert", "small", 10)} == {(cell.task, cell.preset, cell.classes) for cell, _ in how.started}
 
 
@@ -128,9 +132,17 @@ def test_a_stack_for_which_no_library_is_locked_is_compared_with_its_frameworks_
     said: list[str] = []
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
 
-    costs = bench_self.run_peers([fakes.stack(folder=tmp_path)], how, tmp_path, 2, 3, FakeClock(), said.append)
+    costs = list(bench_self.run_peers([fakes.stack(folder=tmp_path)], setup(how, 3, tmp_path), said.append))
     assert ["lstm train, ours / torch.nn", "lstm infer, ours / torch.nn"] == [cost.what for cost in costs]
     assert ["bench-self: torch-x and torch.nn"] == said
+
+
+def test_only_the_tasks_that_are_named_are_compared(tmp_path: Path) -> None:
+    how, said = launcher(lambda cell, run: blocks((1.0, 1.0))), list[str]()
+    stack = fakes.stack(folder=tmp_path)
+    assert [] == list(bench_self.run_peers([stack], setup(how, 1, tmp_path), said.append, only=["vgg16"]))
+    costs = list(bench_self.run_peers([stack], setup(how, 1, tmp_path), said.append, only=["vgg16", "lstm"]))
+    assert ["lstm", "lstm"] == [cost.what.split()[0] for cost in costs] == [cell.task for cell, _ in how.started]
 
 
 def test_a_start_is_dearer_by_what_lies_before_the_first_step() -> None:
@@ -145,6 +157,7 @@ def test_a_start_is_dearer_by_what_lies_before_the_first_step() -> None:
             return b'{"event": "warm", "seconds": [1.0]}\n'
         return [warm, ENDED]
 
-    cost = bench_self.start(fakes.stack(), fakes.FakeLauncher(clock, script), Path("data"), 2, 2, clock)
+    how = fakes.FakeLauncher(clock, script)
+    cost = bench_self.start(fakes.stack(), bench_self.Setup(how, Path("data"), 2, 2, clock))
 
     assert (2.0, None, "s", False) == (cost.value, cost.interval, cost.unit, cost.is_met)

@@ -1,6 +1,7 @@
 """The clock around steps."""
 import math
 import threading
+import weakref
 
 import pytest
 
@@ -169,3 +170,15 @@ def beats(*cpu_seconds):
 def test_a_process_that_computes_gives_signs_of_life_and_one_that_waits_does_not():
     assert 2 == beats(0.0, 1.0, 2.0)
     assert 0 == beats(5.0, 5.0, 5.0)
+
+
+def test_what_a_step_of_inference_gave_is_not_held():
+    class Logits:
+        """Something that can be referred to weakly."""
+
+    watch = Watch(cell(steps=3, warmup=0), lambda handle: None, None, Sent(), FakeClock())
+    logits = Logits()
+    seen = weakref.ref(logits)
+    watch.stepped(logits)
+    del logits
+    assert seen() is None

@@ -6,15 +6,19 @@ from workloads.spec.bert import DROPOUT, EPSILON, PADDING_BIAS
 
 
 def forward(weights, batch, sizes, mode):
-    """(logits of the masked positions (batch * masked, tokens known), the loss)."""
+    """Logits of the masked positions (batch * masked, tokens known)."""
     x = mode.keep("embeddings", embeddings(weights, batch, mode))
     bias = ((1 - batch["mask"]) * PADDING_BIAS).expand_dims(1).expand_dims(1)
     for index in range(sizes.layers):
         name = "layers.%d" % index
         x = mode.keep(name + ".attention", attended(weights, name + ".attention", x, sizes.heads, bias, mode))
         x = mode.keep(name, fed_forward(weights, name, x, mode))
-    logits = predictions(weights, x, batch["positions"].reshape((-1,)))
-    return logits, cross_entropy(logits, batch["labels"].reshape((-1,)), batch["weights"].reshape((-1,)))
+    return predictions(weights, x, batch["positions"].reshape((-1,)))
+
+
+def loss(logits, batch, sizes):
+    """Step 5."""
+    return cross_entropy(logits, batch["labels"].reshape((-1,)), batch["weights"].reshape((-1,)))
 
 
 def embeddings(weights, batch, mode):

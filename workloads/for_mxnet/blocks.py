@@ -40,7 +40,7 @@ def batch_norm(weights, name, x, epsilon, decay, mode, axis=-1):
     if not mode.is_training:
         return mx.nd.BatchNorm(x, gamma, beta, mean, variance, eps=epsilon, fix_gamma=False, use_global_stats=True,
                                axis=axis)
-    # MXNet's own running variance is n / (n - 1) times the batch's; what it forgets is given it instead
+    # MXNet's own update is the same, but with decay rounded to float32, and it comes with the backward pass only
     found, seen_mean, scale = mx.nd.BatchNorm(x, gamma, beta, mx.nd.zeros_like(mean), mx.nd.zeros_like(variance),
                                               eps=epsilon, fix_gamma=False, axis=axis, output_mean_var=True)
     with autograd.pause():

@@ -1,8 +1,8 @@
 """The sequence models as evenbench measures them in MXNet, eagerly. MXNet 1.7 and 1.9.
 
-for_mxnet/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or what stands for them, and
-the loss; and, where the framework wants a batch's arrays in another order, arrange(batch). A task without such a file
-is one that MXNet has no operators for.
+for_mxnet/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the first
+stands for them; loss(what forward gave, batch, sizes); and, where the framework wants a batch's arrays in another
+order, arrange(batch). A task without such a file is one that MXNet has no operators for.
 """
 import importlib
 import importlib.util
@@ -77,23 +77,29 @@ class Workload(Steps):
     def _forward(self, batch, mode):
         return self._model.forward({name: own.data() for name, own in self._own.items()}, batch, self._sizes, mode)
 
+    def _logits_and_loss(self, batch, mode):
+        """(logits, loss) of a batch; inference is forward alone."""
+        said = self._forward(batch, mode)
+        return sequences.logits(said), self._model.loss(said, batch, self._sizes)
+
     def _losses(self, batch):
-        return self._forward(batch, Mode(self.cell.lstm, is_training=True))[1]
+        return self._logits_and_loss(batch, Mode(self.cell.lstm, is_training=True))[1]
 
     def _answer(self, batch):
-        return self._forward(batch, Mode(self.cell.lstm, is_training=False))[0]
+        return sequences.logits(self._forward(batch, Mode(self.cell.lstm, is_training=False)))
 
     def check(self, batch):
         """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
         kept = OrderedDict()
         mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
+        batch = self._placed(self._arranged(batch))
         with autograd.record():
-            logits, loss = self._forward(self._placed(self._arranged(batch)), mode)
+            logits, loss = self._logits_and_loss(batch, mode)
         loss.backward()
         gradient = {name: own.grad().asnumpy() for name, own in self._own.items() if own.grad_req != "null"}
         self._trainer.step(1)
-        return {"activation": {name: array.asnumpy() for name, array in kept.items()}, "logits": logits.asnumpy(),
-                "loss": self.value(loss), "gradient": gradient, "weight": self.weights()}
+        return {"activation": {name: array.asnumpy() for name, array in kept.items()},
+                "logits": logits.asnumpy(), "loss": self.value(loss), "gradient": gradient, "weight": self.weights()}
 
 
 def _refuse(cell):

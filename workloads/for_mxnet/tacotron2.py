@@ -19,13 +19,12 @@ nd = mx.nd
 
 
 def forward(weights, batch, sizes, mode):
-    """(frames after the postnet (batch, time, bins), the loss)."""
+    """(frames after the postnet (batch, time, bins), frames before it, stops (batch, time))."""
     memory = mode.keep("encoder", encoder(weights, batch["text"], batch["characters"], mode))
     outputs = decoder(weights, memory, batch, sizes, mode)
     frames = mode.keep("frames", dense(weights, "frame", outputs))
     stops = mode.keep("stops", dense(weights, "stop", outputs).squeeze(axis=2))
-    after = frames + postnet(weights, frames.swapaxes(1, 2), mode).swapaxes(1, 2)
-    return after, loss(frames, after, stops, batch)
+    return frames + postnet(weights, frames.swapaxes(1, 2), mode).swapaxes(1, 2), frames, stops
 
 
 def encoder(weights, text, characters, mode):
@@ -90,8 +89,9 @@ def postnet(weights, x, mode):
     return x
 
 
-def loss(frames, after, stops, batch):
+def loss(said, batch, sizes):
     """Step 7; the stop's binary cross-entropy is max(s, 0) - s t + log(1 + exp(-|s|))."""
+    after, frames, stops = said
     target, weights, ends = batch["frames"], batch["weights"], batch["stops"]
     count = weights.sum()
     squares = (((frames - target) ** 2 + (after - target) ** 2) * weights.expand_dims(2)).sum()

@@ -4,15 +4,19 @@ from workloads.spec.bert import DROPOUT, EPSILON, PADDING_BIAS
 
 
 def forward(weights, batch, sizes, mode):
-    """(logits of the masked positions (batch * masked, tokens known), the loss)."""
+    """Logits of the masked positions (batch * masked, tokens known)."""
     x = mode.keep("embeddings", embeddings(weights, batch, mode))
     bias = ((1 - batch["mask"]) * PADDING_BIAS)[:, None, None, :]
     for index in range(sizes.layers):
         name = "layers.%d" % index
         x = mode.keep(name + ".attention", attended(weights, name + ".attention", x, sizes.heads, bias, mode))
         x = mode.keep(name, fed_forward(weights, name, x, mode))
-    logits = predictions(weights, x, batch["positions"].flatten())
-    return logits, cross_entropy(logits, batch["labels"].flatten(), batch["weights"].flatten())
+    return predictions(weights, x, batch["positions"].flatten())
+
+
+def loss(logits, batch, sizes):
+    """Step 5."""
+    return cross_entropy(logits, batch["labels"].flatten(), batch["weights"].flatten())
 
 
 def embeddings(weights, batch, mode):

@@ -8,13 +8,12 @@ from workloads.spec.deepspeech2 import CLIP, DECAY, EPSILON, WINDOWS
 
 
 def forward(weights, batch, sizes, mode):
-    """(logits (time, batch, labels), the loss)."""
+    """Logits (time, batch, labels)."""
     x = mode.keep("conv", convolutions(weights, batch["frames"], batch["steps"], mode))
     for index in range(sizes.layers):
         x = mode.keep("lstm.%d" % index, both_ways(weights, "lstm.%d" % index, x, batch["steps"], mode, index))
     x = batch_norm(weights, "head.norm", x, EPSILON, DECAY, mode)
-    logits = dense(weights, "head", x)
-    return logits, loss(logits, batch, sizes)
+    return dense(weights, "head", x)
 
 
 def convolutions(weights, frames, steps, mode):

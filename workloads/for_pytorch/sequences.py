@@ -18,8 +18,9 @@ _RECURRENT = ".recurrent.weight"
 class Workload(Steps):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
-    for_pytorch/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or what stands for them, and
-    the loss; and, where the framework wants a batch's arrays in another order, arrange(batch).
+    for_pytorch/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the
+    first stands for them; loss(what forward gave, batch, sizes); and, where the framework wants a batch's arrays in
+    another order, arrange(batch).
     """
 
     def __init__(self, cell):
@@ -41,9 +42,28 @@ class Workload(Steps):
         self._sizes = sequences.sizes(cell)
         self._training = Mode(cell.lstm, is_training=True)
         self._evaluating = Mode(cell.lstm, is_training=False)
-        self._forward = torch.compile(self._model.forward) if self.loop == "compile" else self._model.forward
+        self._forward, self._losing = self._prepared(self._model.forward), self._prepared(self._logits_and_loss)
         if cell.precision == "amp":
-            self._forward = self._autocast(self._forward)
+            self._try_layer()
+
+    def _try_layer(self):
+        """Raise Unsupported where an LSTM layer cannot run in the cell's precision: a CPU may have no kernel for it."""
+        try:
+            self.kernels()
+        except RuntimeError as error:
+            raise Unsupported("PyTorch %s has no LSTM in precision amp for this processor: %s" % (
+                torch.__version__, str(error).split(". Run workload")[0])) from None
+
+    def _prepared(self, function):
+        """The function as the cell's switches want it run."""
+        if self.loop == "compile":
+            function = torch.compile(function)
+        return self._autocast(function) if self.cell.precision == "amp" else function
+
+    def _logits_and_loss(self, weights, batch, sizes, mode):
+        """(logits, loss) of a batch; inference is forward alone."""
+        said = self._model.forward(weights, batch, sizes, mode)
+        return sequences.logits(said), self._model.loss(said, batch, sizes)
 
     def _autocast(self, function):
         """The function by PyTorch's own casts, in float16 or bfloat16."""
@@ -91,22 +111,22 @@ class Workload(Steps):
         return {name: torch.from_numpy(found).to(self._device, non_blocking=True) for name, found in batch.items()}
 
     def _loss(self, batch):
-        return self._forward(self._net.named, batch, self._sizes, self._training)[1]
+        return self._losing(self._net.named, batch, self._sizes, self._training)[1]
 
     def _answer(self, batch):
-        return self._forward(self._net.named, batch, self._sizes, self._evaluating)[0]
+        return sequences.logits(self._forward(self._net.named, batch, self._sizes, self._evaluating))
 
     def check(self, batch):
         """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
         kept = OrderedDict()
         mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
-        logits, loss = self._model.forward(self._net.named, self._placed(self._arranged(batch)), self._sizes, mode)
+        logits, loss = self._logits_and_loss(self._net.named, self._placed(self._arranged(batch)), self._sizes, mode)
         self._optimizer.zero_grad(**self._clearing)
         loss.backward()
         gradients = {name: array(tensor.grad) for name, tensor in self._net.named.items() if tensor.requires_grad}
         self._optimizer.step()
-        return {"activation": {name: array(tensor) for name, tensor in kept.items()}, "logits": array(logits),
-                "loss": float(loss), "gradient": gradients, "weight": self.weights()}
+        return {"activation": {name: array(tensor) for name, tensor in kept.items()},
+                "logits": array(logits), "loss": float(loss), "gradient": gradients, "weight": self.weights()}
 
 
 def _is_half(cell):

@@ -18,13 +18,12 @@ from workloads.spec.tacotron2 import (
 
 
 def forward(weights, batch, sizes, mode):
-    """(frames after the postnet (batch, time, bins), the loss)."""
+    """(frames after the postnet (batch, time, bins), frames before it, stops (batch, time))."""
     memory = mode.keep("encoder", encoder(weights, batch["text"], batch["characters"], mode))
     outputs = decoder(weights, memory, batch, sizes, mode)
     frames = mode.keep("frames", dense(weights, "frame", outputs))
     stops = mode.keep("stops", dense(weights, "stop", outputs)[:, :, 0])
-    after = frames + postnet(weights, frames.transpose(1, 2), mode).transpose(1, 2)
-    return after, loss(frames, after, stops, batch)
+    return frames + postnet(weights, frames.transpose(1, 2), mode).transpose(1, 2), frames, stops
 
 
 def encoder(weights, text, characters, mode):
@@ -88,8 +87,9 @@ def postnet(weights, x, mode):
     return x
 
 
-def loss(frames, after, stops, batch):
+def loss(said, batch, sizes):
     """Step 7."""
+    after, frames, stops = said
     target, weights = batch["frames"], batch["weights"]
     count = weights.sum()
     squares = (((frames - target) ** 2 + (after - target) ** 2) * weights[:, :, None]).sum() / (count * target.shape[2])

@@ -8,13 +8,12 @@ from workloads.spec.deepspeech2 import CLIP, DECAY, EPSILON, WINDOWS, width
 
 
 def forward(weights, batch, sizes, mode):
-    """(logits (time, batch, labels), the loss)."""
+    """Logits (time, batch, labels)."""
     x = mode.keep("conv", convolutions(weights, batch["frames"], batch["steps"], sizes, mode))
     for index in range(sizes.layers):
         x = mode.keep("lstm.%d" % index, both_ways(weights, "lstm.%d" % index, x, batch["steps"], mode, index))
     x = batch_norm(weights, "head.norm", x, EPSILON, DECAY, mode)
-    logits = dense(weights, "head", x)
-    return logits, loss(logits, batch)
+    return dense(weights, "head", x)
 
 
 def convolutions(weights, frames, steps, sizes, mode):
@@ -37,7 +36,7 @@ def both_ways(weights, name, x, steps, mode, index):
             + lstm(weights, name + ".backward", x, mode, steps, is_reversed=True, time_major=True))
 
 
-def loss(logits, batch):
+def loss(logits, batch, sizes):
     """Step 4; TensorFlow's operation takes the last label as the blank."""
     real = tf.sequence_mask(batch["characters"], tf.shape(batch["text"])[1])
     text = tf.cast(tf.boolean_mask(batch["text"], real), tf.int32)

@@ -7,13 +7,17 @@ from workloads.spec.gnmt import DROPOUT, PADDING_BIAS, SMOOTHING
 
 
 def forward(weights, batch, sizes, mode):
-    """(logits (target time * batch, tokens known), the loss)."""
+    """Logits (target time * batch, tokens known)."""
     x = mode.keep("encoder", encoder(weights, tf.transpose(batch["source"]), batch["source_lengths"], sizes, mode))
     bias = ((1 - batch["source_mask"]) * PADDING_BIAS)[:, None, :]
     y = mode.keep("decoder", decoder(weights, tf.transpose(batch["inputs"]), x, bias, sizes, mode))
-    logits = dense(weights, "classifier", tf.reshape(y, (-1, sizes.units)))
+    return dense(weights, "classifier", tf.reshape(y, (-1, sizes.units)))
+
+
+def loss(logits, batch, sizes):
+    """Step 5."""
     labels, real = (tf.reshape(tf.transpose(batch[name]), [-1]) for name in ("labels", "weights"))
-    return logits, cross_entropy(logits, labels, real, SMOOTHING)
+    return cross_entropy(logits, labels, real, SMOOTHING)
 
 
 def encoder(weights, ids, lengths, sizes, mode):

@@ -1,7 +1,8 @@
 """The sequence models as evenbench measures them in TensorFlow: a session's graph in 1.15, tf.function or eager in 2.x.
 
-for_tensorflow/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or what stands for them, and
-the loss; and, where the framework wants a batch's arrays in another order, arrange(batch).
+for_tensorflow/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the first
+stands for them; loss(what forward gave, batch, sizes); and, where the framework wants a batch's arrays in another
+order, arrange(batch).
 """
 import importlib
 import itertools
@@ -100,8 +101,13 @@ class _Common:
     def _forward(self, batch, mode):
         return self._model.forward(self._arrays.named, batch, self._sizes, mode)
 
+    def _logits_and_loss(self, batch, mode):
+        """(logits, loss) of a batch; inference is forward alone."""
+        said = self._forward(batch, mode)
+        return sequences.logits(said), self._model.loss(said, batch, self._sizes)
+
     def _evaluated(self, batch):
-        return self._forward(batch, Mode(self.cell.lstm, is_training=False))[0]
+        return sequences.logits(self._forward(batch, Mode(self.cell.lstm, is_training=False)))
 
     def _arranged(self, batch):
         arrange = getattr(self._model, "arrange", None)
@@ -160,8 +166,12 @@ class _Functions(_Common, functions.Steps):
         return itertools.repeat((self._placed(batch),))
 
     def _specify(self, signature):
-        """Have the functions traced once for all these batches."""
-        self._signature = [signature]
+        """Have the functions traced once for all these batches; batches of one shape need no signature for that.
+
+        Checking one takes 2 % of a small LSTM's step.
+        """
+        has_one_shape = all(spec.shape.is_fully_defined() for spec in signature.values())
+        self._signature = None if has_one_shape else [signature]
         self._prepare()
 
     def _compiled(self, function):
@@ -174,7 +184,7 @@ class _Functions(_Common, functions.Steps):
         return {name: tf.constant(array) for name, array in batch.items()}
 
     def _loss(self, batch):
-        return self._forward(batch, Mode(self.cell.lstm, is_training=True))[1]
+        return self._logits_and_loss(batch, Mode(self.cell.lstm, is_training=True))[1]
 
     def check(self, batch):
         """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
@@ -186,7 +196,7 @@ class _Functions(_Common, functions.Steps):
             kept = OrderedDict()
             with tf.GradientTape() as tape:
                 mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
-                logits, loss = self._forward(batch, mode)
+                logits, loss = self._logits_and_loss(batch, mode)
             gradients = [tf.convert_to_tensor(each) for each in tape.gradient(loss, self._trained())]
             self._apply(gradients)
             names[:] = kept
@@ -251,7 +261,7 @@ class _Session(_Common, sessions.Steps):
 
     def _differentiable(self, batch):
         mode = Mode(self.cell.lstm, is_training=True)
-        return self._forward(batch, mode)[1], mode.moved
+        return self._logits_and_loss(batch, mode)[1], mode.moved
 
     def check(self, batch):
         """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
@@ -259,7 +269,7 @@ class _Session(_Common, sessions.Steps):
             kept = OrderedDict()
             mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
             parts = {name: self._kept(array) for name, array in self._arranged(batch).items()}
-            logits, loss = self._forward(parts, mode)
+            logits, loss = self._logits_and_loss(parts, mode)
             gradients = self._gradients(loss)
             update = self._apply(gradients, mode.moved)
             session = tf.keras.backend.get_session()

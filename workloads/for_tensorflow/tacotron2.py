@@ -17,13 +17,12 @@ from workloads.spec.tacotron2 import (
 
 
 def forward(weights, batch, sizes, mode):
-    """(frames after the postnet (batch, time, bins), the loss)."""
+    """(frames after the postnet (batch, time, bins), frames before it, stops (batch, time))."""
     memory = mode.keep("encoder", encoder(weights, batch["text"], batch["characters"], mode))
     outputs = decoder(weights, memory, batch, sizes, mode)
     frames = mode.keep("frames", dense(weights, "frame", outputs))
     stops = mode.keep("stops", dense(weights, "stop", outputs)[:, :, 0])
-    after = frames + postnet(weights, frames, mode)
-    return after, loss(frames, after, stops, batch)
+    return frames + postnet(weights, frames, mode), frames, stops
 
 
 def encoder(weights, text, characters, mode):
@@ -84,8 +83,9 @@ def postnet(weights, x, mode):
     return x
 
 
-def loss(frames, after, stops, batch):
+def loss(said, batch, sizes):
     """Step 7."""
+    after, frames, stops = said
     target, weights = batch["frames"], batch["weights"]
     count = tf.reduce_sum(weights)
     squares = tf.reduce_sum(((frames - target) ** 2 + (after - target) ** 2) * weights[:, :, None])

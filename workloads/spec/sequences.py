@@ -38,6 +38,11 @@ def sizes(cell):
     return preset._replace(**{name: value for name, value in said.items() if value and name in preset._fields})
 
 
+def logits(said):
+    """The logits, or what stands for them, of what a model's forward function gave: all of it or its first part."""
+    return said[0] if isinstance(said, tuple) else said
+
+
 def pass_batches(cell):
     """The batches of one pass: as many as the steps need, up to MOST_BATCHES; one where the input is synthetic."""
     return 1 if cell.input == "synthetic" else min(MOST_BATCHES, cell.warmup + cell.steps)

@@ -1,0 +1,68 @@
+"""What a study published beside what was measured here, its claims with verdicts, and means over comparisons."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+
+from runner import claim_words, claims, words
+from runner.screen.page import Page
+from runner.summary_format import Summary
+
+_STYLES = {claims.Verdict.HOLDS: "green", claims.Verdict.DOES_NOT_HOLD: "red"}
+
+
+def published(summary: Summary, page: Page) -> Iterator[RenderableType]:
+    """The study's numbers beside ours."""
+    if not summary.published:
+        return
+    table = page.table(["source", "of", "quantity", "published", "here"])
+    for number in summary.published:
+        table.add_row(*(page.text(fact) for fact in claim_words.beside(number)))
+    yield ""
+    yield page.text(f"What {summary.study} published, and the same here (another machine; seconds here are "
+                    "of one step):", "bold")
+    yield table
+
+
+def verdicts(summary: Summary, page: Page) -> Iterator[RenderableType]:
+    """The claims, those of the paper too where ours are parts of them."""
+    if not summary.claims:
+        return
+    table = page.table(["claim", "verdict", "here", "theirs"])
+    for claim in summary.claims:
+        table.add_row(page.text(claim.id), page.text(claim.verdict.value, _STYLES.get(claim.verdict, "")),
+                      page.text(claim_words.here(claim)), page.text(claim_words.theirs(claim)))
+    yield ""
+    tally = _tally([claim.verdict for claim in summary.claims], with_none=True)
+    yield page.text(f"Claims of {summary.study}, on this machine: {tally}", "bold")
+    yield table
+    if len(summary.paper_claims) < len(summary.claims):
+        yield from _paper_claims(summary, page)
+    yield page.text("Here: the number that decides, and how many of the claim's numbers say the same. A claim "
+                    "holds where all their 95 % intervals lie wholly on its side.", "dim")
+
+
+def _paper_claims(summary: Summary, page: Page) -> Iterator[RenderableType]:
+    """One line a claim of the paper, where ours are parts of those."""
+    verdicts = {claim.id: claim.verdict for claim in summary.claims}
+    table = page.table(["paper's claim", "verdict", "its parts"])
+    for claim in summary.paper_claims:
+        table.add_row(page.text(claim.id), page.text(claim.verdict.value, _STYLES.get(claim.verdict, "")),
+                      page.text(_tally([verdicts[part] for part in claim.parts])))
+    yield page.text(f"The paper's own claims: {_tally([each.verdict for each in summary.paper_claims])}",
+                    "bold")
+    yield table
+
+
+def means(summary: Summary, page: Page) -> Iterator[RenderableType]:
+    """Geometric means of the ratios, a line a measure."""
+    for mean in summary.geometric_means:
+        ratios = ", ".join(f"{name} {words.ratio(ratio, None)}" for name, ratio in mean.ratios.items())
+        yield ""
+        yield page.text(f"Geometric mean over {mean.comparisons} comparisons of {mean.measure}: {ratios}")
+
+
+def _tally(verdicts: Sequence[claims.Verdict], with_none: bool = False) -> str:
+    """How many there are of each."""
+    counts = {verdict: verdicts.count(verdict) for verdict in claims.Verdict}
+    return ", ".join(f"{verdict.value} {count}" for verdict, count in counts.items() if count or with_none)

@@ -1,0 +1,105 @@
+"""Plans, lists, and lines with tables under each other."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from runner import words
+from runner.cell import label as cell_label
+from runner.screen.page import GAP, LEAST_WIDTH, Page, View, skips
+from workloads.spec.cell import parse
+
+_NAME_WIDTH = 20               # of a list's columns that keep their words whole, where all of them have room
+_GRADES = {"good": "green", "note": "yellow", "fails": "bold red"}
+
+Part = str | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+class PlanView(View):
+    """A plan's record: what is compared, what is skipped, how long it takes."""
+
+    def __init__(self, record: Mapping[str, Any], seconds: float) -> None:
+        self._record, self._seconds = record, seconds
+
+    def parts(self, page: Page) -> Iterable[RenderableType]:
+        """The sum, the cells by comparison, the skipped ones."""
+        cells, rounds = self._record["cells"], self._record["rounds"]
+        yield page.text(f"{words.count(len(cells), 'cell')} x {words.count(rounds, 'round')} = "
+                        f"{words.count(len(cells) * rounds, 'run')}, about {words.seconds(self._seconds)}; "
+                        f"baseline {self._record['baseline']}", "bold")
+        rows: dict[tuple[str, str], list[str]] = {}
+        for item in cells:
+            cell = parse(item["cell"])
+            rows.setdefault((item["experiment"], cell_label(cell)), []).append(cell.stack)
+        if rows:
+            yield ""
+            table = page.table(["experiment", "cell", "stacks"])
+            for (experiment, label), stacks in rows.items():
+                table.add_row(page.text(experiment), page.text(label), page.text(", ".join(stacks)))
+            yield table
+        skipped = [(item, parse(item["cell"])) for item in self._record["skipped"]]
+        yield from skips(page, [(cell.stack, cell_label(cell), item["reason"]) for item, cell in skipped])
+
+
+def plan_view(record: Mapping[str, Any], seconds: float) -> RenderableType:
+    """The plan in its store record; seconds: how long it is thought to take."""
+    return PlanView(record, seconds)
+
+
+class ListView(View):
+    """Mappings with equal keys as a table."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self._rows = rows
+
+    def parts(self, page: Page) -> Iterable[RenderableType]:
+        """The table, or a word where there is nothing."""
+        if not self._rows:
+            yield page.text("nothing yet")
+            return
+        table = page.table([title.replace("_", " ") for title in self._rows[0]], gap=GAP)
+        for row in self._rows:
+            table.add_row(*(page.text("-" if value is None else value,
+                                      _GRADES.get(value, "") if name == "grade" else "")
+                            for name, value in row.items()))
+        self._keep_names(page, table)
+        yield table
+
+    def _keep_names(self, page: Page, table: Table) -> None:
+        """Let the wide columns give way and not break the short ones' words, where there is room for that."""
+        widths = [max(len(name), *(len(str(row[name])) for row in self._rows)) for name in self._rows[0]]
+        least = [width if width <= _NAME_WIDTH else LEAST_WIDTH for width in widths]
+        if sum(least) + GAP * (len(least) - 1) <= page.width:
+            for width, column in zip(widths, table.columns, strict=True):
+                column.no_wrap = width <= _NAME_WIDTH
+
+
+def list_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """Mappings with equal keys as a table."""
+    return ListView(rows)
+
+
+class PartsView(View):
+    """Lines and tables under each other; a table is mappings with equal keys, or several of them by their label."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
+
+    def parts(self, page: Page) -> Iterable[RenderableType]:
+        """The parts in their order."""
+        for part in self._parts:
+            if isinstance(part, str):
+                yield page.text(part)
+            elif isinstance(part, Mapping):
+                titles = list(next(iter(part.values()))[0])
+                yield from page.sections(titles, [(label, [[page.text(fact) for fact in row.values()] for row in rows])
+                                                  for label, rows in part.items()])
+            else:
+                yield from ListView(part).parts(page)
+
+
+def parts_view(parts: Sequence[Part]) -> RenderableType:
+    """Lines and tables under each other; a table is mappings with equal keys, or several of them by their label."""
+    return PartsView(parts)

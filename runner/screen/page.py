@@ -1,0 +1,111 @@
+"""The console: lines and tables that know how wide it is and which letters it has."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from runner import words
+
+GAP = 2                        # between columns
+LEAST_WIDTH = 8                # of a column that must give way
+_INDENT = 2
+
+
+def show(renderable: RenderableType) -> None:
+    """Print a result on standard output."""
+    Console(markup=False, highlight=False, emoji=False).print(renderable)
+
+
+def say(text: str) -> None:
+    """Tell people something, on standard error, in a line of its own however long."""
+    people().print(words.clean(text), soft_wrap=True)
+
+
+def people() -> Console:
+    """The console that messages go to."""
+    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
+class View:
+    """Lines and tables that know how wide the console is and which letters it has."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        page = Page(options.max_width, options.ascii_only)
+        yield from self.parts(page)
+
+    def parts(self, page: "Page") -> Iterable[RenderableType]:
+        """What to print, from top to bottom."""
+        raise NotImplementedError
+
+
+class Page:
+    """The width and the letters of a console, and texts made for it."""
+
+    def __init__(self, width: int, is_ascii: bool) -> None:
+        self.width = width
+        self._is_ascii = is_ascii
+
+    def text(self, words_: object, style: str = "") -> Text:
+        """A Text of one line, harmless."""
+        cleaned = words.clean(words_)
+        return Text(words.in_ascii(cleaned) if self._is_ascii else cleaned, style)
+
+    def lines(self, texts: Iterable[Text]) -> Text:
+        """Texts under each other."""
+        return Text("\n").join(list(texts))
+
+    def item(self, words_: object) -> RenderableType:
+        """A line of a list, its continuation indented."""
+        return Padding(self.text(words_), (0, 0, 0, 2))
+
+    def table(self, titles: Sequence[str], gap: int = GAP + 1) -> Table:
+        """An empty table; gap: letters between columns, one of them the box's own."""
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, gap - 1, 0, 0), show_edge=False,
+                      header_style="bold")
+        for title in titles:
+            table.add_column(self.text(title), overflow="fold")
+        return table
+
+    def sections(self, titles: Sequence[str], blocks: Sequence[tuple[str, Sequence[Sequence[Text]]]],
+                 ) -> Iterator[RenderableType]:
+        """The titles, then each block's label and its rows, the columns as wide in all of them."""
+        rows = [row for _, block in blocks for row in block]
+        widths = [max([len(title), *(row[i].cell_len for row in rows)]) for i, title in enumerate(titles)]
+        widths = _narrowed(widths, self.width - _INDENT - GAP * (len(widths) - 1))
+        yield self._grid(widths, [[self.text(title, "bold") for title in titles]])
+        for label, block in blocks:
+            yield self.text(label, "bold")
+            yield self._grid(widths, block)
+
+    def _grid(self, widths: Sequence[int], rows: Sequence[Sequence[Text]]) -> RenderableType:
+        grid = Table.grid(padding=(0, GAP, 0, 0))
+        for width in widths:
+            grid.add_column(width=width, overflow="fold")
+        for row in rows:
+            grid.add_row(*row)
+        return Padding(grid, (0, 0, 0, _INDENT))
+
+
+def _narrowed(widths: Sequence[int], room: int) -> list[int]:
+    """The widths, the widest column made narrower until all fit, none below a readable one."""
+    found = list(widths)
+    while sum(found) > room and max(found) > LEAST_WIDTH:
+        found[found.index(max(found))] -= 1
+    return found
+
+
+def skips(page: Page, skips: Sequence[tuple[str, str, str]]) -> Iterator[RenderableType]:
+    """Skipped cells, those of one stack and reason together."""
+    if skips:
+        yield ""
+        yield page.text("Skipped:", "bold")
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for stack, label, reason in skips:
+        kinds.setdefault((stack, reason), []).append(label)
+    for (stack, reason), labels in kinds.items():
+        what = labels[0] if len(labels) == 1 else words.count(len(labels), "cell")
+        yield page.item(f"{stack}, {what}: {reason}")

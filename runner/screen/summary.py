@@ -1,0 +1,186 @@
+"""The summary of a session."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from runner import words
+from runner.flags import Flag
+from runner.screen import judged, observed
+from runner.screen.page import GAP, Page, View, skips
+from runner.stats import Verdict
+from runner.summary_format import Comparison, Result, Summary
+
+_LABEL_WIDTH = 15              # "batch 42, 32 px": a narrower label would break within its parts
+_LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jsonl
+_STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
+
+
+class SummaryView(View):
+    """A Summary: a row a comparison and a column a stack where they fit, else a block a comparison, a line a stack."""
+
+    def __init__(self, summary: Summary) -> None:
+        self._summary = summary
+        self._marks = {note.flag: str(number) for number, note in enumerate(summary.footnotes, 1)}
+
+    def parts(self, page: Page) -> Iterable[RenderableType]:
+        """Head, rates, what else was seen, failures, footnotes, how to read it."""
+        yield from self._head(page)
+        if self._summary.comparisons:
+            yield ""
+            yield from self._columns(page) or self._blocks(page)
+            yield ""
+            yield from self._seen(page)
+        yield from observed.breakdown(self._summary, page)
+        yield from observed.tokens(self._summary, page)
+        yield from observed.energy(self._summary, page)
+        yield from observed.operators(self._summary, page)
+        yield from observed.memory(self._summary, page)
+        yield from judged.published(self._summary, page)
+        yield from judged.verdicts(self._summary, page)
+        yield from judged.means(self._summary, page)
+        yield from self._outliers(page)
+        yield from self._failures(page)
+        yield from self._skipped(page)
+        yield from self._notes(page)
+        yield from self._reading(page)
+
+    def _head(self, page: Page) -> Iterator[RenderableType]:
+        summary, machine = self._summary, self._summary.machine
+        names = dict.fromkeys(each.name + (" (stand-in)" if each.is_stand_in else "") for each in summary.data)
+        facts = [summary.study, words.count(summary.rounds, "round"), summary.launcher, *names]
+        yield page.text(f"{summary.id}: " + ", ".join(fact for fact in facts if fact), "bold")
+        here = [machine.cpu, machine.cpus and words.count(machine.cpus, "CPU"),
+                machine.memory_bytes and words.size(machine.memory_bytes), machine.system]
+        yield page.text("measured on " + (", ".join(str(fact) for fact in here if fact) or "an unknown machine"))
+        if not summary.is_complete:
+            yield page.text("NOT COMPLETE: the session has not run to its end.", "bold yellow")
+
+    def _columns(self, page: Page) -> list[RenderableType]:
+        """The table with a column a stack; empty where it does not fit."""
+        names = [column.stack for column in self._summary.columns]
+        cells = [[self._cell(page, comparison, name) for name in names] for comparison in self._summary.comparisons]
+        widths = [max(len(line) for line in [name, *(line for row in cells for line in row[i].plain.split("\n"))])
+                  for i, name in enumerate(names)]
+        if sum(widths) + GAP * len(names) + _LABEL_WIDTH > page.width:
+            return []
+        table = page.table(["samples/s", *names])
+        for width, column in zip(widths, table.columns[1:], strict=True):
+            column.min_width, column.no_wrap = width, True
+        for comparison, row in zip(self._summary.comparisons, cells, strict=True):
+            table.add_row(page.text(comparison.label), *row, end_section=True)
+        return [table]
+
+    def _cell(self, page: Page, comparison: Comparison, name: str) -> Text:
+        result = next((result for result in comparison.results if result.stack == name), None)
+        if result is None:
+            return page.text("-")
+        if result.rate_per_worker is None:
+            return page.lines(page.text(line) for line in self._endings(result))
+        texts = [page.text(words.rate(result.rate_per_worker, result.rate_interval)), page.text(_ratio(result)),
+                 self._verdict(page, comparison, result), page.text(self._marked(result.flags))]
+        return page.lines(text for text in texts if text)
+
+    def _verdict(self, page: Page, comparison: Comparison, result: Result) -> Text:
+        if result.stack == comparison.winner:
+            return page.text("WINNER", "bold green")
+        said = "" if result.verdict is Verdict.BASELINE else result.verdict.value
+        return page.text(said, _STYLES.get(result.verdict, ""))
+
+    def _marked(self, flags: Iterable[Flag]) -> str:
+        marks = ",".join(self._marks[flag] for flag in flags)
+        return f"[{marks}]" if marks else ""
+
+    def _endings(self, result: Result) -> list[str]:
+        endings = [f"{ending} x{count}" if count > 1 else ending for ending, count in result.endings.items()]
+        return endings or ["not run"]
+
+    def _blocks(self, page: Page) -> Iterator[RenderableType]:
+        """For each comparison its label and a line a stack."""
+        titles = ["", "samples/s", f"to {self._summary.baseline}", "", ""]
+        yield from page.sections(titles, [
+            (comparison.label, [self._line(page, comparison, result) for result in comparison.results])
+            for comparison in self._summary.comparisons])
+
+    def _line(self, page: Page, comparison: Comparison, result: Result) -> list[Text]:
+        name = page.text(result.stack, "bold green" if result.stack == comparison.winner else "")
+        if result.rate_per_worker is None:
+            return [name, page.text(", ".join(self._endings(result))), *[page.text("")] * 3]
+        return [name, page.text(words.rate(result.rate_per_worker, result.rate_interval)), page.text(_ratio(result)),
+                self._verdict(page, comparison, result), page.text(self._marked(result.flags))]
+
+    def _seen(self, page: Page) -> Iterator[RenderableType]:
+        """What was measured beside the rates, a line a stack."""
+        titles = ["", "ok runs", "first step", "input wait", "peak memory", "loss", "accuracy"]
+        if all(result.accuracy is None for each in self._summary.comparisons for result in each.results):
+            titles.pop()
+        yield from page.sections(titles, [
+            (comparison.label, [[page.text(fact) for fact in self._facts(result)[:len(titles)]]
+                                for result in comparison.results if result.rate_per_worker is not None])
+            for comparison in self._summary.comparisons])
+
+    def _facts(self, result: Result) -> list[str]:
+        loss = (f"{result.loss_first:.3g} to {result.loss_last:.3g}"
+                if result.loss_first is not None and result.loss_last is not None else "-")
+        measured = [(result.first_step_seconds, words.seconds), (result.load_share, words.share),
+                    (result.peak_bytes, words.size)]
+        return [result.stack, f"{result.endings.get('ok', 0)} of {self._summary.rounds}",
+                *("-" if value is None else shown(value) for value, shown in measured),
+                loss, "-" if result.accuracy is None else words.share(result.accuracy)]
+
+    def _outliers(self, page: Page) -> Iterator[RenderableType]:
+        found = [(comparison.label, result) for comparison in self._summary.comparisons
+                 for result in comparison.results if result.outlier_rounds]
+        if found:
+            yield ""
+            yield page.text("Runs far from the others of their cell (they count all the same):", "bold")
+        for label, result in found:
+            yield page.item(f"{result.stack}, {label}, {_rounds(result.outlier_rounds)}")
+
+    def _failures(self, page: Page) -> Iterator[RenderableType]:
+        if self._summary.failures:
+            yield ""
+            yield page.text("Runs that did not end ok:", "bold")
+        kinds: dict[tuple[str, ...], list[int]] = {}
+        for failure in self._summary.failures:
+            message = failure.message if len(failure.message) <= _LONGEST_MESSAGE else (
+                failure.message[:_LONGEST_MESSAGE] + "...")
+            what = (failure.stack, failure.label, failure.ending, message)
+            kinds.setdefault(what, []).append(failure.round)
+        for (stack, label, ending, message), rounds in kinds.items():
+            yield page.item(f"{stack}, {label}, {_rounds(rounds)}: {ending}" + (f": {message}" if message else ""))
+
+    def _skipped(self, page: Page) -> Iterator[RenderableType]:
+        yield from skips(page, [(skip.stack, skip.label, skip.reason) for skip in self._summary.skipped])
+
+    def _notes(self, page: Page) -> Iterator[RenderableType]:
+        if self._summary.footnotes:
+            yield ""
+        for note in self._summary.footnotes:
+            yield page.text(f"[{self._marks[note.flag]}] {note.text}")
+
+    def _reading(self, page: Page) -> Iterator[RenderableType]:
+        if not self._summary.comparisons:
+            return
+        yield ""
+        yield page.text(
+            "Rates are samples a second of one worker: the median run, with a 95 % interval over runs. "
+            f"1.32x (1.28{words.DASH}1.37) is 1.32 times as fast as {self._summary.baseline} in the same rounds, "
+            "with its 95 % interval. Faster, slower and WINNER (faster than every other stack) are only said where "
+            "the interval excludes 1.", "dim")
+
+
+def _ratio(result: Result) -> str:
+    if result.verdict is Verdict.BASELINE:
+        return "baseline"
+    return "" if result.ratio is None else words.ratio(result.ratio, result.ratio_interval)
+
+
+def _rounds(rounds: Sequence[int]) -> str:
+    return f"{'round' if len(rounds) == 1 else 'rounds'} {', '.join(map(str, rounds))}"
+
+
+def summary_view(summary: Summary) -> RenderableType:
+    """The summary, laid out for the console it is printed on."""
+    return SummaryView(summary)
