@@ -149,12 +149,12 @@ def differences(found: Recorded, now: machine.Machine, launcher: str, fingerprin
 def again(found: Recorded, stacks: dict[str, Stack], asked: job.Asked, say: job.Say) -> job.Job:
     """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
     gpus = nvml.observe()
-    launcher = job.chosen_launcher(launcher_name(found, asked.launcher), say, gpus)
+    launcher = job.chosen_launcher(launcher_name(found, asked.launcher), say, gpus, asked.swarm)
     data = datasets.chosen(data_argument(found, asked.data), job.cache_folder(), say)
     plan = plan_again(found, stacks, asked.wishes.rounds)
     missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[name]))}
-    plan, here = plan.without(missing), machine.observe()
+    plan, here = plan.without(missing), job.machine_of(launcher)
     used = {each.cell.stack: launcher.fingerprint(stacks[each.cell.stack]) for each in plan.cells}
     changed = differences(found, here, launcher.name, used)
     for line in changed or [f"nothing that {found.id} recorded differs now"]:

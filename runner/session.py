@@ -240,7 +240,8 @@ def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates
     mark: _Mark | None = None
     for heard in follow(running, limits(planned.cell, bench.stall), bench.clock, bench.is_stopping):
         if isinstance(heard, Ending):
-            return heard, _foreign_share(bench, planned, mark, heard)
+            is_here = not running.place.get("remote")        # else others' CPUs are not the run's
+            return heard, _foreign_share(bench, planned, mark, heard) if is_here else None
         if watch:
             watch.heard(heard["event"])
         if heard["event"] == "start":
