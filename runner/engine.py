@@ -54,9 +54,12 @@ class Waiting:
 
     def _answers(self) -> bool:
         try:
-            return bool(self._client.ping())
+            self._client.ping()
+        except APIError:
+            return True                          # a complaint is an answer
         except (DockerException, OSError):       # requests' errors are OSErrors
             return False
+        return True
 
 
 def image_id(client: DockerClient, tag: str) -> str | None:

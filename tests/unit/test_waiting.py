@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runner.engine import DockerException, Waiting
+from runner.engine import APIError, DockerException, Waiting
 from tests.clock import FakeClock
 
 
@@ -28,6 +28,17 @@ def test_an_engine_that_answers_is_not_waited_for() -> None:
     made, clock, _ = waiting(0)
     assert made.is_back()
     assert 0 == clock.now
+
+
+def test_an_engine_that_complains_is_there() -> None:
+    made, clock, client = waiting(0)
+    client.ping = complain
+    assert made.is_back()
+    assert 0 == clock.now
+
+
+def complain() -> bool:
+    raise APIError("500 Server Error")
 
 
 def test_an_engine_that_is_restarted_is_waited_for() -> None:
