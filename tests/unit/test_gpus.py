@@ -125,7 +125,7 @@ def test_code_that_is_compiled_first_is_warned_of() -> None:
 
 
 class Recording(requests.adapters.BaseAdapter):
-    """An engine that is there, keeps what it is asked and answers that a container was created."""
+    """An engine that keeps what it is asked and answers that a container was created."""
 
     def __init__(self, status: int = 201, answer: dict[str, str] | None = None) -> None:
         super().__init__()
@@ -136,9 +136,8 @@ class Recording(requests.adapters.BaseAdapter):
         if request.body:
             self.bodies.append(json.loads(request.body))
         found = requests.Response()
-        is_ping = request.path_url.endswith("/_ping")
-        found.status_code, found.request = 200 if is_ping else self._status, request
-        found._content = b"OK" if is_ping else json.dumps(self._answer).encode()
+        found.status_code, found.request = self._status, request
+        found._content = json.dumps(self._answer).encode()
         found.headers["Content-Type"] = "application/json"
         return found
 
