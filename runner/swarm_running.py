@@ -147,17 +147,17 @@ class SwarmRunning:
             part.end_follow()
             remove_service(self._client, part.service)
         deadline = time.monotonic() + _GONE_SECONDS
-        lost = set(self.trouble()) if self._parts else set()
+        lost = {self._nodes[name].id for name in self.trouble()}
         while time.monotonic() < deadline and self._stand(lost):
             time.sleep(0.1)
         while self._network and not remove_network(self._client, self._network) and time.monotonic() < deadline:
             time.sleep(0.1)
 
     def _stand(self, lost: set[str]) -> bool:
-        """Whether a task of the run is still there, on a node that the manager reaches."""
-        services = [part.service for name, part in self._parts.items() if name not in lost]
+        """Whether a task of ours is still there on a node that is not lost; its service is gone, its labels are not."""
         try:
-            return bool(services and self._client.api.tasks({"service": services}))
+            found = self._client.api.tasks({"label": f"{swarm.OWNER}={owner_here()}"})
+            return any(task.get("NodeID") not in lost for task in found)
         except (DockerException, OSError):
             return False
 

@@ -52,7 +52,7 @@ class FakeSwarm:
         self.said = said or [node_said(number) for number in (1, 2, 3)]
         self.made: dict[str, dict[str, Any]] = {}           # services
         self.nets: dict[str, dict[str, Any]] = {}
-        self.log: list[str] = []
+        self.leaving: list[str] = []                        # nodes of tasks that a look finds, one fewer at each
         self.api, self.networks = _Api(self), SimpleNamespace(create=self._create_network)
 
     def _create_network(self, name: str, **how: Any) -> Any:
@@ -78,7 +78,12 @@ class _Api:
                                   "endpoint": endpoint_spec, "place": place, "lines": lines}
         return {"ID": name}
 
-    def tasks(self, filters: dict[str, list[str]]) -> list[dict[str, Any]]:
+    def tasks(self, filters: dict[str, Any]) -> list[dict[str, Any]]:
+        if "label" in filters:                 # of services that were removed too, until their containers are gone
+            self._swarm.leaving = self._swarm.leaving[1:]
+            return [{"NodeID": node} for node in self._swarm.leaving]
+        if unknown := set(filters["service"]) - self._swarm.made.keys():
+            raise NotFound(f"no such service: {unknown}")
         return [{"ServiceID": name, "Status": self._swarm.scripts[made["place"]].status}
                 for name, made in self._swarm.made.items() if name in filters["service"]]
 
@@ -89,7 +94,6 @@ class _Api:
         if name not in self._swarm.made:
             raise NotFound("no such service")
         self._swarm.made.pop(name)["lines"].put(None)
-        self._swarm.log.append(f"remove {name}")
 
     def remove_network(self, name: str) -> None:
         if name not in self._swarm.nets:

@@ -36,9 +36,13 @@ class Lab(NamedTuple):
         """Containers on a node's engine."""
         return list(self.clients[name].api.containers(all=True))
 
-    def is_clean(self) -> bool:
+    def becomes_clean(self, seconds: float = 15.0) -> bool:
+        """Whether nothing of ours is left: at once at the manager, soon on the nodes, which clear up by themselves."""
         manager = self.clients["lab1"].api
         known = manager.services(filters={"label": swarm.OWNER}) + manager.networks(filters={"label": swarm.OWNER})
+        deadline = time.monotonic() + seconds
+        while any(self.left(name) for name in NAMES) and time.monotonic() < deadline:
+            time.sleep(0.5)
         return not known and not any(self.left(name) for name in NAMES)
 
 
@@ -81,7 +85,7 @@ def test_a_node_that_lacks_the_image_is_named_before_anything_is_measured(lab: L
     launcher = SwarmLauncher(lab.clients["lab1"], swarm.options([f"engine:lab2={lab.url('lab2')}"]))
     with pytest.raises(ImageMissing, match="lab3 lacks the image sha256:"):
         launcher.prepare([STACK], lambda text: None)
-    assert lab.is_clean()
+    assert lab.becomes_clean()
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +115,7 @@ def test_three_nodes_train_together_and_each_is_on_its_own_engine(lab: Lab, laun
         about["Config"]["User"], limited["ReadonlyRootfs"], limited["CapDrop"], limited["Memory"], limited["NanoCpus"])
     assert not limited["Privileged"] and ["/data"] == [
         mount["Destination"] for mount in about["Mounts"] if mount["Type"] == "bind"]
-    assert lab.is_clean()
+    assert lab.becomes_clean()
 
 
 def test_a_worker_out_of_memory_ends_so(lab: Lab, launcher: SwarmLauncher, data: Path) -> None:
@@ -122,7 +126,7 @@ def test_a_worker_out_of_memory_ends_so(lab: Lab, launcher: SwarmLauncher, data:
     finally:
         running.stop()
     assert isinstance(ending, Ending) and "oom" == ending.word, ending
-    assert lab.is_clean()
+    assert lab.becomes_clean()
 
 
 def test_a_node_that_is_cut_off_ends_the_run_and_is_named_and_the_next_cell_runs(
@@ -142,10 +146,7 @@ def test_a_node_that_is_cut_off_ends_the_run_and_is_named_and_the_next_cell_runs
     assert isinstance(heard, Ending) and "timeout" == heard.word, heard
     assert heard.message.startswith("node1 is on lab2, which is cut off from the Swarm or gone")
     assert took < 60
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not lab.is_clean():
-        time.sleep(0.5)
-    assert lab.is_clean()
+    assert lab.becomes_clean(60)
     after = launcher.start(cell(), STACK, data, "after.0.1")
     try:
         *_, ending = follow(after, limits(cell()), time.monotonic)

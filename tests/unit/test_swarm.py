@@ -128,6 +128,15 @@ def test_all_places_train_and_nothing_is_left() -> None:
     assert ({}, {}) == (client.made, client.nets)
 
 
+def test_stop_waits_for_containers_but_not_for_those_of_a_node_that_is_lost() -> None:
+    client = FakeSwarm({f"node{rank}": Script(b"", RUNS) for rank in range(3)})
+    running = started(client)
+    client.said = [node_said(1), node_said(2, state="down"), node_said(3)]
+    client.leaving = ["id1", "id3", "id1", "id2", "id2", "id2"]
+    running.stop()
+    assert ["id2", "id2"] == client.leaving[-2:] and 3 == len(client.leaving)
+
+
 def test_lines_that_the_manager_had_not_passed_on_at_a_task_s_end_are_read_from_its_log() -> None:
     head, tail = LINES[:70], LINES[70:]
     client = FakeSwarm({"node0": Script(head, COMPLETE, written=head + tail)})
