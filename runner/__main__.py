@@ -21,15 +21,19 @@ from runner import (
     curves,
     data_commands,
     doctor,
+    doctor_swarm,
     engine,
     every,
     export,
     images,
     job,
+    kubernetes,
     listings,
     lock,
     machine,
+    manifest,
     rerun,
+    sbom,
     screen,
     stack,
     staged,
@@ -47,6 +51,7 @@ from runner.report import writing
 from runner.rows import Measurements, measurements
 from runner.session import Bench, Stopped
 from runner.summary_format import Summary
+from runner.swarm import options as swarm_options
 from runner.until import CAP, Until
 from runner.until import parse as parse_until
 from workloads.spec import tasks as known_tasks
@@ -63,7 +68,9 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")
 Scale = Annotated[str | None, typer.Option(help="One of the study's scales.")]
 Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.")]
 LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers. "
-                                           "compose: inside of compose.yaml's runner.")]
+                                           "compose: in compose.yaml's runner. swarm: on a Docker Swarm's nodes.")]
+SwarmWords = Annotated[list[str] | None, typer.Option(
+    "--swarm", help="With --launcher swarm: encrypted, registry=HOST/NAME, engine:NODE=URL; repeat, or put commas.")]
 DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER; NAME alone: "
                                                           "what `evenbench data` keeps.")]
 Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
@@ -85,6 +92,7 @@ class _How(NamedTuple):
     is_proving: bool = False
     stall: float | None = None
     until: Until | None = None
+    is_side_by_side: bool = False
 
 
 @app.command()
@@ -92,13 +100,15 @@ def run(name: Annotated[str, typer.Argument(help="A study's id or the path of it
                                             "(krisilias/kri-f3,kri-mem), or all.", show_default=False)],
         stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-        device: Device = None, results: Results = RESULTS, fresh: Fresh = False, prove: Prove = False,
-        stall: Stall = None, width: Annotated[str | None, typer.Option(
+        device: Device = None, swarm: SwarmWords = None, results: Results = RESULTS, fresh: Fresh = False,
+        prove: Prove = False, stall: Stall = None, width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
-        cap: Annotated[int, typer.Option(min=1, max=1000, help="Rounds at most, with --until.")] = CAP) -> None:
+        cap: Annotated[int, typer.Option(min=1, max=1000, help="Rounds at most, with --until.")] = CAP,
+        gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
+                                                       "once; they share the host, and are marked.")] = False) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device))
-    how = _How(results, fresh, prove, stall, parse_until(width, cap) if width else None)
+    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device), swarm)
+    how = _How(results, fresh, prove, stall, parse_until(width, cap) if width else None, gpus_in_parallel)
     is_ok = _every(asked, how) if name == every.NAME else _ran(_named(asked, how), how)
     sys.exit(0 if is_ok else 1)
 
@@ -106,10 +116,13 @@ def run(name: Annotated[str, typer.Argument(help="A study's id or the path of it
 def _named(asked: job.Asked, how: _How) -> job.Job:
     """The job of a study; what --until asks for is part of it, so that only the same command resumes it."""
     wanted = job.planned(asked, screen.say)
+    if how.is_side_by_side:
+        job.side_by_side(wanted)                 # refuses before anything is built
+        wanted = wanted._replace(facts={"gpus_in_parallel": True})
     if not how.until:
         return wanted
     staged.check(wanted.plan)
-    return wanted._replace(facts=how.until.record())
+    return wanted._replace(facts={**wanted.facts, **how.until.record()})
 
 
 def _every(asked: job.Asked, how: _How) -> bool:
@@ -142,7 +155,8 @@ def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How,
     """Run the session, then show what there is, also after an interruption."""
     with store.Store(folder) as opened, screen.progress() as progress, _signals() as is_stopping:
         bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, how.stall,
-                      is_stopping=is_stopping, watches=lambda planned: job.gpu_watch(wanted, planned))
+                      is_stopping=is_stopping, watches=lambda planned: job.gpu_watch(wanted, planned),
+                      side_by_side=job.side_by_side(wanted) if how.is_side_by_side else None)
         try:
             is_ok = staged.run(wanted, bench, kept, how.until, screen.progress, screen.say)
         except Stopped:
@@ -157,10 +171,11 @@ def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How,
 def rerun_(name: ResultName, key: Annotated[str, typer.Option(help="The cell of this key, or its beginning.")] = "",
            number: Annotated[int | None, typer.Option("--cell", help="The cell of this number in the plan.")] = None,
            rounds: Rounds = None, launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
-           data: DataArgument = None, results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None) -> None:
+           data: DataArgument = None, swarm: SwarmWords = None, results: Results = RESULTS, fresh: Fresh = False,
+           stall: Stall = None) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     found = rerun.chosen(rerun.recorded(store.located(name, results)), key, number)
-    asked = job.Asked(name, None, launcher, data, Wishes(rounds=rounds))
+    asked = job.Asked(name, None, launcher, data, Wishes(rounds=rounds), tuple(_split(swarm)))
     is_ok = _ran(rerun.again(found, stack.read_all(job.STACKS), asked, screen.say), _How(results, fresh, stall=stall))
     sys.exit(0 if is_ok else 1)
 
@@ -264,10 +279,17 @@ def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
 @app.command()
 def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
          baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-         device: Device = None, results: Results = RESULTS, as_json: AsJson = False) -> None:
+         device: Device = None, swarm: SwarmWords = None, results: Results = RESULTS, as_json: AsJson = False,
+         export_to: Annotated[str | None, typer.Option(
+             "--export", help="kubernetes: the runs as suspended indexed Jobs, in YAML.")] = None) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
-    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device)),
-                         screen.say)
+    if export_to not in (None, *kubernetes.NAMES):
+        raise InputError(f'plan --export: found "{export_to}", expected one of {", ".join(kubernetes.NAMES)}')
+    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device),
+                                swarm), screen.say)
+    if export_to:
+        print(kubernetes.text(wanted.plan, wanted.stacks), end="")
+        return
     seconds = estimate_seconds(wanted.plan, store.known_seconds(results))
     if as_json:
         print(json.dumps({**wanted.plan.record(), "estimate_seconds": seconds}, indent=2))
@@ -363,6 +385,27 @@ def _are_alike(found: twice.Verdict) -> bool:
     return not found.differences
 
 
+@app.command("sbom")
+def sbom_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None,
+          out: Annotated[Path | None, typer.Option(help="A folder for a file a stack, NAME.cdx.json.")] = None,
+          licences: Annotated[bool, typer.Option("--licences", help="A table of packages and licences.")] = False,
+          launcher: LauncherName = "auto") -> None:
+    """Say what the images or virtual environments of stacks hold: CycloneDX JSON with versions, hashes and licences."""
+    known = stack.read_all(job.STACKS)
+    chosen = [known[name] for name in _known_stacks(names, known)]
+    if len(chosen) > 1 and not out and not licences:
+        raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
+    how = job.chosen_launcher(launcher, screen.say)
+    for each in chosen if names else job.buildable(chosen, how, screen.say):
+        found = sbom.of(each, how, screen.say)
+        if licences:
+            _print([{"stack": each.name, **package.row()} for package in found.packages], is_json=False)
+        elif out:
+            screen.say(f"written: {sbom.write(sbom.cyclonedx(found), out, each.name)}")
+        else:
+            print(sbom.cyclonedx(found))
+
+
 def _pinned() -> dict[str, stack.Pinned]:
     """All that has an image: the stacks and the runner."""
     return {**stack.read_all(job.STACKS), stack.RUNNER: stack.read_runner(job.STACKS)}
@@ -401,6 +444,22 @@ def report(name: Annotated[str, typer.Argument(help="A result's id or folder; th
         print(text, end="")
 
 
+@app.command("verify")
+def verify_(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
+            results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Say which files of a result are not as its session and reports left them; 1 where any is not."""
+    named = (folder for folder in (results / name, Path(name)) if name and (folder / manifest.NAME).is_file())
+    folder = next(named, None) or store.located(name, results)        # events that are missing are to be told too
+    found = manifest.verify(folder)
+    if as_json:
+        print(json.dumps(found._asdict()))
+    elif not found.is_whole:
+        _print(found.rows(), is_json=False)
+    else:
+        screen.say(f"{folder}: {words.count(found.files, 'file')}, all as {manifest.NAME} says")
+    sys.exit(0 if found.is_whole else 1)
+
+
 @app.command("curves")
 def curves_(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
             results: Results = RESULTS, as_json: AsJson = False) -> None:
@@ -418,7 +477,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]..."
                "--parallel", help="Three workers' update against one worker's on the whole batch.")] = False,
            table: Annotated[Path | None, typer.Option(help="Write the table to this Markdown file too.")] = None,
            precision: Annotated[str, typer.Option(help="float64 proves; float32 shows rounding.")] = "float64",
-           launcher: LauncherName = "auto", results: Results = RESULTS, as_json: AsJson = False) -> None:
+           launcher: LauncherName = "auto", swarm: SwarmWords = None, results: Results = RESULTS,
+           as_json: AsJson = False) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     known = stack.read_all(job.STACKS)
     chosen = [known[name] for name in _known_stacks(_split(stacks), known)]
@@ -428,7 +488,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]..."
             raise InputError(f'check: task "{name}" is unknown; known: {", ".join(known_tasks.NAMES)}')
     if precision not in check.LIMITS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
-    how = job.chosen_launcher(launcher, screen.say)
+    how = job.chosen_launcher(launcher, screen.say, words=_split(swarm))
     chosen = job.buildable(chosen, how, screen.say)
     with job.measuring_alone(job.cache_folder()):
         verdicts = _checked(tasks, chosen, precision, how, results, check.run_parallel if parallel else check.run)
@@ -475,9 +535,16 @@ def _said(cost: bench_self.Cost) -> bench_self.Cost:
 
 
 @app.command("doctor")
-def doctor_(as_json: AsJson = False) -> None:
+def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every node of a Docker Swarm.")] = "auto",
+            swarm: SwarmWords = None, as_json: AsJson = False) -> None:
     """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
-    findings = doctor.examine(stack.read_all(job.STACKS), job.cache_folder())
+    known = stack.read_all(job.STACKS)
+    if launcher not in ("auto", "swarm"):
+        raise InputError(f'doctor --launcher: found "{launcher}", expected swarm, or nothing for this machine')
+    if launcher == "swarm":
+        findings = doctor_swarm.examine(engine.connect(), known, swarm_options(_split(swarm)))
+    else:
+        findings = doctor.examine(known, job.cache_folder())
     _print([finding._asdict() for finding in findings], as_json)
     sys.exit(1 if any(finding.grade == "fails" for finding in findings) else 0)
 
@@ -492,9 +559,9 @@ def lock_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]..."
 
 
 def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, scale: str | None, baseline: str,
-           launcher: str, data: str | None, pairs: list[str] | None) -> job.Asked:
+           launcher: str, data: str | None, pairs: list[str] | None, swarm: list[str] | None = None) -> job.Asked:
     wishes = Wishes(tuple(_split(stacks)), rounds, seed, baseline, job.settings(pairs or []))
-    return job.Asked(name, scale, launcher, data, wishes)
+    return job.Asked(name, scale, launcher, data, wishes, tuple(_split(swarm)))
 
 
 def _with(pairs: list[str] | None, device: str | None) -> list[str]:

@@ -1,11 +1,12 @@
 """Runs cells in fresh containers: pinned CPUs, memory without swap, no way out, nothing to write to."""
 
+import copy
 import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from runner import gpus, images, owners
 from runner.engine import (
@@ -19,7 +20,7 @@ from runner.engine import (
     aliased,
     gpu_request,
 )
-from runner.errors import EngineUnreachable, ImageMissing
+from runner.errors import BenchError, EngineUnreachable, ImageMissing
 from runner.launch import Exit
 from runner.pipe import Pipe, lines_of_chunks
 from runner.shares import Share, reporters, servers, shared
@@ -32,6 +33,11 @@ RUN = "org.evenbench.run"
 _LAST_WORDS = 400                   # characters of standard error that an ending quotes
 _WRITABLE = {"/tmp": "rw,exec,nosuid,nodev,size=1g,mode=1777"}      # exec: torch.compile loads what it compiles
 
+# what every container of ours is created with, whatever it does: nothing to write to, and nobody to become
+CONFINED: dict[str, Any] = {
+    "read_only": True, "tmpfs": _WRITABLE, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"],
+    "pids_limit": 4096, "init": True}
+
 
 class DockerLauncher:
     """Launches workers in images of the stacks."""
@@ -43,6 +49,12 @@ class DockerLauncher:
         self._client, self._found = client, found
         self._waiting = Waiting(client)
         self._images: dict[str, images.Image] = {}
+
+    def giving(self, found: gpus.Found) -> Self:
+        """The same launcher, whose cells are given these GPUs alone."""
+        other = copy.copy(self)
+        other._found = found
+        return other
 
     def missing(self, stack: Stack) -> str | None:
         """Nothing is missing that prepare could not build; a failed build says why itself."""
@@ -86,6 +98,16 @@ class DockerLauncher:
             raise
         return running
 
+    def said(self, stack: Stack, module: str) -> bytes:
+        """What `python -m MODULE` prints in a container of the stack. Raises BenchError."""
+        image = self._images[stack.name]
+        try:
+            return bytes(self._client.containers.run(
+                image.id, entrypoint=["python", "-m", module], labels={OWNER: owners.mine()}, network_mode="none",
+                remove=True, **CONFINED))
+        except DockerException as error:
+            raise BenchError(f"{stack.name}: {module}: {explained(error)}") from error
+
 
 def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tuple[cluster.Place, ...], share: Share,
              module: str = "workloads") -> dict[str, Any]:
@@ -106,12 +128,7 @@ def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tup
         "cpuset_cpus": ",".join(map(str, share.cpus(rank))),
         "mem_limit": cell.memory_bytes or None,
         "memswap_limit": cell.memory_bytes or None,      # equal to the memory: no swap
-        "read_only": True,
-        "tmpfs": _WRITABLE,
-        "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges"],
-        "pids_limit": 4096,
-        "init": True,
+        **CONFINED,
         "volumes": {str(data): {"bind": "/data", "mode": "ro"}},
         "log_config": {"Type": "none"},                 # lines come by the attached stream; a log would be disk work
         **network,

@@ -3,19 +3,20 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import docker
 from docker import DockerClient
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 from docker.models.networks import Network
-from docker.types import DeviceRequest, EndpointConfig
+from docker.types import CancellableStream, DeviceRequest, EndpointConfig
 
 from runner.errors import EngineUnreachable
 
 __all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "Network", "NotFound",
-           "Waiting", "aliased", "connect", "data_root", "gpu_request", "image_id", "image_labels", "labelled_images",
-           "remove_image"]
+           "Waiting", "aliased", "connect", "copy_image", "data_root", "gpu_request", "image_id", "image_labels",
+           "labelled_images", "remove_image", "service_output"]
 
 _TIMEOUT_SECONDS = 60
 _RESTART_SECONDS = 40.0       # an engine with many containers takes so long to come back
@@ -113,6 +114,25 @@ def gpu_request(uuids: Sequence[str]) -> DeviceRequest:
 def data_root(client: DockerClient) -> str:
     """The folder in which the engine keeps its images, on the engine's machine."""
     return str(client.info()["DockerRootDir"])
+
+
+def copy_image(source: DockerClient, tag: str, target: DockerClient) -> None:
+    """Give another engine the image of that tag, whole."""
+    whole: Any = source.images.get(tag).save(named=tag)
+    target.images.load(whole)
+
+
+def service_output(client: DockerClient, service: str, *, is_error: bool = False, is_following: bool = True,
+                   tail: int | None = None) -> Any:
+    """What a service's task writes, in chunks. Following, it has no end of its own; close() ends it.
+
+    docker's own service_logs cannot be closed while it waits.
+    """
+    wanted = {"stdout": not is_error, "stderr": is_error, "follow": is_following, "tail": tail or "all"}
+    api: Any = client.api
+    response = api._get(api._url("/services/{0}/logs", service), params=wanted, stream=True)
+    api._raise_for_status(response)
+    return CancellableStream(api._multiplexed_response_stream_helper(response), response)
 
 
 def _client(environment: Mapping[str, str]) -> DockerClient:

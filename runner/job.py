@@ -4,9 +4,10 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -30,13 +31,16 @@ from runner.docker_launcher import DockerLauncher
 from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
 from runner.launch import Launcher
 from runner.plan import Plan, Planned, Wishes, plan
+from runner.side_by_side import Given, SideBySide
+from runner.swarm import options
+from runner.swarm_launcher import SwarmLauncher
 from runner.venv_launcher import VenvLauncher
 from workloads.spec import cell as cells
 from workloads.spec import tasks
 
 ROOT = Path(__file__).resolve().parent.parent
 STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
-LAUNCHERS = ("auto", "docker", "venv", "compose")
+LAUNCHERS = ("auto", "docker", "venv", "compose", "swarm")
 Say = Callable[[str], None]
 
 
@@ -48,6 +52,7 @@ class Asked(NamedTuple):
     launcher: str = "auto"
     data: str | None = None
     wishes: Wishes = Wishes()
+    swarm: tuple[str, ...] = ()      # the words of --swarm
 
 
 class Job(NamedTuple):
@@ -68,7 +73,7 @@ class Job(NamedTuple):
         made_of = {name: self.launcher.fingerprint(self.stacks[name]) for name in names}
         content = [self.plan.record(), self.plan.seed, self.plan.study.id, self.launcher.name, str(self.data.folder),
                    made_of, self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
-                   *([self.found.record()] if self.found.gpus else [])]
+                   *([self.found.record()] if self.found.gpus else []), *_where(self.launcher).values()]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -94,10 +99,17 @@ def settings(pairs: list[str]) -> dict[str, Any]:
     return found
 
 
-def chosen_launcher(name: str, say: Say, found: gpus.Found = gpus.NONE) -> Launcher:
-    """The launcher of that name; `auto` is docker where an engine answers, else venv, with the reason said."""
+def chosen_launcher(name: str, say: Say, found: gpus.Found = gpus.NONE, words: Sequence[str] = ()) -> Launcher:
+    """The launcher of that name; `auto` is docker where an engine answers, else venv, with the reason said.
+
+    words: of --swarm.
+    """
     if name not in LAUNCHERS:
         raise InputError(f'--launcher: found "{name}", expected one of {", ".join(LAUNCHERS)}')
+    if words and name != "swarm":
+        raise InputError(f"--swarm {words[0]}: found --launcher {name}, expected --launcher swarm")
+    if name == "swarm":
+        return SwarmLauncher(engine.connect(), options(words))
     if name == "venv":
         return VenvLauncher(cache_folder(), found)
     if name == "compose":
@@ -119,13 +131,30 @@ def planned(asked: Asked, say: Say) -> Job:
 def planned_study(read: study.Study, asked: Asked, say: Say) -> Job:
     """The job of a study that is at hand, without building anything. Raises InputError."""
     stacks = stack.read_all(STACKS)
-    here = machine.observe()
     found = nvml.observe()
-    launcher = chosen_launcher(asked.launcher, say, found)
+    launcher = chosen_launcher(asked.launcher, say, found, asked.swarm)
+    here = machine_of(launcher)
     data = datasets.chosen(asked.data, cache_folder(), say)
     wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name})
     asked = asked._replace(wishes=wishes)
-    return Job(asked, plan(read, stacks, here, wishes, launcher.missing, found), stacks, launcher, here, data, found)
+    made = plan(read, stacks, here, wishes, launcher.missing, found, hosts_of(launcher))
+    return Job(asked, made, stacks, launcher, here, data, found)
+
+
+def machine_of(launcher: Launcher) -> machine.Machine:
+    """The machine that plans are made for: this one, or with a Swarm what its smallest node has."""
+    here = machine.observe()
+    return launcher.machine(here) if isinstance(launcher, SwarmLauncher) else here
+
+
+def hosts_of(launcher: Launcher) -> int:
+    """How many machines the nodes of a run are spread over."""
+    return launcher.hosts if isinstance(launcher, SwarmLauncher) else 1
+
+
+def _where(launcher: Launcher) -> dict[str, Any]:
+    """What else is to be known of where a session measures: a Swarm's nodes."""
+    return {"swarm": launcher.record()} if isinstance(launcher, SwarmLauncher) else {}
 
 
 def buildable(stacks: list[stack.Stack], launcher: Launcher, say: Say) -> list[stack.Stack]:
@@ -155,7 +184,8 @@ def prepared(job: Job, say: Say) -> Job:
         return job
     if job.plan.study.experiments:             # another form of a stack may stand for one that cannot be built
         replanned = plan(job.plan.study, job.stacks, job.machine, job.asked.wishes,
-                         lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.found)
+                         lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.found,
+                         hosts_of(job.launcher))
     else:
         replanned = job.plan.without(failures)
     if not replanned.cells:
@@ -170,10 +200,22 @@ def warnings(job: Job) -> list[str]:
 
 def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
     """Who watches the GPUs of a cell while it runs; None for a cell on CPUs."""
-    if planned.cell.device != "gpu":
+    if planned.cell.device != "gpu" or isinstance(job.launcher, SwarmLauncher):     # whose GPUs are elsewhere
         return None
     own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], job.found)
     return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
+
+
+def side_by_side(job: Job) -> SideBySide:
+    """What cells on different GPUs at once are run with. Raises InputError where there are no two, or no way to."""
+    launcher = job.launcher
+    if not isinstance(launcher, DockerLauncher | VenvLauncher):
+        raise InputError(f"--gpus-in-parallel: found launcher {launcher.name}, expected docker or venv")
+    if len(job.found.gpus) < 2:
+        raise InputError(f"--gpus-in-parallel: found {len(job.found.gpus)} GPUs, expected two or more; see "
+                         "`evenbench doctor`")
+    return SideBySide(job.found, lambda own: Given(
+        launcher.giving(own), lambda planned: gpu_watch(job._replace(found=own), planned)))
 
 
 def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
@@ -182,13 +224,15 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
             "scale": job.plan.study.scale, "seed": job.plan.seed, "evenbench": __version__, "argv": sys.argv[1:],
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
             "launcher": job.launcher.name, "governor": machine.governor(), "command": job.command(),
-            "resumed": is_resumed, **job.facts, **({"gpus": job.found.record()} if job.found.gpus else {})}
+            "resumed": is_resumed, **job.facts, **_where(job.launcher),
+            **({"gpus": job.found.record()} if job.found.gpus else {})}
 
 
 def new_folder(job: Job, results: Path) -> Path:
-    """results/<time>-<study>-<4 hex digits>."""
+    """results/<time>-<study>-<4 hex digits>; a study that a stranger's record names leads nowhere else."""
     moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    return results / f"{moment}-{job.plan.study.id}-{secrets.token_hex(2)}"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", job.plan.study.id)[:64]
+    return results / f"{moment}-{name}-{secrets.token_hex(2)}"
 
 
 def measuring_alone(cache: Path) -> IO[str]:

@@ -6,10 +6,12 @@ first one that fails ends them all.
 """
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
+from runner import rows
 from runner.pipe import LONGEST_LINE
 from runner.stack import Stack
 from workloads.spec.cell import Cell
@@ -29,7 +31,7 @@ ENDINGS = {
 }
 SAID_BY_WORKER = ("ok", "oom", "unsupported", "not_finite", "error")
 EVENTS = ("start", "warm", "steps", "epoch", "accuracy", "tensor", "harness", "weights", "operators", "kernels",
-          "graph", "beat", "end")
+          "graph", "max_batch", "beat", "end")
 
 _POLL_SECONDS = 1.0
 # While other places' lines come: so long that a late one's may take to be read, after the host itself stood still.
@@ -262,22 +264,38 @@ def parsed(line: bytes) -> dict[str, Any]:
     """The event in a line. Raises NotAnEvent."""
     shown = ascii(line[:60])[2:-1]
     try:
-        event = json.loads(line, parse_constant=_refuse_constant) if len(line) <= LONGEST_LINE else None
+        event = _loaded(line) if len(line) <= LONGEST_LINE else None
     except (ValueError, RecursionError):
         event = None
     if not isinstance(event, dict) or event.get("event") not in EVENTS:
         raise NotAnEvent(f'the worker wrote what is no event: "{shown}"')
     if event["event"] == "end" and not _is_whole_end(event):
         raise NotAnEvent(f'the worker ended with no known status: "{shown}"')
+    if wrong := rows.mistake(event):
+        raise NotAnEvent(f'the worker wrote a broken event: {wrong[:200]}: "{shown}"')
     return event
+
+
+def _loaded(line: bytes) -> Any:
+    """The line's value. Raises ValueError, RecursionError; also for numbers that are not finite or of many digits."""
+    return json.loads(line, parse_constant=_refuse, parse_float=_finite, parse_int=_small)
 
 
 def _is_whole_end(event: dict[str, Any]) -> bool:
     return event.get("status") in SAID_BY_WORKER and isinstance(event.get("message"), str)
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(name)
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+def _small(text: str) -> int:
+    return int(text) if len(text) < 20 else _refuse(text)
 
 
 def gone(found: Exit) -> Ending:

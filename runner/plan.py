@@ -1,5 +1,6 @@
 """Studies to cells: a pure function of the study, the stacks there are and the machine."""
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -83,6 +84,7 @@ class Here(NamedTuple):
     stacks: Mapping[str, Stack]
     machine: Machine
     gpus: gpus.Found
+    hosts: int = 1                   # such machines, over which the nodes of a run are spread
 
 
 class Wishes(NamedTuple):
@@ -96,12 +98,12 @@ class Wishes(NamedTuple):
 
 
 def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wishes,
-         missing: Callable[[Stack], str | None], found: gpus.Found = gpus.NONE) -> Plan:
-    """The cells of a study, and the skipped ones with reasons; found: the machine's GPUs.
+         missing: Callable[[Stack], str | None], found: gpus.Found = gpus.NONE, hosts: int = 1) -> Plan:
+    """The cells of a study, and the skipped ones with reasons; found: the machine's GPUs; hosts: how many machines.
 
     missing(stack) says why the launcher cannot run a stack, or None. Raises InputError for an unknown stack.
     """
-    here = Here(stacks, machine, found)
+    here = Here(stacks, machine, found, hosts)
     planned: dict[str, Planned] = {}
     keys: dict[str, dict[str, None]] = {}
     skipped: list[Skipped] = []
@@ -144,16 +146,16 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) 
 
 def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -> Cell:
     """The cell in the first form of a stack that could run it, else in one that has the device, else in the first."""
-    found = [(_cell(stack, settings, here.machine), stack) for stack in forms]
+    found = [(_cell(stack, settings, here), stack) for stack in forms]
     able = [cell for cell, _ in found if _impossible(cell, here) is None]
     near = [cell for cell, stack in found if cell.device in stack.devices]
     return next(iter(able or near or [cell for cell, _ in found]))
 
 
-def _cell(stack: Stack, settings: Mapping[str, Any], machine: Machine) -> Cell:
-    """The cell; nodes share the machine equally unless the settings say what each has."""
-    nodes = settings.get("nodes", 1)
-    defaults = {"cpus": max(1, machine.cpus // nodes), "memory_bytes": machine.limit_bytes // nodes,
+def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
+    """The cell; nodes of one machine share it equally unless the settings say what each has."""
+    sharing = math.ceil(settings.get("nodes", 1) / here.hosts)
+    defaults = {"cpus": max(1, here.machine.cpus // sharing), "memory_bytes": here.machine.limit_bytes // sharing,
                 **tasks.defaults(settings["task"])}
     try:
         cell: Cell = cells.parse({**defaults, **settings, "stack": stack.name})

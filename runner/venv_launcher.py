@@ -5,6 +5,7 @@ Its memory limit is the kernel's on a process's private writable memory, so that
 and the worker says so itself; what it only maps, such as libraries, is not counted, nor what a GPU's driver reserves.
 """
 
+import copy
 import ctypes
 import json
 import os
@@ -13,11 +14,12 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import psutil
 
@@ -45,6 +47,12 @@ class VenvLauncher:
         """found: the GPUs that cells are given."""
         self._cache, self._found = cache, found
         self._pythons: dict[str, Path] = {}
+
+    def giving(self, found: gpus.Found) -> Self:
+        """The same launcher, whose cells are given these GPUs alone."""
+        other = copy.copy(self)
+        other._found = found
+        return other
 
     def missing(self, stack: Stack) -> str | None:
         """The missing interpreter, or None."""
@@ -86,6 +94,15 @@ class VenvLauncher:
             running.stop()
             raise
         return running
+
+    def said(self, stack: Stack, module: str) -> bytes:
+        """What `python -m MODULE` prints in the stack's virtual environment. Raises BenchError."""
+        found = subprocess.run([str(self._pythons[stack.name]), "-m", module], cwd=stack.root, capture_output=True,
+                               env=_environment(tempfile.gettempdir()), check=False)
+        if found.returncode:
+            last = found.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            raise BenchError(f"{stack.name}: {module}: exit code {found.returncode}: {' '.join(last)}")
+        return found.stdout
 
 
 def visible(own: Sequence[gpus.Gpu]) -> dict[str, str]:

@@ -105,7 +105,7 @@ class _Run(threading.Thread):
         super().__init__(daemon=True)
         self._send, self._scratch = send, tempfile.mkdtemp(prefix="evenbench-")
         self._errors = tempfile.TemporaryFile()
-        self._kills = _out_of_memory_kills()
+        self._kills = out_of_memory_kills()
         environment = dict(os.environ, HOME=self._scratch, TMPDIR=self._scratch)
         if order["nodes"]:
             environment.update(EVENBENCH_NODES=order["nodes"], EVENBENCH_RANK=str(order["rank"]))
@@ -122,7 +122,7 @@ class _Run(threading.Thread):
             code = self._process.wait()
             self.kill()                          # what stays of its helpers
             self._send({"exit": code, "last_words": self._last_words(),
-                        "is_out_of_memory": code == -signal.SIGKILL and _out_of_memory_kills() > self._kills})
+                        "is_out_of_memory": code == -signal.SIGKILL and out_of_memory_kills() > self._kills})
         except OSError:
             self.kill()                          # nobody listens any more
         finally:
@@ -187,7 +187,7 @@ def _number(*names):
     return None
 
 
-def _out_of_memory_kills():
+def out_of_memory_kills():
     """How often the kernel has killed in this control group for want of memory."""
     for name in ("memory/memory.oom_control", "memory.events"):
         for line in (_read(name) or "").splitlines():

@@ -18,7 +18,8 @@ WALL_CLOCK = {"runner/check.py": 1, "runner/job.py": 2, "runner/session.py": 1,
 OF_THE_WALL = {"time.time", "time.localtime", "time.gmtime", "datetime.now", "datetime.utcnow", "datetime.today"}
 # each is imported in one place only, a file or a folder
 ALONE = {"docker": "runner/engine.py", "rich": "runner/screen/", "typer": "runner/__main__.py",
-         "pynvml": "runner/nvml.py", "jinja2": "runner/report/page.py", "matplotlib": "runner/report/charts.py"}
+         "pynvml": "runner/nvml.py", "jinja2": "runner/report/page.py", "matplotlib": "runner/report/charts.py",
+         "cyclonedx": "runner/sbom.py"}
 
 
 def sources(folder: str) -> list[Path]:
@@ -71,7 +72,8 @@ def test_a_package_that_has_one_place_is_imported_there_alone(package: str) -> N
 
 
 def test_plans_rows_and_statistics_touch_no_world() -> None:
-    pure = ("cell", "claims", "plan", "published", "rows", "stats", "flags", "summary", "operators", "shares", "gpus")
+    pure = ("cell", "claims", "plan", "published", "rows", "stats", "flags", "summary", "operators", "shares", "gpus",
+            "swarm", "kubernetes")
     for path in (ROOT / "runner" / f"{name}.py" for name in pure):
         assert not {"os", "time", "subprocess", "socket", "random.random"} & set(map(top, imports(path))), path
 

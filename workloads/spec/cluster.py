@@ -10,6 +10,9 @@ PARALLEL = ("none", "sync", "async", "allreduce", "ps-sync", "ps-async")
 
 MEASURES = ("train", "phases", "operators", "check")       # what can be done on many nodes
 
+# what workloads.place leaves with where its worker ran out of memory: no signal's code, and none of an interpreter's
+OUT_OF_MEMORY = 82
+
 
 class Mode(NamedTuple):
     """How a framework trains on many nodes."""

@@ -1,0 +1,274 @@
+"""The Swarm launcher with a scripted manager: what services are asked for, how lines and endings come back."""
+
+import json
+import queue
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import job, swarm, swarm_launcher, swarm_running
+from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputError
+from runner.launch import Ending, Exit, Limits, follow, gone
+from runner.plan import Wishes, plan
+from runner.study import parse
+from runner.swarm_launcher import SwarmLauncher, placed, services
+from runner.swarm_running import SwarmRunning
+from tests.clock import FakeClock
+from tests.fake_swarm import (
+    COMPLETE,
+    GIB,
+    NODES,
+    RUNS,
+    FakeSwarm,
+    Script,
+    failed,
+    node_said,
+    places,
+    rejected,
+)
+from tests.fakes import MACHINE, good_lines, stack
+from workloads import place
+from workloads.spec import cluster
+from workloads.spec.cell import Cell
+
+IMAGE = f"sha256:{'1' * 64}"
+LINES = b"".join(good_lines())
+GOOD = Script(LINES, COMPLETE)
+
+
+def cell(**values: Any) -> Cell:
+    facts = {"task": "lenet5", "measure": "train", "nodes": 3, "cpus": 2, "memory_bytes": 4 * GIB,
+             "parallel": "allreduce"}
+    return Cell(stack="torch-x", **{**facts, **values})
+
+
+def wanted(of: Cell = cell()) -> list[swarm.Wanted]:     # noqa: B008 (a Cell cannot be changed)
+    found = cluster.places("pytorch", of.parallel, of.nodes)
+    return services(of, Path("/cache/digits"), found, placed(found, of, NODES), IMAGE)
+
+
+def started(client: FakeSwarm, count: int = 3, is_encrypted: bool = False) -> SwarmRunning:
+    running = SwarmRunning(client, places(count), {})
+    running.create("k.0.1", wanted()[:count], is_encrypted)
+    return running
+
+
+def test_a_place_s_service_asks_for_what_it_needs_and_no_more() -> None:
+    text = json.dumps(cell()._asdict())
+    assert swarm.template(wanted()[1], "net", {"l": "x"}) == {
+        "ContainerSpec": {
+            "Image": IMAGE, "Command": ["python", "-m", "workloads.place"], "Args": ["workloads", text],
+            "Hostname": "node1", "Labels": {"l": "x"}, "Init": True, "ReadOnly": True,
+            "Env": ["EVENBENCH_NODES=node0,node1,node2", "EVENBENCH_RANK=1"],
+            "CapabilityDrop": ["ALL"], "Privileges": {"NoNewPrivileges": True}, "StopGracePeriod": 0,
+            "Mounts": [
+                {"Type": "tmpfs", "Target": "/tmp",
+                 "TmpfsOptions": {"SizeBytes": 1073741824, "Mode": 0o1777, "Options": [["exec"]]}},
+                {"Type": "bind", "Source": "/cache/digits", "Target": "/data", "ReadOnly": True}]},
+        "Resources": {"Limits": {"NanoCPUs": 2000000000, "MemoryBytes": 4294967296, "Pids": 4096},
+                      "Reservations": {"NanoCPUs": 2000000000, "MemoryBytes": 4294967296}},
+        "RestartPolicy": {"Condition": "none"},
+        "Placement": {"Constraints": ["node.id==id2"]},
+        "Networks": [{"Target": "net", "Aliases": ["node1"]}],
+        "LogDriver": {"Name": "json-file"}}
+
+
+def test_gpus_are_reserved_as_the_kind_that_the_node_offers() -> None:
+    node = swarm.nodes([node_said(1, gpus=4)])[0]
+    made = swarm.template(swarm.Wanted("node0", node, IMAGE, (), "", gpus=2), "net", {})
+    assert made["Resources"]["Reservations"] == {
+        "GenericResources": [{"DiscreteResourceSpec": {"Kind": "NVIDIA-GPU", "Value": 2}}]}
+
+
+def test_a_node_that_offers_too_few_gpus_is_named() -> None:
+    one = cell(nodes=1, parallel="none", device="gpu", gpus=2)
+    with pytest.raises(BenchError, match=r"host1 offers 1 GPUs .* asks for 2"):
+        placed(places(1), one, swarm.nodes([node_said(1, gpus=1)]))
+
+
+@pytest.mark.parametrize(("is_encrypted", "options"), [(False, None), (True, {"encrypted": "true"})])
+def test_a_run_s_network_has_no_way_out_and_names_are_addresses(is_encrypted: bool, options: Any) -> None:
+    client = FakeSwarm({f"node{rank}": GOOD for rank in range(3)})
+    running = started(client, is_encrypted=is_encrypted)
+    [network] = client.nets.values()
+    assert ("overlay", True, True, options) == tuple(
+        network["how"][key] for key in ("driver", "internal", "attachable", "options"))
+    assert all({"Mode": "dnsrr"} == made["endpoint"] for made in client.made.values())
+    running.stop()
+
+
+def test_a_coordinator_shares_the_first_node_and_reserves_nothing() -> None:
+    of = cell(parallel="ps-async")
+    found = cluster.places("tensorflow", "ps-async", 3)
+    made = services(of, Path("/d"), found, placed(found, of, NODES), IMAGE)
+    assert [("host1", True), ("host2", True), ("host3", True), ("host1", False)] == [
+        (each.node.name, each.is_reserved) for each in made]
+
+
+def test_too_few_nodes_are_told() -> None:
+    with pytest.raises(BenchError, match="of 3 nodes, and 2 of the Swarm are ready"):
+        placed(places(3), cell(), NODES[:2])
+
+
+def test_a_node_that_is_too_small_is_named() -> None:
+    with pytest.raises(BenchError, match=r"host1 has 4 CPUs and 17.2 GB, and the cell asks for 8 and 4.3 GB"):
+        placed(places(3), cell(cpus=8), NODES)
+
+
+def test_all_places_train_and_nothing_is_left() -> None:
+    client = FakeSwarm({f"node{rank}": GOOD for rank in range(3)})
+    running = started(client)
+    running.await_start()
+    *events, ending = follow(running, Limits(), FakeClock(0.001))
+    assert isinstance(ending, Ending) and "ok" == ending.word
+    assert {"node0", "node1", "node2"} == {event["place"] for event in events}
+    running.stop()
+    running.stop()
+    assert ({}, {}) == (client.made, client.nets)
+
+
+def test_lines_that_the_manager_had_not_passed_on_at_a_task_s_end_are_read_from_its_log() -> None:
+    head, tail = LINES[:70], LINES[70:]
+    client = FakeSwarm({"node0": Script(head, COMPLETE, written=head + tail)})
+    running = started(client, 1)
+    running.await_start()
+    *events, ending = follow(running, Limits(), FakeClock(0.001))
+    running.stop()
+    assert isinstance(ending, Ending) and "ok" == ending.word
+    assert ["start", "warm", "steps"] == [event["event"] for event in events]
+
+
+@pytest.mark.parametrize(("code", "word"), [(137, "killed"), (cluster.OUT_OF_MEMORY, "oom"), (3, "died")])
+def test_an_ending_comes_from_the_task_s_exit_code(code: int, word: str) -> None:
+    client = FakeSwarm({"node0": Script(b"", failed(code), errors=b"last\nwords\n")})
+    running = started(client, 1)
+    found = running.exit("node0", 5.0)
+    running.stop()
+    assert word == gone(found).word
+    assert "last words" == found.last_words
+
+
+def test_a_running_place_has_no_exit_code() -> None:
+    client = FakeSwarm({"node0": Script(LINES, RUNS)})
+    running = started(client, 1)
+    assert Exit(None) == running.exit("node0", 0.0)
+    running.stop()
+
+
+@pytest.mark.parametrize(("why", "said"), [
+    ("No such image: sha256:11", r"host2 lacks the image sha256:11: .*--swarm engine:host2=URL.*--swarm registry="),
+    ('invalid mount config for type "bind": bind source path does not exist: /cache/digits',
+     "host2 lacks the data: /cache/digits must be there"),
+    ("no suitable node (insufficient resources on 3 nodes)", r"host2 did not start .*insufficient resources")])
+def test_a_place_that_cannot_start_says_why_and_what_mends_it(why: str, said: str) -> None:
+    client = FakeSwarm({"node0": Script(b"", RUNS), "node1": Script(b"", rejected(why)), "node2": Script(b"", RUNS)})
+    running = started(client)
+    with pytest.raises(BenchError, match=said):
+        running.await_start()
+    running.stop()
+    assert ({}, {}) == (client.made, client.nets)
+
+
+def test_a_missing_image_is_its_own_error() -> None:
+    client = FakeSwarm({"node0": Script(b"", rejected("No such image: sha256:11"))})
+    running = started(client, 1)
+    with pytest.raises(ImageMissing):
+        running.await_start()
+    running.stop()
+
+
+def test_a_place_on_a_node_that_the_manager_lost_is_in_trouble() -> None:
+    client = FakeSwarm({f"node{rank}": Script(b"", RUNS) for rank in range(3)})
+    running = started(client)
+    client.said = [node_said(1), node_said(2, state="down"), node_said(3)]
+    assert {"node1": "is on host2, which is cut off from the Swarm or gone"} == running.trouble()
+    running.stop()
+
+
+def test_what_a_dead_runner_of_this_host_left_is_swept_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "here")
+    client, told = FakeSwarm(), []
+    client.api.networks = lambda filters: list(client.nets.values())      # type: ignore[attr-defined]
+    alive = swarm_running.owner_here()
+    for name, owner in (("dead", "here:999999999:1.00"), ("ours", alive), ("theirs", "there:999999999:1.00")):
+        client.made[name] = {"ID": name, "Spec": {"Name": name, "Labels": {swarm.OWNER: owner}},
+                             "lines": queue.Queue()}
+        client.nets[name] = {"Id": name, "Labels": {swarm.OWNER: owner}}
+    assert 1 == swarm_launcher.sweep(client, told.append)
+    assert ["swarm: removing dead, left by a runner that is gone"] == told
+    assert {"ours", "theirs"} == set(client.made) == set(client.nets)
+
+
+def test_only_nodes_that_are_ready_and_active_take_part() -> None:
+    said = [node_said(1, availability="drain"), node_said(2), node_said(3, state="down")]
+    assert ["host2"] == [node.name for node in SwarmLauncher(FakeSwarm(said=said)).nodes]
+
+
+def test_a_swarm_without_any_such_node_is_told() -> None:
+    with pytest.raises(EngineUnreachable, match="no node of the Swarm is ready and active"):
+        SwarmLauncher(FakeSwarm(said=[node_said(1, availability="drain")]))
+
+
+def test_nodes_on_machines_of_their_own_get_all_of_them() -> None:
+    study = b"""
+[study]
+id = "s"
+title = "S"
+[[experiment]]
+id = "e"
+measure = "train"
+task = "lenet5"
+stacks = ["torch-x"]
+parallel = "allreduce"
+nodes = 3
+"""
+    shares = {}
+    for hosts in (1, 2, 3):
+        found = plan(parse(study, "s.toml"), {"torch-x": stack()}, MACHINE._replace(cpus=6), Wishes(),
+                     lambda stack: None, hosts=hosts)
+        shares[hosts] = (found.cells[0].cell.cpus, found.cells[0].cell.memory_bytes)
+    assert {1: (2, 2 * GIB), 2: (3, 3 * GIB), 3: (6, 6 * GIB)} == shares
+
+
+def test_plans_are_made_for_the_smallest_node() -> None:
+    said = [node_said(1), node_said(2)]
+    said[1]["Description"]["Resources"] = {"NanoCPUs": 2 * 10**9, "MemoryBytes": 32 * GIB}
+    launcher = SwarmLauncher(FakeSwarm(said=said))
+    assert (2, 16 * GIB, 2) == (*launcher.machine(MACHINE)[1:3], launcher.hosts)
+
+
+def test_the_words_of_the_option_become_options() -> None:
+    found = swarm.options(["encrypted", "engine:a=ssh://a", "registry=r:5000/e"])
+    assert (True, "r:5000/e", {"a": "ssh://a"}) == found
+
+
+@pytest.mark.parametrize("word", ["engine:=x", "engine:a", "registry=", "fast", "encrypted=no"])
+def test_another_word_is_refused(word: str) -> None:
+    with pytest.raises(InputError, match="expected one of encrypted, registry=HOST/NAME, engine:NODE=URL"):
+        swarm.options([word])
+
+
+def test_the_option_without_its_launcher_is_refused() -> None:
+    with pytest.raises(InputError, match="--swarm encrypted: found --launcher venv"):
+        job.chosen_launcher("venv", lambda text: None, words=["encrypted"])
+
+
+@pytest.mark.parametrize(("code", "kills", "left"), [
+    (0, 0, 0), (2, 0, 2), (-9, 0, 137), (-9, 1, cluster.OUT_OF_MEMORY), (-11, 0, 139), (1, 1, 1)])
+def test_a_place_leaves_as_its_worker_did_or_says_that_memory_ran_out(code: int, kills: int, left: int) -> None:
+    assert left == place.exit_code(code, kills)
+
+
+def test_a_stream_that_ends_under_a_running_place_is_taken_up_where_it_ended() -> None:
+    client = FakeSwarm({"node0": Script(LINES[:70], RUNS)})
+    running = started(client, 1)
+    [made] = client.made.values()
+    made["lines"].put(None)                    # the manager ends it
+    made["lines"].put(LINES)                   # and then has all from the beginning
+    client.scripts["node0"] = GOOD
+    made["lines"].put(None)
+    *events, ending = follow(running, Limits(), FakeClock(0.001))
+    running.stop()
+    assert isinstance(ending, Ending) and "ok" == ending.word
+    assert ["start", "warm", "steps"] == [event["event"] for event in events]
