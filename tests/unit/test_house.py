@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 STANDARD = sys.stdlib_module_names
 FRAMEWORKS = {"for_pytorch": {"torch", "torchvision", "transformers"}, "for_tensorflow": {"tensorflow"},
               "for_mxnet": {"mxnet"}, "for_numpy": set(), "for_library": set()}
-# where the time of day is read: moments for people, the offset of a node's clock, and TensorFlow's stamps inside a graph,
+# where the time of day is read: moments for people, the offset of a node's clock, TensorFlow's stamps inside a graph,
 # which know no other
 WALL_CLOCK = {"runner/check.py": 1, "runner/job.py": 2, "runner/session.py": 2,
               "workloads/for_tensorflow/sessions.py": 1, "workloads/probe.py": 1}
