@@ -15,7 +15,7 @@ FRAMEWORKS = {"for_pytorch": {"torch", "torchvision", "transformers"}, "for_tens
 # where the time of day is read: moments for people, the offset of a node's clock, TensorFlow's stamps inside a graph,
 # which know no other
 WALL_CLOCK = {"runner/check.py": 1, "runner/job.py": 2, "runner/session.py": 2,
-              "workloads/for_tensorflow/sessions.py": 1, "workloads/probe.py": 1}
+              "workloads/for_tensorflow/sessions.py": 1, "workloads/probe.py": 3}
 OF_THE_WALL = {"time.time", "time.localtime", "time.gmtime", "datetime.now", "datetime.utcnow", "datetime.today"}
 # each is imported in one place only, a file or a folder
 ALONE = {"docker": "runner/engine.py", "rich": "runner/screen/", "typer": "runner/__main__.py",
