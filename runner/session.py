@@ -67,6 +67,16 @@ class Turn(NamedTuple):
     attempt: int                                  # 1, or more where an earlier session was interrupted
     number: int                                   # in this session's order
 
+    @property
+    def name(self) -> str:
+        """The run's name in the record."""
+        return f"{self.planned.key}.{self.round}.{self.attempt}"
+
+    @property
+    def shown(self) -> str:
+        """The run for people."""
+        return f"{self.planned.experiment}: {self.planned.cell.stack}: {label(self.planned.cell)}"
+
 
 def run(bench: Bench, kept: Kept | None = None) -> bool:
     """Run what is not finished yet; whether every ending was ok. Raises Stopped, DiskFull."""
@@ -159,29 +169,26 @@ class Memory:
 
 def _inferred(bench: Bench, turn: Turn, smaller: int) -> str:
     """Store that a run was not made, since a smaller batch had too little memory; its word, which is oom as well."""
-    planned, index, attempt, number = turn
-    name, shown = f"{planned.key}.{index}.{attempt}", _shown(planned)
     message = f"inferred, not run: batch {smaller} was out of memory"
     host = bench.readings().record()
-    bench.progress.run_started(shown, number, planned.key)
-    bench.store.append({"event": "begin", "run": name, "key": planned.key, "round": index, "attempt": attempt,
-                        "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host, "place": None})
-    bench.store.append({"event": "ending", "run": name, "ending": "oom", "message": message, "seconds": 0.0,
+    bench.progress.run_started(turn.shown, turn.number, turn.planned.key)
+    bench.store.append({**_head(turn, host), "place": None})
+    bench.store.append({"event": "ending", "run": turn.name, "ending": "oom", "message": message, "seconds": 0.0,
                         "host": host, "inferred": True})
-    bench.progress.run_ended(shown, "oom", None, 0.0, message)
+    bench.progress.run_ended(turn.shown, "oom", None, 0.0, message)
     return "oom"
 
 
-def _shown(planned: Planned) -> str:
-    return f"{planned.experiment}: {planned.cell.stack}: {label(planned.cell)}"
+def _head(turn: Turn, host: dict[str, Any]) -> dict[str, Any]:
+    """The record of a run's beginning, but for its place."""
+    return {"event": "begin", "run": turn.name, "key": turn.planned.key, "round": turn.round, "attempt": turn.attempt,
+            "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host}
 
 
 def _run(bench: Bench, turn: Turn) -> tuple[str, bool]:
     """One run from start to ending, stored as it goes; the ending's word, and whether the GPU was throttled."""
-    planned, index, attempt, number = turn
-    name = f"{planned.key}.{index}.{attempt}"
-    shown = _shown(planned)
-    bench.progress.run_started(shown, number, planned.key)
+    planned, name = turn.planned, turn.name
+    bench.progress.run_started(turn.shown, turn.number, planned.key)
     watch, seen = bench.watches(planned), None
     if watch:
         watch.wait_idle()
@@ -190,8 +197,7 @@ def _run(bench: Bench, turn: Turn) -> tuple[str, bool]:
     running: Running | None = None
     rates: list[float] = []
     share: float | None = None
-    head = {"event": "begin", "run": name, "key": planned.key, "round": index, "attempt": attempt,
-            "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": before.record()}
+    head = _head(turn, before.record())
     ending = Ending("killed", "the session was interrupted")
     try:
         try:
@@ -212,7 +218,7 @@ def _run(bench: Bench, turn: Turn) -> tuple[str, bool]:
         if running:
             running.stop()
         seconds = bench.clock() - began
-        bench.progress.run_ended(shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
+        bench.progress.run_ended(turn.shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
         bench.store.append(_with_gpus(
             _ending_record(bench, name, _judged(ending, found), seconds, used, share), seen))
     return _judged(ending, found).word, bool(seen and seen.is_throttled)

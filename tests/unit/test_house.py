@@ -12,9 +12,9 @@ ROOT = Path(__file__).parents[2]
 STANDARD = sys.stdlib_module_names
 FRAMEWORKS = {"for_pytorch": {"torch", "torchvision", "transformers"}, "for_tensorflow": {"tensorflow"},
               "for_mxnet": {"mxnet"}, "for_numpy": set(), "for_library": set()}
-# where the time of day is read: moments for people, the offset of a node's clock, TensorFlow's stamps inside a graph,
-# which know no other
-WALL_CLOCK = {"runner/check.py": 1, "runner/job.py": 2, "runner/session.py": 2,
+# where the time of day is read: moments for people, TensorFlow's own stamps inside a graph, which know no other, and
+# the probe that tells how far the clocks of a Swarm's nodes lie apart
+WALL_CLOCK = {"runner/check.py": 1, "runner/job.py": 2, "runner/session.py": 1,
               "workloads/for_tensorflow/sessions.py": 1, "workloads/probe.py": 3}
 OF_THE_WALL = {"time.time", "time.localtime", "time.gmtime", "datetime.now", "datetime.utcnow", "datetime.today"}
 # each is imported in one place only, a file or a folder
