@@ -5,6 +5,7 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -236,14 +237,14 @@ class DockerRunning:
     def stop(self) -> None:
         """Remove the containers, running or not, and their network; an engine that is being restarted is waited for."""
         self._pipe.close()
+        for part in self._parts.values():
+            part.close()                          # first: the engine removes no container whose output nobody takes
         try:
             self._remove()
         except OSError:
-            if self._waiting.is_back():           # else they are left to the next session's sweep
-                self._remove()
-        finally:
-            for part in self._parts.values():
-                part.close()
+            if self._waiting.is_back():
+                with suppress(OSError):           # what is left now is for the next session's sweep
+                    self._remove()
 
     def _remove(self) -> None:
         for part in self._parts.values():
