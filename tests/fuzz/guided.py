@@ -1,9 +1,9 @@
 """Fuzzing of the parsers guided by coverage, with atheris: what it finds ends it with the input that did it.
 
-    pip install -e '.[dev,fuzz]' && python -m tests.fuzz.guided study -max_total_time=300
+    pip install -e '.[dev,fuzz]' && python -m tests.fuzz.guided study -runs=100000
 
 Targets: study, stack, cell, line, result, pickle, archive. The words after the target are libFuzzer's. Inputs that led
-to new code are kept in the folder for temporary files, so that the next run goes on from there.
+to new code, and those that failed, are kept in the folder for temporary files; the next run goes on from there.
 """
 
 import contextlib
@@ -82,7 +82,7 @@ def main(name: str, words: list[str]) -> None:
         with contextlib.suppress(BenchError, DataError, cell.CellError):
             target(content)
 
-    atheris.Setup([sys.argv[0], *words, str(corpus)], one)
+    atheris.Setup([sys.argv[0], f"-artifact_prefix={HERE}/", *words, str(corpus)], one)
     atheris.Fuzz()
 
 

@@ -66,7 +66,8 @@ def test_a_pickle_of_cifar(content: bytes) -> None:
                                  b"\x92", b"h\x00", b"}", b"]", b"I9\n", b"L9999999999L\n", b"cos\nsystem\n",
                                  b"cnumpy\nload\n", b"cnumpy.core.multiarray\n_reconstruct\n", b"cnumpy\nndarray\n",
                                  b"cnumpy\ndtype\n", b"c_codecs\nencode\n", b"cbuiltins\neval\n", b"Vtouch x\n",
-                                 b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f", b"X\xff\xff\xff\x7f", b"r\xff\xff\xff\x7f",
+                                 b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f", b"\x96\x00\x00\x00\x10\x00\x00\x00\x00",
+                                 b"X\xff\xff\xff\x7f", b"r\xff\xff\xff\x7f",
                                  b"p999999999\n", b"I1000000000000\n", b"\x85", b"\x86", b"\x87"))).map(b"".join))
 def test_a_pickle_of_a_stranger_s_own_making(content: bytes) -> None:
     with folder() as here:
