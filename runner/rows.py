@@ -301,8 +301,24 @@ def _line(gathered: _Gathered, record: Mapping[str, Any]) -> None:
         reader(run, line)
 
 
+# what a summary tells of a stack and of its data; a worker may tell more
+_FACTS = {"framework": str, "version": str, "python": str, "onednn": bool, "threads": int}
+_DATA_FACTS = {"name": str, "images": int, "stand_in": bool, "sha256": str}
+
+
+def _demand(facts: Mapping[str, Any], kinds: Mapping[str, type]) -> None:
+    for name, kind in kinds.items():
+        value = facts.get(name)
+        if value is not None and type(value) is not kind:         # a bool is an int, too
+            raise TypeError(f"found {name} {value!r:.40}, expected {kind.__name__}")
+
+
 def _start(run: _Begun, line: Mapping[str, Any]) -> None:
-    run.facts = run.facts or _mapping(line["facts"])
+    facts = _mapping(line["facts"])
+    _demand(facts, _FACTS)
+    if isinstance(facts.get("data"), dict):
+        _demand(facts["data"], _DATA_FACTS)
+    run.facts = run.facts or facts
     run.parameters = None if line.get("parameters") is None else _count(line["parameters"])
 
 
