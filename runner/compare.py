@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from runner import stats, words
 from runner.cell import key, label
 from runner.flags import Flag, flags
-from runner.rows import Facts, Measurements, Row
+from runner.rows import Measurements, Row
+from runner.shapes import Facts
 from runner.stats import Ratio, Verdict
 from runner.summary_format import Interval
 from workloads.spec.cell import DEFAULTS, Cell

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from runner.rows import Measurements, Row, Samples
+from runner.rows import Measurements, Row
+from runner.shapes import Samples
 
 LIMIT = 1e-6          # of the loss, in float64, over 50 steps
 

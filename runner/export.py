@@ -12,7 +12,9 @@ from typing import Any
 from runner.errors import InputError
 from runner.quantities import PHASES
 from runner.report.flat import harmless
-from runner.rows import Measurements, Row, Run, Samples, Worker
+from runner.rows import Measurements, Row
+from runner.runs import Run, Worker
+from runner.shapes import Samples
 from runner.words import clean
 from workloads.spec.cell import FIELDS
 

@@ -5,7 +5,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from runner.gpus import THROTTLED_SHARE
-from runner.rows import Row, Run, Samples
+from runner.rows import Row
+from runner.runs import Run
+from runner.shapes import Samples
 from runner.stats import LEAST_RUNS, median
 from workloads.spec import cluster
 from workloads.spec.cell import Cell

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol
 
-from runner import rows
+from runner.lines import mistake
 from runner.pipe import LONGEST_LINE
 from runner.stack import Stack
 from workloads.spec.cell import Cell
@@ -271,7 +271,7 @@ def parsed(line: bytes) -> dict[str, Any]:
         raise NotAnEvent(f'the worker wrote what is no event: "{shown}"')
     if event["event"] == "end" and not _is_whole_end(event):
         raise NotAnEvent(f'the worker ended with no known status: "{shown}"')
-    if wrong := rows.mistake(event):
+    if wrong := mistake(event):
         raise NotAnEvent(f'the worker wrote a broken event: {wrong[:200]}: "{shown}"')
     return event
 

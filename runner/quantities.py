@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from runner import operators
-from runner.rows import Row, Run, step_seconds
+from runner.rows import Row
+from runner.runs import Run, step_seconds
 from workloads.spec.cell import Cell
 
 # dispatch: what a coordinator takes to hand a worker its next step

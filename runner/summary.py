@@ -11,7 +11,9 @@ from runner import claims, judging, operators, published, quantities, stats
 from runner.cell import compared, comparison_key, key, label
 from runner.errors import InputError
 from runner.flags import FOOTNOTES, Flag, Proved, flags
-from runner.rows import Facts, Measurements, Row, Run, measurements, rate_per_worker, step_seconds
+from runner.rows import Measurements, Row, measurements
+from runner.runs import Run, rate_per_worker, step_seconds
+from runner.shapes import Facts
 from runner.stats import Ratio, Verdict
 from runner.summary_format import (
     Claim,

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from runner import words
 from runner.cell import comparison_key, label
 from runner.report.parts import Chart, Curve, Curves, Group, Table
-from runner.rows import Epoch, Row
+from runner.rows import Row
+from runner.runs import Epoch
 from runner.stats import median
 
 _MOST_CHARTS = 6               # comparisons that are drawn; the tables have all

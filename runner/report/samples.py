@@ -8,7 +8,8 @@ import numpy as np
 from runner.cell import comparison_key, label
 from runner.report.parts import Box, Boxes, Chart, Group, Table
 from runner.report.shown import cut, fitting, thousandths
-from runner.rows import Row, Samples
+from runner.rows import Row
+from runner.shapes import Samples
 
 _PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 _LEAST = 8                     # samples of a cell; fewer have no percentiles worth showing

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from runner.errors import InputError
-from runner.rows import Row, measurements, mistake, rate_per_worker
+from runner.lines import mistake
+from runner.rows import Row, measurements
+from runner.runs import rate_per_worker
 from tests import made_rows as made
 
 CELL = made.cell()

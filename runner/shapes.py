@@ -1,0 +1,78 @@
+"""Values of records as they must be. What is not raises TypeError or ValueError, with one line that says what it is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Samples = NDArray[np.float64]
+Facts = Mapping[str, Any]
+Readings = Mapping[str, float | None]      # of the host; what was not measured is None or absent
+
+
+def samples(values: list[float]) -> Samples:
+    """An array of finite numbers."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise ValueError("expected a list of finite numbers")
+    return array
+
+
+def seconds(values: list[float]) -> Samples:
+    """An array of numbers, none below zero."""
+    array = samples(values)
+    if (array < 0).any():
+        raise ValueError("found negative seconds")
+    return array
+
+
+def readings(values: Mapping[str, Any] | None) -> Readings:
+    """Numbers by name; {} of None."""
+    return {name: number(value) for name, value in mapping(values or {}).items()}
+
+
+def number(value: Any) -> float | None:
+    """A finite number, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+        raise TypeError(f"found {value!r:.40}, expected a finite number")
+    return float(value)
+
+
+def least(value: Any, bound: float) -> float:
+    """A number that is no smaller than the bound."""
+    found = number(value)
+    if found is None or found < bound:
+        raise ValueError(f"found {value!r:.40}, expected a number from {bound:g}")
+    return found
+
+
+def count(value: Any) -> int:
+    """A whole number from zero."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
+        raise TypeError(f"found {value!r:.40}, expected a count")
+    return value
+
+
+def text(value: Any) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise TypeError(f"found {value!r:.40}, expected text")
+    return value
+
+
+def mapping(value: Any) -> Facts:
+    """An object."""
+    if not isinstance(value, dict):
+        raise TypeError(f"found {value!r:.40}, expected an object")
+    return value
+
+
+def demand(facts: Mapping[str, Any], kinds: Mapping[str, type]) -> None:
+    """Raise TypeError where a value that is there is not of its kind."""
+    for name, kind in kinds.items():
+        value = facts.get(name)
+        if value is not None and type(value) is not kind:         # a bool is an int, too
+            raise TypeError(f"found {name} {value!r:.40}, expected {kind.__name__}")
