@@ -31,12 +31,15 @@ from runner import (
     listings,
     lock,
     machine,
+    manifest,
     rerun,
+    sbom,
     screen,
     stack,
     staged,
     store,
     summary,
+    twice,
     words,
 )
 from runner.download import Net
@@ -89,6 +92,7 @@ class _How(NamedTuple):
     is_proving: bool = False
     stall: float | None = None
     until: Until | None = None
+    is_side_by_side: bool = False
 
 
 @app.command()
@@ -99,10 +103,12 @@ def run(name: Annotated[str, typer.Argument(help="A study's id or the path of it
         device: Device = None, swarm: SwarmWords = None, results: Results = RESULTS, fresh: Fresh = False,
         prove: Prove = False, stall: Stall = None, width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
-        cap: Annotated[int, typer.Option(min=1, max=1000, help="Rounds at most, with --until.")] = CAP) -> None:
+        cap: Annotated[int, typer.Option(min=1, max=1000, help="Rounds at most, with --until.")] = CAP,
+        gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
+                                                       "once; they share the host, and are marked.")] = False) -> None:
     """Measure a study; the same command resumes an interrupted session."""
     asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device), swarm)
-    how = _How(results, fresh, prove, stall, parse_until(width, cap) if width else None)
+    how = _How(results, fresh, prove, stall, parse_until(width, cap) if width else None, gpus_in_parallel)
     is_ok = _every(asked, how) if name == every.NAME else _ran(_named(asked, how), how)
     sys.exit(0 if is_ok else 1)
 
@@ -110,10 +116,13 @@ def run(name: Annotated[str, typer.Argument(help="A study's id or the path of it
 def _named(asked: job.Asked, how: _How) -> job.Job:
     """The job of a study; what --until asks for is part of it, so that only the same command resumes it."""
     wanted = job.planned(asked, screen.say)
+    if how.is_side_by_side:
+        job.side_by_side(wanted)                 # refuses before anything is built
+        wanted = wanted._replace(facts={"gpus_in_parallel": True})
     if not how.until:
         return wanted
     staged.check(wanted.plan)
-    return wanted._replace(facts=how.until.record())
+    return wanted._replace(facts={**wanted.facts, **how.until.record()})
 
 
 def _every(asked: job.Asked, how: _How) -> bool:
@@ -146,7 +155,8 @@ def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How,
     """Run the session, then show what there is, also after an interruption."""
     with store.Store(folder) as opened, screen.progress() as progress, _signals() as is_stopping:
         bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, how.stall,
-                      is_stopping=is_stopping, watches=lambda planned: job.gpu_watch(wanted, planned))
+                      is_stopping=is_stopping, watches=lambda planned: job.gpu_watch(wanted, planned),
+                      side_by_side=job.side_by_side(wanted) if how.is_side_by_side else None)
         try:
             is_ok = staged.run(wanted, bench, kept, how.until, screen.progress, screen.say)
         except Stopped:
@@ -350,6 +360,8 @@ def data_prepare(name: DataName,
 @app.command("images")
 def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None,
             prune: Annotated[bool, typer.Option("--prune", help="Remove images of ours that are out of date.")] = False,
+            is_twice: Annotated[bool, typer.Option(
+                "--twice", help="Build each twice from nothing, and say which files differ; 1 if one does.")] = False,
             ) -> None:
     """Build the images of stacks and of the runner (if none is named, all that run without a GPU)."""
     known = _pinned()
@@ -357,8 +369,41 @@ def images_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]..
     if prune:
         images.prune(client, list(known.values()), screen.say)
         return
-    for name in _known_stacks(names, known):
-        images.build(client, known[name], screen.say)
+    chosen = [known[name] for name in _known_stacks(names, known)]
+    if is_twice:
+        alike = [_are_alike(twice.run(client, each, screen.say)) for each in chosen]
+        sys.exit(0 if all(alike) else 1)
+    for each in chosen:
+        images.build(client, each, screen.say)
+
+
+def _are_alike(found: twice.Verdict) -> bool:
+    """Say what two builds of a stack showed; whether nothing differs."""
+    for each in found.differences:
+        print(f"{found.stack}: {each.path}: {each.what}")
+    screen.say(f"{found.stack}: {found.paths} paths, {len(found.differences)} differ")
+    return not found.differences
+
+
+@app.command("sbom")
+def sbom_(names: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")] = None,
+          out: Annotated[Path | None, typer.Option(help="A folder for a file a stack, NAME.cdx.json.")] = None,
+          licences: Annotated[bool, typer.Option("--licences", help="A table of packages and licences.")] = False,
+          launcher: LauncherName = "auto") -> None:
+    """Say what the images or virtual environments of stacks hold: CycloneDX JSON with versions, hashes and licences."""
+    known = stack.read_all(job.STACKS)
+    chosen = [known[name] for name in _known_stacks(names, known)]
+    if len(chosen) > 1 and not out and not licences:
+        raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
+    how = job.chosen_launcher(launcher, screen.say)
+    for each in chosen if names else job.buildable(chosen, how, screen.say):
+        found = sbom.of(each, how, screen.say)
+        if licences:
+            _print([{"stack": each.name, **package.row()} for package in found.packages], is_json=False)
+        elif out:
+            screen.say(f"written: {sbom.write(sbom.cyclonedx(found), out, each.name)}")
+        else:
+            print(sbom.cyclonedx(found))
 
 
 def _pinned() -> dict[str, stack.Pinned]:
@@ -397,6 +442,22 @@ def report(name: Annotated[str, typer.Argument(help="A result's id or folder; th
         screen.say(f"written: {writing.write(text, out)}")
     else:
         print(text, end="")
+
+
+@app.command("verify")
+def verify_(name: Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")] = "",
+            results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Say which files of a result are not as its session and reports left them; 1 where any is not."""
+    named = (folder for folder in (results / name, Path(name)) if name and (folder / manifest.NAME).is_file())
+    folder = next(named, None) or store.located(name, results)        # events that are missing are to be told too
+    found = manifest.verify(folder)
+    if as_json:
+        print(json.dumps(found._asdict()))
+    elif not found.is_whole:
+        _print(found.rows(), is_json=False)
+    else:
+        screen.say(f"{folder}: {words.count(found.files, 'file')}, all as {manifest.NAME} says")
+    sys.exit(0 if found.is_whole else 1)
 
 
 @app.command("curves")

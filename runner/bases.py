@@ -9,11 +9,10 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from runner import mirrors
+from runner import mirrors, owners
 from runner.commands import Say, fresh_log, locked, run
 from runner.engine import DockerClient, image_id, image_labels
 from runner.errors import BuildFailed
@@ -108,7 +107,7 @@ def _build_system(tag: str, release: str, say: Say) -> None:
         raise BuildFailed("a base of our own can only be built by root: run this command once with sudo")
     log = fresh_log(CACHE / "builds" / "base.log")
     say(f"base: a minimal {release} from {mirror} (log: {log})")
-    with tempfile.TemporaryDirectory(prefix="evenbench-base-") as name:
+    with owners.temporary_folder() as name:
         run(["debootstrap", "--variant=minbase", release, f"{name}/system", mirror], log)
         archive = f"{name}/system.tar"
         run(["tar", "-C", f"{name}/system", "--exclude=./var/cache/apt/archives/*.deb", "-cf", archive, "."], log)
@@ -120,7 +119,7 @@ def _build_python(tag: str, system: str, interpreter: Path, version: str, say: S
     log = fresh_log(CACHE / "builds" / f"base-py{version}.log")
     say(f"base: Python {version} from {interpreter} (log: {log})")
     minor = version.rpartition(".")[0]
-    with tempfile.TemporaryDirectory(prefix="evenbench-base-") as name:
+    with owners.temporary_folder() as name:
         tree = Path(name) / "python"
         _copy_interpreter(interpreter.parent.parent, tree, minor)
         packages = " ".join(["ca-certificates", *_libraries(tree)])

@@ -19,6 +19,7 @@ import numpy as np
 from runner import launch, store
 from runner.errors import BenchError, InputError
 from runner.launch import Ending, Launcher, Limits, followed
+from runner.report.markdown import escaped
 from runner.stack import Stack
 from workloads.spec import cluster, layers, tasks
 from workloads.spec.cell import Cell
@@ -253,7 +254,7 @@ def markdown(verdicts: list[Verdict]) -> str:
     lines = ["| task | stack | against | " + " | ".join(KINDS) + " | verdict |", "|---" * (len(KINDS) + 4) + "|"]
     for verdict in verdicts:
         worst = [f"{verdict.worst[kind]:.0e}" if verdict.worst else "" for kind in KINDS]
-        cells = [verdict.task, verdict.stack, verdict.reference, *worst, outcome(verdict)]
+        cells = [verdict.task, verdict.stack, verdict.reference, *worst, escaped(outcome(verdict))]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -282,10 +283,10 @@ def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
         try:
             record = json.loads(line)
             pair = (record["task"], record["stack"], record["reference"])
-            is_current = (fingerprints.get(pair[1]), fingerprints.get(pair[2])) == (
+            is_current = (fingerprints[pair[1]], fingerprints[pair[2]]) == (
                 record["fingerprint"], record["reference_fingerprint"])
             if record["precision"] == "float64" and is_current and not record.get("parallel"):
                 found[pair] = record["passed"] is True
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
     return {(task, name) for (task, *names), passed in found.items() if passed for name in names}

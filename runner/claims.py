@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 from pydantic import FiniteFloat, PositiveFloat, TypeAdapter
 
 from runner.quantities import QUANTITIES, sharable
-from runner.subjects import Subject, Value, named, selection
+from runner.subjects import Subject, Value, named, selection, unknown_fields
 from workloads.spec.cell import FIELDS, Cell
 
 _THRESHOLDS = ("at_least", "at_most", "about", "within")
@@ -198,6 +198,8 @@ _ABOVE_ONE = ("first_epoch", "first_epoch_extra")     # held against a later epo
 
 
 def _wrong_fields(claim: Claim) -> str | None:
+    if wrong := unknown_fields(claim.subjects):
+        return wrong
     said = named(claim.subjects)
     for name in (*claim.where, *claim.fields):
         if name not in FIELDS or name in said:

@@ -15,6 +15,7 @@ from runner.unpack import unpack
 from workloads.spec.datasets import DATA_SETS
 
 Free = Callable[[Path], int]
+_UNPACKED_MORE = 1.1                  # than the catalogue's round number; beyond it lies another archive, or a bomb
 _SPARE_BYTES = 500_000_000            # left on the disk by a download, for all else that goes on
 
 
@@ -103,7 +104,7 @@ def _unpack_all(name: str, known: catalogue.Known, archives: list[Path], target:
     try:
         with whole(holder) as unfinished:
             for archive in archives:
-                unpack(archive, unfinished)
+                unpack(archive, unfinished, int(known.unpacked_bytes * _UNPACKED_MORE))
             inside = unfinished / known.inside
             if not inside.is_dir():
                 raise InputError(f"{archives[0]}: found no folder {known.inside} in it")

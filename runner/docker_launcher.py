@@ -1,15 +1,15 @@
 """Runs cells in fresh containers: pinned CPUs, memory without swap, no way out, nothing to write to."""
 
+import copy
 import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-import psutil
-
-from runner import gpus, images
+from runner import gpus, images, owners
 from runner.engine import (
     APIError,
     Container,
@@ -17,10 +17,11 @@ from runner.engine import (
     DockerException,
     Network,
     NotFound,
+    Waiting,
     aliased,
     gpu_request,
 )
-from runner.errors import EngineUnreachable, ImageMissing
+from runner.errors import BenchError, EngineUnreachable, ImageMissing
 from runner.launch import Exit
 from runner.pipe import Pipe, lines_of_chunks
 from runner.shares import Share, reporters, servers, shared
@@ -28,10 +29,15 @@ from runner.stack import Stack, fingerprint
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
 
-OWNER = "org.evenbench.owner"       # "<pid>:<its start>" of the runner whose container it is
+OWNER = "org.evenbench.owner"       # the runner whose container it is, as runner/owners.py names it
 RUN = "org.evenbench.run"
 _LAST_WORDS = 400                   # characters of standard error that an ending quotes
 _WRITABLE = {"/tmp": "rw,exec,nosuid,nodev,size=1g,mode=1777"}      # exec: torch.compile loads what it compiles
+
+# what every container of ours is created with, whatever it does: nothing to write to, and nobody to become
+CONFINED: dict[str, Any] = {
+    "read_only": True, "tmpfs": _WRITABLE, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"],
+    "pids_limit": 4096, "init": True}
 
 
 class DockerLauncher:
@@ -42,15 +48,23 @@ class DockerLauncher:
     def __init__(self, client: DockerClient, found: gpus.Found = gpus.NONE) -> None:
         """found: the GPUs that cells are given."""
         self._client, self._found = client, found
+        self._waiting = Waiting(client)
         self._images: dict[str, images.Image] = {}
+
+    def giving(self, found: gpus.Found) -> Self:
+        """The same launcher, whose cells are given these GPUs alone."""
+        other = copy.copy(self)
+        other._found = found
+        return other
 
     def missing(self, stack: Stack) -> str | None:
         """Nothing is missing that prepare could not build; a failed build says why itself."""
         return None
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
-        """Build images that are missing or old, and remove containers of runners that are gone."""
+        """Build images that are missing or old, and remove what runners that are gone have left."""
         sweep(self._client, say)
+        owners.sweep_folders(say)
         for stack in stacks:
             self._images[stack.name] = images.build(self._client, stack, say)
 
@@ -61,6 +75,8 @@ class DockerLauncher:
     def start(self, cell: Cell, stack: Stack, data: Path, run: str,
               module: str = "workloads") -> "DockerRunning":
         """Start a container a place, on a network of their own where there are many. Raises BenchError."""
+        if not self._waiting.is_back():
+            raise EngineUnreachable("the engine does not answer: look at `docker info`")
         image = self._images.get(stack.name) or images.find(self._client, stack)
         if image is None:
             raise ImageMissing(f"stack {stack.name} has no image here: run `evenbench images {stack.name}`")
@@ -70,17 +86,28 @@ class DockerLauncher:
                  "fingerprint": image.fingerprint, "cpu_quota": share.quota}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         own = gpus.assigned(cell, stack, self._found) if cell.device == "gpu" else ()
-        running = DockerRunning(self._client, places, {**place, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
+        running = DockerRunning(self._client, self._waiting, places,
+                                {**place, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
         try:
             running.create(image.id, [{**settings(cell, data, run, each, places, share, module), **devices(own)}
                                       for each in places])
         except BaseException as error:
             running.stop()
-            if isinstance(error, DockerException):
+            if isinstance(error, DockerException | OSError):       # requests' errors are OSErrors
                 raise EngineUnreachable(f"the engine did not start a container: {explained(error)}"
                                         f"{_toolkit(explained(error))}") from error
             raise
         return running
+
+    def said(self, stack: Stack, module: str) -> bytes:
+        """What `python -m MODULE` prints in a container of the stack. Raises BenchError."""
+        image = self._images[stack.name]
+        try:
+            return bytes(self._client.containers.run(
+                image.id, entrypoint=["python", "-m", module], labels={OWNER: owners.mine()}, network_mode="none",
+                remove=True, **CONFINED))
+        except DockerException as error:
+            raise BenchError(f"{stack.name}: {module}: {explained(error)}") from error
 
 
 def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tuple[cluster.Place, ...], share: Share,
@@ -98,16 +125,11 @@ def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tup
         "entrypoint": ["python", "-m", module],
         "command": [json.dumps(cell._asdict())],
         "name": f"{name}-{place.name}" if len(places) > 1 else name,
-        "labels": {OWNER: owner(), RUN: run},
+        "labels": {OWNER: owners.mine(), RUN: run},
         "cpuset_cpus": ",".join(map(str, share.cpus(rank))),
         "mem_limit": cell.memory_bytes or None,
         "memswap_limit": cell.memory_bytes or None,      # equal to the memory: no swap
-        "read_only": True,
-        "tmpfs": _WRITABLE,
-        "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges"],
-        "pids_limit": 4096,
-        "init": True,
+        **CONFINED,
         "volumes": {str(data): {"bind": "/data", "mode": "ro"}},
         "log_config": {"Type": "none"},                 # lines come by the attached stream; a log would be disk work
         **network,
@@ -142,21 +164,16 @@ def explained(error: Exception) -> str:
     return " ".join(str(words).split())[:300]
 
 
-def owner() -> str:
-    """This process: its id, and its start, for ids are used again."""
-    return f"{os.getpid()}:{psutil.Process().create_time():.2f}"
-
-
 def sweep(client: DockerClient, say: Callable[[str], None]) -> int:
     """Remove the containers and networks of runners that no longer live; how many containers."""
     removed = 0
     for container in client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True):
-        if not is_alive(container.labels[OWNER]):
+        if not owners.is_alive(container.labels[OWNER]):
             say(f"engine: removing {container.name}, left by a runner that is gone")
             _remove(container)
             removed += 1
     for network in client.networks.list(filters={"label": OWNER}):
-        if not is_alive(network.attrs["Labels"][OWNER]):
+        if not owners.is_alive(network.attrs["Labels"][OWNER]):
             _remove_network(network)
     return removed
 
@@ -166,15 +183,6 @@ def _remove_network(network: Network) -> None:
         network.remove()
     except (NotFound, APIError):
         pass      # a container that is being removed still holds it: the next sweep takes it
-
-
-def is_alive(owner: str) -> bool:
-    """Whether a process of this machine that owner() told of still lives."""
-    pid, _, began = owner.partition(":")
-    try:
-        return f"{psutil.Process(int(pid)).create_time():.2f}" == began
-    except (psutil.Error, ValueError):
-        return False
 
 
 def _remove(container: Container) -> None:
@@ -187,8 +195,10 @@ def _remove(container: Container) -> None:
 class DockerRunning:
     """The containers of a run, and their network."""
 
-    def __init__(self, client: DockerClient, places: tuple[cluster.Place, ...], place: dict[str, Any]) -> None:
+    def __init__(self, client: DockerClient, waiting: Waiting, places: tuple[cluster.Place, ...],
+                 place: dict[str, Any]) -> None:
         self.place = place
+        self._waiting = waiting
         self.reporters, self.servers = reporters(places), servers(places)
         self._names = [each.name for each in places]
         self._client = client
@@ -225,10 +235,20 @@ class DockerRunning:
         return {name: {"group_peak_bytes": self._parts[name].peak_bytes()} for name in self.servers}
 
     def stop(self) -> None:
-        """Remove the containers, running or not, and their network."""
+        """Remove the containers, running or not, and their network; an engine that is being restarted is waited for."""
         self._pipe.close()
         for part in self._parts.values():
-            part.remove()
+            part.close()                          # first: the engine removes no container whose output nobody takes
+        try:
+            self._remove()
+        except OSError:
+            if self._waiting.is_back():
+                with suppress(OSError):           # what is left now is for the next session's sweep
+                    self._remove()
+
+    def _remove(self) -> None:
+        for part in self._parts.values():
+            _remove(part.container)
         if self._network is not None:
             _remove_network(self._network)
 
@@ -257,13 +277,20 @@ class _Part:
     def exit(self, seconds: float) -> Exit:
         try:
             if seconds:
-                self.container.wait(timeout=seconds)
+                self._wait(seconds)
             self.container.reload()
-        except (DockerException, OSError) as error:      # requests' time-outs are OSErrors
-            return Exit(None, last_words=self._last_words() or explained(error))
+        except (DockerException, OSError) as error:      # removed, or the engine does not answer
+            return Exit(None, is_gone=True, last_words=self._last_words() or explained(error))
         state = self.container.attrs["State"]
         code = None if state["Running"] else int(state["ExitCode"])
         return Exit(code, bool(state["OOMKilled"]), self._last_words())
+
+    def _wait(self, seconds: float) -> None:
+        """Until it has ended, or that long."""
+        try:
+            self.container.wait(timeout=seconds)
+        except OSError:
+            pass                                         # the time is over
 
     def _last_words(self) -> str:
         return " ".join(b"".join(self._errors).decode(errors="replace").split())[-_LAST_WORDS:]
@@ -290,8 +317,11 @@ class _Part:
             return None
         return None if found is None else int(found)
 
-    def remove(self) -> None:
-        _remove(self.container)
+    def close(self) -> None:
+        """Stop listening."""
         if self._stream is not None:
-            self._stream.close()
+            try:
+                self._stream.close()
+            except OSError:
+                pass                         # the engine has closed it already
             self._stream._response.close()   # the stream's own close leaves its descriptor to the collector

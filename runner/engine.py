@@ -1,7 +1,8 @@
 """The Docker engine: the only module that imports docker. Everything else takes the client that connect returns."""
 
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import docker
@@ -14,10 +15,12 @@ from docker.types import CancellableStream, DeviceRequest, EndpointConfig
 from runner.errors import EngineUnreachable
 
 __all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "Network", "NotFound",
-           "aliased", "connect", "copy_image", "data_root", "gpu_request", "image_id", "image_labels",
+           "Waiting", "aliased", "connect", "copy_image", "data_root", "gpu_request", "image_id", "image_labels",
            "labelled_images", "remove_image", "service_output"]
 
 _TIMEOUT_SECONDS = 60
+_RESTART_SECONDS = 40.0       # an engine with many containers takes so long to come back
+_ASK_SECONDS = 0.5
 
 
 def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
@@ -28,6 +31,35 @@ def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
     except DockerException as error:
         raise EngineUnreachable(_mending(environment, str(error))) from error
     return client
+
+
+class Waiting:
+    """Waits for an engine that is being restarted, and only once for one that does not come back."""
+
+    def __init__(self, client: DockerClient, clock: Callable[[], float] = time.monotonic,
+                 wait: Callable[[float], None] = time.sleep) -> None:
+        self._client, self._clock, self._wait = client, clock, wait
+        self._is_given_up = False
+
+    def is_back(self) -> bool:
+        """Whether the engine answers, at last."""
+        deadline = self._clock() + (0.0 if self._is_given_up else _RESTART_SECONDS)
+        while not self._answers():
+            if self._clock() >= deadline:
+                self._is_given_up = True
+                return False
+            self._wait(_ASK_SECONDS)
+        self._is_given_up = False
+        return True
+
+    def _answers(self) -> bool:
+        try:
+            self._client.ping()
+        except APIError:
+            return True                          # a complaint is an answer
+        except (DockerException, OSError):       # requests' errors are OSErrors
+            return False
+        return True
 
 
 def image_id(client: DockerClient, tag: str) -> str | None:

@@ -1,8 +1,14 @@
 """What the user can mend: each error is one line that says what is wrong and, where there is one, the next command."""
 
+_LONGEST = 1500          # characters: a name of somebody else's file may be a whole file long
+
 
 class BenchError(Exception):
-    """Anything that ends a command with a message instead of a traceback."""
+    """Anything that ends a command with a message of one line instead of a traceback."""
+
+    def __init__(self, message: str) -> None:
+        line = message.replace("\n", "\\n")
+        super().__init__(line if len(line) <= _LONGEST else f"{line[:_LONGEST // 3 * 2]} … {line[-_LONGEST // 3:]}")
 
 
 class InputError(BenchError):

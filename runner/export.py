@@ -11,7 +11,9 @@ from typing import Any
 
 from runner.errors import InputError
 from runner.quantities import PHASES
+from runner.report.flat import harmless
 from runner.rows import Measurements, Row, Run, Samples, Worker
+from runner.words import clean
 from workloads.spec.cell import FIELDS
 
 RUN = {"result": str, "study": str, "experiment": str, "key": str, **FIELDS, "round": int, "attempt": int,
@@ -25,7 +27,7 @@ _BATCH = 50_000            # rows that are held at once
 
 def rows(measured: Measurements) -> Iterator[dict[str, Any]]:
     """A mapping a sample with every key of COLUMNS; None where a value is absent."""
-    head = {name: str(measured.session.get(other, "")) for name, other in (("result", "id"), ("study", "study"))}
+    head = {name: clean(measured.session.get(other, "")) for name, other in (("result", "id"), ("study", "study"))}
     for row in measured.rows:
         for run in row.runs:
             for worker in run.workers:
@@ -34,8 +36,9 @@ def rows(measured: Measurements) -> Iterator[dict[str, Any]]:
 
 
 def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
-    return {"experiment": row.experiment, "key": row.key, **row.cell._asdict(), "round": run.round,
+    told = {"experiment": row.experiment, "key": row.key, **row.cell._asdict(), "round": run.round,
             "attempt": run.attempt, "ending": run.ending, "worker": worker.name}
+    return {name: clean(value) if isinstance(value, str) else value for name, value in told.items()}
 
 
 def _samples(worker: Worker) -> Iterator[dict[str, Any]]:
@@ -60,11 +63,11 @@ def to_csv(measured: Measurements, path: Path) -> int:
     """Write the table; how many rows it has. Raises InputError where the file cannot be written."""
     count = 0
     try:
-        with path.open("w", newline="") as file:
+        with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
             for row in rows(measured):
-                writer.writerow(row)
+                writer.writerow({name: harmless(value) for name, value in row.items()})
                 count += 1
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; choose another file") from error

@@ -18,6 +18,7 @@ _UNSTEADY = 0.10                   # difference of the halves' medians; noise of
 _BUSY_LOAD = 0.5                   # of the CPUs
 _FOREIGN_SHARE = 0.1               # of the machine's CPU time
 _SWAP_BYTES = 2**20                # less is bookkeeping of the kernel
+_CLOCK_SHARE = 0.02                # both clocks see the same steps: waiting for one takes microseconds
 _DRAIN_SHARE = 0.05                # reading a finished loss takes microseconds
 
 
@@ -26,12 +27,14 @@ class Flag(StrEnum):
 
     UNPROVED = "unproved"
     TIMER_MISMATCH = "timer_mismatch"
+    CLOCKS_DISAGREE = "clocks_disagree"
     FEW_RUNS = "few_runs"
     OTHER_BASE = "other_base"
     VENV = "venv"
     STAND_IN_DATA = "stand_in_data"
     THREADS_DIFFER = "threads_differ"
     ONEDNN_DIFFERS = "onednn_differs"
+    GPUS_IN_PARALLEL = "gpus_in_parallel"
     THROTTLED = "throttled"
     GPU_THROTTLED = "gpu_throttled"
     LOADED_HOST = "loaded_host"
@@ -44,12 +47,14 @@ class Flag(StrEnum):
 FOOTNOTES = {
     Flag.UNPROVED: "It was not checked here that this stack builds the same model as the others.",
     Flag.TIMER_MISMATCH: "Reading losses took more than 5 % of the timed seconds: steps were not waited for.",
+    Flag.CLOCKS_DISAGREE: "The GPU's own clock and the host's differ by more than 2 % over the timed steps of a run.",
     Flag.FEW_RUNS: f"Fewer than {LEAST_RUNS} runs ended ok: no interval.",
     Flag.OTHER_BASE: "Ran in an image on another base than the stack's pinned one.",
     Flag.VENV: "Ran in a virtual environment on the host, not in a container: the host's system libraries.",
     Flag.STAND_IN_DATA: "The images are a stand-in for the data set: good for speed, not for accuracy.",
     Flag.THREADS_DIFFER: "The framework used another number of threads than the cell asks for.",
     Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
+    Flag.GPUS_IN_PARALLEL: "Ran beside other cells on other GPUs, with which it shared the CPUs and the memory.",
     Flag.THROTTLED: "The CPU limit throttled at least one run.",
     Flag.GPU_THROTTLED: "Heat or its power supply slowed the GPU down, also when the run was repeated.",
     Flag.LOADED_HOST: "Other programs took more than 10 % of the CPUs (where that is not known: the load was high).",
@@ -113,6 +118,14 @@ def _is_mistimed(seen: _Seen) -> bool:
     return any(worker.drain_seconds > _DRAIN_SHARE * float(worker.step_seconds.sum()) for worker in seen.run.workers)
 
 
+def _has_clocks_that_disagree(seen: _Seen) -> bool:
+    """Of workers that told both times of every step."""
+    return any(abs(float(worker.device_seconds.sum()) / float(worker.step_seconds.sum()) - 1) > _CLOCK_SHARE
+               for worker in seen.run.workers
+               if len(worker.device_seconds) and len(worker.device_seconds) == len(worker.step_seconds)
+               and worker.step_seconds.sum() > 0)
+
+
 def _have_other_weights(seen: _Seen) -> bool:
     return bool(cluster.kind(seen.cell.parallel) == "sync" and len(set(seen.run.digests.values())) > 1)
 
@@ -142,11 +155,13 @@ def _is_venv(seen: _Seen) -> bool:
 
 _OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
     Flag.TIMER_MISMATCH: _is_mistimed,
+    Flag.CLOCKS_DISAGREE: _has_clocks_that_disagree,
     Flag.OTHER_BASE: lambda seen: seen.run.place.get("base_is_default") is False and not _is_venv(seen),
     Flag.VENV: _is_venv,
     Flag.STAND_IN_DATA: _has_stand_in,
     Flag.THREADS_DIFFER: _has_other_threads,
     Flag.ONEDNN_DIFFERS: _has_other_onednn,
+    Flag.GPUS_IN_PARALLEL: lambda seen: seen.run.place.get("gpus_in_parallel") is True,
     Flag.THROTTLED: _is_throttled,
     Flag.GPU_THROTTLED: lambda seen: (seen.run.after.get("gpu_throttled_share") or 0.0) > THROTTLED_SHARE,
     Flag.LOADED_HOST: _is_loaded,

@@ -3,13 +3,12 @@
 import hashlib
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner import bases, mirrors
+from runner import bases, mirrors, owners
 from runner.commands import Say, fresh_log, run
 from runner.engine import DockerClient, data_root, image_id, image_labels, labelled_images, remove_image
 from runner.errors import BuildFailed, DiskFull
@@ -63,20 +62,29 @@ def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
     image = find(client, stack)
     if image is not None and image.fingerprint == fingerprint(stack):
         return image
-    _check_disk(client, stack)
-    base = bases.choose(client, stack, say)
-    log = fresh_log(CACHE / "builds" / f"{stack.name}.log")
-    began = time.monotonic()
-    say(f"{stack.name}: building its image on {base.image} (log: {log})")
-    try:
-        _run_build(stack, base, log, _Progress(stack.name, say))
-    except BuildFailed as error:
-        raise BuildFailed(f"{stack.name}: {error}") from error
+    _build(client, stack, tag(stack), say)
     image = find(client, stack)
     if image is None:
         raise BuildFailed(f"{stack.name}: built, but not on this engine: look at `docker context show` and DOCKER_HOST")
-    say(f"{stack.name}: image ready after {time.monotonic() - began:.0f} s")
     return image
+
+
+def build_anew(client: DockerClient, stack: Pinned, name: str, say: Say) -> None:
+    """Build the stack's image under another name, no layer taken from an earlier build. Raises as build does."""
+    _build(client, stack, name, say, "--no-cache")
+
+
+def _build(client: DockerClient, stack: Pinned, name: str, say: Say, *options: str) -> None:
+    _check_disk(client, stack)
+    base = bases.choose(client, stack, say)
+    log = fresh_log(CACHE / "builds" / f"{name.partition(':')[2]}.log")
+    began = time.monotonic()
+    say(f"{stack.name}: building its image on {base.image} (log: {log})")
+    try:
+        _run_build(stack, base, log, _Progress(stack.name, say), "-t", name, *options)
+    except BuildFailed as error:
+        raise BuildFailed(f"{stack.name}: {error}") from error
+    say(f"{stack.name}: image ready after {time.monotonic() - began:.0f} s")
 
 
 def prune(client: DockerClient, stacks: Iterable[Pinned], say: Say) -> int:
@@ -163,17 +171,17 @@ def told(line: str) -> str:
     return ""
 
 
-def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say) -> None:
+def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options: str) -> None:
     settings = mirrors.pip_settings()
     wheels = matching_wheels(stack.lock.read_text(encoding="utf-8"), mirrors.wheel_folders(settings))
-    with tempfile.TemporaryDirectory(prefix="evenbench-build-") as name:
+    with owners.temporary_folder() as name:
         seen, pip = Path(name) / "context", Path(name) / "pip.conf"
         context(stack, seen, wheels)
         pip.write_text(mirrors.pip_configuration(settings), encoding="utf-8")
         run(["docker", "build", "--progress=plain", "--build-arg", f"BASE={base.image}", "--build-arg",
              f"FINGERPRINT={fingerprint(stack)}", *bases.proxy_arguments(),
              *_secrets(pip), *(f"--label={key}={value}" for key, value in labels(stack, base).items()),
-             "-f", str(seen / "docker" / stack.name / "Dockerfile"), "-t", tag(stack), str(seen)],
+             *options, "-f", str(seen / "docker" / stack.name / "Dockerfile"), str(seen)],
             log, heard, bases.build_environment())
 
 

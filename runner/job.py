@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,7 @@ from runner.docker_launcher import DockerLauncher
 from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
 from runner.launch import Launcher
 from runner.plan import Plan, Planned, Wishes, plan
+from runner.side_by_side import Given, SideBySide
 from runner.swarm import options
 from runner.swarm_launcher import SwarmLauncher
 from runner.venv_launcher import VenvLauncher
@@ -204,6 +206,18 @@ def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
     return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
 
 
+def side_by_side(job: Job) -> SideBySide:
+    """What cells on different GPUs at once are run with. Raises InputError where there are no two, or no way to."""
+    launcher = job.launcher
+    if not isinstance(launcher, DockerLauncher | VenvLauncher):
+        raise InputError(f"--gpus-in-parallel: found launcher {launcher.name}, expected docker or venv")
+    if len(job.found.gpus) < 2:
+        raise InputError(f"--gpus-in-parallel: found {len(job.found.gpus)} GPUs, expected two or more; see "
+                         "`evenbench doctor`")
+    return SideBySide(job.found, lambda own: Given(
+        launcher.giving(own), lambda planned: gpu_watch(job._replace(found=own), planned)))
+
+
 def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
     """The first record of a session."""
     return {"event": "session", "schema": store.SCHEMA, "id": folder.name, "study": job.plan.study.id,
@@ -215,9 +229,10 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
 
 
 def new_folder(job: Job, results: Path) -> Path:
-    """results/<time>-<study>-<4 hex digits>."""
+    """results/<time>-<study>-<4 hex digits>; a study that a stranger's record names leads nowhere else."""
     moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    return results / f"{moment}-{job.plan.study.id}-{secrets.token_hex(2)}"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", job.plan.study.id)[:64]
+    return results / f"{moment}-{name}-{secrets.token_hex(2)}"
 
 
 def measuring_alone(cache: Path) -> IO[str]:

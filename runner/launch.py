@@ -6,10 +6,12 @@ first one that fails ends them all.
 """
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
+from runner import rows
 from runner.pipe import LONGEST_LINE
 from runner.stack import Stack
 from workloads.spec.cell import Cell
@@ -29,9 +31,11 @@ ENDINGS = {
 }
 SAID_BY_WORKER = ("ok", "oom", "unsupported", "not_finite", "error")
 EVENTS = ("start", "warm", "steps", "epoch", "accuracy", "tensor", "harness", "weights", "operators", "kernels",
-          "graph", "beat", "end")
+          "graph", "max_batch", "beat", "end")
 
 _POLL_SECONDS = 1.0
+# While other places' lines come: so long that a late one's may take to be read, after the host itself stood still.
+_READING_SECONDS = 5.0
 # A place's own error is often that another one is gone: so long that one may take to be seen.
 _CAUSE_SECONDS = 3.0
 
@@ -50,7 +54,7 @@ def limits(cell: Cell, stall: float | None = None) -> Limits:
     There a hang is likelier than a long step, and a place that is gone is to end the run within a minute.
     """
     seconds = stall or (Limits().stall if cell.nodes == 1 else 50.0)
-    return Limits(start=max(seconds, 55.0), stall=seconds)
+    return Limits(start=max(seconds, 50.0), stall=seconds)
 
 
 class Exit(NamedTuple):
@@ -59,6 +63,7 @@ class Exit(NamedTuple):
     code: int | None             # None: it still runs
     is_out_of_memory: bool = False
     last_words: str = ""         # the end of its standard error
+    is_gone: bool = False        # nobody knows how it went: its container was removed, or its engine does not answer
 
 
 class Running(Protocol):
@@ -110,8 +115,27 @@ class Ending(NamedTuple):
     said: dict[str, Any] = {}    # noqa: RUF012
 
 
+class _Allowance:
+    """How much a run may write: a burst, as a check's arrays are, and so much a second; real workers stay far below."""
+
+    lines, lines_a_second = 20_000, 100
+    size, bytes_a_second = 2**28, 2**20
+
+    def __init__(self, places: int, now: float) -> None:
+        self._places, self._began = places, now
+        self._lines = self._bytes = 0
+
+    def is_over(self, line: bytes, now: float) -> bool:
+        """Whether the run has written too much with this line."""
+        self._lines += 1
+        self._bytes += len(line)
+        seconds = now - self._began
+        return (self._lines > self._places * (self.lines + seconds * self.lines_a_second)
+                or self._bytes > self._places * (self.size + seconds * self.bytes_a_second))
+
+
 class NotAnEvent(Exception):
-    """A line on the worker's pipe that the contract does not have."""
+    """A line on the worker's pipe that the contract does not have, or more of them than it could need."""
 
 
 def follow(running: Running, limits: Limits, clock: Callable[[], float],
@@ -141,9 +165,11 @@ class _Watchdog:
         self._running, self._limits, self._clock = running, limits, clock
         self._is_many = len(running.reporters) + len(running.servers) > 1
         self._deadlines = dict.fromkeys(running.reporters, clock() + limits.start)     # of those that have not ended
+        self._late: dict[str, float] = {}        # places beyond their deadline, and since when that is seen
         self._started: set[str] = set()
         self._said: dict[str, dict[str, Any]] = {}           # the "end" events
         self._ending: Ending | None = None
+        self._allowance = _Allowance(len(running.reporters), clock())
         self._complaint: tuple[float, Ending] | None = None  # a place's own error, and how long a cause is looked for
 
     def heard(self, place: str, line: bytes) -> dict[str, Any] | None:
@@ -152,6 +178,8 @@ class _Watchdog:
             self._closed(place)
             return None
         try:
+            if self._allowance.is_over(line, self._clock()):
+                raise NotAnEvent("the worker wrote far more than any measurement says")
             event = parsed(line)
         except NotAnEvent as error:
             self._ending = self._ending or self._of(place, Ending("died", str(error)))
@@ -160,6 +188,7 @@ class _Watchdog:
             self._ended(place, event)
             return None
         self._started.add(place)
+        self._late.pop(place, None)
         self._deadlines[place] = self._clock() + self._limits.stall
         return {**event, "place": place} if self._is_many else event
 
@@ -183,14 +212,15 @@ class _Watchdog:
         return {"places": dict(self._said)}
 
     def ending(self, is_idle: bool) -> Ending | None:
-        """The run's Ending, once it has one; deadlines count when no line waits to be read."""
+        """The run's Ending, once it has one; a place's deadline counts when no line of it waits to be read."""
         if self._ending:
             return self._ending
         now = self._clock()
         if self._complaint:
             return self._caused(self._complaint[1]) if now >= self._complaint[0] else None
         late = [place for place, deadline in self._deadlines.items() if now > deadline]
-        return self._timed_out(late) if late and is_idle else None
+        seen = [self._late.setdefault(place, now) for place in late]
+        return self._timed_out(late) if late and (is_idle or now - min(seen) > _READING_SECONDS) else None
 
     def _caused(self, complaint: Ending) -> Ending:
         """A place's own error, or what made it: another place that is paused or cut off."""
@@ -234,28 +264,46 @@ def parsed(line: bytes) -> dict[str, Any]:
     """The event in a line. Raises NotAnEvent."""
     shown = ascii(line[:60])[2:-1]
     try:
-        event = json.loads(line, parse_constant=_refuse_constant) if len(line) <= LONGEST_LINE else None
+        event = _loaded(line) if len(line) <= LONGEST_LINE else None
     except (ValueError, RecursionError):
         event = None
     if not isinstance(event, dict) or event.get("event") not in EVENTS:
         raise NotAnEvent(f'the worker wrote what is no event: "{shown}"')
     if event["event"] == "end" and not _is_whole_end(event):
         raise NotAnEvent(f'the worker ended with no known status: "{shown}"')
+    if wrong := rows.mistake(event):
+        raise NotAnEvent(f'the worker wrote a broken event: {wrong[:200]}: "{shown}"')
     return event
+
+
+def _loaded(line: bytes) -> Any:
+    """The line's value. Raises ValueError, RecursionError; also for numbers that are not finite or of many digits."""
+    return json.loads(line, parse_constant=_refuse, parse_float=_finite, parse_int=_small)
 
 
 def _is_whole_end(event: dict[str, Any]) -> bool:
     return event.get("status") in SAID_BY_WORKER and isinstance(event.get("message"), str)
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(name)
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+def _small(text: str) -> int:
+    return int(text) if len(text) < 20 else _refuse(text)
 
 
 def gone(found: Exit) -> Ending:
     """The ending of a worker whose pipe closed without an "end" event."""
     if found.is_out_of_memory:
         return Ending("oom", "the worker hit its memory limit and was killed")
+    if found.is_gone:
+        return Ending("killed", "its container is gone, or the engine that ran it" + _heard(found))
     if found.code is None:
         return Ending("died", "it closed its pipe and stayed" + _heard(found))
     if found.code in (137, -9, 143, -15):

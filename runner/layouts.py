@@ -55,7 +55,7 @@ def whole_wave(path: Path) -> None:
             header = 44                          # bytes of the shortest header that there is
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file, though metadata.csv lists it") from error
-    except (wave.Error, EOFError, OSError) as error:
+    except (wave.Error, EOFError, OSError, RuntimeError) as error:      # RuntimeError: a chunk beyond the file
         raise InputError(f"{path}: not a WAV file: {error or 'cut short'}") from error
     if path.stat().st_size < promised + header:
         raise InputError(f"{path}: found {path.stat().st_size} bytes, expected {promised + header} by its header: "

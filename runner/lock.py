@@ -5,6 +5,7 @@ import re
 import tempfile
 from pathlib import Path
 
+from runner import owners
 from runner.commands import fresh_log, run
 from runner.errors import InputError
 from runner.stack import Pinned, is_source
@@ -19,7 +20,7 @@ def relock(stack: Pinned) -> str:
     pip's own download is the resolver, because it is the only one that all of these interpreters have, and what it
     brings is what will be installed. Raises InterpreterMissing, BuildFailed.
     """
-    with tempfile.TemporaryDirectory(prefix="evenbench-lock-") as name:
+    with owners.temporary_folder() as name:
         folder = Path(name)
         log = fresh_log(Path(tempfile.gettempdir()) / f"evenbench-lock-{stack.name}.log")
         python = create(stack.python, stack.pip_lock, folder / "venv", log)

@@ -97,8 +97,9 @@ def _numbered(images: list[Path], labels: Path) -> list[Labelled]:
         raise InputError(f"--labels {labels}: found {len(numbers)} class numbers, expected one for each of the "
                          f"{len(images)} images: cut short?")
     for line, number in enumerate(numbers, 1):
-        if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= DATA_SETS["imagenet"].classes:
-            raise InputError(f'--labels {labels}: line {line}: found "{number}", expected 1 to 1000')
+        if not (number.isascii() and number.isdigit() and len(number) <= 4
+                and 1 <= int(number) <= DATA_SETS["imagenet"].classes):
+            raise InputError(f'--labels {labels}: line {line}: found "{number:.40}", expected 1 to 1000')
     return [(path, int(number) - 1) for path, number in zip(images, numbers, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""What a worker tells of kernels and of graphs, read from its lines. Pure."""
+"""What a worker tells of kernels, of graphs and of the largest batch, read from its lines. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -28,14 +28,16 @@ class Kernels(_Line):
     steps: PositiveInt
     kernel_seconds: NonNegativeFloat
     copy_seconds: NonNegativeFloat
+    overlap_seconds: NonNegativeFloat = 0.0   # a kernel and a copy ran at once
     gap_seconds: NonNegativeFloat             # neither a kernel nor a copy ran
     launch_seconds: NonNegativeFloat | None   # the host's, launching kernels; None where the profiler does not say
     kernels: NonNegativeInt
     top: tuple[_Top, ...] = ()                # name, calls, seconds; the longest first
+    source: str = ""                          # whose record it is, and what it cannot tell
 
     def share(self, seconds: float | None) -> float | None:
         """So many seconds' share of all of them; None where there are none."""
-        whole = self.kernel_seconds + self.copy_seconds + self.gap_seconds
+        whole = self.kernel_seconds + self.copy_seconds - self.overlap_seconds + self.gap_seconds
         return seconds / whole if seconds is not None and whole else None
 
 
@@ -79,3 +81,21 @@ class Graph(_Line):
         count: int = getattr(self.removed, kind)
         whole = self.removed.expensive + self.removed.cheap + self.removed.noop
         return count / whole if whole else None
+
+
+class Tried(_Line):
+    """A batch that was tried in a process of its own."""
+
+    batch: PositiveInt
+    ending: str
+    seconds: NonNegativeFloat
+    peak_bytes: NonNegativeInt | None
+
+
+class MaxBatch(_Line):
+    """The largest batch that trains."""
+
+    largest: NonNegativeInt                   # 0: none does
+    smallest_oom: PositiveInt | None          # None: none that was tried ran out of memory
+    limit_bytes: PositiveInt | None           # of the host's memory; None: a GPU's own is the limit
+    tried: tuple[Tried, ...]

@@ -6,11 +6,11 @@ A published number is never used to compute one of ours.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter
+from pydantic import FiniteFloat, TypeAdapter
 
 from runner import quantities, stats
 from runner.rows import Row
-from runner.subjects import Subject, named, selection
+from runner.subjects import Subject, named, selection, unknown_fields
 from workloads.spec.cell import Cell
 
 # cell fields by which subjects' cells are not told apart: their nodes may share a machine differently
@@ -27,7 +27,7 @@ class Published(NamedTuple):
     of: Subject
     to: Subject | None
     where: Mapping[str, tuple[Any, ...]]     # cell fields and the values that it is about; all of them where absent
-    value: float
+    value: FiniteFloat
     unit: str
     experiment: str = ""         # the one that it is about, "" where all are
 
@@ -42,15 +42,22 @@ class Published(NamedTuple):
                 "where": {name: list(values) for name, values in self.where.items()}}
 
 
-_SUBJECT: TypeAdapter[Subject] = TypeAdapter(Subject)
+_PUBLISHED = TypeAdapter(Published)
 
 
 def from_record(record: Mapping[str, Any]) -> Published:
-    """What record() made. Raises KeyError, TypeError, ValueError."""
-    to = record["to"]
-    return Published(**{**record, "of": _SUBJECT.validate_python(record["of"]),
-                        "to": _SUBJECT.validate_python(to) if to else None,
-                        "where": {name: tuple(values) for name, values in record["where"].items()}})
+    """What record() made. Raises ValueError."""
+    number: Published = _PUBLISHED.validate_python(record)
+    if number.quantity not in quantities.QUANTITIES or number.unit not in known_units(number):
+        raise ValueError(f'found quantity "{number.quantity}" in "{number.unit}"')
+    if wrong := unknown_fields(number.subjects, number.where):
+        raise ValueError(wrong)
+    return number
+
+
+def known_units(number: Published) -> tuple[str, ...]:
+    """The units that it may be printed in."""
+    return quantities.RATIO_UNITS if number.to else quantities.units(number.quantity)
 
 
 class Ours(NamedTuple):

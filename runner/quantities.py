@@ -164,6 +164,8 @@ QUANTITIES: dict[str, Quantity] = {
     "launch_share": Quantity("kernels", "share", _of_kernels("launch_seconds")),
     "kernels": Quantity("kernels", "count",
                         lambda row, run: run.kernels.kernels / run.kernels.steps if run.kernels else None),
+    "max_batch": Quantity("max_batch", "count",
+                          lambda row, run: run.max_batch.largest if run.max_batch else None),
     "nodes_removed": Quantity("graph", "share", lambda row, run: run.graph.removed_share if run.graph else None),
     **{f"removed_{kind}": Quantity("graph", "share", _removed(kind)) for kind in ("expensive", "cheap", "noop")},
     **{name: Quantity("graph", "share", _pass(name)) for name in PASSES},

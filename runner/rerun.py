@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner import __version__, claims, datasets, job, machine, nvml, published, store
+from runner.cell import key
 from runner.errors import InputError
 from runner.plan import Plan, Planned, Skipped
 from runner.stack import Stack
 from runner.store import Record
 from runner.study import Study
-from workloads.spec.cell import Cell, CellError, parse
+from workloads.spec.cell import Cell, parse
 from workloads.spec.tasks import NAMES
+
+_MOST_ROUNDS = 200_000      # the runs of the longest A/A session
 
 
 class Recorded(NamedTuple):
@@ -67,17 +70,29 @@ def plan_again(found: Recorded, stacks: Mapping[str, Stack], rounds: int | None)
     try:
         numbers = tuple(map(published.from_record, record.get("published", ())))
         claimed = tuple(map(claims.from_record, record.get("claims", ())))
-        cells = [Planned(item["key"], item["experiment"], parse(item["cell"])) for item in record["cells"]]
-        skipped = [Skipped(item["experiment"], parse(item["cell"]), item["reason"]) for item in record["skipped"]]
-        study = Study(name, name, int(record["rounds"]),
-                      record["baseline"], record.get("scale") or "", (), numbers, claimed)
-    except (KeyError, TypeError, ValueError, CellError) as error:
+        cells = [_planned(item["experiment"], parse(item["cell"])) for item in record["cells"]]
+        skipped = [Skipped(str(item["experiment"]), parse(item["cell"]), str(item["reason"]))
+                   for item in record["skipped"]]
+        study = Study(name, name, _rounds(record["rounds"]), str(record["baseline"]), str(record.get("scale") or ""),
+                      (), numbers, claimed)
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{found.id}: its plan cannot be repeated: {' '.join(str(error).split())}") from error
     skipped += [Skipped(each.experiment, each.cell, reason) for each in cells if (reason := _gone(each.cell, stacks))]
     left = tuple(each for each in cells if not _gone(each.cell, stacks))
     seed = found.session.get("seed")
     return Plan(study, rounds or study.rounds, study.baseline, seed if isinstance(seed, int) else 1, left,
                 tuple(skipped))
+
+
+def _planned(experiment: Any, cell: Cell) -> Planned:
+    """Under the cell's own key: what a record says of it decides nothing."""
+    return Planned(key(cell), str(experiment), cell)
+
+
+def _rounds(value: Any) -> int:
+    if not isinstance(value, int) or not 1 <= value <= _MOST_ROUNDS:
+        raise ValueError(f"rounds: found {value!r:.40}, expected 1 to {_MOST_ROUNDS}")
+    return value
 
 
 def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:
@@ -88,7 +103,7 @@ def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:
 
 def data_argument(found: Recorded, given: str | None) -> str | None:
     """NAME=FOLDER as given now or then; None for the stand-in. Raises InputError where a folder is missing."""
-    names = {item["cell"].get("data", datasets.STAND_IN) for item in found.plan["cells"]} or {datasets.STAND_IN}
+    names = {str(item["cell"].get("data", datasets.STAND_IN)) for item in found.plan["cells"]} or {datasets.STAND_IN}
     argument = given or _told(found.session.get("argv"), "--data")
     name = argument.partition("=")[0] if argument else datasets.STAND_IN
     if names != {name}:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import InputError
-from runner.profiles import Graph, Kernels
+from runner.profiles import Graph, Kernels, MaxBatch
 from runner.store import FINAL
 from workloads.spec.cell import Cell, CellError, parse
 
@@ -37,6 +37,7 @@ class Worker:
     phases: Mapping[str, Samples]          # of the timed steps by name; "load" alone where nothing else was stamped
     losses: Samples                        # the finite ones
     drain_seconds: float                   # reading losses of steps that were said to be over
+    device_seconds: Samples                # of each step by the device's own clock; empty where it was not asked
 
     def phase_seconds(self, name: str) -> float | None:
         """Mean seconds of a phase in a step; None where it was not stamped."""
@@ -67,6 +68,7 @@ class Run:
     epochs: tuple[Epoch, ...] = ()         # in their order
     kernels: Kernels | None = None
     graph: Graph | None = None
+    max_batch: MaxBatch | None = None
 
     @property
     def step_seconds(self) -> Samples:
@@ -204,6 +206,7 @@ class _Worker:
     phases: dict[str, list[float]] = field(default_factory=dict)
     losses: list[float] = field(default_factory=list)
     drain_seconds: float = 0.0
+    device_seconds: list[float] = field(default_factory=list)
 
 
 @dataclass
@@ -220,6 +223,7 @@ class _Begun:
     epochs: list[Epoch] = field(default_factory=list)
     kernels: Kernels | None = None
     graph: Graph | None = None
+    max_batch: MaxBatch | None = None
 
     def worker(self, line: Mapping[str, Any]) -> _Worker:
         """Of a line: a coordinator numbers its workers, others are known by their place."""
@@ -297,8 +301,24 @@ def _line(gathered: _Gathered, record: Mapping[str, Any]) -> None:
         reader(run, line)
 
 
+# what a summary tells of a stack and of its data; a worker may tell more
+_FACTS = {"framework": str, "version": str, "python": str, "onednn": bool, "threads": int}
+_DATA_FACTS = {"name": str, "images": int, "stand_in": bool, "sha256": str}
+
+
+def _demand(facts: Mapping[str, Any], kinds: Mapping[str, type]) -> None:
+    for name, kind in kinds.items():
+        value = facts.get(name)
+        if value is not None and type(value) is not kind:         # a bool is an int, too
+            raise TypeError(f"found {name} {value!r:.40}, expected {kind.__name__}")
+
+
 def _start(run: _Begun, line: Mapping[str, Any]) -> None:
-    run.facts = run.facts or _mapping(line["facts"])
+    facts = _mapping(line["facts"])
+    _demand(facts, _FACTS)
+    if isinstance(facts.get("data"), dict):
+        _demand(facts["data"], _DATA_FACTS)
+    run.facts = run.facts or facts
     run.parameters = None if line.get("parameters") is None else _count(line["parameters"])
 
 
@@ -314,6 +334,7 @@ def _steps(run: _Begun, line: Mapping[str, Any]) -> None:
         worker.phases.setdefault(name, []).extend(seconds)
     worker.losses += [loss for loss in line.get("loss", []) if loss is not None]
     worker.drain_seconds += _number(line.get("drain_seconds")) or 0.0
+    worker.device_seconds += line.get("device_seconds", [])
 
 
 def _epoch(run: _Begun, line: Mapping[str, Any]) -> None:
@@ -346,6 +367,10 @@ def _graph(run: _Begun, line: Mapping[str, Any]) -> None:
     run.graph = run.graph or Graph.read(line)
 
 
+def _max_batch(run: _Begun, line: Mapping[str, Any]) -> None:
+    run.max_batch = run.max_batch or MaxBatch.read(line)
+
+
 def _ending(gathered: _Gathered, record: Mapping[str, Any]) -> None:
     """Keep the run, unless an earlier attempt was a result and this one is not."""
     begun = gathered.begun.pop(record["run"], None)
@@ -368,14 +393,15 @@ def _run(begun: _Begun, record: Mapping[str, Any]) -> Run:
         after=_readings(record.get("host")),
         usage={name: _readings(used) for name, used in sorted(_mapping(record.get("places") or {}).items())},
         digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
-        graph=begun.graph,
+        graph=begun.graph, max_batch=begun.max_batch,
     )
 
 
 def _worker(name: str, found: _Worker) -> Worker:
     return Worker(name=name, warm_seconds=_seconds(found.warm), step_seconds=_seconds(found.seconds),
                   steps=found.steps, phases={phase: _samples(values) for phase, values in found.phases.items()},
-                  losses=_samples(found.losses), drain_seconds=found.drain_seconds)
+                  losses=_samples(found.losses), drain_seconds=found.drain_seconds,
+                  device_seconds=_seconds(found.device_seconds))
 
 
 def _closed(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -387,8 +413,28 @@ _READERS: dict[str, Callable[[_Gathered, Mapping[str, Any]], None]] = {
 }
 _LINES: dict[str, Callable[[_Begun, Mapping[str, Any]], None]] = {
     "start": _start, "warm": _warm, "steps": _steps, "epoch": _epoch, "weights": _weights, "operators": _operators,
-    "kernels": _kernels, "graph": _graph,
+    "kernels": _kernels, "graph": _graph, "max_batch": _max_batch,
 }
+
+
+def mistake(line: Mapping[str, Any]) -> str | None:
+    """What of a worker's line no reader of the results could take, or None: one such line would spoil a session."""
+    run = _Begun({})
+    try:
+        if reader := _LINES.get(line["event"]):
+            reader(run, line)
+        for found in run.workers.values():
+            _worker("", found)
+        for name in ("cpu_seconds", "peak_bytes", "group_peak_bytes"):
+            _number(line.get(name))
+        _readings(line.get("throttling"))
+        if line["event"] == "end" and "places" in line:
+            raise ValueError("found places, of which the host alone tells")
+    except KeyError as error:
+        return f"key {error} is missing"
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        return str(error)
+    return None
 
 
 def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
@@ -435,7 +481,7 @@ def _least(value: Any, least: float) -> float:
 
 
 def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
         raise TypeError(f"found {value!r:.40}, expected a count")
     return value
 

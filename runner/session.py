@@ -1,18 +1,21 @@
 """A session: for every round, for every cell in the round's order, one run; everything it hears goes to the store."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from runner import machine, telemetry
+from runner import gpus, machine, side_by_side, store, telemetry
 from runner.cell import label
 from runner.errors import BenchError, DiskFull
 from runner.launch import Ending, Exit, Launcher, Limits, Running, follow, limits
 from runner.plan import Plan, Planned
+from runner.side_by_side import SideBySide
 from runner.stack import Stack
-from runner.store import Kept, Store
+from runner.store import FINAL, Kept, Store
+from workloads.spec.cell import Cell
 
 
 class Progress(Protocol):
@@ -53,26 +56,39 @@ class Bench(NamedTuple):
     clock: Callable[[], float] = time.monotonic
     readings: Callable[[], machine.Reading] = machine.reading
     watches: Callable[[Planned], telemetry.Watch | None] = lambda planned: None       # of the GPUs that a cell gets
+    side_by_side: SideBySide | None = None        # cells on different GPUs at once
+
+
+class Turn(NamedTuple):
+    """A run that is ahead."""
+
+    planned: Planned
+    round: int
+    attempt: int                                  # 1, or more where an earlier session was interrupted
+    number: int                                   # in this session's order
+
+    @property
+    def name(self) -> str:
+        """The run's name in the record."""
+        return f"{self.planned.key}.{self.round}.{self.attempt}"
+
+    @property
+    def shown(self) -> str:
+        """The run for people."""
+        return f"{self.planned.experiment}: {self.planned.cell.stack}: {label(self.planned.cell)}"
 
 
 def run(bench: Bench, kept: Kept | None = None) -> bool:
     """Run what is not finished yet; whether every ending was ok. Raises Stopped, DiskFull."""
-    waiting = [(index, planned) for index in range(bench.plan.rounds) for planned in bench.plan.order(index)
-               if not kept or (planned.key, index) not in kept.finished]
-    attempts = dict(kept.attempts) if kept else {}
-    share = len(waiting) / max(1, bench.plan.rounds * len(bench.plan.cells))
-    bench.progress.begin(len(waiting), bench.seconds_estimate and bench.seconds_estimate * share)
-    words = set()
+    turns = _turns(bench.plan, kept)
+    memory = Memory.of(bench)
+    share = len(turns) / max(1, bench.plan.rounds * len(bench.plan.cells))
+    bench.progress.begin(len(turns), bench.seconds_estimate and bench.seconds_estimate * share)
+    words: set[str] = set()
     try:
-        for number, (index, planned) in enumerate(waiting):
-            attempt = attempts.get((planned.key, index), 0) + 1
-            word, is_throttled = _run(bench, planned, index, attempt, number)
-            if is_throttled and not bench.is_stopping():       # once more: the GPU may have cooled down
-                word, _ = _run(bench, planned, index, attempt + 1, number)
-            words.add(word)
-            if bench.is_stopping():
-                raise Stopped
-        bench.store.append({"event": "closed", "reason": "done"})
+        for _, alike in groupby(turns, lambda turn: turn.round):
+            words.update(_round(bench, list(alike), memory))
+        bench.store.append({"event": "closed", "reason": "done" if words <= FINAL else "incomplete"})
     except (Stopped, KeyboardInterrupt) as stop:
         bench.store.append({"event": "closed", "reason": "interrupted"})
         raise Stopped from stop
@@ -81,11 +97,98 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     return words <= {"ok"}
 
 
-def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) -> tuple[str, bool]:
+def _turns(plan: Plan, kept: Kept | None) -> list[Turn]:
+    """What is not finished yet, in order."""
+    waiting = [(planned, index) for index in range(plan.rounds) for planned in plan.order(index)
+               if not kept or (planned.key, index) not in kept.finished]
+    attempts = kept.attempts if kept else {}
+    return [Turn(planned, index, attempts.get((planned.key, index), 0) + 1, number)
+            for number, (planned, index) in enumerate(waiting)]
+
+
+def _round(bench: Bench, turns: list[Turn], memory: "Memory") -> Iterator[str]:
+    """The words of a round's runs, one after the other or side by side. Raises Stopped."""
+    many = bench.side_by_side
+    if many is None:
+        for turn in turns:
+            yield _ended(bench, turn, memory)
+            if bench.is_stopping():
+                raise Stopped
+        return
+
+    def on(turn: Turn, own: gpus.Found) -> str:
+        return _ended(bench._replace(**many.given(own)._asdict()), turn, memory)
+
+    yield from side_by_side.each(turns, side_by_side.Slots(many.found), lambda turn: (
+        turn.planned, bench.stacks[turn.planned.cell.stack]), on, bench.is_stopping)
+    if bench.is_stopping():
+        raise Stopped
+
+
+def _ended(bench: Bench, turn: Turn, memory: "Memory") -> str:
+    """The word of a run's ending, made or inferred; one whose GPU was throttled is made once more."""
+    if smaller := memory.smaller(turn.planned.cell):
+        return _inferred(bench, turn, smaller)
+    word, is_throttled = _run(bench, turn)
+    if is_throttled and not bench.is_stopping():       # the GPU may have cooled down
+        word, _ = _run(bench, turn._replace(attempt=turn.attempt + 1))
+    memory.heard(turn.planned.cell, word)
+    return word
+
+
+class Memory:
+    """Which cells of a session ran out of memory: one that is equal but for a larger batch would, too."""
+
+    def __init__(self, batches: dict[Cell, int]) -> None:
+        """batches: the smallest that did, by the cell with batch 1."""
+        self._batches = batches
+
+    @classmethod
+    def of(cls, bench: Bench) -> "Memory":
+        """What the session's stored runs say, of an earlier stage and before an interruption."""
+        found, runs = cls({}), {}
+        cells = {planned.key: planned.cell for planned in bench.plan.cells}
+        for record in store.read(bench.store.folder):
+            if record["event"] == "begin":
+                runs[record["run"]] = record["key"]
+            elif record["event"] == "ending" and runs.get(record["run"]) in cells:
+                found.heard(cells[runs[record["run"]]], record["ending"])
+        return found
+
+    def heard(self, cell: Cell, word: str) -> None:
+        """A run of the cell ended so."""
+        if word == "oom":
+            alike = cell._replace(batch=1)
+            self._batches[alike] = min(cell.batch, self._batches.get(alike, cell.batch))
+
+    def smaller(self, cell: Cell) -> int | None:
+        """The smaller batch that ran out of memory, or None."""
+        known = self._batches.get(cell._replace(batch=1))
+        return known if known and known < cell.batch and cell.measure != "max_batch" else None
+
+
+def _inferred(bench: Bench, turn: Turn, smaller: int) -> str:
+    """Store that a run was not made, since a smaller batch had too little memory; its word, which is oom as well."""
+    message = f"inferred, not run: batch {smaller} was out of memory"
+    host = bench.readings().record()
+    bench.progress.run_started(turn.shown, turn.number, turn.planned.key)
+    bench.store.append({**_head(turn, host), "place": None})
+    bench.store.append({"event": "ending", "run": turn.name, "ending": "oom", "message": message, "seconds": 0.0,
+                        "host": host, "inferred": True})
+    bench.progress.run_ended(turn.shown, "oom", None, 0.0, message)
+    return "oom"
+
+
+def _head(turn: Turn, host: dict[str, Any]) -> dict[str, Any]:
+    """The record of a run's beginning, but for its place."""
+    return {"event": "begin", "run": turn.name, "key": turn.planned.key, "round": turn.round, "attempt": turn.attempt,
+            "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host}
+
+
+def _run(bench: Bench, turn: Turn) -> tuple[str, bool]:
     """One run from start to ending, stored as it goes; the ending's word, and whether the GPU was throttled."""
-    name = f"{planned.key}.{index}.{attempt}"
-    shown = f"{planned.experiment}: {planned.cell.stack}: {label(planned.cell)}"
-    bench.progress.run_started(shown, number, planned.key)
+    planned, name = turn.planned, turn.name
+    bench.progress.run_started(turn.shown, turn.number, planned.key)
     watch, seen = bench.watches(planned), None
     if watch:
         watch.wait_idle()
@@ -94,8 +197,7 @@ def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) 
     running: Running | None = None
     rates: list[float] = []
     share: float | None = None
-    head = {"event": "begin", "run": name, "key": planned.key, "round": index, "attempt": attempt,
-            "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": before.record()}
+    head = _head(turn, before.record())
     ending = Ending("killed", "the session was interrupted")
     try:
         try:
@@ -104,7 +206,8 @@ def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) 
             bench.store.append({**head, "place": None})
             ending = Ending("not_started", str(error))
         else:
-            bench.store.append({**head, "place": running.place})
+            beside = {"gpus_in_parallel": True} if bench.side_by_side else {}
+            bench.store.append({**head, "place": {**running.place, **beside}})
             ending, share = _listened(bench, planned, name, running, rates, watch)
     except DiskFull:
         ending = Ending("killed", "the disk was full")
@@ -115,7 +218,7 @@ def _run(bench: Bench, planned: Planned, index: int, attempt: int, number: int) 
         if running:
             running.stop()
         seconds = bench.clock() - began
-        bench.progress.run_ended(shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
+        bench.progress.run_ended(turn.shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
         bench.store.append(_with_gpus(
             _ending_record(bench, name, _judged(ending, found), seconds, used, share), seen))
     return _judged(ending, found).word, bool(seen and seen.is_throttled)

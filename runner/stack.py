@@ -2,14 +2,13 @@
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from runner import __version__
+from runner import __version__, tables
 from runner.errors import InputError
 
 # a file's tables and the field that each of their keys becomes
@@ -166,12 +165,10 @@ def read_runner(docker_folder: Path) -> Runner:
 def _read(path: Path, fields: _Tables, made: Callable[[dict[str, Any]], _Kind]) -> _Kind:
     folder = path.parent
     try:
-        values = _flat(path, fields, tomllib.loads(path.read_text(encoding="utf-8")))
+        values = _flat(path, fields, tables.document(path.read_bytes(), str(path)))
         stack = made({**values, "folder": folder.absolute()})
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: not TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ": ".join([str(path), *(".".join(str(part) for part in first["loc"]),) * bool(first["loc"])])
@@ -232,10 +229,10 @@ def _digest(root: Path, paths: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-def _flat(path: Path, fields: _Tables, tables: dict[str, Any]) -> dict[str, Any]:
+def _flat(path: Path, fields: _Tables, found: tables.Table) -> dict[str, Any]:
     """The model's fields from a file's tables; a missing key is left to the model to miss."""
     values: dict[str, Any] = {}
-    for table, content in tables.items():
+    for table, content in found.items():
         if table not in fields or not isinstance(content, dict):
             raise InputError(f'{path}: "{table}" is unknown; known tables: {", ".join(fields)}')
         if table == _GPU:

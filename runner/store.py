@@ -1,6 +1,7 @@
 """results/<id>/events.jsonl: append-only, one JSON object a line, flushed line by line. Raw samples, never means.
 
 A record is {"event": ...}: session, plan, begin, line, ending, closed. A line has the seconds since the launch, "at".
+A file SHA256SUMS (runner/manifest.py) stands beside the events of a session that has ended.
 "schema" stands in the session record; a reader refuses a schema newer than its own and leaves out a last line that a
 killed writer left torn.
 
@@ -9,13 +10,18 @@ Schema 1 (2026-11-21): the first.
 
 import errno
 import json
+import math
 import os
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple, Self
 
 from pydantic_core import from_json
 
+from runner import manifest
 from runner.errors import DiskFull, InputError
 
 SCHEMA = 1
@@ -23,6 +29,15 @@ EVENTS = "events.jsonl"
 Record = dict[str, Any]
 # endings that are results; `killed` and `not_started` were cut short from outside and run again on resume
 FINAL = frozenset({"ok", "oom", "unsupported", "not_finite", "error", "timeout", "died", "skipped"})
+
+# what readers take for granted of a record, by event; the values of samples and facts are runner.rows' to judge
+_SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
+    "plan": {"cells": (list,), "skipped": (list,)},
+    "begin": {"run": (str,), "key": (str,), "round": (int,), "place": (dict, NoneType)},
+    "line": {"run": (str,), "line": (dict,)},
+    "ending": {"run": (str,), "ending": (str,)},
+    "closed": {"reason": (str,)},
+}
 
 
 class Store:
@@ -32,29 +47,34 @@ class Store:
         """Make or open the folder. Raises InputError where it cannot be written, DiskFull where there is no space."""
         self.folder = folder
         self.path = folder / EVENTS
+        self._writing = threading.Lock()       # runs on different GPUs may end at once
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _drop_torn_line(self.path)
             self._file = self.path.open("ab", buffering=0)
+            (folder / manifest.NAME).unlink(missing_ok=True)        # what is appended from here on is not in it
         except OSError as error:
             raise _refusal(self.path, error) from error
 
     def append(self, record: Record) -> None:
         """Write one record. Raises DiskFull, and what was written before stays readable."""
         line = json.dumps(record, allow_nan=False).encode() + b"\n"
-        end = self._file.seek(0, os.SEEK_END)
-        try:
-            while line:
-                line = line[self._file.write(line) :]
-            if record["event"] in ("ending", "closed"):
-                os.fsync(self._file.fileno())
-        except OSError as error:
-            os.truncate(self.path, end)
-            raise _refusal(self.path, error) from error
+        with self._writing:
+            end = self._file.seek(0, os.SEEK_END)
+            try:
+                while line:
+                    line = line[self._file.write(line) :]
+                if record["event"] in ("ending", "closed"):
+                    os.fsync(self._file.fileno())
+            except OSError as error:
+                os.truncate(self.path, end)
+                raise _refusal(self.path, error) from error
 
     def close(self) -> None:
-        """No append after this."""
-        self._file.close()
+        """No append after this; the manifest is written. Raises DiskFull."""
+        if not self._file.closed:
+            self._file.close()
+            _replace(self.folder / manifest.NAME, manifest.text(self.folder))
 
     def __enter__(self) -> Self:
         return self
@@ -105,7 +125,25 @@ def _record(line: bytes, where: str) -> Record:
             raise InputError(f"{where}: schema: found {schema!r}, expected a number from 1 to {SCHEMA}")
         if schema > SCHEMA:
             raise InputError(f"{where}: schema {schema} is newer than this evenbench reads ({SCHEMA}): update it")
+    for name, kinds in _SHAPES.get(record["event"], {}).items():
+        if not isinstance(record.get(name), kinds):
+            raise InputError(f'{where}: {record["event"]}: key "{name}": found {_shown(record.get(name))}, expected '
+                             + " or ".join(_KINDS[kind] for kind in kinds))
+    if record["event"] == "plan" and not all(map(_is_planned, record["cells"])):
+        raise InputError(f'{where}: plan: key "cells": expected objects with "key" and "cell", which has "stack"')
     return record
+
+
+_KINDS = {str: "text", int: "a number", dict: "an object", list: "a list", NoneType: "null"}
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:40]
+
+
+def _is_planned(item: Any) -> bool:
+    return (isinstance(item, dict) and isinstance(item.get("key"), str) and isinstance(item.get("cell"), dict)
+            and isinstance(item["cell"].get("stack"), str))
 
 
 def _parsed(line: bytes) -> Any:
@@ -159,13 +197,25 @@ def _kept(folder: Path, command: str) -> Kept | None:
 
 
 def write_beside(folder: Path, name: str, text: str) -> None:
-    """Put a file that is made from the events beside them, whole or not at all."""
-    unfinished = folder / f".{name}"
+    """Put a file that is made from the events beside them, whole or not at all, and its line into their manifest."""
+    _replace(folder / name, text + "\n")
+    sums = manifest.with_file(folder, name)
+    if sums is not None:
+        _replace(folder / manifest.NAME, sums)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all, through another name that is ours and no link. Raises InputError, DiskFull."""
+    unfinished = path.with_name(f".{path.name}")
     try:
-        unfinished.write_text(text + "\n", encoding="utf-8")
-        unfinished.replace(folder / name)
+        unfinished.unlink(missing_ok=True)
+        with unfinished.open("x", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+        unfinished.replace(path)
     except OSError as error:
-        raise _refusal(folder / name, error) from error
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise _refusal(path, error) from error
 
 
 def located(name: str, results: Path) -> Path:
@@ -213,7 +263,7 @@ def made_of(folder: Path) -> dict[str, str]:
             case "plan":
                 stacks.update({item["key"]: item["cell"]["stack"] for item in record["cells"]})
             case "begin" if record["key"] in stacks and record.get("place"):
-                found[stacks[record["key"]]] = record["place"].get("fingerprint", "")
+                found[stacks[record["key"]]] = str(record["place"].get("fingerprint", ""))
     return found
 
 
@@ -227,5 +277,10 @@ def known_seconds(results: Path) -> dict[str, float]:
             continue
         keys = {record["run"]: record["key"] for record in records if record["event"] == "begin"}
         found.update({keys[record["run"]]: record["seconds"] for record in records
-                      if record["event"] == "ending" and record["ending"] == "ok" and record["run"] in keys})
+                      if record["event"] == "ending" and record["ending"] == "ok" and record["run"] in keys
+                      and _is_time(record.get("seconds"))})
     return found
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value < math.inf

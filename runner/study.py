@@ -2,7 +2,8 @@
 
 import difflib
 import itertools
-import tomllib
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,8 @@ from workloads.spec.cell import Cell
 # what an experiment may set besides a cell's own fields
 EXPERIMENT_KEYS = ("id", "title", "stacks", "subjects", "cases", "grid", "except", "assumed", "scale")
 SCALED = ("grid", "cases")      # of these, what a scale may override
+_MOST_CELLS = 20_000            # ten times our largest study's
+IDENTIFIER = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$"
 _STUDY_KEYS = ("id", "title", "rounds", "baseline", "scales", "default_scale", "forms")
 
 
@@ -40,6 +43,12 @@ class Experiment(NamedTuple):
         """The settings of every cell but for its stack."""
         for case, values in itertools.product(self.cases, itertools.product(*self.grid.values())):
             yield {**self.settings, **case, **dict(zip(self.grid, values, strict=True))}
+
+    @property
+    def size(self) -> int:
+        """How many cells it has at most."""
+        each = len(self.cases) * math.prod(map(len, self.grid.values()))
+        return each * sum(len(self.variants_of(stack)) for stack in self.stacks)
 
     def variants_of(self, stack: str) -> tuple[dict[str, Any], ...]:
         """What of the settings is the stack's own; one that the study does not name takes what any other has."""
@@ -88,21 +97,14 @@ def read(name: str, folder: Path, scale: str | None = None) -> Study:
 def scales(name: str, folder: Path) -> tuple[str, ...]:
     """The scales of the study of that id, the default one first. Raises InputError."""
     path = folder / f"{name}.toml"
-    head = tables.table(_document(path.read_bytes(), str(path)), "study", Place(str(path)))
+    head = tables.table(tables.document(path.read_bytes(), str(path)), "study", Place(str(path)))
     found = tables.strings(head, "scales", Place(str(path), "[study]"), ("paper",))
     return tuple(sorted(found, key=lambda scale: scale != head.get("default_scale", found[0])))
 
 
 def parse(content: bytes, file: str, scale: str | None = None) -> Study:
     """The study in a file's bytes. Raises InputError."""
-    return from_document(_document(content, file), file, scale)
-
-
-def _document(content: bytes, file: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as error:       # tomllib lets int()'s own error about long numbers through
-        raise Place(file).wrong(f"not TOML: {error}") from error
+    return from_document(tables.document(content, file), file, scale)
 
 
 def from_document(document: dict[str, Any], file: str, scale: str | None = None) -> Study:
@@ -122,12 +124,23 @@ def from_document(document: dict[str, Any], file: str, scale: str | None = None)
         raise place.wrong("found no [[experiment]], expected at least one")
     tables.refuse_twice("experiment", [experiment.id for experiment in experiments], place)
     forms = _forms(head, text)
-    anywhere = [cell for name in scales for each in found for cell in cells_of(_experiment(each, place, name, scales))]
+    everywhere = [_experiment(each, place, name, scales) for name in scales for each in found]
+    if (count := sum(each.size for each in everywhere)) > _MOST_CELLS:
+        raise place.wrong(f"found {count} cells over all scales, expected at most {_MOST_CELLS}")
+    anywhere = [cell for each in everywhere for cell in cells_of(each)]
     grounds = study_claims.Grounds([cell for each in experiments for cell in cells_of(each)], anywhere, forms)
-    return Study(tables.string(head, "id", text), tables.string(head, "title", text),
+    return Study(_identifier(head, text), tables.string(head, "title", text),
                  _rounds(head, text, scale, scales), tables.string(head, "baseline", text, ""), scale, experiments,
                  study_claims.published(document, place, grounds), study_claims.claimed(document, place, grounds),
                  forms)
+
+
+def _identifier(head: dict[str, Any], place: Place) -> str:
+    """The study's id, which becomes a part of folders' names."""
+    found = tables.string(head, "id", place)
+    if not re.fullmatch(IDENTIFIER.strip("^$"), found):
+        raise place.wrong(f'key "id": found {found!r}, expected at most 64 letters, digits, dots, dashes or "_"')
+    return found
 
 
 def _forms(head: dict[str, Any], place: Place) -> dict[str, tuple[str, ...]]:

@@ -50,8 +50,9 @@ def json_schema() -> Schema:
                                                          for name in ("experiment", "published", "claim")}},
                  ("study", "experiment")),
         "$defs": {
-            "study": _table({"id": _TEXT, "title": _TEXT, "rounds": _rounds(), "baseline": {"type": "string"},
-                             "scales": _NAMES, "default_scale": _TEXT,
+            "study": _table({"id": {"type": "string", "pattern": study.IDENTIFIER}, "title": _TEXT,
+                             "rounds": _rounds(), "baseline": {"type": "string"}, "scales": _NAMES,
+                             "default_scale": _TEXT,
                              "forms": {"type": "object", "additionalProperties": _NAMES}},
                             ("id", "title")),
             "experiment": _table({name: _EXPERIMENT[name] for name in study.EXPERIMENT_KEYS} | _cell_fields(),
@@ -88,7 +89,8 @@ def _cell_field(name: str) -> Schema:
     if name in cells.CHOICES:
         return {"enum": list(cells.CHOICES[name])}
     kind = {str: "string", int: "integer", float: "number"}[cells.FIELDS[name]]
-    return {"type": kind, "minimum": cells.LEAST[name]} if name in cells.LEAST else {"type": kind}
+    limits = (("minimum", cells.LEAST), ("maximum", cells.MOST))
+    return {"type": kind, **{word: values[name] for word, values in limits if name in values}}
 
 
 def _of_fields(kind: Any, known: dict[str, Schema], required: tuple[str, ...], left_out: tuple[str, ...] = ()

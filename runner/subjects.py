@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BeforeValidator
 
 from workloads.spec import cluster
-from workloads.spec.cell import Cell
+from workloads.spec.cell import FIELDS, Cell
 
 Value = str | int | float
 OF_EVERY_SUBJECT = ("stack", "parallel", "measure")     # cell fields that subjects and quantity say
@@ -37,6 +37,14 @@ class Subject(NamedTuple):
     def record(self) -> dict[str, Any]:
         """As the store keeps it."""
         return {**self._asdict(), "settings": dict(self.settings), "also": list(self.also)}
+
+
+def unknown_fields(subjects: Iterable[Subject], where: Iterable[str] = ()) -> str | None:
+    """What is wrong with subjects or with fields that pick cells, where one is not a cell's; else None."""
+    for name in (*where, *(name for each in subjects for name, _ in each.settings)):
+        if name not in FIELDS:
+            return f'field "{name}": expected one of a cell'
+    return None
 
 
 def named(subjects: Iterable[Subject]) -> tuple[str, ...]:

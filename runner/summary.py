@@ -117,7 +117,7 @@ def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
     for record in measured.published:
         try:
             number = published.from_record(record)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except ValueError as error:
             raise InputError(f"the plan's published numbers: {' '.join(str(error).split())}") from error
         ours = published.ours(number, measured.rows)
         found.append(PublishedNumber(**{**number.record(), "ours": ours.value, "cells": ours.cells}))

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import images, swarm, swarm_images, swarm_probe
-from runner.docker_launcher import explained, is_alive
+from runner import images, owners, swarm, swarm_images, swarm_probe
+from runner.docker_launcher import explained
 from runner.engine import APIError, DockerClient, DockerException
 from runner.errors import BenchError, EngineUnreachable, ImageMissing
 from runner.machine import Machine
@@ -192,4 +192,4 @@ def sweep(client: DockerClient, say: Callable[[str], None]) -> int:
 def _is_left(labels: dict[str, str]) -> bool:
     """Whether its runner was of this host and is gone; of another host's nothing is known."""
     host, _, process = labels[swarm.OWNER].partition(":")
-    return host == socket.gethostname() and not is_alive(process)
+    return host == socket.gethostname() and not owners.is_alive(process)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from runner import swarm
-from runner.docker_launcher import owner, run_name
+from runner import owners, swarm
+from runner.docker_launcher import run_name
 from runner.engine import DockerClient, DockerException, NotFound, service_output
 from runner.errors import BenchError, ImageMissing
 from runner.launch import Exit
@@ -24,7 +24,7 @@ _GONE_SECONDS = 15.0                # for the containers to be gone
 
 def owner_here() -> str:
     """This process, among those of all hosts that use the Swarm."""
-    return f"{socket.gethostname()}:{owner()}"
+    return f"{socket.gethostname()}:{owners.mine()}"
 
 
 def remove_service(client: DockerClient, service: str) -> None:

@@ -1,7 +1,8 @@
 """Tables of a TOML file, read strictly: every function gives a value of its type or raises InputError in one line."""
 
 import difflib
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from runner.errors import InputError
@@ -10,6 +11,7 @@ from workloads.spec import tasks
 
 _OF_THE_PLAN = ("stack",)        # cell fields that the planner fills in
 _TOO_MUCH = 1e30                 # for a number that a study prints
+_LONGEST_FILE = 2**18            # bytes: four times our longest; a parser's time may grow by the square
 Table = dict[str, Any]
 
 
@@ -21,8 +23,7 @@ class Place(NamedTuple):
 
     def wrong(self, text: str) -> InputError:
         """The error to raise: "file: part: text" on one line."""
-        line = ": ".join(part for part in (self.file, self.part, text) if part)
-        return InputError(line.replace("\n", "\\n"))
+        return InputError(": ".join(part for part in (self.file, self.part, text) if part))
 
     def refuse(self, mistake: str | None) -> None:
         """Raise where there is a mistake."""
@@ -39,6 +40,30 @@ class Place(NamedTuple):
             raise self.wrong(f"[[{kind}]]: expected a table")
         name = found.get("id")
         return Place(self.file, f"{kind} {name}" if isinstance(name, str) else f"[[{kind}]]")
+
+
+def document(content: bytes, file: str) -> Table:
+    """The tables of a TOML file's bytes. Raises InputError, also for numbers beyond TOML's 64 bits."""
+    place = Place(file)
+    if len(content) > _LONGEST_FILE:
+        raise place.wrong(f"found {len(content)} bytes, expected at most {_LONGEST_FILE}")
+    try:
+        found = tomllib.loads(content.decode())
+        is_in_range = all(-(2**63) <= number < 2**63 for number in _numbers(found))
+    except (ValueError, RecursionError) as error:       # tomllib lets int()'s own error about long numbers through
+        raise place.wrong(f"not TOML: {error}") from error
+    if not is_in_range:
+        raise place.wrong("not TOML: found a whole number of more than 64 bits")
+    return found
+
+
+def _numbers(found: Any) -> Iterator[int]:
+    """Every whole number in tables and lists."""
+    if isinstance(found, int):
+        yield found
+    elif isinstance(found, dict | list):
+        for each in found.values() if isinstance(found, dict) else found:
+            yield from _numbers(each)
 
 
 def refuse_unknown(values: Mapping[str, Any], known: tuple[str, ...], place: Place) -> None:
@@ -132,8 +157,6 @@ def checked(name: str, value: Any, place: Place) -> Any:
         found = cells.checked(name, value)
     except cells.CellError as error:
         raise place.wrong(str(error)) from error
-    except OverflowError as error:
-        raise place.wrong(f'key "{name}": {error}') from error
     if name == "task" and value not in tasks.NAMES:
         raise place.wrong(f'task "{value}" is unknown; known: {", ".join(tasks.NAMES)}')
     return found

@@ -1,33 +1,67 @@
-"""Unpacking archives of others: nothing lands outside the folder, and a broken archive is named."""
+"""Unpacking archives of others: files and folders alone, none outside the folder, no more of them than is expected."""
 
 import lzma
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from runner.errors import DownloadFailed
 
+_MOST_FILES = 200_000          # LibriSpeech has 31,000
+# zipfile and tarfile let through what a broken header makes their helpers raise
+_BROKEN = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, ValueError, LookupError,
+           RuntimeError, OverflowError)
 
-def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a tar (plain, gz, bz2, xz) or zip archive into a folder. Raises DownloadFailed."""
+
+def unpack(archive: Path, folder: Path, most_bytes: int) -> None:
+    """Unpack a tar (plain, gz, bz2, xz) or zip of at most so many bytes into a folder. Raises DownloadFailed."""
     try:
         if zipfile.is_zipfile(archive):
-            _unzip(archive, folder)
+            _unzip(archive, folder, most_bytes)
         else:
             with tarfile.open(archive) as opened:
-                opened.extractall(folder, filter="data")
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError) as error:
+                opened.extractall(folder, _plain(opened, archive, most_bytes), filter="data")
+    except _BROKEN as error:
         raise DownloadFailed(f"{archive}: not an archive that can be unpacked: {error}") from error
     except OSError as error:
         raise DownloadFailed(f"{archive}: not unpacked to {folder}: {error.strerror or error}") from error
 
 
-def _unzip(archive: Path, folder: Path) -> None:
-    """Zip has no filter of its own: names that leave the folder are refused, not bent into it."""
+def _plain(opened: tarfile.TarFile, archive: Path, most_bytes: int) -> Iterator[tarfile.TarInfo]:
+    """The members one by one, each looked at before it is unpacked."""
+    seen = _Seen(archive, most_bytes)
+    for member in opened:
+        if not member.isfile() and not member.isdir():
+            raise DownloadFailed(f'{archive}: found "{member.name}", which is neither a file nor a folder: '
+                                 "not unpacked")
+        seen.add(member.size)
+        yield member
+
+
+class _Seen:
+    """How much of an archive was seen. Raises DownloadFailed once it is too much."""
+
+    def __init__(self, archive: Path, most_bytes: int) -> None:
+        self._archive, self._most_bytes = archive, most_bytes
+        self._files = self._bytes = 0
+
+    def add(self, size: int) -> None:
+        """One more member of so many bytes."""
+        self._files, self._bytes = self._files + 1, self._bytes + size
+        if self._files > _MOST_FILES or self._bytes > self._most_bytes:
+            raise DownloadFailed(f"{self._archive}: holds more than the expected {self._most_bytes} bytes in at most "
+                                 f"{_MOST_FILES} files: not unpacked")
+
+
+def _unzip(archive: Path, folder: Path, most_bytes: int) -> None:
+    """Zip has no filter of its own: names that leave the folder are refused, not bent into it; links become files."""
+    seen = _Seen(archive, most_bytes)
     with zipfile.ZipFile(archive) as opened:
-        for name in opened.namelist():
-            path = PurePosixPath(name.replace("\\", "/"))
+        for member in opened.infolist():
+            path = PurePosixPath(member.filename.replace("\\", "/"))
             if path.is_absolute() or ".." in path.parts:
-                raise DownloadFailed(f'{archive}: found "{name}", which leads out of the folder: not unpacked')
+                raise DownloadFailed(f'{archive}: found "{path}", which leads out of the folder: not unpacked')
+            seen.add(member.file_size)
         opened.extractall(folder)

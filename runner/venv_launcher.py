@@ -5,6 +5,7 @@ Its memory limit is the kernel's on a process's private writable memory, so that
 and the worker says so itself; what it only maps, such as libraries, is not counted, nor what a GPU's driver reserves.
 """
 
+import copy
 import ctypes
 import json
 import os
@@ -14,13 +15,15 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Self
 
 import psutil
 
-from runner import gpus, venvs
+from runner import gpus, owners, venvs
 from runner.errors import BenchError, InterpreterMissing
 from runner.launch import Exit
 from runner.pipe import Pipe, lines_of_file
@@ -30,6 +33,7 @@ from workloads.spec import cluster
 from workloads.spec.cell import Cell
 
 _LAST_WORDS = 400        # characters of standard error that an ending quotes
+_READING_SECONDS = 0.2   # for what an ended worker wrote last
 _PR_SET_PDEATHSIG = 1    # linux/prctl.h
 _PORTS = (23000, 31000, 10)      # from, to, ports a place; below those that kernels hand out
 
@@ -44,6 +48,12 @@ class VenvLauncher:
         self._cache, self._found = cache, found
         self._pythons: dict[str, Path] = {}
 
+    def giving(self, found: gpus.Found) -> Self:
+        """The same launcher, whose cells are given these GPUs alone."""
+        other = copy.copy(self)
+        other._found = found
+        return other
+
     def missing(self, stack: Stack) -> str | None:
         """The missing interpreter, or None."""
         if stack.base_has_framework:
@@ -55,7 +65,8 @@ class VenvLauncher:
         return venvs.missing_tools(stack)
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
-        """Build the environments that are not there yet."""
+        """Build the environments that are not there yet, and remove what runners that are gone have left."""
+        owners.sweep_folders(say)
         for stack in stacks:
             self._pythons[stack.name] = venvs.ready(stack, self._cache, say)
 
@@ -83,6 +94,15 @@ class VenvLauncher:
             running.stop()
             raise
         return running
+
+    def said(self, stack: Stack, module: str) -> bytes:
+        """What `python -m MODULE` prints in the stack's virtual environment. Raises BenchError."""
+        found = subprocess.run([str(self._pythons[stack.name]), "-m", module], cwd=stack.root, capture_output=True,
+                               env=_environment(tempfile.gettempdir()), check=False)
+        if found.returncode:
+            last = found.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            raise BenchError(f"{stack.name}: {module}: exit code {found.returncode}: {' '.join(last)}")
+        return found.stdout
 
 
 def visible(own: Sequence[gpus.Gpu]) -> dict[str, str]:
@@ -166,16 +186,17 @@ class _Part:
     def __init__(self, command: list[str], limits: tuple[list[int], int], root: Path,
                  environment: dict[str, str]) -> None:
         """limits: the CPUs, and the bytes of private memory or 0."""
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the worker)
-        self._scratch = tempfile.TemporaryDirectory(prefix="evenbench-")
+        self._scratch = owners.temporary_folder()
+        runner = os.getpid()
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, cwd=root,
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root,
                 env={**_environment(self._scratch.name), **environment}, start_new_session=True,
-                preexec_fn=lambda: _enter(*limits))
+                preexec_fn=lambda: _enter(*limits, runner))
         except OSError as error:
             raise BenchError(f"{command[0]}: {error.strerror}") from error
-        assert self._process.stdout is not None
+        assert self._process.stdout is not None and self._process.stderr is not None
+        self._errors = _Errors(self._process.stderr)
         self.output = self._process.stdout
 
     def exit(self, seconds: float) -> Exit:
@@ -183,12 +204,7 @@ class _Part:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             code = None
-        return Exit(code, last_words=self._last_words())
-
-    def _last_words(self) -> str:
-        size = os.fstat(self._errors.fileno()).st_size
-        tail = os.pread(self._errors.fileno(), 4 * _LAST_WORDS, max(0, size - 4 * _LAST_WORDS))
-        return " ".join(tail.decode(errors="replace").split())[-_LAST_WORDS:]
+        return Exit(code, last_words=self._errors.last_words(has_ended=code is not None))
 
     def is_stopped(self) -> bool:
         try:
@@ -202,8 +218,26 @@ class _Part:
         except ProcessLookupError:
             pass
         self._process.wait()
-        self._errors.close()
         self._scratch.cleanup()
+
+
+class _Errors:
+    """The end of what a worker writes on standard error; the rest is dropped, so that a flood fills no disk."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._kept: deque[bytes] = deque(maxlen=64)
+        self._reader = threading.Thread(target=self._read, args=(stream,), daemon=True)
+        self._reader.start()
+
+    def _read(self, stream: IO[bytes]) -> None:
+        with stream:
+            while chunk := os.read(stream.fileno(), 4 * _LAST_WORDS):
+                self._kept.append(chunk)
+
+    def last_words(self, has_ended: bool) -> str:
+        if has_ended:
+            self._reader.join(_READING_SECONDS)      # helpers may hold the pipe open
+        return " ".join(b"".join(list(self._kept)).decode(errors="replace").split())[-_LAST_WORDS:]
 
 
 def _environment(scratch: str) -> dict[str, str]:
@@ -212,10 +246,12 @@ def _environment(scratch: str) -> dict[str, str]:
     return {**kept, "HOME": scratch, "TMPDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
 
 
-def _enter(cpus: list[int], memory_bytes: int) -> None:
+def _enter(cpus: list[int], memory_bytes: int, runner: int) -> None:
     """In the child: its CPUs and memory, and death with the runner, so that a killed runner leaves no worker."""
     os.sched_setaffinity(0, cpus)
     if memory_bytes:
         resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != runner:       # it was killed before it could be heard of
+            os.kill(os.getpid(), signal.SIGKILL)

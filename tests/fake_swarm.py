@@ -117,8 +117,15 @@ class _Api:
         if response.params["stderr"]:
             return iter([response.script.errors])
         if response.params["follow"]:
-            return iter(response.made["lines"].get, None)
+            return _followed(response.made["lines"])
         return iter([response.script.written or response.script.followed])
+
+
+def _followed(lines: "queue.Queue[bytes | None]") -> Iterator[bytes]:
+    """The chunks until the end, which whoever follows once more finds at once."""
+    while (chunk := lines.get()) is not None:
+        yield chunk
+    lines.put(None)
 
 
 def places(count: int) -> tuple[Place, ...]:

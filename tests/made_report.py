@@ -50,9 +50,19 @@ def evil() -> list[Any]:
     facts = {**made.FACTS, "version": EVIL, "framework": EVIL, EVIL: EVIL, "data": {"name": EVIL, "stand_in": True}}
     cells = {made.cell(EVIL, steps=20, task=EVIL): SLOW, made.cell("tf", steps=20, task=EVIL): FAST}
     failed = made.run(made.cell("tf", steps=20, task=EVIL), 9, ending="error", message=EVIL)
-    planned = made.plan(*cells, baseline=EVIL, skipped={made.cell("mxnet", task=EVIL): EVIL})
+    subjects = [{"stack": name, "parallel": "", "settings": {}, "also": [EVIL]} for name in (EVIL, "tf")]
+    claim = {"id": EVIL, "text": EVIL, "kind": "faster", "quantity": "step", "where": {"data": [EVIL]},
+             "cases": [[EVIL]], "of": subjects[0], "to": subjects[1], "over": ["task"], "assumed": EVIL,
+             "experiment": EVIL}
+    number = {"id": EVIL, "source": EVIL, "text": EVIL, "quantity": "step", "of": subjects[0], "to": subjects[1],
+              "where": {"data": [EVIL]}, "value": 1.5, "unit": "x", "experiment": EVIL}
+    planned = {**made.plan(*cells, baseline=EVIL, skipped={made.cell("mxnet", task=EVIL): EVIL}, claims=[claim]),
+               "published": [number]}
     experiment = {"id": EVIL, "title": EVIL, "assumed": {EVIL: EVIL}, "scaled": [EVIL],
                   "cells": [item["key"] for item in planned["cells"]]}
+    machine = {**made.MACHINE, **dict.fromkeys(("cpu", "kernel", "system", "hostname"), EVIL)}
     return records(*failed, cells=cells, facts=facts, place={**made.PLACE, "base": EVIL},
-                   session={"study": EVIL, "id": EVIL, "argv": ["run", EVIL], "machine": {**made.MACHINE, "cpu": EVIL}},
+                   session={"study": EVIL, "id": EVIL, "argv": ["run", EVIL], "scale": EVIL,
+                            "launcher": EVIL, "began": EVIL, "evenbench": EVIL,
+                            "machine": machine},
                    plan={**planned, "title": EVIL, "experiments": [experiment], "settings": {EVIL: EVIL}})

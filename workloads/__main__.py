@@ -8,7 +8,7 @@ import os
 import sys
 import traceback
 
-from workloads import cluster, emit, environment
+from workloads import cluster, emit, environment, max_batch
 from workloads.errors import DataError, NotFinite, Unsupported
 from workloads.spec import library
 from workloads.spec.cell import CellError, loads
@@ -22,22 +22,24 @@ def main(arguments):
     send = emit.take_over()
     try:
         cell, folder = _read(arguments)
+        if cell.measure == "max_batch":
+            return _end(send, *max_batch.measure(cell, folder, send))
         os.environ.update(environment.variables(cell))
         name = find_adapter()
-        joined = None if cell.parallel == "none" else _joined(cell, name, arguments[0])
+        joined = None if cell.parallel == "none" else _joined(cell, name, arguments[0], folder)
         adapter = importlib.import_module("workloads." + name)
     except CellError as error:
         return _end(send, "error", "cell: %s" % error, 2)
     except (ImportError, OSError, AttributeError) as error:     # a library is missing, or numpy is of another age
-        return _end(send, "error", "the framework cannot be imported: %s" % error, 1)
+        return _end(send, "error", "the framework cannot be imported: %s" % error)
     return _measured(cell, adapter, folder, send, joined)
 
 
-def _joined(cell, adapter, text):
+def _joined(cell, adapter, text, folder):
     """The Cluster of a parallel cell, its variables set and the helpers of this place started."""
     found = cluster.read(cell, framework_of(adapter))
     os.environ.update(cluster.variables(found, found.place.main))
-    cluster.start_helpers(found, text)
+    cluster.start_helpers(found, text, folder)
     return found
 
 
@@ -70,23 +72,24 @@ def _measured(cell, adapter, folder, send, joined):
     try:
         measures.run(cell, adapter, folder, send, joined)
     except Unsupported as error:
-        return _end(send, "unsupported", str(error), 1)
+        return _end(send, "unsupported", str(error))
     except NotFinite as error:
-        return _end(send, "not_finite", str(error), 1)
+        return _end(send, "not_finite", str(error))
     except DataError as error:
         return _end(send, "error", str(error), 2)
     except Exception as error:
         status = "oom" if adapter.is_oom(error) else "error"
         traceback.print_exc()
-        return _end(send, status, "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:500]), 1)
-    return _end(send, "ok", "", 0)
+        return _end(send, status, "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:500]))
+    return _end(send, "ok", "")
 
 
-def _end(send, status, message, code):
+def _end(send, status, message, code=None):
+    """The exit code; of most endings it follows from the status."""
     send("end", status=status, message=message, **environment.used())
     if message:
         print(message, file=sys.stderr)
-    return code
+    return int(status != "ok") if code is None else code
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """A worker's own place among the others, from EVENBENCH_NODES and EVENBENCH_RANK, in each framework's own variables."""
+import ctypes
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from workloads.spec.cluster import MODES, own_mode, places
 
 PORT = 22220                     # of a place that has its address to itself; others name theirs: 127.0.0.1:23000
 _OFFSETS = {"server": 0, "worker": 1, "scheduler": 2, "coordinator": 3}
+_PR_SET_PDEATHSIG = 1            # linux/prctl.h
 _RESOLVE_SECONDS = 30.0          # containers start one after the other
 
 
@@ -23,6 +26,8 @@ class Cluster(NamedTuple):
     places: tuple                # of spec.cluster.Place
     addresses: tuple             # (host, first port) of each place
     rank: int
+    processes: int = 1           # of each worker's place: PyTorch has one a GPU
+    process: int = 0             # which of them this is
 
     @property
     def place(self):
@@ -36,8 +41,13 @@ class Cluster(NamedTuple):
 
     @property
     def workers(self):
-        """How many workers there are."""
-        return sum(place.main == "worker" for place in self.places)
+        """How many workers there are: processes that train."""
+        return sum(place.main == "worker" for place in self.places) * self.processes
+
+    @property
+    def worker(self):
+        """Which of them this one is."""
+        return self.rank * self.processes + self.process
 
     def address(self, role, rank):
         """"host:port" of a role in the place of that rank."""
@@ -54,10 +64,20 @@ def read(cell, framework, environment=os.environ):
     except KeyError:
         raise CellError("%s has no parallel = %s" % (framework, cell.parallel)) from None
     rank = environment.get("EVENBENCH_RANK", "")
+    if not names and len(expected) == 1:         # nobody else to be told of: many GPUs of one node
+        names, rank = ["127.0.0.1:%d" % _free_port()], "0"
     if len(names) != len(expected) or not rank.isdigit() or int(rank) >= len(names):
         raise CellError('EVENBENCH_NODES="%s" and EVENBENCH_RANK="%s" do not name one of the %d places of parallel = %s'
                         % (",".join(names), rank, len(expected), cell.parallel))
-    return Cluster(framework, mode, expected, tuple(_address(name) for name in names), int(rank))
+    return Cluster(framework, mode, expected, tuple(_address(name) for name in names), int(rank),
+                   cell.gpus if framework == "pytorch" else 1, int(environment.get("EVENBENCH_PROCESS", "0")))
+
+
+def _free_port():
+    """A first port of this host, free a moment ago."""
+    with socket.socket() as tried:
+        tried.bind(("127.0.0.1", 0))
+        return tried.getsockname()[1] - _OFFSETS["worker"]
 
 
 def _address(name):
@@ -73,8 +93,11 @@ def variables(cluster, role):
 def _pytorch(cluster, role):
     """PyTorch 1.4 and 1.7 give up at once on a name that is not known yet."""
     host, port = cluster.address("worker", 0).split(":")
-    return {"MASTER_ADDR": resolved(host), "MASTER_PORT": port, "RANK": str(cluster.rank),
-            "WORLD_SIZE": str(cluster.workers)}
+    found = {"MASTER_ADDR": resolved(host), "MASTER_PORT": port, "RANK": str(cluster.worker),
+             "WORLD_SIZE": str(cluster.workers)}
+    if len(cluster.places) == 1:                 # a container without a network has nothing else to offer
+        found.update(GLOO_SOCKET_IFNAME="lo", NCCL_SOCKET_IFNAME="lo")
+    return found
 
 
 def _tensorflow(cluster, role):
@@ -110,7 +133,20 @@ def resolved(host, clock=time.monotonic, wait=time.sleep):
             wait(0.1)
 
 
-def start_helpers(cluster, text):
-    """The processes of this place's helper roles; they read the same cell and write to standard error alone."""
-    return [subprocess.Popen([sys.executable, "-m", "workloads.role", role, text], stdin=subprocess.DEVNULL, stdout=2)
-            for role in cluster.place.helpers]
+def start_helpers(cluster, text, folder):
+    """The other processes of this place: its helper roles, and its further workers, which report nothing.
+
+    They read the same cell and write to standard error alone.
+    """
+    roles = [(role, "0") for role in cluster.place.helpers]
+    roles += [("worker", str(process)) for process in range(1, cluster.processes)]
+    names = ",".join("%s:%d" % address for address in cluster.addresses)
+    return [subprocess.Popen([sys.executable, "-m", "workloads.role", role, text, folder], stdin=subprocess.DEVNULL,
+                             stdout=2, env=dict(os.environ, EVENBENCH_NODES=names, EVENBENCH_RANK=str(cluster.rank),
+                                                EVENBENCH_PROCESS=process), preexec_fn=end_with_parent)
+            for role, process in roles]
+
+
+def end_with_parent():
+    """In a child, before its program: the kernel kills it when its parent is gone, however that went (prctl(2))."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -4,11 +4,11 @@ Images are uint8 (n, 3, height, width), labels int64 (n,). Python 3.6 and later,
 """
 import hashlib
 import os
-import pickle
 from typing import NamedTuple
 
 import numpy as np
 
+from workloads import pickled
 from workloads.errors import DataError
 from workloads.spec import prepared
 from workloads.spec.datasets import DATA_SETS, SIDE, record_bytes, size_problem
@@ -120,33 +120,11 @@ def _binary(path, name, stem, side):
     return images, records[:, head - 1]
 
 
-# what pickled arrays are made of; encode is how Python 3 writes bytes for Python 2
-_HARMLESS = (("numpy", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode"))
-
-
-class _Plain(pickle.Unpickler):
-    """Reads CIFAR's pickles, which hold numpy arrays and lists, and nothing that could run code."""
-
-    def find_class(self, module, name):
-        if (module.split(".")[0], name) in _HARMLESS:
-            return pickle.Unpickler.find_class(self, module, name)
-        raise DataError("found %s.%s in a pickle, expected numpy arrays only" % (module, name))
-
-
 def _pickled(path, name):
-    try:
-        with open(path, "rb") as file:
-            content = _Plain(file, encoding="bytes").load()
-        images = np.asarray(content[b"data"], dtype=np.uint8).reshape(-1, 3, SIDE, SIDE)
-        labels = np.asarray(content[b"fine_labels" if name == "cifar100" else b"labels"])
-    except DataError as error:
-        raise DataError("%s: %s" % (path, error)) from error
-    except (EOFError, KeyError, IndexError, TypeError, ValueError, AttributeError, ImportError,
-            MemoryError, pickle.UnpicklingError) as error:
-        raise DataError("%s: not a batch of %s: %s" % (path, name, error or type(error).__name__)) from error
-    if len(images) != len(labels):
-        raise DataError("%s: found %d images and %d labels" % (path, len(images), len(labels)))
-    return images, labels
+    images, labels = pickled.batch(path, b"fine_labels" if name == "cifar100" else b"labels")
+    if images.shape != (len(labels), 3 * SIDE * SIDE):
+        raise DataError("%s: found %s images and %d labels" % (path, images.shape, len(labels)))
+    return images.reshape(-1, 3, SIDE, SIDE), labels
 
 
 def _digest(images, labels):

@@ -9,7 +9,7 @@ import numpy as np
 from workloads import course, data, environment, passes, sequences, weights
 from workloads.errors import DataError, Unsupported
 from workloads.sketch import encoded, sketch
-from workloads.spec import layers, tasks
+from workloads.spec import layers, tasks, traces
 from workloads.timing import Beats, Watch, WorkersWatch
 
 
@@ -27,6 +27,7 @@ def run(cell, adapter, folder, emit, cluster=None):
     if cluster and not cluster.place.reports:
         parallel(adapter).serve(cluster.place.main, cell, cluster)
         return
+    cell = of_process(cell, cluster)
     images = _images(cell, folder, cluster)
     if cell.measure in HARNESSES:
         harness(cell, adapter, images, folder, emit)
@@ -35,6 +36,11 @@ def run(cell, adapter, folder, emit, cluster=None):
     _start(cell, adapter, workload, images, emit, cluster)
     measures = SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
     measures[cell.measure](cell, adapter, workload, images, folder, emit)
+
+
+def of_process(cell, cluster):
+    """The cell with the batch of this process: cell.batch for each GPU that it drives."""
+    return cell._replace(batch=cell.batch * cell.gpus // (cluster.processes if cluster else 1))
 
 
 def _workload(cell, adapter, cluster=None):
@@ -48,25 +54,29 @@ def _workload(cell, adapter, cluster=None):
 
 def _unweighted(cell, adapter, cluster):
     if tasks.is_sequence(cell.task):
-        if cluster:
-            raise Unsupported("sequence tasks run in one place")
+        if cluster or cell.gpus > 1:
+            if not hasattr(parallel(adapter), "Sequences"):
+                raise Unsupported("sequence tasks run in one place, on one GPU")
+            return parallel(adapter).Sequences(cell, cluster)
         return importlib.import_module(adapter.__name__ + ".sequences").Workload(cell)
     table = tasks.table(cell.task, cell.classes)
-    return parallel(adapter).Workload(table, cell, cluster) if cluster else adapter.Workload(table, cell)
+    is_alone = not cluster and cell.gpus == 1
+    return adapter.Workload(table, cell) if is_alone else parallel(adapter).Workload(table, cell, cluster)
 
 
 def parallel(adapter):
-    """The adapter's module for runs in many places."""
+    """The adapter's module for runs in many places, or on many GPUs."""
     return importlib.import_module(adapter.__name__ + ".parallel")
 
 
 def _images(cell, folder, cluster):
     """What this worker reads: enough for all of them, of which it takes its own part where the mode shards."""
     if tasks.is_sequence(cell.task):
-        return sequences.read(folder, cell)
-    whole = cell._replace(batch=cell.batch * cell.nodes)
+        given = sequences.read(folder, cell)
+        return given.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else given
+    whole = cell._replace(batch=cell.batch * (cluster.workers if cluster else 1))
     images = data.synthetic(whole) if cell.input == "synthetic" else data.read(folder, whole)
-    return images.part(cluster.rank, cluster.workers) if cluster and cluster.mode.is_sharded else images
+    return images.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else images
 
 
 def _start(cell, adapter, workload, images, emit, cluster=None):
@@ -77,6 +87,8 @@ def _start(cell, adapter, workload, images, emit, cluster=None):
         facts.update(workload.kernels())
     if cluster:
         facts.update(mode=cluster.mode.title, communication=workload.communication)
+    if hasattr(workload, "mode"):              # on many GPUs of a node
+        facts["mode"] = workload.mode
     emit("start", facts=facts, parameters=workload.parameters(), flops=tasks.step_flops(cell),
          cpu_seconds=environment.used()["cpu_seconds"])
 
@@ -94,12 +106,18 @@ def phases(cell, adapter, workload, images, folder, emit):
 def _train(cell, workload, images, emit, steps):
     """Parallel runs send a digest of the weights too: after synchronous steps it is the same in all workers."""
     is_coordinator = getattr(workload, "is_coordinator", False)
-    watch = WorkersWatch(cell, emit) if is_coordinator else Watch(cell, workload.sync, workload.value, emit)
+    watch = WorkersWatch(cell, emit) if is_coordinator else _watch(cell, workload, workload.value, emit)
     steps(_batches(cell, workload, images), cell.warmup + cell.steps, watch)
     if is_coordinator:
         watch.close()
     if cell.parallel != "none":
         emit("weights", sha256=_digest(workload.weights()))
+
+
+def _watch(cell, workload, value, emit):
+    """A Watch, with the device's own clock where the framework has a door to it: PyTorch alone."""
+    clock = workload.device_clock() if hasattr(workload, "device_clock") else None
+    return Watch(cell, workload.sync, value, emit, device=clock)
 
 
 def _digest(arrays):
@@ -122,6 +140,23 @@ def operators(cell, adapter, workload, images, folder, emit):
     emit("operators", steps=cell.steps, operators={name: list(used) for name, used in found.items()})
 
 
+def kernels(cell, adapter, workload, images, folder, emit):
+    """Where a GPU's time goes in cell.steps training steps: kernels, copies and gaps. Raises Unsupported.
+
+    Of a CPU there is nothing to tell: what runs an operator there is the thread that issues it, so nothing is launched,
+    nothing is copied, and what lies between operators is the framework's own work; measure operators times those.
+    """
+    if cell.device != "gpu" or cell.gpus > 1:
+        raise Unsupported("kernels are traced on one GPU; on a CPU measure operators says where the time goes")
+    if not hasattr(workload, "trace"):
+        raise Unsupported("a bare library has no profiler")
+    with Beats(emit):                          # reading a profile can take longer than any step
+        trace = workload.trace(_batches(cell, workload, images), cell.warmup, cell.steps)
+    if not trace.spans:
+        raise Unsupported("the profiler saw nothing on the GPU: %s" % trace.source)
+    emit("kernels", steps=cell.steps, **traces.account(trace))
+
+
 def graph(cell, adapter, workload, images, folder, emit):
     """What the framework's graph optimisers remove from a training step's graph. Raises Unsupported."""
     if not hasattr(workload, "graph"):
@@ -131,7 +166,7 @@ def graph(cell, adapter, workload, images, folder, emit):
 
 def infer(cell, adapter, workload, images, folder, emit):
     """Warm-up and timed forward passes in evaluation mode."""
-    watch = Watch(cell, workload.sync, None, emit)
+    watch = _watch(cell, workload, None, emit)
     workload.infer(_batches(cell, workload, images), cell.warmup + cell.steps, watch)
 
 
@@ -268,6 +303,6 @@ def _bare_block(block, step, sync):
 
 
 HARNESSES = {"harness": "train", "harness_infer": "infer"}       # what a block of each measures
-MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators, "graph": graph,
-            "check": check}
+MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators,
+            "kernels": kernels, "graph": graph, "check": check}
 SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)

@@ -3,6 +3,7 @@
 NAME.npy holds the values of all, (total,) or (total, columns); NAME.offsets.npy, int64 (n + 1,), where each begins.
 """
 import os
+from tokenize import TokenError
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def ragged(folder, name):
     """The Ragged of an array, such as ragged("/data", "frames"). Raises DataError naming the file that is not whole."""
     values_path = os.path.join(folder, name + ".npy")
     offsets_path = os.path.join(folder, name + ".offsets.npy")
-    values, offsets = _array(values_path, "r"), _array(offsets_path, None)
+    values, offsets = _array(values_path), _array(offsets_path)
     if values.ndim not in (1, 2):
         raise DataError("%s: found %d dimensions, expected 1 or 2" % (values_path, values.ndim))
     if offsets.ndim != 1 or offsets.dtype != np.int64 or len(offsets) < 2:
@@ -58,8 +59,11 @@ def ragged(folder, name):
     return Ragged(values, offsets)
 
 
-def _array(path, mapped):
+def _array(path):
+    """On the disk, whatever size its header says."""
     try:
-        return np.load(path, mmap_mode=mapped, allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError) as error:     # cut short, no array, a pickle, a broken header
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    # cut short, no array, a pickle, a broken header
+    except (OSError, ValueError, TypeError, EOFError, SyntaxError, OverflowError, RecursionError, MemoryError,
+            TokenError) as error:
         raise DataError("%s: not a whole array: %s" % (path, error)) from error

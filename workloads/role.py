@@ -1,6 +1,7 @@
-"""python -m workloads.role ROLE '<cell JSON>': serve beside a worker of the same place: a server, a scheduler.
+"""python -m workloads.role ROLE '<cell JSON>' FOLDER: serve beside a worker of the same place: a server, a scheduler.
 
-Serves until it is stopped, or until the framework ends it with the workers. Nothing goes to standard output.
+Serves until it is stopped, or until the framework ends it with the workers; a further worker, of another GPU, trains
+with the first and ends by itself. Nothing goes to standard output.
 """
 import importlib
 import os
@@ -13,16 +14,26 @@ from workloads.spec.cell import loads
 
 def main(arguments):
     """The exit code."""
-    role, text = arguments
+    role, text, folder = arguments
     os.dup2(2, 1)
     cell = loads(text)
     os.environ.update(environment.variables(cell))
-    adapter = find_adapter()
-    parallel = importlib.import_module("workloads.%s.parallel" % adapter)
-    joined = cluster.read(cell, framework_of(adapter))
+    name = find_adapter()
+    joined = cluster.read(cell, framework_of(name))
+    if role == "worker":
+        os.environ.update(cluster.variables(joined, role))
+        train(cell, importlib.import_module("workloads." + name), folder, joined)
+        return 0
+    parallel = importlib.import_module("workloads.%s.parallel" % name)
     os.environ.update(cluster.variables(joined, role))       # after the import, inside which MXNet would serve
     parallel.serve(role, cell, joined)
     return 0
+
+
+def train(cell, adapter, folder, joined):
+    """Do as the place's first worker does, and say nothing."""
+    from workloads import measures  # imports numpy, whose threads the environment sets
+    measures.run(cell, adapter, folder, lambda event, **values: None, joined)
 
 
 if __name__ == "__main__":

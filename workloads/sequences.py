@@ -23,6 +23,12 @@ class Sequences(NamedTuple):
         """Of one pass."""
         return len(self.batches)
 
+    def part(self, rank, count):
+        """Every count-th of the batches, from rank on, as often as all have one; of fewer than count, one each."""
+        kept = tuple(self.batches[(rank + turn * count) % len(self.batches)]
+                     for turn in range(max(1, len(self.batches) // count)))
+        return Sequences(kept, dict(self.facts, batches=len(kept), shard="%d of %d" % (rank, count)))
+
     def first(self, count):
         """What a workload's check takes: a batch."""
         return (self.batches[0],)

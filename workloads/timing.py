@@ -16,17 +16,28 @@ class Watch:
     """What a workload calls as it goes; sends "warm", then "steps" in blocks.
 
     sync=each takes a sample a step; sync=end takes one time over all timed steps, sent as a "steps" event whose
-    "count" says how many steps its one sample covers.
+    "count" says how many steps its one sample covers. With sync=each and a device that has a clock of its own, each
+    step's seconds by that clock are sent beside ours, as "device_seconds", so that either can be doubted.
     """
 
-    def __init__(self, cell, sync, value, emit, clock=time.perf_counter):
-        """sync(handle) waits for a step's work; value(handle) is its loss, or None where there is none."""
+    def __init__(self, cell, sync, value, emit, clock=time.perf_counter, device=None):
+        """sync(handle) waits for a step's work; value(handle) is its loss, or None where there is none.
+
+        device has mark(), which notes a moment behind the work that was issued, and seconds(), which gives those
+        between the marks since it was last asked and forgets all of them.
+        """
         self._cell, self._sync, self._value, self._emit, self._clock = cell, sync, value, emit, clock
         self._is_each = cell.sync == "each"
+        self._device = device if self._is_each else None
         self._done = 0                  # steps that are over, warm-up included
         self._first = 0                 # the first timed step that was not sent yet
-        self._seconds, self._handles, self._phases = [], [], {}
+        self._seconds, self._handles, self._phases, self._device_seconds = [], [], {}, []
+        self._mark()
         self._began = self._sent = clock()
+
+    def _mark(self):
+        if self._device:
+            self._device.mark()
 
     def loading(self):
         """The next batch is asked for."""
@@ -38,6 +49,9 @@ class Watch:
 
     def resumed(self):
         """What was done since the last step belongs to none."""
+        if self._device:
+            self._device_seconds += self._device.seconds()
+        self._mark()
         self._began = self._clock()
 
     def _keep_phases(self, phases):
@@ -47,6 +61,7 @@ class Watch:
     def stepped(self, handle, phases=None):
         """A step is issued; handle is its loss, or its logits; phases are seconds by name, where they were stamped."""
         self._keep_phases(phases or {})
+        self._mark()
         if self._is_each or self._done + 1 in (self._cell.warmup, self._cell.warmup + self._cell.steps):
             self._sync(handle)
         now = self._clock()
@@ -57,6 +72,7 @@ class Watch:
         self._began = now
         if self._is_due(now):
             self._send(now)
+            self._mark()
             self._began = self._clock()
 
     def _is_due(self, now):
@@ -65,6 +81,8 @@ class Watch:
         return self._is_each and self._done > self._cell.warmup and now - self._sent > BLOCK_SECONDS
 
     def _send(self, now):
+        if self._device:
+            self._device_seconds += self._device.seconds()
         if self._done == self._cell.warmup:
             self._emit("warm", seconds=self._seconds)
         losses = []
@@ -73,7 +91,7 @@ class Watch:
             losses = self._losses()
             self._emit("steps", **dict(self._block(losses), **drained))
         self._first = self._done - self._cell.warmup
-        self._seconds, self._handles, self._phases, self._sent = [], [], {}, now
+        self._seconds, self._handles, self._phases, self._device_seconds, self._sent = [], [], {}, [], now
         if not all(map(math.isfinite, losses)):
             raise NotFinite("the loss became %s before step %d" % (losses[-1], self._done))
 
@@ -89,6 +107,8 @@ class Watch:
         block = {"first": self._first, "seconds": self._seconds}
         if not self._is_each:
             block.update(seconds=[sum(self._seconds)], count=len(self._seconds))
+        if self._device:
+            block["device_seconds"] = self._device_seconds
         if self._phases:
             block["phases"] = self._phases
         if self._value:

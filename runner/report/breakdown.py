@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from runner import words
 from runner.cell import label
+from runner.profiles import Kernels
 from runner.quantities import PHASES
 from runner.report.parts import Bar, Bars, Chart, Dots, Group, Mark, Table, plain
 from runner.report.shown import MOST_GROUPS, Given, Shown, cut, fitting, thousandths, without_empty
@@ -102,17 +103,37 @@ def memory(compared: Sequence[Shown]) -> Iterator[Table]:
         yield Table("Peak memory of the places", ("stack", "together", "by place"), groups, is_extra=True)
 
 
+def _kernel_line(row: Row, found: Kernels) -> tuple[str, ...]:
+    share = found.share(found.kernel_seconds)
+    seconds = (found.kernel_seconds, found.copy_seconds, found.overlap_seconds, found.gap_seconds)
+    return (row.cell.stack, label(row.cell), *(thousandths(each / found.steps) for each in seconds),
+            "" if share is None else words.share(share), f"{found.kernels / found.steps:.0f}")
+
+
 def profiles(rows: Sequence[Row]) -> Iterator[Table]:
-    """Of kernels, and of graphs."""
-    kernels = tuple((row.cell.stack, label(row.cell), *(thousandths(value / found.steps) for value in (
-        found.kernel_seconds, found.copy_seconds, found.gap_seconds)), f"{found.kernels / found.steps:.0f}")
-        for row in rows for found in [next((run.kernels for run in row.ok_runs if run.kernels), None)] if found)
-    if kernels:
+    """Of kernels, of graphs and of largest batches."""
+    traced = [(row, found) for row in rows
+              for found in [next((run.kernels for run in row.ok_runs if run.kernels), None)] if found]
+    if traced:
         yield plain("Where the device's time goes, in milliseconds a step",
-                    ("stack", "what", "kernels", "copies", "gaps", "kernels a step"), kernels)
+                    ("stack", "what", "kernels", "copies", "both at once", "gaps", "in kernels", "kernels a step"),
+                    tuple(_kernel_line(row, found) for row, found in traced),
+                    " ".join(dict.fromkeys(f"{row.cell.stack}: {found.source}." for row, found in traced
+                                           if found.source)))
+        yield plain("The kernels that take longest", ("stack", "what", "kernel", "calls a step", "ms a step"), tuple(
+            (row.cell.stack, label(row.cell), name, f"{calls / found.steps:.0f}", thousandths(seconds / found.steps))
+            for row, found in traced for name, calls, seconds in found.top), is_extra=True)
     graphs = tuple((row.cell.stack, label(row.cell), f"{found.nodes_before:,}", f"{found.nodes_after:,}",
                     words.share(found.removed_share), *(f"{count:,}" for _, count in found.removed))
                    for row in rows for found in [next((run.graph for run in row.ok_runs if run.graph), None)] if found)
     if graphs:
         yield plain("Nodes of the graph", ("stack", "what", "before", "after", "removed", "expensive", "cheap",
                                            "no operation"), graphs)
+    batches = tuple((row.cell.stack, label(row.cell), f"{found.largest:,}",
+                     f"{found.smallest_oom:,}" if found.smallest_oom else "not met",
+                     words.size(found.limit_bytes) if found.limit_bytes else "the GPU's",
+                     ", ".join(f"{each.batch:,} {each.ending}" for each in found.tried))
+                    for row in rows for run in row.ok_runs[:1] for found in [run.max_batch] if found)
+    if batches:
+        yield plain("The largest batch that trains", ("stack", "what", "largest", "out of memory", "limit", "tried"),
+                    batches, "Each batch was tried in a fresh process; the first run of each cell.")

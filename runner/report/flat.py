@@ -26,7 +26,7 @@ def comma_separated(summary: Summary) -> str:
     writer.writerow(COLUMNS)
     for comparison in summary.comparisons:
         for result in comparison.results:
-            writer.writerow([_harmless(value) for value in _values(summary, comparison, result)])
+            writer.writerow([harmless(value) for value in _values(summary, comparison, result)])
     return file.getvalue()
 
 
@@ -42,7 +42,7 @@ def _values(summary: Summary, comparison: Comparison, result: Result) -> Sequenc
             " ".join(f"{name}:{value}" for name, value in others.items())]
 
 
-def _harmless(value: object) -> object:
+def harmless(value: object) -> object:
     """Numbers as they are, texts so that nothing in them is obeyed."""
     if not isinstance(value, str):
         return value

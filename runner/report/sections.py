@@ -52,7 +52,7 @@ def _notes(given: Given, experiment: Experiment, rows: Sequence[Row]) -> Iterato
 
 def _others(rows: Sequence[Row]) -> Iterator[Table]:
     """Cells that have no table above."""
-    told = ("train", "infer", "epochs", "phases", "operators", "kernels", "graph")
+    told = ("train", "infer", "epochs", "phases", "operators", "kernels", "graph", "max_batch")
     lines = tuple((row.cell.stack, label(row.cell), endings(_counts(row))) for row in rows
                   if row.cell.measure not in told or (row.cell.measure in told[4:] and not row.ok_runs))
     if lines:

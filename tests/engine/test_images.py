@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from runner import engine, images
+from runner import engine, images, twice
 from runner.errors import BuildFailed, EngineUnreachable
 from runner.stack import read, read_all
 from tests.stack_folder import STACK_TOML, repository
@@ -111,3 +111,11 @@ def test_an_image_runs_its_framework_as_a_normal_user(client, name):
                                  tmpfs={"/tmp": ""}, network_mode="none", cap_drop=["ALL"])
 
     assert said.decode().splitlines()[-1] == f"1000 {STACKS[name].version}"
+
+
+def test_a_second_build_gives_the_same_files(client):
+    """The smallest stack; docs/faults.md has what all of them showed."""
+    found = twice.run(client, STACKS["mxnet-1.7"], lambda line: None)
+
+    assert found.paths > 10_000
+    assert found.differences == ()

@@ -86,6 +86,14 @@ class Parallel(unittest.TestCase):
         whole = run_places(cell_of(batch=12, nodes=1, parallel="none", **changes))["node0"]
         np.testing.assert_allclose(np.mean(parts, axis=0), values_of(whole, "steps", "loss"), rtol=ROUNDED)
 
+    def test_two_devices_of_a_process_take_the_steps_of_one(self):
+        """As on a node of two GPUs."""
+        changes = {"nodes": 1, "parallel": "none", "optimizer": "momentum", "learning_rate": 0.05}
+        alone = run_places(cell_of(batch=8, **changes))["node0"]
+        both = run_places(cell_of(gpus=2, **changes))["node0"]
+        self.assertEqual("ok", both[-1]["status"], both[-1].get("message"))
+        np.testing.assert_allclose(values_of(both, "steps", "loss"), values_of(alone, "steps", "loss"), rtol=ROUNDED)
+
     def test_an_update_of_three_workers_is_that_of_one_with_the_whole_batch(self):
         precision, tolerance, workers = self.checked()
         cell = cell_of(measure="check", batch=12, nodes=1, parallel="none", precision=precision)

@@ -91,6 +91,36 @@ class Parallel(unittest.TestCase):
                 difference = np.abs(sketch - found[name]).max() / np.abs(sketch).max()
                 self.assertLess(difference, 1e-10, (kind, name))
 
+    def test_two_processes_of_a_node_check_like_one_that_has_all_their_samples(self):
+        """As on a node of two GPUs, there with NCCL."""
+        changes = {"measure": "check", "precision": "float64", "nodes": 1}
+        wanted = self.alone(CELL._replace(batch=2 * CELL.batch, **changes))
+        for overlap in OVERLAPS:
+            events = run_places(CELL._replace(gpus=2, overlap=overlap, **changes))["node0"]
+            self.assertEqual("ok", events[-1].get("status"), events[-1])
+            self.assertEqual("DistributedDataParallel over Gloo", of(events, "start")[0]["facts"]["mode"])
+            self.assert_equal(wanted, events)
+
+    def test_the_first_process_of_a_node_reports_a_gpu_s_share_of_the_batch(self):
+        events = run_places(CELL._replace(nodes=1, gpus=2))["node0"]
+        self.assertEqual("ok", events[-1].get("status"), events[-1])
+        self.assert_losses(of(events, "steps"))
+        self.assertEqual(1, len(of(events, "weights")))
+
+    def test_two_workers_of_a_sequence_model_read_other_batches_and_hold_the_same_weights(self):
+        for task in ("bert", "gnmt", "deepspeech2", "tacotron2"):
+            for overlap in OVERLAPS:
+                found = run_places(CELL._replace(task=task, nodes=2, overlap=overlap, input="pipeline", steps=2,
+                                                 batch=2, measure="phases"))
+                first, second = (found["node0"], found["node1"])
+                self.assertEqual(("ok", "ok"), (first[-1]["status"], second[-1]["status"]), (task, first[-1]))
+                self.assertEqual(1, len({of(events, "weights")[0]["sha256"] for events in (first, second)}))
+                self.assertNotEqual(of(first, "steps")[0]["loss"], of(second, "steps")[0]["loss"])
+
+    def test_dataparallel_is_of_gpus(self):
+        end = run_places(CELL._replace(nodes=1, gpus=2, parallel="none"))["node0"][-1]
+        self.assertEqual("unsupported", end.get("status"), end)
+
     def test_the_profile_has_a_convolution_its_backward_pass_and_the_update(self):
         for events in self.run_cell(measure="operators", overlap="off", steps=2).values():
             found = of(events, "operators")[0]["operators"]

@@ -106,6 +106,23 @@ class Parallel(unittest.TestCase):
             for name, sketch in expected.items():
                 self.assertLessEqual(np.abs(sketch - found[name]).max(), CLOSE * np.abs(sketch).max(), name)
 
+    def test_an_update_of_two_devices_of_a_process_is_that_of_one_with_the_whole_batch(self):
+        """As on a node of two GPUs, there with NCCL."""
+        changes = {"measure": "check", "precision": "float64", "weight_decay": 0.1, "nodes": 1}
+        expected = tensors(self.run_all(parallel="none", batch=8, **changes)["node0"])
+        events = self.run_all(gpus=2, **changes)["node0"]
+        self.assertEqual("MirroredStrategy over logical CPUs", of(events, "start")[0]["facts"]["mode"])
+        found = tensors(events)
+        self.assertEqual(sorted(expected), sorted(found))
+        for name, sketch in expected.items():
+            self.assertLessEqual(np.abs(sketch - found[name]).max(), CLOSE * np.abs(sketch).max(), name)
+
+    def test_two_devices_of_a_process_take_the_steps_of_one(self):
+        changes = {"nodes": 1, "optimizer": "momentum", "learning_rate": 0.05}
+        alone = values_of(of(self.run_all(parallel="none", batch=8, **changes)["node0"], "steps"), "loss")
+        both = values_of(of(self.run_all(gpus=2, **changes)["node0"], "steps"), "loss")
+        np.testing.assert_allclose(both, alone, rtol=1e-4)
+
     def test_the_profile_tells_forward_from_backward_and_has_the_exchange(self):
         for events in self.run_all(measure="operators", steps=3).values():
             found = of(events, "operators")[0]["operators"]

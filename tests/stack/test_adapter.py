@@ -570,6 +570,28 @@ class Switches(AdapterCase):
         self.assertEqual(1, facts["threads"])
         self.assertLessEqual({"version", "device", "inter_op_threads", "onednn", "build"}, set(facts))
 
+    def test_pytorch_s_device_clock_gives_the_seconds_between_marks_and_forgets_them(self):
+        if adapter.NAME != "pytorch":
+            self.skipTest("only PyTorch has a door to the device's clock")
+        from workloads.for_pytorch.device_clock import DeviceClock
+
+        moments = [3.0, 10.0, 12.5, 20.0, 21.0]
+
+        class Event:
+            """A CUDA event that is recorded at the next of these milliseconds."""
+
+            def record(self):
+                self.moment = moments.pop(0)
+
+            def elapsed_time(self, after):
+                return after.moment - self.moment
+
+        clock = DeviceClock(Event)
+        for count, expected in ((3, [0.007, 0.0025]), (1, []), (1, [])):
+            for _ in range(count):
+                clock.mark()
+            self.assertEqual(expected, clock.seconds())
+
     def test_out_of_memory_is_told_from_other_errors(self):
         self.assertTrue(adapter.is_oom(MemoryError()))
         self.assertFalse(adapter.is_oom(ValueError("shapes differ")))

@@ -1,11 +1,15 @@
 """Places and roles of the modes, and what each framework finds in its environment."""
 
 import json
+import subprocess
+import sys
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from workloads import cluster
+from workloads import cluster, measures
 from workloads.spec.cell import Cell, CellError
 from workloads.spec.cluster import MODES, impossible, kind, own_mode, places
 
@@ -87,3 +91,65 @@ def test_a_host_that_never_comes_up_is_given_up() -> None:
     times = iter(range(0, 1000, 10))
     with pytest.raises(OSError):
         cluster.resolved("no-such-host.invalid", clock=lambda: next(times), wait=lambda seconds: None)
+
+
+def alone(framework: str, gpus: int, **environment: str) -> cluster.Cluster:
+    """The cluster of a cell on one node, whose launcher tells of no others."""
+    cell = Cell(stack="s", task="lenet5", measure="train", parallel="sync", gpus=gpus)
+    return cluster.read(cell, framework, environment)
+
+
+def test_pytorch_has_a_process_a_gpu_and_each_a_rank_of_its_own() -> None:
+    first = alone("pytorch", 4)
+    assert (4, 0, "127.0.0.1") == (first.workers, first.worker, first.addresses[0][0])
+    name = ":".join(map(str, first.addresses[0]))
+    third = alone("pytorch", 4, EVENBENCH_NODES=name, EVENBENCH_RANK="0", EVENBENCH_PROCESS="2")
+    found = cluster.variables(third, "worker")
+    assert ("2", "4", "lo") == (found["RANK"], found["WORLD_SIZE"], found["NCCL_SOCKET_IFNAME"])
+    assert cluster.variables(first, "worker")["MASTER_PORT"] == found["MASTER_PORT"]
+
+
+def test_on_many_nodes_ranks_go_on_from_node_to_node() -> None:
+    cell = Cell(stack="s", task="lenet5", measure="train", parallel="sync", nodes=3, gpus=2)
+    environment = {"EVENBENCH_NODES": LOCAL, "EVENBENCH_RANK": "1", "EVENBENCH_PROCESS": "1"}
+    found = cluster.read(cell, "pytorch", environment)
+    assert (6, 3) == (found.workers, found.worker)
+    assert "GLOO_SOCKET_IFNAME" not in cluster.variables(found, "worker")
+
+
+def test_elsewhere_one_process_drives_all_gpus_of_its_node() -> None:
+    assert (1, 0) == (alone("tensorflow", 4).workers, alone("tensorflow", 4).worker)
+
+
+def test_a_process_s_batch_is_that_of_each_gpu_that_it_drives() -> None:
+    cell = Cell(stack="s", task="lenet5", measure="train", batch=8, gpus=4)
+    assert 32 == measures.of_process(cell, None).batch
+    assert 32 == measures.of_process(cell, alone("tensorflow", 4)).batch
+    assert 8 == measures.of_process(cell, alone("pytorch", 4)).batch
+
+
+def test_further_workers_and_helpers_are_started_beside_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+    monkeypatch.setattr(cluster.subprocess, "Popen", lambda command, env, **rest: started.append(
+        (command[2:4], command[-1], env["EVENBENCH_PROCESS"], env["EVENBENCH_NODES"])))
+    found = alone("pytorch", 3)
+    cluster.start_helpers(found, "{}", "/data")
+    name = ":".join(map(str, found.addresses[0]))
+    assert [(["workloads.role", "worker"], "/data", process, name) for process in "12"] == started
+def test_a_helper_ends_with_the_process_that_started_it() -> None:
+    program = ("import os, subprocess; from workloads.cluster import end_with_parent as end; "
+               "print(subprocess.Popen(['sleep', '60'], preexec_fn=end).pid, flush=True); os.kill(os.getpid(), 9)")
+    found = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False)
+    assert -9 == found.returncode
+    assert has_ended(int(found.stdout))
+
+
+def has_ended(pid: int) -> bool:
+    for _ in range(100):
+        try:
+            if ") Z " in Path(f"/proc/{pid}/stat").read_text():
+                return True                      # nobody has asked how it went
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False

@@ -1,6 +1,7 @@
 """Data: CIFAR's layouts, the stand-in written in them, and what is refused before training starts."""
 
 import pickle
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from runner import datasets
 from runner.errors import InputError
-from workloads import data
+from workloads import data, pickled
 from workloads.errors import DataError
 from workloads.spec.cell import Cell
 
@@ -83,6 +84,44 @@ def test_cifar_s_binary_and_pickle_layouts_give_the_same_arrays(tmp_path: Path) 
     first, second = (data.read(str(folder), cell) for folder in (binary, pickled))
     assert (first.images == second.images).all() and (first.labels == second.labels).all()
     assert first.facts["sha256"] == second.facts["sha256"] and not first.facts["stand_in"]
+
+
+def batch_of_python_2() -> bytes:
+    """Two images, one of ones and one of twos, and the labels 3 and 4, as the published files were written."""
+    pixels = b"\1" * 3072 + b"\2" * 3072
+    return (b"\x80\x02}q\x01(U\x04dataq\x02cnumpy.core.multiarray\n_reconstruct\nq\x03cnumpy\nndarray\nq\x04K\x00\x85"
+            b"U\x01b\x87Rq\x05(K\x01K\x02M\x00\x0c\x86cnumpy\ndtype\nq\x06U\x02u1K\x00K\x01\x87Rq\x07(K\x03U\x01|NNNJ\xff\xff\xff"
+            b"\xffJ\xff\xff\xff\xffK\x00tb\x89T" + len(pixels).to_bytes(4, "little") + pixels
+            + b"tbU\x06labelsq\x08]q\x09(K\x03K\x04eu.")
+
+
+def test_a_batch_as_python_2_wrote_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "batch").write_bytes(batch_of_python_2())
+    assert {b"data", b"labels"} == set(pickle.loads(batch_of_python_2(), encoding="bytes"))        # it is a pickle
+    images, labels = pickled.batch(str(tmp_path / "batch"), b"labels")
+    assert (2, 3072) == images.shape and ([1, 2], [3, 4]) == (images[:, -1].tolist(), labels.tolist())
+
+
+@pytest.mark.parametrize("content", [
+    b"\x80\x02r\xff\xff\xff\x7f.", b"\x80\x02cnumpy\nndarray\nJ\xff\xff\xff\x7f\x85R.",
+    b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\xff.", b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",
+    b"\x80\x05\x96\x00\x00\x00\x10\x00\x00\x00\x00."])
+def test_a_pickle_that_would_fill_the_memory_does_not(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "batch").write_bytes(content)
+    tracemalloc.start()
+    with pytest.raises(DataError, match="batch: not a batch of images"):
+        pickled.batch(str(tmp_path / "batch"), b"labels")
+    assert 2**20 > tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+
+def test_labels_that_hold_each_other_are_not_multiplied_out(tmp_path: Path) -> None:
+    labels: list[object] = [1]
+    for _ in range(60):
+        labels = [labels, labels]
+    (tmp_path / "batch").write_bytes(pickle.dumps({b"data": np.zeros((1, 3072), np.uint8), b"labels": labels}, 2))
+    with pytest.raises(DataError, match="no list of class numbers"):
+        pickled.batch(str(tmp_path / "batch"), b"labels")
 
 
 def test_a_pickle_that_would_run_code_is_refused_and_runs_none(tmp_path: Path) -> None:

@@ -157,8 +157,8 @@ def batches(broken: str = "") -> dict[str, bytes]:
 
 def got(content: bytes, cache: Path, monkeypatch: pytest.MonkeyPatch, free: int = 10**12) -> Path:
     with serving(Site(content)) as site, requests.Session() as session:
-        monkeypatch.setitem(catalogue.KNOWN, "cifar100", Known("t", "page", "licence", (download(site, content),), 1000,
-                                                               "cifar-100-binary"))
+        known = Known("t", "page", "licence", (download(site, content),), 184_500_000, "cifar-100-binary")
+        monkeypatch.setitem(catalogue.KNOWN, "cifar100", known)
         return data_commands.get("cifar100", cache, Listener().net()._replace(session=session), lambda folder: free)
 
 
@@ -198,11 +198,11 @@ def test_no_path_of_a_tar_leaves_the_folder(name: str, tmp_path: Path) -> None:
     packed.write_bytes(archive({name: b"x"}))
     folder.mkdir()
     if name.startswith("/"):                     # tarfile bends it into the folder
-        unpack(packed, folder)
+        unpack(packed, folder, 1000)
         assert (folder / "etc" / "outside").is_file()
     else:
         with pytest.raises(DownloadFailed, match="not an archive that can be unpacked"):
-            unpack(packed, folder)
+            unpack(packed, folder, 1000)
     assert not (tmp_path / "outside").exists() and not Path("/etc/outside").exists()
 
 
@@ -213,8 +213,35 @@ def test_no_path_of_a_zip_leaves_the_folder(name: str, tmp_path: Path) -> None:
         opened.writestr(name, b"x")
     folder.mkdir()
     with pytest.raises(DownloadFailed, match="leads out of the folder"):
-        unpack(packed, folder)
+        unpack(packed, folder, 1000)
     assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+def test_a_tar_with_anything_but_files_and_folders_is_not_unpacked(kind: bytes, tmp_path: Path) -> None:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w") as opened:
+        opened.addfile(tarfile.TarInfo("file"))
+        member = tarfile.TarInfo("odd")
+        member.type, member.linkname = kind, "file"
+        opened.addfile(member)
+    (tmp_path / "a.tar").write_bytes(held.getvalue())
+    with pytest.raises(DownloadFailed, match='found "odd", which is neither a file nor a folder'):
+        unpack(tmp_path / "a.tar", tmp_path / "to", 1000)
+    assert not (tmp_path / "to" / "odd").exists()
+
+
+@pytest.mark.parametrize("name", ["a.tgz", "a.zip"])
+def test_an_archive_that_holds_more_than_is_expected_is_not_unpacked(name: str, tmp_path: Path) -> None:
+    packed, folder = tmp_path / name, tmp_path / "to"
+    packed.write_bytes(archive({"bomb": bytes(10_000_000)}))
+    if name.endswith("zip"):
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as opened:
+            opened.writestr("bomb", bytes(10_000_000))
+    assert packed.stat().st_size < 20_000
+    with pytest.raises(DownloadFailed, match="holds more than the expected 9999999 bytes"):
+        unpack(packed, folder, 9_999_999)
+    assert not list(tmp_path.rglob("bomb"))
 
 
 def test_every_download_has_an_https_address_a_size_and_a_checksum_of_a_known_kind_or_none() -> None:

@@ -32,6 +32,7 @@ def test_every_flag_has_a_footnote() -> None:
 @pytest.mark.parametrize(("flag", "part", "values"), [
     (Flag.OTHER_BASE, "place", {"base_is_default": False}),
     (Flag.VENV, "place", {"isolation": "venv", "base_is_default": False}),
+    (Flag.GPUS_IN_PARALLEL, "place", {"gpus_in_parallel": True}),
     (Flag.STAND_IN_DATA, "facts", {"data": {"name": "digits32", "stand_in": True}}),
     (Flag.THREADS_DIFFER, "facts", {"threads": 1}),
     (Flag.THROTTLED, "after", {"throttled_periods": 1}),
@@ -107,3 +108,11 @@ def test_halves_of_a_run_that_differ_by_a_tenth_are_unsteady(second: float, expe
 
 def test_one_slow_step_is_not_unsteady() -> None:
     assert not is_unsteady(np.array([1.0] * 19 + [50.0]))
+
+
+@pytest.mark.parametrize(("device", "expected"), [
+    ([1.0, 1.03], set()), ([1.0, 1.05], {Flag.CLOCKS_DISAGREE}), ([0.9, 1.0], {Flag.CLOCKS_DISAGREE}),
+    ([1.1, 0.9], set()), ([3.0], set())])
+def test_two_clocks_that_differ_by_more_than_2_per_cent_over_the_steps_are_flagged(device: Any, expected: Any) -> None:
+    """Of 2 s by the host 2 % are 0.04; a time for one step of two is none of the other."""
+    assert expected == found(lines=(made.steps([1.0, 1.0], loss=[2.0, 1.0], device_seconds=device),))

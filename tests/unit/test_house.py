@@ -12,9 +12,15 @@ ROOT = Path(__file__).parents[2]
 STANDARD = sys.stdlib_module_names
 FRAMEWORKS = {"for_pytorch": {"torch", "torchvision", "transformers"}, "for_tensorflow": {"tensorflow"},
               "for_mxnet": {"mxnet"}, "for_numpy": set(), "for_library": set()}
+# where the time of day is read: moments for people, TensorFlow's own stamps inside a graph, which know no other, and
+# the probe that tells how far the clocks of a Swarm's nodes lie apart
+WALL_CLOCK = {"runner/check.py": 1, "runner/job.py": 2, "runner/session.py": 1,
+              "workloads/for_tensorflow/sessions.py": 1, "workloads/probe.py": 3}
+OF_THE_WALL = {"time.time", "time.localtime", "time.gmtime", "datetime.now", "datetime.utcnow", "datetime.today"}
 # each is imported in one place only, a file or a folder
 ALONE = {"docker": "runner/engine.py", "rich": "runner/screen/", "typer": "runner/__main__.py",
-         "pynvml": "runner/nvml.py", "jinja2": "runner/report/page.py", "matplotlib": "runner/report/charts.py"}
+         "pynvml": "runner/nvml.py", "jinja2": "runner/report/page.py", "matplotlib": "runner/report/charts.py",
+         "cyclonedx": "runner/sbom.py"}
 
 
 def sources(folder: str) -> list[Path]:
@@ -71,6 +77,20 @@ def test_plans_rows_and_statistics_touch_no_world() -> None:
             "swarm", "kubernetes")
     for path in (ROOT / "runner" / f"{name}.py" for name in pure):
         assert not {"os", "time", "subprocess", "socket", "random.random"} & set(map(top, imports(path))), path
+
+
+def test_no_deadline_and_no_sample_is_by_a_clock_that_somebody_may_set() -> None:
+    found = {str(path.relative_to(ROOT)): len(seen) for path in [*sources("runner"), *sources("workloads")]
+             if (seen := [word for word in attributes(path) if word in OF_THE_WALL or word.endswith(".create_time")])}
+    assert WALL_CLOCK == found
+
+
+def attributes(path: Path) -> Iterator[str]:
+    """What a file takes of names, as in "time.time", and of calls, as in "Process.create_time"."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute):
+            of = node.value.func if isinstance(node.value, ast.Call) else node.value
+            yield f"{getattr(of, 'id', getattr(of, 'attr', ''))}.{node.attr}"
 
 
 def test_no_registry_s_host_and_no_machine_s_path_stands_in_the_repository() -> None:

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from runner.launch import ENDINGS, Ending, Exit, Limits, follow
+from runner.launch import ENDINGS, Ending, Exit, Limits, follow, limits
 from tests.clock import FakeClock
 from tests.fakes import FakeRunning, good_lines
+from workloads.spec.cell import Cell
 
 WELL = Exit(0)
 LIMITS = Limits(start=60, stall=30, leave=5)
@@ -18,6 +19,14 @@ def ending(lines: list[Any], exit: Exit = WELL) -> Ending:
     assert isinstance(last, Ending) and last.word in ENDINGS
     assert not any(isinstance(event, Ending) for event in events)
     return last
+
+
+def test_on_many_nodes_deadlines_leave_ten_seconds_of_a_minute() -> None:
+    one = Cell(stack="s", task="lenet5", measure="train")
+    assert (300, 300) == limits(one)[:2]
+    assert (50, 50) == limits(one._replace(nodes=3))[:2]
+    assert (50, 10) == limits(one, 10)[:2]
+    assert (90, 90) == limits(one._replace(nodes=3), 90)[:2]
 
 
 def test_a_worker_that_says_its_end_has_that_ending() -> None:
@@ -114,6 +123,50 @@ def test_a_place_that_never_starts_is_named() -> None:
     found = cluster_ending([*lines("node0", START), None])
     assert ("timeout", "node1 has not started; node0: no step finished in 30 s") == found[:2]
     assert ("timeout", "node0, node1: did not start in 60 s") == cluster_ending([None])[:2]
+
+
+def speaking(clock: FakeClock, place: str, seconds: float) -> Any:
+    def line() -> tuple[str, bytes]:
+        clock.advance(seconds)
+        return place, STEPS
+    return line
+
+
+def test_a_place_that_stands_still_is_timed_out_while_another_one_goes_on() -> None:
+    clock = FakeClock(step=0.0)
+    running = FakeRunning([*lines("node0", START), *[speaking(clock, "node1", 0.5)] * 80], WELL, clock)
+    running.reporters = ("node0", "node1")
+    *_, last = follow(running, LIMITS, clock)
+    assert ("timeout", "node0: no step finished in 30 s") == last[:2]
+    assert 36 == clock.now           # late from 30 on, seen at 30.5, and 5 s for what may wait to be read
+
+
+def test_lines_that_waited_while_the_host_stood_still_count() -> None:
+    clock = FakeClock(step=0.0)
+    late = [speaking(clock, "node1", 3600), ("node1", STEPS), ("node0", STEPS), ("node0", OK), ("node1", OK)]
+    running = FakeRunning([*lines("node0", START), *lines("node1", START), *late], WELL, clock)
+    running.reporters = ("node0", "node1")
+    *_, last = follow(running, LIMITS, clock)
+    assert isinstance(last, Ending) and "ok" == last.word
+
+
+@pytest.mark.parametrize(("line", "count"), [(b'{"event": "beat"}\n', 30_000),
+                                             (b'{"event": "beat", "why": "%s"}\n' % (b"x" * 2**23), 40)])
+def test_a_flood_of_events_ends_the_run(line: bytes, count: int) -> None:
+    found = ending([good_lines()[0], *[line] * count])
+    assert ("died", "the worker wrote far more than any measurement says") == found[:2]
+
+
+def test_many_events_over_a_long_time_are_no_flood() -> None:
+    clock = FakeClock(step=0.0)
+    beats = [speaking(clock, "node0", 0.1)] * 30_000
+    *_, last = follow(FakeRunning([*lines("node0", START), *beats, ("node0", OK)], WELL, clock), LIMITS, clock)
+    assert isinstance(last, Ending) and "ok" == last.word
+
+
+def test_a_worker_whose_engine_is_gone_was_killed_from_outside() -> None:
+    found = ending(good_lines()[:2], Exit(None, is_gone=True, last_words="connection refused"))
+    assert ("killed", "its container is gone, or the engine that ran it; last words: connection refused") == found[:2]
 
 
 def test_a_server_that_goes_ends_the_run() -> None:

@@ -187,3 +187,15 @@ def test_runs_that_failed_alike_are_one_line() -> None:
 
     assert ("tf", "lenet5 train, batch 10, 32 px", "oom", "7, 8", "no memory") == found.left_out[0].lines[0]
     assert "2 runs did not end ok: oom 2." == said(found)["failed runs"]
+
+
+def test_where_a_gpu_s_time_goes_stands_in_milliseconds_a_step_with_who_told() -> None:
+    cell = made.cell("torch", measure="kernels", device="gpu")
+    line = {"event": "kernels", "steps": 2, "kernel_seconds": 0.06, "copy_seconds": 0.02, "overlap_seconds": 0.01,
+            "gap_seconds": 0.03, "launch_seconds": None, "kernels": 8, "top": [["gemm", 6, 0.05]], "source": "CUPTI"}
+    section = contents(cells={}, plan={**made.plan(cell)}, *made.run(cell, 0, line)).sections[0]  # noqa: B026
+    where = table(section, "Where the device's time goes")
+
+    assert ("30.0", "10.0", "5.00", "15.0", "60 %", "4") == where.groups[0].lines[0][2:]
+    assert "torch: CUPTI." == where.note
+    assert ("gemm", "3", "25.0") == table(section, "The kernels that take longest").groups[0].lines[0][2:]

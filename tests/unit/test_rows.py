@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from runner.errors import InputError
-from runner.rows import Row, measurements, rate_per_worker
+from runner.rows import Row, measurements, mistake, rate_per_worker
 from tests import made_rows as made
 
 CELL = made.cell()
@@ -185,3 +185,9 @@ def test_digests_and_what_places_used_are_kept_by_place() -> None:
     records[-1]["places"] = {"node0": {"peak_bytes": 5, "group_peak_bytes": 7}}
     run = only_row(*records).runs[0]
     assert {"node0": "a", "node1": "b"} == run.digests and 7 == run.usage["node0"]["group_peak_bytes"]
+
+
+@pytest.mark.parametrize("facts", [{"threads": -0.5}, {"threads": True}, {"onednn": 1}, {"data": {"images": "many"}}])
+def test_a_worker_that_tells_a_fact_of_another_kind_is_not_believed(facts: dict[str, Any]) -> None:
+    assert mistake({"event": "start", "facts": {"threads": 2, "onednn": False}}) is None
+    assert "expected" in (mistake({"event": "start", "facts": facts}) or "")

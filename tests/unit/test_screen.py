@@ -11,6 +11,7 @@ from runner import words
 from runner.screen import list_view, parts_view, plan_view, progress, say, show, summary_view
 from runner.summary import summarise
 from runner.summary_format import Interval, Summary
+from tests import made_report
 from tests import made_rows as made
 
 SLOW, FAST = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
@@ -100,7 +101,7 @@ def test_an_unfinished_session_says_so() -> None:
     lambda: summary_view(summary(message=EVIL)), lambda: summary_view(summary(task=EVIL)),
     lambda: summary_view(summary(6, task=EVIL)), lambda: summary_view(summary(skipped={made.cell(EVIL): EVIL})),
     lambda: plan_view(made.plan(made.cell(EVIL, task=EVIL), baseline=EVIL, skipped={made.cell(EVIL): EVIL}), 1.0),
-    lambda: list_view([{"result": EVIL}]),
+    lambda: list_view([{"result": EVIL}]), lambda: summary_view(made_report.contents(made_report.evil())[0]),
 ])
 def test_no_file_can_send_a_terminal_control_codes_or_markup(view: Any) -> None:
     shown = printed(view())

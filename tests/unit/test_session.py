@@ -9,7 +9,7 @@ import pytest
 from runner import store
 from runner.errors import DiskFull
 from runner.plan import Wishes, plan
-from runner.session import Bench, Stopped, run
+from runner.session import Bench, Memory, Stopped, run
 from runner.study import parse
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, no_engine, stack
@@ -136,6 +136,17 @@ def test_a_session_that_is_asked_to_stop_ends_its_run_as_killed_and_starts_no_ot
     assert list(store.read(tmp_path / "r"))[-1] == {"event": "closed", "reason": "interrupted"}
 
 
+def test_what_was_cut_short_from_outside_is_run_again_by_the_same_command_and_nothing_else_is(tmp_path: Path) -> None:
+    made = bench(tmp_path / "r", lambda cell, run: no_engine() if cell.stack == "a" else good_lines())
+    assert not run(made)
+    assert list(store.read(tmp_path / "r"))[-1] == {"event": "closed", "reason": "incomplete"}
+    kept = store.unfinished(tmp_path, "c")
+    again = bench(tmp_path / "r")
+    assert run(again, kept)
+    assert {"a"} == {cell.stack for cell, _ in again.launcher.started}  # type: ignore[attr-defined]
+    assert store.unfinished(tmp_path, "c") is None
+
+
 def test_another_command_does_not_find_the_session(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         run(bench(tmp_path / "r", stopping(after=1)))
@@ -186,3 +197,53 @@ def test_what_others_took_is_counted_from_the_worker_s_start_to_its_end(tmp_path
                       readings=lambda: READING._replace(busy_seconds=next(busy))))
     ending = next(record for record in store.read(tmp_path) if record["event"] == "ending")
     assert (18.0 - 10.0 - 5.0) / (4.0 * one.cells[0].cell.cpus) == ending["host"]["foreign_cpu_share"]
+
+
+GRID = STUDY.replace(b"rounds = 3", b"rounds = 2").replace(b'["a", "b"]', b'["a"]\ngrid = { batch = [8, 16, 32] }')
+
+
+def sizes(folder: Path, limit: int) -> Bench:
+    """A bench of three batches, of which those above the limit run out of memory."""
+    end = b'{"event": "end", "status": "oom", "message": "full"}\n'
+    made = bench(folder, lambda cell, run: [*good_lines()[:1], end] if cell.batch > limit else good_lines())
+    planned = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    return made._replace(plan=planned._replace(cells=tuple(sorted(planned.cells, key=lambda each: each.cell.batch))))
+
+
+def in_turn(made: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """The same with each round in the order of the batches."""
+    monkeypatch.setattr(type(made.plan), "order", lambda self, index: list(self.cells))
+    return made
+
+
+def messages(folder: Path) -> list[str]:
+    return [record["message"] for record in store.read(folder) if record["event"] == "ending"]
+
+
+def test_a_larger_batch_than_one_that_ran_out_of_memory_is_inferred_and_not_run(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = in_turn(sizes(tmp_path / "r", limit=8), monkeypatch)
+    assert not run(made)
+    assert [8, 16, 8, 16] == [cell.batch for cell, _ in made.launcher.started]  # type: ignore[attr-defined]
+    assert ["ok", "oom", "oom", "ok", "oom", "oom"] == endings(tmp_path / "r")
+    assert 2 == messages(tmp_path / "r").count("inferred, not run: batch 16 was out of memory")
+
+
+def test_what_a_session_s_store_says_of_memory_holds_after_an_interruption(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = in_turn(sizes(tmp_path / "r", limit=8), monkeypatch)
+    some = made.plan._replace(rounds=1, cells=made.plan.cells[:2])
+    run(made._replace(plan=some))
+    again = in_turn(sizes(tmp_path / "r", limit=8), monkeypatch)
+    run(again, store.Kept(tmp_path / "r", frozenset((each.key, 0) for each in some.cells), {}))
+    assert [8, 16] == [cell.batch for cell, _ in again.launcher.started]  # type: ignore[attr-defined]
+    assert ["inferred, not run: batch 16 was out of memory"] * 2 == messages(tmp_path / "r")[2::3]
+
+
+def test_another_stack_or_a_smaller_batch_is_no_reason_to_leave_a_cell_out() -> None:
+    memory, cell = Memory({}), Cell(stack="a", task="lenet5", measure="train", batch=32)
+    memory.heard(cell, "oom")
+    memory.heard(cell._replace(batch=8), "ok")
+    assert 32 == memory.smaller(cell._replace(batch=64))
+    assert (None, None, None) == tuple(map(memory.smaller, (
+        cell, cell._replace(stack="b", batch=64), cell._replace(batch=16))))

@@ -96,16 +96,6 @@ def test_a_missing_lock_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("stack", PINNED, ids=lambda stack: stack.name)
-def test_each_stack_of_the_repository_installs_only_by_hash(stack):
-    for lock in stack.locks:
-        lines = [line.strip() for line in lock.read_text().splitlines() if not line.startswith("#")]
-
-        assert lines or stack.base_has_framework
-        assert all("==" in pin and pin.endswith("\\") for pin in lines[::2])
-        assert all(line.startswith("--hash=sha256:") and len(line) == 78 for line in lines[1::2])
-
-
-@pytest.mark.parametrize("stack", PINNED, ids=lambda stack: stack.name)
 def test_each_stacks_dockerfile_defaults_to_the_base_that_its_stack_file_names(stack):
     assert f"ARG BASE={stack.base_image}\n" in (stack.folder / "Dockerfile").read_text()
 

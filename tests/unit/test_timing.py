@@ -1,4 +1,5 @@
 """The clock around steps."""
+import itertools
 import math
 import threading
 import weakref
@@ -170,6 +171,59 @@ def beats(*cpu_seconds):
 def test_a_process_that_computes_gives_signs_of_life_and_one_that_waits_does_not():
     assert 2 == beats(0.0, 1.0, 2.0)
     assert 0 == beats(5.0, 5.0, 5.0)
+
+
+class DeviceClock:
+    """A device's own clock, which sees when the issued work will be done; it may run at another pace than ours."""
+
+    def __init__(self, device, pace):
+        self.device, self.pace, self.marks = device, pace, []
+
+    def mark(self):
+        self.marks.append(self.pace * (self.device.clock.now + self.device.pending * self.device.seconds))
+
+    def seconds(self):
+        marks, self.marks = self.marks, []
+        return [after - before for before, after in itertools.pairwise(marks)]
+
+
+def seen_by_both(pace=1.0, **values):
+    clock, sent = FakeClock(step=0.0), Sent()
+    device = Device(clock, seconds=0.25)
+    watch = Watch(cell(**values), device.sync, None, sent, clock, DeviceClock(device, pace))
+    for _ in range(values["warmup"] + values["steps"]):
+        clock.advance(0.125)
+        device.issue()
+        watch.stepped(None)
+    return sent
+
+
+def test_a_device_s_own_clock_sees_the_same_steps_loading_included():
+    blocks = seen_by_both(warmup=2, steps=6).of("steps")
+    assert [3, 3] == [len(block["seconds"]) for block in blocks]           # a second and more each
+    for block in blocks:
+        assert block["seconds"] == block["device_seconds"] == [0.375] * len(block["seconds"])
+
+
+def test_a_device_that_tells_another_time_is_not_corrected():
+    assert [0.75, 0.75] == seen_by_both(pace=2.0, warmup=1, steps=2).of("steps")[0]["device_seconds"]
+
+
+def test_with_one_sync_at_the_end_a_device_is_not_asked():
+    assert "device_seconds" not in seen_by_both(warmup=1, steps=2, sync="end").of("steps")[0]
+
+
+def test_what_was_done_between_two_steps_on_purpose_is_no_device_time_either():
+    clock, sent = FakeClock(step=0.0), Sent()
+    device = Device(clock, seconds=0.25)
+    watch = Watch(cell(warmup=1, steps=2), device.sync, None, sent, clock, DeviceClock(device, 1.0))
+    for pause in (0.0, 0.0, 7.0):
+        if pause:
+            clock.advance(pause)
+            watch.resumed()
+        device.issue()
+        watch.stepped(None)
+    assert [0.25, 0.25] == sent.of("steps")[0]["device_seconds"]
 
 
 def test_what_a_step_of_inference_gave_is_not_held():

@@ -66,12 +66,16 @@ class Workload(Steps):
         shape = tasks.input_shape(cell.image)
         self._net, self._blocks = model.build(table, shape)
         self._net.cast(self._numbers)
-        self._net.initialize(ctx=self._device)
+        self._net.initialize(ctx=self._contexts())
         self._own = _by_canonical_name(self._net.collect_params(), layers.parameters(table, shape))
         self._forward = _in_bfloat16(self._net) if cell.precision == "amp" else self._net
         self._loss = gluon.loss.SoftmaxCrossEntropyLoss()
         self._hybridize()
         self._trainer = gluon.Trainer(self._net.collect_params(), optimizers.of(cell), kvstore=store)
+
+    def _contexts(self):
+        """Where the arrays lie."""
+        return [self._device]
 
     def _hybridize(self, **bulks):
         """Have the graphs built anew at the next call, where the loop has graphs."""
@@ -89,7 +93,7 @@ class Workload(Steps):
 
     def weights(self):
         """The arrays by canonical name."""
-        return {name: own.data().asnumpy() for name, own in self._own.items()}
+        return {name: own.list_data()[0].asnumpy() for name, own in self._own.items()}
 
     def batches(self, images, labels):
         """Normalised batches on the device, over and over, in the cell's order; a rest is dropped."""
@@ -144,6 +148,13 @@ class Workload(Steps):
         found = super().profile(batches, warmup, steps)
         self._hybridize()
         return operators.with_kind(found, self._net)
+
+    def trace(self, batches, warmup, steps):
+        """The Trace of so many training steps on a GPU, after the warm-up; none in bulk."""
+        self._hybridize(**operators.ALONE)
+        found = super().trace(batches, warmup, steps)
+        self._hybridize()
+        return found
 
     def _share(self, count):
         """Each sample's share of the mean loss: backward alone would give the gradient of the sum.

@@ -15,6 +15,7 @@ from mxnet.kvstore.kvstore_server import KVStoreServer
 
 from workloads import for_mxnet
 from workloads.errors import Unsupported
+from workloads.for_mxnet import devices
 
 _STORES = {"ps-sync": "dist_sync", "ps-async": "dist_async"}
 _PROBE = 10 ** 6                      # a key beyond those of gluon's Trainer, 0 and on
@@ -36,14 +37,23 @@ def _die(kind, error, trace):
     os._exit(1)
 
 
-class Workload(for_mxnet.Workload):
+def Workload(table, cell, cluster):
+    """The workload of the cell's mode; without a cluster, of many GPUs. Raises errors.Unsupported."""
+    if not cluster:
+        return devices.Workload(table, cell)
+    if cell.gpus > 1:
+        raise Unsupported("many GPUs of one node train with parallel = none: a process drives them all")
+    return Distributed(table, cell, cluster)
+
+
+class Distributed(for_mxnet.Workload):
     """The single workload with its updates on the servers. Raises errors.Unsupported."""
 
     communication = "full"            # backward() is issued whole before the first gradient is pushed
     _update = "communication"         # a step of the trainer is push, update on the servers and pull
 
     def __init__(self, table, cell, cluster):
-        self._store = mx.kv.create(_STORES[cell.parallel])
+        self._store = mx.kv.create(_STORES[cluster.parallel])
         self._is_synchronous, self._workers = cluster.mode.is_synchronous, cluster.workers
         super().__init__(table, cell, self._store)
         if cell.precision == "float64" and not self._keeps_float64():

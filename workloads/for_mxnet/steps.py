@@ -2,7 +2,7 @@
 import mxnet as mx
 from mxnet import autograd
 
-from workloads.for_mxnet import operators, phases
+from workloads.for_mxnet import operators, phases, trace
 
 
 class Steps:
@@ -54,6 +54,16 @@ class Steps:
         with operators.profiled() as found:
             self.train(batches, steps, operators.Unwatched())
         return found
+
+    def trace(self, batches, warmup, steps):
+        """The Trace of so many training steps on a GPU, after the warm-up."""
+        self._run(batches, warmup)
+        return trace.traced(lambda: self._run(batches, steps))
+
+    def _run(self, batches, count):
+        if count:
+            self.train(batches, count, operators.Unwatched())
+        mx.nd.waitall()
 
     def infer(self, batches, count, watch):
         """Take count forward passes in evaluation mode; the watch gets each one's logits."""

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 
 from workloads.errors import Unsupported
-from workloads.for_pytorch import operators
+from workloads.for_pytorch import operators, trace
+from workloads.for_pytorch.device_clock import DeviceClock
 
 no_gradients = getattr(torch, "inference_mode", torch.no_grad)
 
@@ -91,6 +92,17 @@ class Steps:
             self._step(*next(batches))
         return operators.profiled(lambda: self._step(*next(batches)), steps, self._unnamed())
 
+    def trace(self, batches, warmup, steps):
+        """The Trace of so many training steps on a GPU, after the warm-up."""
+        self._net.train()
+        self._run(batches, warmup)
+        return trace.traced(lambda: self._run(batches, steps))
+
+    def _run(self, batches, count):
+        for _ in range(count):
+            self._step(*next(batches))
+        self.sync(None)
+
     def _unnamed(self):
         """The methods of a step that its operators' names do not tell: {name: (owner, method)}."""
         return {"optimizer.step": (self._optimizer, "step")}
@@ -104,6 +116,10 @@ class Steps:
                 batch = next(batches)
                 watch.loaded()
                 watch.stepped(self._answer(*batch))
+
+    def device_clock(self):
+        """The GPU's own clock, None on a CPU."""
+        return DeviceClock() if self._device.type == "cuda" else None
 
     def sync(self, handle):
         """Return when the device is idle; a CPU's operators return when they are done."""

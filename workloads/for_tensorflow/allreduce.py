@@ -17,11 +17,19 @@ class Workload(steps.Workload):
         """Joins the others. Raises Unsupported where the stack cannot do what the cell asks."""
         settings.apply(cell)
         self._workers = cluster.workers
-        self._strategy = _strategy()                # before any other operation of the process
+        self._strategy = self._strategy_of(cell)    # before any other operation of the process
         with self._strategy.scope():
             super(Workload, self).__init__(table, cell)
         self._meeting = tf.function(lambda: self._strategy.run(lambda: _summed(tf.ones(()))), autograph=False)
         self._meet()                                # the first time it can take a second; at the end nobody may leave
+
+    def _strategy_of(self, cell):
+        experimental = tf.distribute.experimental
+        if not hasattr(experimental, "CommunicationOptions"):
+            raise Unsupported("TensorFlow %s cannot limit how long MultiWorkerMirroredStrategy waits: that came with "
+                              "2.4" % tf.__version__)
+        return tf.distribute.MultiWorkerMirroredStrategy(communication_options=experimental.CommunicationOptions(
+            implementation=experimental.CommunicationImplementation.RING, timeout_seconds=_TIMEOUT_SECONDS))
 
     def train(self, batches, count, watch):
         """As one worker alone; all leave the last step together."""
@@ -91,12 +99,3 @@ class Workload(steps.Workload):
 def _summed(tensors):
     """The sum over all workers."""
     return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, tensors)
-
-
-def _strategy():
-    experimental = tf.distribute.experimental
-    if not hasattr(experimental, "CommunicationOptions"):
-        raise Unsupported("TensorFlow %s cannot limit how long MultiWorkerMirroredStrategy waits: that came with 2.4"
-                          % tf.__version__)
-    return tf.distribute.MultiWorkerMirroredStrategy(communication_options=experimental.CommunicationOptions(
-        implementation=experimental.CommunicationImplementation.RING, timeout_seconds=_TIMEOUT_SECONDS))

@@ -3,7 +3,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.errors import Unsupported
-from workloads.for_tensorflow import operators, optimizers, phases, settings
+from workloads.for_tensorflow import operators, optimizers, phases, settings, trace
 
 
 class Steps:
@@ -47,6 +47,13 @@ class Steps:
         self._demand_function("operators")
         self._run(batches, warmup)
         return operators.profiled(lambda: self._run(batches, steps))
+
+    def trace(self, batches, warmup, steps):
+        """The Trace of so many training steps on a GPU, after the warm-up. Raises Unsupported."""
+        if self.loop == "fit":
+            raise Unsupported("kernels are traced in loops whose steps we take, not in Keras' fit")
+        self._run(batches, warmup)
+        return trace.traced(lambda: self._run(batches, steps))
 
     def _run(self, batches, count):
         for _ in range(count):

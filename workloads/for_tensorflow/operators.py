@@ -27,26 +27,34 @@ _NORM = ("batchnorm", "moments")                             # what tf.nn puts a
 
 def profiled(work):
     """(calls, seconds) by name of what work() runs, TensorFlow 2. Raises Unsupported."""
+    return _sums(_events(spaces(work, _LEVELS)))
+
+
+def spaces(work, levels):
+    """What TensorFlow 2's profiler writes of what work() runs: protocols with planes. Raises Unsupported."""
     profiler = getattr(getattr(tf, "profiler", None), "experimental", None)
     if not hasattr(profiler, "ProfilerOptions"):
         raise Unsupported("TensorFlow %s has no profiler with levels: they came with 2.3" % tf.__version__)
     folder = tempfile.mkdtemp()
     try:
-        profiler.start(folder, profiler.ProfilerOptions(**_LEVELS))
+        profiler.start(folder, profiler.ProfilerOptions(**levels))
         try:
             work()
         finally:
             profiler.stop()
-        return _sums(_events(folder))
+        return [_read(path) for path in glob.glob(os.path.join(folder, "plugins", "profile", "*", "*.xplane.pb"))]
     finally:
         shutil.rmtree(folder)
 
 
-def _events(folder):
+def _read(path):
+    with open(path, "rb") as file:
+        return _protocol().XSpace.FromString(file.read())
+
+
+def _events(found):
     """(path of the operation, type, seconds) of each kernel that the profiler saw."""
-    for path in glob.glob(os.path.join(folder, "plugins", "profile", "*", "*.xplane.pb")):
-        with open(path, "rb") as file:
-            space = _protocol().XSpace.FromString(file.read())
+    for space in found:
         for plane in space.planes:
             names = {key: metadata.name.rpartition(":") for key, metadata in plane.event_metadata.items()}
             for line in plane.lines:

@@ -4,7 +4,7 @@ import time
 
 import tensorflow as tf
 
-from workloads.for_tensorflow import grappler, operators, phases, settings
+from workloads.for_tensorflow import grappler, operators, phases, settings, trace
 
 v1 = tf.compat.v1
 keras = tf.keras
@@ -49,6 +49,13 @@ class Steps:
         for _ in range(warmup):
             self._session.run(fetches)
         return operators.of_session(self._session, fetches, steps)
+
+    def trace(self, batches, warmup, steps):
+        """The Trace of so many training steps on a GPU, after the warm-up."""
+        fetches = self._fetches(batches, "train", self._one_update)
+        for _ in range(warmup):
+            self._session.run(fetches)
+        return trace.of_session(self._session, fetches, steps)
 
     def graph(self, batches):
         """What Grappler removes from the graph of a training step."""

@@ -82,6 +82,7 @@ DEFAULTS = dict(getattr(Cell, "_field_defaults", {}))
 LEAST = {"batch": 1, "image": 1, "classes": 2, "steps": 1, "warmup": 0, "epochs": 1, "nodes": 1, "cpus": 1,
           "memory_bytes": 0, "seed": 0, "length": 0, "hidden": 0, "gpus": 1,
           "learning_rate": 0.0, "weight_decay": 0.0}
+MOST = {"nodes": 1000, "gpus": 1000, "cpus": 100000}      # elsewhere what 62 bits hold
 CHOICES = dict(SWITCHES, measure=MEASURES, device=("cpu", "gpu"))
 
 
@@ -102,13 +103,15 @@ def checked(key, value):
     """The value of a cell's key in its own type. Raises CellError saying found and expected."""
     kind = FIELDS[key]
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        value = float(value) if abs(value) < 2 ** 62 else value
     if not isinstance(value, kind) or isinstance(value, bool):
         raise CellError('key "%s": found %s, expected %s' % (key, json.dumps(value, default=str), kind.__name__))
     if key in CHOICES and value not in CHOICES[key]:
         raise CellError('key "%s": found "%s", expected one of %s' % (key, value, ", ".join(CHOICES[key])))
     if key in LEAST and not LEAST[key] <= value < 2 ** 62:     # also refuses NaN and infinity
         raise CellError('key "%s": found %s, expected a number of at least %s' % (key, value, LEAST[key]))
+    if key in MOST and value > MOST[key]:
+        raise CellError('key "%s": found %s, expected a number of at most %s' % (key, value, MOST[key]))
     if kind is str and not value:
         raise CellError('key "%s": found "", expected a name' % key)
     return value

@@ -41,7 +41,7 @@ def facts(folder, name):
     except FileNotFoundError as error:
         raise FactsError("%s: no such file, expected the prepared %s; "
                          "run `evenbench data prepare %s --from FOLDER`" % (path, name, name)) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise FactsError("%s: not readable as JSON: %s" % (path, error)) from error
     _checked(path, found, name)
     for file_name, expected in sorted(found["files"].items()):
@@ -68,7 +68,7 @@ def _checked(path, found, name):
 def _whole(path, expected):
     try:
         size = os.path.getsize(path)
-    except OSError as error:
-        raise FactsError("%s: %s, expected %d bytes" % (path, error.strerror or error, expected)) from error
+    except (OSError, ValueError) as error:             # ValueError: a name that no file can have
+        raise FactsError("%s: %s, expected %d bytes" % (path, getattr(error, "strerror", error), expected)) from error
     if size != expected:
         raise FactsError("%s: found %d bytes, expected %d: cut short or changed" % (path, size, expected))

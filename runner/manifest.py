@@ -1,0 +1,95 @@
+"""SHA256SUMS beside a result's files: whether they are still what the session and its reports wrote.
+
+The format is coreutils': `sha256sum -c SHA256SUMS` in the folder needs no evenbench. An open session has no manifest:
+it is taken away when events are to be appended, and written when the session ends. A file that is made anew from the
+events later (a report) gets a new line of its own, the other lines stay. It is no signature: who can write the folder
+can write it too, and only a copy kept elsewhere tells of that.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from runner.errors import InputError
+
+NAME = "SHA256SUMS"
+_LINE = re.compile(r"([0-9a-f]{64})  ([^/\0\n\\]+)")
+_MOST_BYTES = 2**20              # of a manifest: ten thousand files
+
+
+class Found(NamedTuple):
+    """What of a folder is not as its manifest says, by name."""
+
+    missing: tuple[str, ...]
+    changed: tuple[str, ...]
+    extra: tuple[str, ...]
+    files: int                   # that the manifest lists
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every file is there, the same, and no other."""
+        return not (self.missing or self.changed or self.extra)
+
+    def rows(self) -> list[dict[str, str]]:
+        """A line a file that is not as it was."""
+        return [{"file": name, "is": word} for word in ("missing", "changed", "extra") for name in getattr(self, word)]
+
+
+def text(folder: Path) -> str:
+    """The manifest of what lies in a folder now."""
+    return _text({path.name: _sha256(path) for path in folder.iterdir() if _is_plain(path) and path.name != NAME})
+
+
+def with_file(folder: Path, name: str) -> str | None:
+    """The manifest with a new line for one file; None where there is no manifest, or none that can be read."""
+    try:
+        sums = read(folder)
+    except InputError:
+        return None
+    return _text({**sums, name: _sha256(folder / name)})
+
+
+def read(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file by name. Raises InputError where there is no manifest, or another thing in its place."""
+    path = folder / NAME
+    if not _is_plain(path):
+        raise InputError(f"{path}: no manifest: the session has not ended, or an older evenbench wrote it; the command "
+                         "that measured goes on with an open session")
+    if path.stat().st_size > _MOST_BYTES:
+        raise InputError(f"{path}: found more than {_MOST_BYTES} bytes, expected a manifest")
+    sums = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="surrogateescape").splitlines(), 1):
+        found = _LINE.fullmatch(line)
+        if not found or found[2] in (".", "..", NAME):
+            raise InputError(f"{path}: line {number}: expected a SHA-256, two spaces and the name of a file beside it")
+        sums[found[2]] = found[1]
+    return sums
+
+
+def verify(folder: Path) -> Found:
+    """What of the folder is not as its manifest says. Raises InputError without one."""
+    sums = read(folder)
+    there = {path.name: path for path in folder.iterdir() if path.name != NAME}
+    return Found(tuple(sorted(sums.keys() - there.keys())),
+                 tuple(sorted(name for name in sums.keys() & there.keys() if not _is_same(there[name], sums[name]))),
+                 tuple(sorted(there.keys() - sums.keys())), len(sums))
+
+
+def _is_same(path: Path, expected: str) -> bool:
+    return _is_plain(path) and _sha256(path) == expected
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether it is a file, and not a link or a device that only reads like one."""
+    return path.is_file() and not path.is_symlink()
+
+
+def _text(sums: Mapping[str, str]) -> str:
+    return "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

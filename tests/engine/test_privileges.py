@@ -1,0 +1,133 @@
+"""No container that evenbench creates has more rights than it needs, whatever it is created for."""
+
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import job, machine, sbom, stack
+from runner.docker_launcher import OWNER, DockerLauncher
+from runner.errors import BenchError
+from tests.engine.privileges import excess
+from workloads.spec.cell import Cell
+
+pytestmark = pytest.mark.engine
+SMALL = "mxnet-1.9"          # the smallest of today's images
+STACK = stack.read(job.STACKS / SMALL)
+CELL = Cell(SMALL, "lenet5", "train", cpus=1, memory_bytes=2 * machine.GIB, steps=100_000)
+FILES = ("compose.yaml", "compose.gpu.yaml")
+
+
+@pytest.fixture(scope="module")
+def launcher(client: Any) -> DockerLauncher:
+    made = DockerLauncher(client)
+    made.prepare([STACK], lambda text: None)
+    return made
+
+
+def ours(client: Any) -> list[Any]:
+    return list(client.containers.list(filters={"label": OWNER}))
+
+
+@contextmanager
+def started(launcher: DockerLauncher, cell: Cell, data: Path, module: str = "workloads") -> Iterator[None]:
+    running = launcher.start(cell, STACK, data, "privileges.0.1", module)
+    try:
+        yield
+    finally:
+        running.stop()
+
+
+@pytest.mark.parametrize(("cell", "places"), [
+    (CELL, 1), (CELL._replace(measure="check", input="synthetic"), 1), (CELL._replace(measure="operators"), 1),
+    (CELL._replace(nodes=3, parallel="ps-sync"), 3)], ids=["one node", "a check", "a profile", "three nodes"])
+def test_a_run_has_no_more_rights_than_it_needs(client: Any, launcher: DockerLauncher, data: Path, cell: Cell,
+                                                places: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_OF_THE_HOST", "x")
+    with started(launcher, cell, data):
+        found = ours(client)
+        assert places == len(found)
+        assert [[]] * places == [excess(each) for each in found]
+
+
+def test_what_tells_of_an_environment_has_no_more_rights_either(client: Any, launcher: DockerLauncher) -> None:
+    ended: list[BenchError] = []
+
+    def ask() -> None:
+        try:
+            launcher.said(STACK, "http.server")      # which does not end by itself
+        except BenchError as error:
+            ended.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    [container] = _soon(lambda: ours(client))
+    assert [] == excess(container)
+    container.kill()
+    asking.join()
+    assert ended and not ours(client)
+
+
+def _soon(found: Any) -> Any:
+    deadline = time.monotonic() + 60
+    while not (seen := found()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return seen
+
+
+def test_too_many_rights_are_seen(client: Any, launcher: DockerLauncher) -> None:
+    """That the test above can fail."""
+    container = client.containers.run(f"evenbench:{SMALL}", entrypoint=["sleep", "60"], detach=True, user="root",
+                                      environment={"SECRET": "x"}, labels={OWNER: "0:0"}, network_mode="host",
+                                      volumes={"/var/run": {"bind": "/host", "mode": "rw"}})
+    try:
+        words = " ".join(excess(container))
+    finally:
+        container.remove(force=True)
+    for word in ("CapDrop", "SecurityOpt", "ReadonlyRootfs", "network host", "mount", "variable SECRET", "CapEff",
+                 "NoNewPrivs", "Uid", "write to its own root"):
+        assert word in words
+
+
+def test_an_image_s_bill_of_materials_is_of_that_image(launcher: DockerLauncher) -> None:
+    found = sbom.of(STACK, launcher, lambda text: None)
+    packages = {package.name: package for package in found.packages}
+    assert packages["mxnet"].version.startswith("1.9") and packages["mxnet"].sha256
+    unlocked = {package.name for package in found.packages if not package.sha256}
+    assert unlocked <= {"setuptools"}          # Python 3.11's own, which makes virtual environments with it
+    assert "libc6" in dict(found.system) and "3.11" == found.python.rpartition(".")[0]
+    assert '"bomFormat": "CycloneDX"' in sbom.cyclonedx(found)
+
+
+def services(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The services and networks of a file, as compose understands it without anybody's variables."""
+    kept = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "DOCKER_HOST")}
+    found = subprocess.run(["docker", "compose", "-f", name, "config", "--format", "json"], cwd=job.ROOT, env=kept,
+                           capture_output=True, text=True, check=True)
+    content = json.loads(found.stdout)
+    return content["services"], content.get("networks", {})
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_service_of_compose_has_more_rights_than_it_needs(name: str) -> None:
+    found, networks = services(name)
+    known = {"runner": {"user": "root", "cap_add": ["SETGID", "SETUID"]}}     # to become the owner of the results
+    for each, service in found.items():
+        allowed = known.get(each, {})
+        assert (["ALL"], ["no-new-privileges:true"], True) == (service["cap_drop"], service["security_opt"],
+                                                               service["read_only"]), each
+        assert (allowed.get("user"), allowed.get("cap_add")) == (service.get("user"), service.get("cap_add")), each
+        assert not {"privileged", "ports", "expose", "pid", "ipc", "devices", "volumes_from", "group_add",
+                    "userns_mode", "cgroup_parent", "sysctls", "extra_hosts", "external_links"} & service.keys(), each
+        assert "none" == service.get("network_mode") or ["cluster"] == list(service["networks"]), each
+        assert {mount["target"] for mount in service.get("volumes", [])} <= {"/data", "/results"}, each
+        assert each == "runner" or not service.get("environment"), each
+        assert "docker.sock" not in json.dumps(service), each
+    assert all(network["internal"] for network in networks.values())

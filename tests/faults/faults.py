@@ -1,0 +1,310 @@
+"""What is done to sessions, and what must follow: a worker that breaks the contract, one that something is done to, an
+engine that is restarted, a disk that is full, a clock that is set, a runner that is killed.
+"""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import psutil
+
+from runner import engine as engines
+from runner.docker_launcher import RUN
+from tests.faults import kills, lab, worker
+from tests.faults.engines import Engine
+from tests.faults.lab import PATIENCE_SECONDS, Lab, Session
+from tests.faults.outcome import ONE_MINUTE, Outcome, all_records, finished, left, missing, repeated
+
+STALL_SECONDS = "10"         # of a session; a start may then take 50 s
+_FASTER = 0.1                # of the count of kills: what a minor fault is made
+_SLOW = 0.02                 # and one for which a deadline of many seconds is waited
+_FAKETIME = "/usr/lib/*/faketime/libfaketime.so.1"
+_DISK_BYTES = 2**20
+_PAGE = 4096
+
+
+class Amount(NamedTuple):
+    """How much of the campaign is made."""
+
+    count: int                   # kills of the runner; of other faults a share
+    deadline: float              # by time.monotonic: no fault is begun after it
+
+    def share(self, of: float) -> int:
+        """How often a fault is made."""
+        return max(1, round(self.count * of))
+
+
+class Place(NamedTuple):
+    """Where a fault is made."""
+
+    lab: Lab
+    engine: Engine | None        # the campaign's own, for launcher docker
+
+
+Act = Callable[[Place, Session, str], None]      # on a run of that name
+
+
+class Fault(NamedTuple):
+    """A kind of fault, made one or more times."""
+
+    name: str
+    make: "Callable[[Fault, Place, Amount, Random], Outcome]"
+    expected: str = ""
+    behaviour: Callable[[], None] = worker.endless
+    share: float = _FASTER
+    act: Act | None = None
+    fields: Mapping[str, Any] = {}
+    launchers: Sequence[str] = ("docker", "venv")
+
+    def lacks(self) -> str:
+        """What this machine has not that the fault needs, "" for nothing."""
+        if self.make is disk_full and os.geteuid():
+            return "mounting a small disk needs root"
+        return "libfaketime is not here" if self.make is clock_set and not _faketime() else ""
+
+
+def made(chosen: Sequence[Fault], root: Path, engine: Engine | None, amount: Amount, random: Random,
+         ) -> Iterator[Outcome]:
+    """The outcomes of faults, in a laboratory at root that is theirs."""
+    place = placed(root, engine)
+    for fault in chosen:
+        if place.lab.launcher in fault.launchers and not fault.lacks() and time.monotonic() < amount.deadline:
+            yield once(fault, place, amount, random)
+
+
+def placed(root: Path, engine: Engine | None) -> Place:
+    """A new laboratory, of the engine's containers or else of the host's virtual environments, in which a run works."""
+    made = lab.made(root, "docker" if engine else "venv", engine.host if engine else "")
+    if Session(made, "first", [lab.case(worker.good)]).ended():
+        raise AssertionError(f"the laboratory does not work: {made.log.read_text()[-2000:]}")
+    return Place(made, engine)
+
+
+def once(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
+    """A fault's outcome; the next one finds the laboratory tidy."""
+    try:
+        return fault.make(fault, place, amount, random)
+    finally:
+        for folder in (place.lab.results, place.lab.scratch):
+            shutil.rmtree(folder)
+            folder.mkdir()
+
+
+def one_of_two_cells(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
+    """A session of a faulty cell and a good one, by turns; every faulty run ends as expected, every good one well."""
+    rounds = amount.share(fault.share)
+    cases = [lab.case(fault.behaviour, **fault.fields), lab.case(worker.good)]
+    session = Session(place.lab, "faults", cases, "--rounds", str(rounds), "--stall", STALL_SECONDS)
+    return _watched(fault, place, session, rounds)
+
+
+def _watched(fault: Fault, place: Place, session: Session, rounds: int) -> Outcome:
+    """What became of the faulty runs of a session, while fault.act is done to each of them."""
+    seen = _Seen(fault, place, session)
+    for record in session.records(PATIENCE_SECONDS + rounds * ONE_MINUTE):
+        if record:
+            seen.heard(record)
+    wrong = [*seen.wrong, *["the session hung and was killed"] * session.is_hung]
+    if seen.good != rounds:
+        wrong.append(f"only {seen.good} of {rounds} good runs were ok")
+    return Outcome(fault.name, fault.expected, place.lab.launcher, rounds, 0 if seen.good != rounds else seen.right,
+                   seen.slowest, 0, 0, left(place.lab), wrong)
+
+
+class _Seen:
+    """A session's records as they come."""
+
+    def __init__(self, fault: Fault, place: Place, session: Session) -> None:
+        self._fault, self._place, self._session = fault, place, session
+        self._faulty: set[str] = set()       # keys
+        self._began = 0.0
+        self.good = self.right = 0
+        self.slowest = 0.0
+        self.wrong: list[str] = []
+
+    def heard(self, record: dict[str, Any]) -> None:
+        """Do what is to be done, and count what follows."""
+        if record["event"] == "plan":
+            seed = worker.BEHAVIOURS.index(self._fault.behaviour)
+            self._faulty = {each["key"] for each in record["cells"] if each["cell"]["seed"] == seed}
+        elif record["event"] == "begin":
+            self._began = time.monotonic()
+        elif record["event"] == "line" and record["line"]["event"] == "warm" and self._is_faulty(record):
+            if self._fault.act:
+                self._began = time.monotonic()
+                self._fault.act(self._place, self._session, record["run"])
+        elif record["event"] == "ending":
+            self._ended(record)
+
+    def _is_faulty(self, record: dict[str, Any]) -> bool:
+        return record["run"].partition(".")[0] in self._faulty
+
+    def _ended(self, record: dict[str, Any]) -> None:
+        if not self._is_faulty(record):
+            self.good += record["ending"] == "ok"
+            return
+        self.slowest = max(self.slowest, time.monotonic() - self._began)
+        if record["ending"] in self._fault.expected.split(" or "):
+            self.right += 1
+        else:
+            self.wrong.append(f"{record['ending']}: {record['message']}")
+
+
+@contextmanager
+def _containers(place: Place, run: str) -> Iterator[list[Any]]:
+    client = engines.connect({"DOCKER_HOST": place.lab.docker_host})
+    try:
+        yield client.containers.list(filters={"label": f"{RUN}={run}"})
+    finally:
+        client.close()
+
+
+def kill(place: Place, session: Session, run: str) -> None:
+    """SIGKILL to the run's first worker."""
+    if place.engine:
+        with _containers(place, run) as found:
+            found[0].kill()
+    else:
+        _workers(session)[0].kill()
+
+
+def pause(place: Place, session: Session, run: str) -> None:
+    """The run's first worker stands still: the freezer, or SIGSTOP."""
+    if place.engine:
+        with _containers(place, run) as found:
+            found[0].pause()
+    else:
+        _workers(session)[0].suspend()
+
+
+def _workers(session: Session) -> list[psutil.Process]:
+    return [each for each in psutil.Process(session.process.pid).children() if "workloads" in each.cmdline()]
+
+
+def remove(place: Place, session: Session, run: str) -> None:
+    """The container is removed by somebody else."""
+    with _containers(place, run) as found:
+        found[0].remove(force=True)
+
+
+def kill_engine(place: Place, session: Session, run: str) -> None:
+    """SIGKILL to dockerd, and a new one two seconds later."""
+    assert place.engine
+    place.engine.kill()
+    time.sleep(2)
+    place.engine.start()
+
+
+def disk_full(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
+    """results/ on a small disk, full after a few kilobytes; then there is room, and the same command goes on."""
+    count, right, slowest, lost, again = amount.share(fault.share), 0, 0.0, 0, 0
+    wrong: list[str] = []
+    with _small_disk(place.lab.root / "disk") as disk:
+        for number in range(count):
+            ballast = disk / "ballast"
+            ballast.write_bytes(bytes(_DISK_BYTES - _used(disk) - _PAGE * random.randint(1, 6)))
+            code, seconds = _until_full(place.lab, disk, number)
+            before = {folder: finished(records) for folder, records in all_records(disk).items()}
+            ballast.unlink()
+            resumed = _session(place.lab, disk, number).ended()
+            after = all_records(disk)
+            lost += sum(len(set(runs) - set(finished(after[folder]))) for folder, runs in before.items())
+            again += sum(map(repeated, after.values()))
+            slowest = max(slowest, seconds)
+            if (code, resumed, sum(map(missing, after.values()))) == (2, 0, 0):
+                right += 1
+            else:
+                wrong.append(f"exit codes {code} and {resumed}")
+    return Outcome(fault.name, fault.expected, place.lab.launcher, count, right, slowest, lost, again, left(place.lab),
+                   wrong)
+
+
+def _session(made: Lab, results: Path, number: int) -> Session:
+    """A session of some runs; another number is another command."""
+    return Session(made, "disk", [lab.case(worker.good), lab.case(worker.good, batch=4)], "--rounds", "10", "--seed",
+                   str(number), results=results)
+
+
+def _until_full(made: Lab, results: Path, number: int) -> tuple[int, float]:
+    """A session's exit code, and the seconds from its last record to its end."""
+    session = _session(made, results, number)
+    last = time.monotonic()
+    for record in session.records():
+        if record:
+            last = time.monotonic()
+    return session.process.wait(), time.monotonic() - last
+
+
+@contextmanager
+def _small_disk(folder: Path) -> Iterator[Path]:
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={_DISK_BYTES}", "tmpfs", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def _used(disk: Path) -> int:
+    found = shutil.disk_usage(disk)
+    return found.total - found.free
+
+
+def _faketime() -> str:
+    return next((str(path) for path in Path("/").glob(_FAKETIME[1:])), "")
+
+
+def clock_set(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
+    """The runner's wall clock jumps by days, to and fro, while workers measure; its monotonic clock goes on."""
+    rounds = amount.share(fault.share)
+    offset = place.lab.root / "offset"
+    offset.write_text("+0d")
+    variables = {"LD_PRELOAD": _faketime(), "FAKETIME_TIMESTAMP_FILE": str(offset), "FAKETIME_NO_CACHE": "1",
+                 "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    session = Session(place.lab, "clock", [lab.case(fault.behaviour), lab.case(worker.good)], "--rounds", str(rounds),
+                      "--stall", STALL_SECONDS, variables=variables)
+    return _watched(fault._replace(act=lambda place, session, run: _set(offset)), place, session, rounds)
+
+
+def _set(offset: Path) -> None:
+    """Three days on, or back."""
+    offset.write_text("-3d" if offset.read_text().startswith("+") else "+3d")
+
+
+def runner_killed(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
+    """As kills.runner_killed."""
+    return kills.runner_killed(fault.name, place.lab, amount.count, amount.deadline, random)
+
+
+FAULTS = (
+    Fault("runner killed (SIGKILL)", runner_killed, "the same command goes on"),
+    Fault("worker killed", one_of_two_cells, "killed", act=kill),
+    Fault("worker kills itself", one_of_two_cells, "killed", worker.killed),
+    Fault("one of two workers killed", one_of_two_cells, "killed", act=kill, fields=lab.PARALLEL),
+    Fault("worker paused", one_of_two_cells, "timeout", act=pause, share=_SLOW),
+    Fault("one of two workers paused", one_of_two_cells, "timeout", act=pause, share=_SLOW, fields=lab.PARALLEL),
+    Fault("worker stops itself (SIGSTOP)", one_of_two_cells, "timeout", worker.stopped, _SLOW),
+    Fault("memory limit hit", one_of_two_cells, "oom", worker.greedy),
+    Fault("pipe: garbage", one_of_two_cells, "died", worker.noise),
+    Fault("pipe: a gigabyte in one line", one_of_two_cells, "died", worker.long_line),
+    Fault("pipe: a gigabyte in many lines", one_of_two_cells, "died", worker.many_lines),
+    Fault("pipe: a gigabyte of short events", one_of_two_cells, "died", worker.many_events),
+    Fault("pipe: a gigabyte of long events", one_of_two_cells, "died", worker.long_events),
+    Fault("standard error: a gigabyte", one_of_two_cells, "ok", worker.loud),
+    Fault("worker prints nothing", one_of_two_cells, "timeout", worker.silent, _SLOW),
+    Fault("worker leaves without an end, exit code 0", one_of_two_cells, "died", worker.leaves),
+    # a container's init holds the pipe too
+    Fault("worker closes its pipe and stays", one_of_two_cells, "died or timeout", worker.closes, _SLOW),
+    Fault("worker ends well and stays", one_of_two_cells, "ok", worker.stays, _SLOW),
+    Fault("container removed by somebody else", one_of_two_cells, "killed", act=remove, launchers=("docker",)),
+    Fault("engine killed and started again", one_of_two_cells, "killed", act=kill_engine, launchers=("docker",),
+          share=0.05),
+    Fault("disk full under results/", disk_full, "exit code 2, then the same command goes on"),
+    Fault("wall clock set three days on or back", clock_set, "ok", worker.steady),
+)

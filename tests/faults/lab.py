@@ -1,0 +1,218 @@
+"""The laboratory: a repository of the real runner and one stack, whose worker, tests/faults/worker.py, does as told.
+
+Its sessions are the real command line's. Their results, caches and temporary files are the laboratory's own, so that
+what they leave can be seen, and nothing of the user's is touched.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import psutil
+from pydantic_core import from_json
+
+from runner import engine, job, store
+from runner.docker_launcher import OWNER
+from tests.faults import worker
+
+STACK = "faulty"
+PYTHON = "3.6"
+PATIENCE_SECONDS = 300.0        # with a session; the machine may do other things too
+_LOOK_SECONDS = 0.02
+_IGNORED = shutil.ignore_patterns("__pycache__")
+_STACK_TOML = f"""
+[stack]
+name = "{STACK}"
+framework = "pytorch"
+version = "1.0"
+python = "{PYTHON}"
+studies = []
+devices = ["cpu"]
+title = "A worker that does as it is told"
+
+[base]
+image = "no-such-base:1@sha256:{"0" * 64}"
+verified = false
+
+[size]
+wheels_bytes = 1_000_000
+"""
+_DOCKERFILE = """
+ARG BASE
+FROM ${BASE}
+COPY --chmod=755 workloads/python /usr/local/bin/python
+WORKDIR /opt/evenbench
+USER 1000
+COPY workloads workloads
+"""
+# the base has its interpreter under its full name alone; no RUN, which would need a network
+_INTERPRETER = f'#!/bin/sh\nexec python{PYTHON} "$@"\n'
+_STUDY = f"""
+[study]
+id = "faults"
+title = "Faults"
+rounds = 1
+scales = ["paper"]
+
+[[experiment]]
+id = "{{id}}"
+measure = "train"
+task = "lenet5"
+steps = {worker.STEPS}
+warmup = 1
+cpus = 1
+memory_bytes = 268_435_456
+stacks = ["{STACK}"]
+cases = [{{cases}}]
+"""
+PARALLEL = {"nodes": 2, "parallel": "allreduce"}
+
+
+class Lab(NamedTuple):
+    """Where faulty sessions run, and how."""
+
+    root: Path
+    launcher: str
+    docker_host: str = ""        # of the engine, where there is one
+
+    @property
+    def results(self) -> Path:
+        """The folder of all results."""
+        return self.root / "results"
+
+    @property
+    def scratch(self) -> Path:
+        """The folder of all temporary files."""
+        return self.root / "tmp"
+
+    @property
+    def log(self) -> Path:
+        """What all sessions printed."""
+        return self.root / "sessions.log"
+
+    def environment(self) -> dict[str, str]:
+        """The session's: everything that it keeps or leaves lies in the laboratory."""
+        own = {"XDG_CACHE_HOME": str(self.root / "cache"), "TMPDIR": str(self.scratch)}
+        return {**os.environ, **own, **({"DOCKER_HOST": self.docker_host} if self.docker_host else {})}
+
+    def left(self) -> list[str]:
+        """What a session left behind: containers and networks, processes, temporary files."""
+        return [*self._in_the_engine(), *(f"process {each.pid}" for each in self.processes()),
+                *(f"{path}" for path in self.scratch.iterdir())]
+
+    def _in_the_engine(self) -> list[str]:
+        if not self.docker_host:
+            return []
+        client = engine.connect({"DOCKER_HOST": self.docker_host})
+        try:
+            found = [*client.containers.list(all=True, filters={"label": OWNER}),
+                     *client.networks.list(filters={"label": OWNER})]
+            return [f"{each.name}" for each in found]
+        finally:
+            client.close()
+
+    def processes(self) -> list[psutil.Process]:
+        """Workers on the host, which run in the laboratory's repository."""
+        return [each for each in psutil.process_iter() if _runs_in(each, self.root)]
+
+
+def _runs_in(process: psutil.Process, root: Path) -> bool:
+    try:
+        return Path(process.cwd()) == root and "workloads" in process.cmdline()
+    except psutil.Error:
+        return False
+
+
+def made(root: Path, launcher: str, docker_host: str = "") -> Lab:
+    """A new laboratory in a folder that is empty or not there."""
+    for name in ("runner", "workloads/spec"):
+        shutil.copytree(job.ROOT / name, root / name, ignore=_IGNORED)
+    for name in ("pip", "install.sh", "system.sh"):
+        copy = shutil.copytree if (job.STACKS / name).is_dir() else shutil.copyfile
+        (root / "docker" / STACK).mkdir(parents=True, exist_ok=True)
+        copy(job.STACKS / name, root / "docker" / name)
+    shutil.copyfile(job.ROOT / "workloads" / "__init__.py", root / "workloads" / "__init__.py")
+    shutil.copyfile(worker.__file__, root / "workloads" / "__main__.py")
+    files = {"stack.toml": _STACK_TOML, "Dockerfile": _DOCKERFILE, "requirements.in": "", "requirements.txt": ""}
+    for name, text in files.items():
+        (root / "docker" / STACK / name).write_text(text)
+    (root / "workloads" / "python").write_text(_INTERPRETER)
+    lab = Lab(root, launcher, docker_host)
+    for folder in (root / "studies", lab.results, lab.scratch):
+        folder.mkdir()
+    return lab
+
+
+def case(behaviour: Callable[[], None], **more: Any) -> dict[str, Any]:
+    """The cell fields that make the worker behave so."""
+    return {"seed": worker.BEHAVIOURS.index(behaviour), **more}
+
+
+class Session:
+    """A running `evenbench run` of the laboratory, watched as its events come."""
+
+    def __init__(self, lab: Lab, study: str, cases: Sequence[dict[str, Any]], *words: str,
+                 results: Path | None = None, variables: Mapping[str, str] = MappingProxyType({})) -> None:
+        """study: the name of the study, which has these cases; variables: put into the runner's environment."""
+        self.results = results or lab.results
+        path = lab.root / "studies" / f"{study}.toml"
+        path.write_text(_STUDY.format(id=study, cases=", ".join(map(_inline, cases))))
+        self._known = self._sizes()
+        command = [sys.executable, "-m", "runner", "run", str(path), "--launcher", lab.launcher, "--results",
+                   str(self.results), *words]
+        with lab.log.open("ab") as log:
+            self.process = subprocess.Popen(command, cwd=lab.root, env={**lab.environment(), **variables},
+                                            stdout=log, stderr=log)
+        self.began = time.monotonic()
+        self.is_hung = False
+
+    def _sizes(self) -> dict[Path, int]:
+        return {path: path.stat().st_size for path in self.results.glob(f"*/{store.EVENTS}")}
+
+    def records(self, seconds: float = PATIENCE_SECONDS) -> Iterator[dict[str, Any] | None]:
+        """The records that this session writes, as they come; None while none comes. Ends with the session.
+
+        One that takes longer than so many seconds hangs, and is killed.
+        """
+        deadline = self.began + seconds
+        positions = dict(self._known)
+        while time.monotonic() < deadline:
+            is_over = self.process.poll() is not None
+            for path in self.results.glob(f"*/{store.EVENTS}"):
+                for line in _whole_lines(path, positions):
+                    yield from_json(line)
+            if is_over:
+                return
+            yield None
+            time.sleep(_LOOK_SECONDS)
+        self.is_hung = True
+        self.process.kill()
+        self.process.wait()
+
+    def ended(self) -> int:
+        """The exit code, once it has one."""
+        for _ in self.records():
+            pass
+        return self.process.wait()
+
+
+def _whole_lines(path: Path, positions: dict[Path, int]) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.seek(positions.get(path, 0))
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            positions[path] = positions.get(path, 0) + len(line)
+            yield line
+
+
+def _inline(values: dict[str, Any]) -> str:
+    """A TOML table on one line, of numbers and plain words."""
+    return "{" + ", ".join(f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}"
+                           for key, value in values.items()) + "}"

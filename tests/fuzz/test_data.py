@@ -1,0 +1,222 @@
+"""Data of strangers: images, pickles, prepared folders, archives, transcripts. Read, or refused in one line."""
+
+import io
+import json
+import pickle
+import struct
+import tarfile
+import tempfile
+import wave
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner import datasets, layouts, prepare_images, prepare_text, prepared
+from runner.errors import BenchError
+from runner.prepare_wanted import Wanted
+from runner.unpack import unpack
+from tests.fuzz.mutations import bytes_of, document_of
+from workloads import data, ragged
+from workloads.errors import DataError
+from workloads.spec.cell import Cell
+
+CELL = Cell("s", "lenet5", "train", batch=2, steps=1, warmup=0, data="cifar10")
+BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch")
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """An empty folder in one that nothing else may come into."""
+    with tempfile.TemporaryDirectory() as name:
+        inside = Path(name) / "data"
+        inside.mkdir()
+        yield inside
+        assert [inside] == list(Path(name).iterdir())
+
+
+def read_or_refused(made: Callable[[], Any]) -> Any:
+    try:
+        return made()
+    except (BenchError, DataError) as error:
+        assert str(error) and "\n" not in str(error) and len(str(error)) < 3000
+        return None
+
+
+def pickled(protocol: int = 2) -> bytes:
+    content = {b"data": np.arange(4 * 3072, dtype=np.uint8).reshape(4, 3072), b"labels": [0, 1, 2, 3],
+               b"batch_label": b"one", b"filenames": [b"a", b"b", b"c", b"d"]}
+    return pickle.dumps(content, protocol=protocol)
+
+
+@given(st.sampled_from((pickled(), pickled(4))).flatmap(bytes_of))
+def test_a_pickle_of_cifar(content: bytes) -> None:
+    with folder() as here:
+        for name in BATCHES:
+            (here / name).write_bytes(content)
+        read_or_refused(lambda: data.read(str(here), CELL))
+
+
+@given(st.lists(st.sampled_from((b"c", b"(", b"t", b"R", b"o", b"i", b"b", b".", b"0", b"\x93", b"\x94", b"\x81",
+                                 b"\x92", b"h\x00", b"}", b"]", b"I9\n", b"L9999999999L\n", b"cos\nsystem\n",
+                                 b"cnumpy\nload\n", b"cnumpy.core.multiarray\n_reconstruct\n", b"cnumpy\nndarray\n",
+                                 b"cnumpy\ndtype\n", b"c_codecs\nencode\n", b"cbuiltins\neval\n", b"Vtouch x\n",
+                                 b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f", b"\x96\x00\x00\x00\x10\x00\x00\x00\x00",
+                                 b"X\xff\xff\xff\x7f", b"r\xff\xff\xff\x7f",
+                                 b"p999999999\n", b"I1000000000000\n", b"\x85", b"\x86", b"\x87"))).map(b"".join))
+def test_a_pickle_of_a_stranger_s_own_making(content: bytes) -> None:
+    with folder() as here:
+        for name in BATCHES:
+            (here / name).write_bytes(b"\x80\x04" + content)
+        assert read_or_refused(lambda: data.read(str(here), CELL)) is None
+
+
+@given(st.binary(max_size=400), st.integers(-2, 2))
+def test_a_binary_file_of_cifar(content: bytes, more: int) -> None:
+    whole = (content or b"\0") * (3073 * 20 // max(1, len(content)) + 1)
+    with folder() as here:
+        for name in BATCHES:
+            (here / f"{name}.bin").write_bytes(whole[: 3073 * 20 + more])
+        read_or_refused(lambda: datasets.verify("cifar10", here))
+        read_or_refused(lambda: data.read(str(here), CELL._replace(data="digits32")))
+
+
+FACTS = {"format": 1, "name": "wmt16", "title": "t", "licence": "l", "sources": {}, "counts": {"pairs": 2},
+         "made": {"vocabulary": 10, "marks": {"pad": 0}}, "files": {}}
+
+
+def sequences(here: Path) -> None:
+    for name in ("source", "target"):
+        with prepared.RaggedWriter(here, name, np.dtype(np.int32)) as writer:
+            writer.append(np.array([1, 2, 3], np.int32))
+            writer.append(np.array([4], np.int32))
+    prepared.finished(here, "wmt16", {name: value for name, value in FACTS.items() if name not in ("format", "name",
+                                                                                                   "files")})
+
+
+@given(st.data())
+def test_a_prepared_folder(drawn: st.DataObject) -> None:
+    with folder() as here:
+        sequences(here)
+        name = drawn.draw(st.sampled_from(sorted(path.name for path in here.iterdir())))
+        content = (here / name).read_bytes()
+        (here / name).write_bytes(drawn.draw(bytes_of(content) if drawn.draw(st.booleans()) or name != "facts.json" else
+                                             document_of(json.loads(content)).map(lambda found:
+                                                                                  json.dumps(found).encode())))
+        read_or_refused(lambda: datasets.verify("wmt16", here))
+        read_or_refused(lambda: ragged.facts(str(here), "wmt16"))
+        found = read_or_refused(lambda: ragged.ragged(str(here), "source"))
+        if found is not None:
+            assert sum(len(found[index]) for index in range(len(found))) == sum(found.lengths)
+
+
+def tar() -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as opened:
+        for name, kind, link in (("a/b.txt", tarfile.REGTYPE, ""), ("a/link", tarfile.SYMTYPE, "b.txt"),
+                                 ("a/hard", tarfile.LNKTYPE, "a/b.txt"), ("d", tarfile.DIRTYPE, "")):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname, member.size = kind, link, 4 * (kind == tarfile.REGTYPE)
+            opened.addfile(member, io.BytesIO(b"text"))
+    return file.getvalue()
+
+
+def zipped() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr("a/b.txt", b"text" * 50)
+        opened.writestr("c.txt", b"text")
+    return file.getvalue()
+
+
+NAMES = st.text(st.sampled_from("ab./\\\0~:\n\u202e"), max_size=12) | st.sampled_from(("../x", "/x", "a/../../x", "."))
+
+
+@st.composite
+def tar_of_a_stranger(draw: st.DrawFn) -> bytes:
+    """Members of every kind under any name, linked to any name."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=draw(st.sampled_from(("w", "w:gz")))) as opened:
+        for _ in range(draw(st.integers(1, 4))):
+            member = tarfile.TarInfo(draw(NAMES))
+            member.type = draw(st.sampled_from((tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE,
+                                                tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE)))
+            member.linkname, member.mode = draw(NAMES), draw(st.sampled_from((0o644, 0o6777, 0)))
+            member.size = 4 if member.type == tarfile.REGTYPE else 0
+            opened.addfile(member, io.BytesIO(b"text"))
+    return file.getvalue()
+
+
+@st.composite
+def zip_of_a_stranger(draw: st.DrawFn) -> bytes:
+    """Members of every kind under any name; Unix modes make links."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as opened:
+        for name in draw(st.lists(NAMES.filter(bool), min_size=1, max_size=4, unique=True)):
+            member = zipfile.ZipInfo("x")
+            member.filename, member.external_attr = name, draw(st.sampled_from((0, 0o120777 << 16, 0o106777 << 16)))
+            opened.writestr(member, draw(st.sampled_from((b"../x", b"/etc/passwd", b"text"))))
+    return file.getvalue()
+
+
+@given(st.one_of(bytes_of(tar()), bytes_of(zipped()), tar_of_a_stranger(), zip_of_a_stranger()))
+def test_an_archive(content: bytes) -> None:
+    with folder() as here:
+        archive, to = here / "archive", here / "to"
+        archive.write_bytes(content)
+        to.mkdir()
+        read_or_refused(lambda: unpack(archive, to, 10_000))
+        assert {archive, to} == set(here.iterdir())
+        for path in to.rglob("*"):
+            assert path.is_dir() or (path.is_file() and not path.is_symlink())
+            assert path.resolve().is_relative_to(to.resolve()) and not path.stat().st_mode & 0o7000
+
+
+def sound() -> bytes:
+    file = io.BytesIO()
+    with wave.open(file, "wb") as opened:
+        opened.setnchannels(1)
+        opened.setsampwidth(2)
+        opened.setframerate(22050)
+        opened.writeframes(struct.pack("<8h", *range(8)))
+    return file.getvalue()
+
+
+@given(bytes_of(sound()))
+def test_a_sound(content: bytes) -> None:
+    with folder() as here:
+        (here / "a.wav").write_bytes(content)
+        read_or_refused(lambda: layouts.whole_wave(here / "a.wav"))
+
+
+@given(bytes_of(b"LJ001-0001|Printing|Printing\nLJ001-0002|in being|in being\n"))
+def test_a_transcript(content: bytes) -> None:
+    with folder() as here:
+        (here / "metadata.csv").write_bytes(content)
+        read_or_refused(lambda: layouts.verify("ljspeech", here))
+
+
+@given(bytes_of(b"a b c\nd e\n" * 3), bytes_of(b"x y\nz z z\n" * 3), bytes_of(b"a\nb\nx\n"))
+def test_texts_and_a_vocabulary(english: bytes, german: bytes, vocabulary: bytes) -> None:
+    with folder() as here:
+        (here / "train.tok.clean.bpe.32000.en").write_bytes(english)
+        (here / "train.tok.clean.bpe.32000.de").write_bytes(german)
+        (here / "v").write_bytes(vocabulary)
+        read_or_refused(lambda: layouts.verify("wmt16", here))
+        (here / "to").mkdir()
+        wanted = Wanted(80, 0, None, here / "v")
+        read_or_refused(lambda: prepare_text.wmt16(here, here / "to", wanted, lambda text: None))
+
+
+@given(bytes_of(b"1\n2\n3\n"))
+def test_class_numbers(content: bytes) -> None:
+    with folder() as here:
+        for name in ("a.JPEG", "b.JPEG", "c.JPEG"):
+            (here / name).write_bytes(b"")
+        (here / "labels").write_bytes(content)
+        read_or_refused(lambda: prepare_images.found(here, here / "labels"))

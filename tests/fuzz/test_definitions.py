@@ -1,0 +1,71 @@
+"""Studies, stacks and cells of strangers: read, or refused in one line. tests/conftest.py says how often."""
+
+import json
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner import stack, study
+from runner.errors import InputError
+from runner.job import STACKS, STUDIES
+from tests.fuzz.mutations import bytes_of, document_of
+from workloads.spec import cell
+
+SMALL = (STUDIES / "quick.toml").read_bytes(), (STUDIES / "learning.toml").read_bytes()
+LARGE = (STUDIES / "tian.toml").read_bytes()
+STACK_FILES = [path.read_bytes() for path in sorted(STACKS.glob("*/stack.toml"))]
+CELL = cell.Cell("torch-1.7", "lenet5", "train")._asdict()
+
+
+def refused_in_one_line(error: Exception) -> bool:
+    return bool(str(error)) and "\n" not in str(error) and len(str(error)) < 3000
+
+
+@given(st.data())
+def test_a_study_s_file(data: st.DataObject) -> None:
+    content = data.draw(bytes_of(data.draw(st.sampled_from(SMALL))))
+    try:
+        assert isinstance(study.parse(content, "s.toml"), study.Study)
+    except InputError as error:
+        assert refused_in_one_line(error)
+
+
+@given(st.data())
+def test_a_study_s_tables(data: st.DataObject) -> None:
+    whole = tomllib.loads(LARGE.decode())
+    small = {"study": whole["study"], "experiment": whole["experiment"][:1], "published": whole["published"][:2],
+             "claim": whole["claim"][:2]}
+    document = data.draw(document_of(small))
+    try:
+        assert isinstance(study.from_document(document, "s.toml"), study.Study)
+    except InputError as error:
+        assert refused_in_one_line(error)
+
+
+@given(content=st.sampled_from(STACK_FILES).flatmap(bytes_of))
+def test_a_stack_s_file(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.getbasetemp() / "stack-of-a-stranger"
+    folder.mkdir(exist_ok=True)
+    (folder / "stack.toml").write_bytes(content)
+    try:
+        assert isinstance(stack.read(folder), stack.Stack)
+    except InputError as error:
+        assert refused_in_one_line(error)
+
+
+@given(bytes_of(json.dumps(CELL).encode()))
+def test_a_cell_s_text(content: bytes) -> None:
+    try:
+        assert isinstance(cell.loads(content.decode(errors="surrogateescape")), cell.Cell)
+    except cell.CellError as error:
+        assert str(error)
+
+
+@given(document_of(CELL))
+def test_a_cell_s_values(values: object) -> None:
+    try:
+        assert isinstance(cell.parse(values), cell.Cell)
+    except cell.CellError as error:
+        assert str(error)

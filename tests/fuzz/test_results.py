@@ -1,0 +1,176 @@
+"""Results of strangers: all that is made of a result's folder is made, or refused in one line."""
+
+import csv
+import io
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from runner import check, compare, coverage, curves, every, export, job, rerun, screen, stack, store, summary
+from runner.errors import InputError
+from runner.report import writing
+from runner.rows import Measurements, measurements
+from tests import made_rows
+from tests.fuzz.mutations import bytes_of, document_of, json_lines
+
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")    # of a session that fails a test
+STACKS = stack.read_all(job.STACKS)
+
+
+def session() -> list[Any]:
+    """A session with every kind of line: steps, epochs, operators, kernels, graphs, many places, claims, numbers."""
+    train, other = made_rows.cell("torch-1.7"), made_rows.cell("tf-2.5")
+    phases, epochs = other._replace(measure="phases"), train._replace(measure="epochs")
+    profiled, kernels = train._replace(measure="operators"), train._replace(measure="kernels")
+    lines = {
+        train: made_rows.steps([0.1, 0.2], loss=[2.0, None], phases={"load": [0.01, 0.01]}, drain_seconds=0.1),
+        other: made_rows.steps([0.2, 0.2], loss=[2.0, 1.0], count=2, place="node1"),
+        phases: made_rows.steps([0.2, 0.2], phases={"forward": [0.1, 0.1], "communication": [0.1, 0.1]}, worker=1),
+        epochs: {"event": "epoch", "train_seconds": 1.0, "validation_seconds": 0.1, "steps": 3, "loss": 1.0,
+                 "accuracy": 0.5},
+        profiled: {"event": "operators", "steps": 2, "operators": {"aten::conv2d": [2, 0.1], "aten::relu": [2, 0.01]}},
+        kernels: {"event": "kernels", "steps": 1, "kernel_seconds": 0.1, "copy_seconds": 0.1, "gap_seconds": 0.1,
+                  "launch_seconds": None, "kernels": 3, "top": [["gemm", 1, 0.1]]},
+    }
+    runs = [record for cell, line in lines.items() for turn in range(3)
+            for record in made_rows.run(cell, turn, line, {"event": "weights", "sha256": "0"})]
+    subject = {"stack": "tf-2.5", "parallel": "", "settings": {}, "also": []}
+    other_one = {**subject, "stack": "torch-1.7"}
+    number = {"id": "n", "source": "Table 1", "text": "", "quantity": "step", "of": subject, "to": other_one,
+              "where": {"task": ["lenet5"]}, "value": 1.5, "unit": "x", "experiment": ""}
+    claim = {"id": "s-c1", "text": "faster", "kind": "faster", "quantity": "step", "where": {}, "cases": [[10]],
+             "of": subject, "to": other_one, "over": ["batch"], "experiment": "e"}
+    plan = {**made_rows.plan(*lines, rounds=3, baseline="tf-2.5", skipped={train._replace(task="vgg16"): "large"},
+                             claims=[claim]), "published": [number]}
+    experiment = {"id": "e", "title": "E", "assumed": {"batch": "10"}, "scaled": ["steps 2 for 4"],
+                  "cells": [item["key"] for item in plan["cells"]]}
+    return [made_rows.session(command="c", argv=["run", "quick", "--data", "cifar10=/x"]),
+            {**plan, "experiments": [experiment], "title": "T", "settings": {"batch": 10}, "stacks": ["tf-2.5"]},
+            *runs, {"event": "closed", "reason": "done"}]
+
+
+WHOLE = session()
+
+
+def read_or_refused(made: Callable[[], Any]) -> Any:
+    try:
+        return made()
+    except InputError as error:
+        assert str(error) and "\n" not in str(error)
+        return None
+
+
+def written(folder: Path, content: bytes) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        path.unlink()
+    (folder / store.EVENTS).write_bytes(content)
+    return folder
+
+
+def use(folder: Path) -> None:
+    """Do with a result all that reads one, short of running it again."""
+    results = folder.parent
+    measured = read_or_refused(lambda: measurements(store.read(folder)))
+    if measured is not None:
+        _report(measured, folder)
+        read_or_refused(lambda: json.dumps(compare.compare(measured, measured).record(), allow_nan=False))
+        assert _is_plain(screen.parts_view(compare.lines(compare.compare(measured, measured))))
+        read_or_refused(lambda: curves.compared(measured))
+        read_or_refused(lambda: export.to_csv(measured, folder / "samples.csv"))
+        read_or_refused(lambda: export.to_parquet(measured, folder / "samples.parquet"))
+    assert _is_plain(screen.list_view(store.listing(results)))
+    store.unfinished(results, "c")
+    store.known_seconds(results)
+    coverage.endings(results)
+    found = read_or_refused(lambda: rerun.recorded(folder))
+    if found is not None:
+        read_or_refused(lambda: rerun.chosen(found, "a", None))
+        read_or_refused(lambda: rerun.data_argument(found, None))
+        rerun.launcher_name(found, "")
+        if plan := read_or_refused(lambda: rerun.plan_again(found, STACKS, None)):
+            screen.plan_view(plan.record(), 1.0)
+
+
+def _report(measured: Measurements, folder: Path) -> None:
+    found = read_or_refused(lambda: summary.summary_of(measured))
+    if found is None:
+        return
+    store.write_beside(folder, "summary.json", json.dumps(summary.to_json(found), allow_nan=False))
+    assert _is_plain(screen.summary_view(found))
+    for form in ("markdown", "csv", "latex"):
+        text = writing.FORMS[form](found, measured)
+        assert text.encode() and all(letter.isprintable() or letter == "\n" for letter in text)
+
+
+def _is_plain(view: Any) -> bool:
+    """Whether a terminal would show the text and obey nothing in it."""
+    file = io.StringIO()
+    Console(file=file, width=100, markup=False, highlight=False, emoji=False).print(view)
+    return all(letter.isprintable() or letter == "\n" for letter in file.getvalue()) and bool(
+        file.getvalue().encode())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("results") / "of-a-stranger"
+
+
+def test_the_session_that_is_broken_below_is_whole(folder: Path) -> None:
+    measured = measurements(store.read(written(folder, json_lines(WHOLE))))
+    found = summary.summary_of(measured)
+    assert ["n"] == [number.id for number in found.published] and ["s-c1"] == [claim.id for claim in found.claims]
+    assert found.operators and len(measured.rows) == 6 and all(len(row.ok_runs) == 3 for row in measured.rows)
+
+
+@given(records=document_of(WHOLE))
+def test_a_result_with_other_values(records: Any, folder: Path) -> None:
+    use(written(folder, json_lines(records)))
+
+
+@given(content=bytes_of(json_lines(WHOLE)))
+def test_a_result_with_other_bytes(content: bytes, folder: Path) -> None:
+    use(written(folder, content))
+
+
+@given(records=document_of(WHOLE[:2] + WHOLE[2:20], changes=2))
+def test_a_page_with_other_values(records: Any, folder: Path) -> None:
+    """Charts take their time: fewer are made than of the other forms."""
+    measured = read_or_refused(lambda: measurements(store.read(written(folder, json_lines(records)))))
+    found = measured and read_or_refused(lambda: summary.summary_of(measured))
+    if found:
+        text = writing.FORMS["html"](found, measured)
+        assert "<script" not in text and text.encode()
+
+
+VERDICT = {"schema": 1, "when": "", "task": "lenet5", "stack": "a", "reference": "b", "precision": "float64",
+           "worst": {"loss": 0.0}, "first": "", "problem": "", "parallel": "", "passed": True, "fingerprint": "f",
+           "reference_fingerprint": "g"}
+
+
+@given(content=st.one_of(bytes_of(json_lines([VERDICT])), document_of([VERDICT]).map(json_lines)))
+def test_verdicts_of_checks_that_prove_nothing_are_passed_over(content: bytes, folder: Path) -> None:
+    folder.parent.mkdir(exist_ok=True)
+    (folder.parent / check.VERDICTS).write_bytes(content)
+    assert {name for _, name in check.proved(folder.parent, {"a": "f", "b": "g"})} <= {"a", "b"}
+
+
+@given(bytes_of(b'{"event": "begin", "command": "c"}\n{"event": "study", "study": "s", "ok": true, "reason": ""}\n'))
+def test_what_is_left_of_a_run_of_all_studies(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / every.KEPT).write_bytes(content)
+        every.unfinished(Path(name), "c")
+
+
+def test_csv_reads_back(folder: Path) -> None:
+    measured = measurements(store.read(written(folder, json_lines(WHOLE))))
+    export.to_csv(measured, folder / "samples.csv")
+    with (folder / "samples.csv").open(newline="") as file:
+        assert len(list(csv.DictReader(file))) > 18

@@ -1,0 +1,75 @@
+"""Workers gone wrong: whatever one writes, its run has an ending, the session goes on, and its results can be read."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner import launch, session, store, summary
+from runner.plan import Plan, Planned
+from runner.rows import measurements
+from runner.study import Study
+from tests import fakes
+from tests.clock import FakeClock
+from tests.fuzz.mutations import bytes_of, document_of
+from workloads.spec.cell import Cell
+
+CELL = Cell("torch-x", "lenet5", "train")
+PLAN = Plan(Study("s", "S", 2, "torch-x", "quick", ()), 2, "torch-x", 1, (Planned("k", "e", CELL),), ())
+EVENTS: list[Any] = [
+    {"event": "start", "facts": {"threads": 1, "data": {"name": "digits32"}}, "parameters": 1, "cpu_seconds": 0.5},
+    {"event": "warm", "seconds": [0.5]},
+    {"event": "steps", "first": 0, "seconds": [0.5, 0.5], "count": 2, "loss": [2.0, None],
+     "phases": {"load": [0.1, 0.1]}, "drain_seconds": 0.1, "worker": 1},
+    {"event": "epoch", "train_seconds": 1.0, "validation_seconds": 0.1, "steps": 3, "loss": 1.0, "accuracy": 0.5},
+    {"event": "operators", "steps": 2, "operators": {"aten::conv2d": [2, 0.1]}},
+    {"event": "kernels", "steps": 1, "kernel_seconds": 0.1, "copy_seconds": 0.1, "gap_seconds": 0.1,
+     "launch_seconds": None, "kernels": 3, "top": [["gemm", 1, 0.1]]},
+    {"event": "weights", "sha256": "0"},
+    {"event": "end", "status": "ok", "message": "", "peak_bytes": 1, "group_peak_bytes": 2, "cpu_seconds": 1.5,
+     "throttling": {"periods": 1, "throttled_periods": 0}}]
+
+
+def lines(events: Any) -> list[bytes]:
+    return [json.dumps(event).encode() + b"\n" for event in events]
+
+
+GOOD = lines(EVENTS)
+
+
+def ran(broken: list[bytes]) -> None:
+    """A session of two runs, the first of which writes such lines."""
+    clock = FakeClock()
+    launcher = fakes.FakeLauncher(clock, lambda cell, run: broken if ".0." in run else GOOD)
+    with tempfile.TemporaryDirectory() as name:
+        with store.Store(Path(name)) as opened:
+            opened.append({"event": "session", "schema": 1})
+            opened.append(PLAN.record())
+            session.run(session.Bench(PLAN, {"torch-x": fakes.stack()}, launcher, Path(), opened, fakes.QuietProgress(),
+                                      clock=clock, readings=lambda: fakes.READING))
+        found = measurements(store.read(Path(name)))
+        first, second = found.rows[0].runs
+        assert first.ending in launch.ENDINGS and "ok" == second.ending
+        assert summary.summary_of(found).rounds == 2
+
+
+def test_a_worker_that_is_whole_ends_ok() -> None:
+    ran(GOOD)
+
+
+@given(document_of(EVENTS))
+def test_a_worker_that_writes_other_values(events: Any) -> None:
+    ran(lines(events))
+
+
+@given(bytes_of(b"".join(GOOD)))
+def test_a_worker_that_writes_other_bytes(content: bytes) -> None:
+    ran(content.splitlines(keepends=True))
+
+
+@given(st.lists(st.binary(min_size=1, max_size=50), max_size=20))
+def test_a_worker_that_writes_anything(content: list[bytes]) -> None:
+    ran(content)

@@ -1,0 +1,128 @@
+"""What a stranger's study or result could be made for: names that lead elsewhere, formulas, files that never end."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import datasets, export, job, rerun, stack, stats, store, study
+from runner.errors import BenchError, InputError
+from runner.plan import Wishes, plan
+from runner.rows import measurements
+from tests import fakes, made_report, made_rows
+
+STACKS = stack.read_all(job.STACKS)
+EVIL_IDS = ("../../outside", "/outside", "a/b", "..", "a\\0b", "a\\nb", "\\u202e", "x" * 65, "")
+STUDY = '[study]\nid = "s"\ntitle = "S"\n[[experiment]]\nid = "e"\nmeasure = "train"\ntask = "lenet5"\nstacks = ["a"]\n'
+
+
+def parsed(text: str) -> study.Study:
+    return study.parse(text.encode(), "s.toml")
+
+
+@pytest.mark.parametrize("name", EVIL_IDS)
+def test_a_study_s_id_that_is_no_plain_name_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=r'key "id"|not TOML'):
+        parsed(STUDY.replace('"s"', f'"{name}"'))
+
+
+@pytest.mark.parametrize("name", ["../../outside", "/outside", "a\0b", "\ud800", "x" * 500, "\x1b[2J"])
+def test_a_rerun_stays_in_the_results_whatever_the_record_calls_its_study(name: str, tmp_path: Path) -> None:
+    found = rerun.Recorded({"study": name}, made_rows.plan(made_rows.cell("torch-1.7")), {})
+    wanted = rerun.plan_again(found, STACKS, None)
+    asked = job.Asked("x")
+    folder = job.new_folder(job.Job(asked, wanted, STACKS, fakes.FakeLauncher(None), fakes.MACHINE,
+                                    datasets.Data("digits32", tmp_path)), tmp_path)
+
+    assert tmp_path == folder.parent and folder.name.isascii() and len(folder.name) < 100
+    folder.mkdir()
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    (STUDY + "steps = 0x" + "f" * 6000, "more than 64 bits"), (STUDY + "steps = " + "9" * 6000, "not TOML"),
+    (STUDY + "x = " + "[" * 50_000, "not TOML"), (".".join("a" * 3000) + " = 1", "not TOML|unknown"),
+    (STUDY + "#" * 2**18, "expected at most 262144"), (STUDY + f"nodes = {2**61}", "at most 1000"),
+    (STUDY + "grid = { batch = [" + "1, " * 200 + "1], steps = [" + "1, " * 200 + "1] }", "at most 20000"),
+    (STUDY + "k" * 90_000 + " = 1", r'key "kkk.* … .* is unknown|key "kkk'),
+])
+def test_a_study_that_would_fill_the_memory_or_the_screen_is_refused_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        parsed(text)
+    assert 2000 > len(str(caught.value)) and "\n" not in str(caught.value)
+
+
+def test_an_error_is_one_line_of_a_length_that_a_terminal_holds() -> None:
+    error = BenchError("first\n" + "a" * 10_000 + " run `make images`")
+    assert 1600 > len(str(error)) and "\n" not in str(error)
+    assert str(error).startswith("first\\naaa") and str(error).endswith("run `make images`")
+
+
+def test_rounds_without_end_are_not_run_again() -> None:
+    record = made_rows.plan(made_rows.cell("torch-1.7"), rounds=10**12)
+    with pytest.raises(InputError, match="rounds: found 1000000000000, expected 1 to 200000"):
+        rerun.plan_again(rerun.Recorded({}, record, {}), STACKS, None)
+
+
+def test_a_cell_is_run_again_under_its_own_key_and_not_under_the_record_s() -> None:
+    cell = made_rows.cell("torch-1.7")
+    record = made_rows.plan(cell)
+    record["cells"][0]["key"] = "../../x"
+    [planned] = rerun.plan_again(rerun.Recorded({}, record, {}), STACKS, None).cells
+    assert planned.key.isalnum() and cell == planned.cell
+
+
+def test_many_runs_have_student_s_interval_which_is_near_the_resampled_one() -> None:
+    rates = [100.0 * 1.01 ** (index % 7) for index in range(stats.MOST_RESAMPLED)]
+    [few], [many] = (stats.intervals([values]) for values in (rates, [*rates, rates[0]]))
+    assert few and many
+    assert many.low == pytest.approx(few.low, rel=2e-3) and many.high == pytest.approx(few.high, rel=2e-3)
+    one, = stats.unpaired([(rates + rates[:1], rates)])
+    assert one.interval and one.interval.low < 1 < one.interval.high
+
+
+@pytest.mark.parametrize("formula", ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)", "\t=1", "|calc", "%x"])
+def test_raw_samples_hold_no_formula_and_no_code_of_a_terminal(formula: str, tmp_path: Path) -> None:
+    evil = f"{formula}\x1b]0;x\x07\u202e\ud800"
+    session = made_report.records(session={"id": evil, "study": evil}, cells={made_rows.cell(evil): [1.0]})
+    path = tmp_path / "samples.csv"
+    export.to_csv(measurements(session), path)
+    with path.open(newline="", encoding="utf-8") as file:
+        texts = [value for row in csv.DictReader(file) for value in row.values()]
+
+    assert any(formula.strip() in text for text in texts)
+    assert all(text.isprintable() for text in texts)
+    assert not [text for text in texts if text.startswith(("=", "+", "-", "@", "|", "%", "\t"))]
+
+
+RECORDS: list[Any] = [
+    {"event": "plan", "cells": {}, "skipped": []}, {"event": "plan", "cells": [1], "skipped": []},
+    {"event": "plan", "cells": [{"key": [], "cell": {"stack": "a"}}], "skipped": []},
+    {"event": "plan", "cells": [{"key": "a", "cell": {"stack": {}}}], "skipped": []},
+    {"event": "begin", "run": {}, "key": "a", "round": 0}, {"event": "begin", "run": "a", "key": "a", "round": "0"},
+    {"event": "begin", "run": "a", "key": "a", "round": 0, "place": "here"}, {"event": "line", "run": "a", "line": 1},
+    {"event": "ending", "run": "a", "ending": None}, {"event": "closed"}]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=json.dumps)
+def test_a_record_of_another_shape_is_refused_by_all_that_read_results(record: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    folder.mkdir()
+    (folder / store.EVENTS).write_text(json.dumps({"event": "session", "schema": 1}) + "\n" + json.dumps(record) + "\n")
+
+    for read in (lambda: list(store.read(folder)), lambda: rerun.recorded(folder)):
+        with pytest.raises(InputError, match=r"events\.jsonl:2: \w+: key \"\w+\": "):
+            read()
+    assert store.unfinished(tmp_path, "c") is None and store.known_seconds(tmp_path) == {}
+    assert store.listing(tmp_path)[0]["state"].startswith("unreadable: ")
+
+
+def test_a_stranger_s_published_number_names_a_known_quantity_of_a_cell_s_own_fields() -> None:
+    read = study.read("tian", job.STUDIES)
+    record = plan(read, {**STACKS}, fakes.MACHINE, Wishes(), lambda stack: None).record()
+    for change in ({"quantity": "x"}, {"unit": "x"}, {"where": {"x": [1]}}, {"value": float("nan")},
+                   {"of": {"stack": "a", "settings": {"__class__": 1}}}):
+        changed = {**record, "published": [{**record["published"][0], **change}]}
+        with pytest.raises(InputError, match="its plan cannot be repeated"):
+            rerun.plan_again(rerun.Recorded({}, changed, {}), STACKS, None)

@@ -1,0 +1,116 @@
+"""SHA256SUMS beside a result: written when a session ends, kept right, and what it tells."""
+
+import hashlib
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from runner import manifest, store
+from runner.__main__ import app
+from runner.errors import InputError
+
+SESSION = {"event": "session", "schema": 1, "command": "c"}
+
+
+def ended(folder: Path) -> Path:
+    """A result of an ended session with a summary beside its events."""
+    with store.Store(folder) as opened:
+        opened.append(SESSION)
+    store.write_beside(folder, "summary.json", "{}")
+    return folder
+
+
+def exit_code(folder: Path) -> int:
+    """Of `evenbench verify`; what main makes of an InputError is 2."""
+    with pytest.raises((SystemExit, InputError)) as caught:
+        app(["verify", folder.name, "--results", str(folder.parent)], standalone_mode=False)
+    return caught.value.code if isinstance(caught.value, SystemExit) else 2
+
+
+def test_an_ended_session_is_whole_and_its_manifest_is_one_that_coreutils_read(tmp_path: Path) -> None:
+    folder = ended(tmp_path / "r")
+    digest = hashlib.sha256(b"{}\n").hexdigest()
+
+    assert manifest.verify(folder) == manifest.Found((), (), (), 2)
+    assert f"{digest}  summary.json\n" in (folder / "SHA256SUMS").read_text()
+    subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
+
+
+def test_what_is_missing_changed_and_extra_is_named(tmp_path: Path) -> None:
+    folder = ended(tmp_path / "r")
+    (folder / "events.jsonl").write_bytes((folder / "events.jsonl").read_bytes() + b"{}\n")
+    (folder / "summary.json").unlink()
+    (folder / "notes.txt").write_text("")
+
+    found = manifest.verify(folder)
+    assert found == manifest.Found(("summary.json",), ("events.jsonl",), ("notes.txt",), 2)
+    assert [row["is"] for row in found.rows()] == ["missing", "changed", "extra"]
+
+
+def test_an_open_session_has_no_manifest_and_a_resumed_one_has_a_new_one(tmp_path: Path) -> None:
+    folder = ended(tmp_path / "r")
+    opened = store.Store(folder)
+    opened.append({"event": "closed", "reason": "done"})
+    with pytest.raises(InputError, match="no manifest: the session has not ended"):
+        manifest.verify(folder)
+
+    opened.close()
+    assert manifest.verify(folder).is_whole
+
+
+def test_a_report_made_later_gets_its_own_line_and_no_other_line_changes(tmp_path: Path) -> None:
+    folder = ended(tmp_path / "r")
+    (folder / "events.jsonl").write_text("another\n")
+    store.write_beside(folder, "report.html", "<p>")
+    store.write_beside(folder, "summary.json", '{"new": 1}')
+
+    assert manifest.verify(folder) == manifest.Found((), ("events.jsonl",), (), 3)
+
+
+def test_a_report_beside_events_of_an_older_evenbench_makes_no_manifest(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text("")
+    store.write_beside(tmp_path, "report.html", "<p>")
+
+    assert not (tmp_path / "SHA256SUMS").exists()
+
+
+@pytest.mark.parametrize("line", ["0" * 64 + "  ../../secret", "0" * 64 + "  /etc/passwd", "0" * 64 + "  ..",
+                                  "0" * 63 + "  a", "0" * 64 + "  a\0b", "nonsense"])
+def test_a_manifest_that_names_what_is_not_beside_it_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / "SHA256SUMS").write_text(f"{line}\n")
+    with pytest.raises(InputError, match="SHA256SUMS: line 1: expected a SHA-256"):
+        manifest.verify(tmp_path)
+
+
+def test_a_link_or_a_device_is_not_read_as_the_file_that_it_stands_for(tmp_path: Path) -> None:
+    folder = ended(tmp_path / "r")
+    content = (folder / "summary.json").read_bytes()
+    (tmp_path / "elsewhere").write_bytes(content)
+    (folder / "summary.json").unlink()
+    (folder / "summary.json").symlink_to(tmp_path / "elsewhere")
+    (folder / "zero").symlink_to("/dev/zero")
+
+    assert manifest.verify(folder) == manifest.Found((), ("summary.json",), ("zero",), 2)
+
+
+@pytest.mark.parametrize("name", [".summary.json", "summary.json", "SHA256SUMS", ".SHA256SUMS"])
+def test_a_stranger_s_link_in_a_result_does_not_lead_a_report_out_of_it(tmp_path: Path, name: str) -> None:
+    folder = ended(tmp_path / "r")
+    (tmp_path / "mine").write_text("mine")
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(tmp_path / "mine")
+    store.write_beside(folder, "summary.json", "{}")
+
+    assert "mine" == (tmp_path / "mine").read_text()
+    assert not (folder / "summary.json").is_symlink() and "{}\n" == (folder / "summary.json").read_text()
+
+
+def test_the_command_ends_with_0_1_and_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ended(tmp_path / "r")
+    assert 0 == exit_code(folder)
+    (folder / "events.jsonl").unlink()
+    assert 1 == exit_code(folder) and ["events.jsonl", "missing"] == capsys.readouterr().out.split()[-2:]
+    (folder / "SHA256SUMS").unlink()
+    (folder / "events.jsonl").write_text("")
+    assert 2 == exit_code(folder)

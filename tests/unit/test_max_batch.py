@@ -1,0 +1,111 @@
+"""The largest batch that trains: the search, and how a trial's process ends; trials are small scripts here."""
+import sys
+
+import pytest
+
+from workloads import max_batch
+from workloads.spec.cell import Cell
+
+CELL = Cell(stack="s", task="lenet5", measure="max_batch", batch=8, memory_bytes=2 ** 30)
+
+
+def searched(first, largest):
+    """What a search finds where batches up to the largest train, and what it tried."""
+    tried = []
+
+    def trains(batch):
+        tried.append(batch)
+        return batch <= largest
+    return max_batch.search(first, trains), tried
+
+
+def test_batches_are_doubled_and_then_bisected_to_the_last_one_that_trains():
+    assert ((21, 22), [4, 8, 16, 32, 24, 20, 22, 21]) == searched(4, 21)
+
+
+def test_where_the_first_is_too_large_the_search_goes_down():
+    assert ((3, 4), [8, 4, 2, 3]) == searched(8, 3)
+
+
+def test_where_not_even_one_sample_trains_the_largest_is_none():
+    assert ((0, 1), [8, 4, 2, 1]) == searched(8, 0)
+
+
+def test_large_batches_are_known_to_one_part_in_thirty_two():
+    (largest, smallest), tried = searched(1, 1000)
+    assert 1000 - 1000 // 32 <= largest <= 1000 < smallest <= largest + largest // 32
+    assert 11 + 5 == len(tried)
+
+
+def test_a_search_without_a_limit_ends():
+    assert ((2 ** 16, None), [2 ** 15, 2 ** 16]) == searched(2 ** 15, 2 ** 40)
+
+
+def worker(script):
+    """A trial's command, which prints the lines of a script instead of training."""
+    return sys.executable, "-c", "import json, os, signal, sys\nbatch = json.loads(sys.argv[1])['batch']\n" + script
+
+
+def tried(script, is_first=False):
+    sent = []
+    found = max_batch.trial(CELL, "/data", lambda event, **values: sent.append((event, values)), is_first,
+                            worker(script))
+    return found, sent
+
+
+END = "print(json.dumps({'event': 'end', 'status': %r, 'message': 'so', 'peak_bytes': batch}))"
+
+
+@pytest.mark.parametrize(("script", "ending", "message"), [
+    (END % "ok", "ok", ""),
+    (END % "oom", "oom", "so"),
+    ("os.kill(os.getpid(), signal.SIGKILL)", "oom", "exit code -9"),
+    ("sys.stderr.write('terminate: std::bad_alloc'); sys.stderr.flush(); os.abort()", "oom", "bad_alloc"),
+    ("sys.stderr.write('assertion'); sys.stderr.flush(); os.abort()", "error", "exit code -6; last words: assertion"),
+    ("sys.exit(3)", "error", "exit code 3")])
+def test_a_trial_ends_with_its_own_word_or_with_what_killed_it(script, ending, message):
+    found, _ = tried(script)
+    assert (8, ending) == (found.batch, found.ending) and message in found.message
+    assert found.peak_bytes == (8 if "print" in script else None)
+
+
+def test_of_what_trials_tell_the_first_start_is_passed_on_and_the_rest_as_beats():
+    lines = "for name in ('start', 'warm'): print(json.dumps({'event': name, 'facts': {'a': 1}}))"
+    assert [("start", {"facts": {"a": 1}}), ("beat", {})] == tried(lines, is_first=True)[1]
+    assert [("beat", {}), ("beat", {})] == tried(lines)[1]
+
+
+def measured(endings, **changes):
+    """The ending and the event of a measurement whose trials end so by batch."""
+    sent = []
+    ending = max_batch.measure(CELL._replace(**changes), "/data", lambda event, **values: sent.append(values),
+                               lambda cell, folder, emit, is_first: max_batch.Tried(
+                                   cell.batch, endings(cell.batch), "why", 1.0, None))
+    return ending, sent
+
+
+def test_every_batch_that_was_tried_and_the_limit_are_told():
+    ending, [found] = measured(lambda batch: "ok" if batch <= 8 else "oom")
+    assert ("ok", "") == ending
+    assert (8, 9, 2 ** 30) == (found["largest"], found["smallest_oom"], found["limit_bytes"])
+    assert [(8, "ok"), (16, "oom"), (12, "oom"), (10, "oom"), (9, "oom")] == [
+        (each["batch"], each["ending"]) for each in found["tried"]]
+
+
+def test_a_loss_that_became_nan_has_fitted_into_memory():
+    assert ("ok", "") == measured(lambda batch: "not_finite" if batch <= 8 else "oom")[0]
+
+
+def test_what_is_no_matter_of_memory_ends_the_search():
+    assert (("unsupported", "batch 16: why"), []) == measured(
+        lambda batch: "ok" if batch < 16 else "unsupported")
+
+
+def test_where_nothing_fits_the_run_itself_is_out_of_memory():
+    ending, [found] = measured(lambda batch: "oom")
+    assert (("oom", "not even one sample trains"), 0) == (ending, found["largest"])
+
+
+def test_a_cpu_without_a_limit_is_not_filled_up():
+    assert (("unsupported", "max_batch on a CPU needs a limit: say memory_bytes"), []) == measured(
+        lambda batch: "ok", memory_bytes=0)

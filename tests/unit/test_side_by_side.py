@@ -1,0 +1,156 @@
+"""Cells on different GPUs at once: a machine of two or four GPUs, workers that wait for each other."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import gpus, job, nvml, store
+from runner.compose_launcher import ComposeLauncher
+from runner.errors import InputError
+from runner.plan import Wishes, plan
+from runner.session import Bench, run
+from runner.side_by_side import Given, SideBySide, Slots
+from runner.study import parse
+from runner.venv_launcher import VenvLauncher
+from tests.clock import FakeClock
+from tests.fake_nvml import RTX, V100, FakeNvml
+from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, stack
+from workloads.spec.cell import Cell
+
+PATIENCE = 5.0
+STUDY = b"""
+[study]
+id = "s"
+title = "S"
+[[experiment]]
+id = "e"
+measure = "train"
+task = "lenet5"
+stacks = ["a", "b"]
+"""
+STACKS = {name: stack(name, devices=("cpu", "gpu")) for name in ("a", "b")}
+TWO, FOUR = nvml.observe(FakeNvml(*RTX)), nvml.observe(FakeNvml(*V100))
+
+
+class Seen:
+    """Which GPUs each run was given, and how many ran at once."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[str, ...]] = []
+        self.now = self.most = 0
+        self.lock = threading.Lock()
+
+
+def bench(folder: Path, found: gpus.Found, script: Any, rounds: int = 1, **settings: Any) -> tuple[Bench, Seen]:
+    seen, clock = Seen(), FakeClock(step=0.001)
+    wishes = Wishes(rounds=rounds, settings={"device": "gpu", **settings})
+    planned = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, wishes, lambda stack: None, found)
+
+    def counted(cell: Cell, name: str) -> list[Any]:
+        first, *middle, last = script(cell, name)
+
+        def begin() -> bytes:
+            with seen.lock:
+                seen.now += 1
+                seen.most = max(seen.most, seen.now)
+            return first
+
+        def end() -> bytes:
+            with seen.lock:
+                seen.now -= 1
+            return last
+        return [begin, *middle, end]
+
+    launcher = FakeLauncher(clock, counted)
+
+    def given(own: gpus.Found) -> Given:
+        seen.given.append(tuple(gpu.uuid for gpu in own.gpus))
+        return Given(launcher, lambda planned: None)
+
+    opened = store.Store(folder)
+    opened.append({"event": "session", "schema": 1, "command": "c"})
+    return Bench(planned, STACKS, launcher, folder, opened, QuietProgress(), clock=clock, readings=lambda: READING,
+                 side_by_side=SideBySide(found, given)), seen
+
+
+def meeting(count: int) -> Any:
+    """A script whose runs go on only once so many are there."""
+    barrier = threading.Barrier(count, timeout=PATIENCE)
+
+    def meet() -> bytes:
+        barrier.wait()
+        return good_lines()[1]
+    return lambda cell, name: [good_lines()[0], meet, *good_lines()[2:]]
+
+
+def alone(cell: Cell, name: str) -> list[bytes]:
+    return good_lines()
+
+
+def test_two_cells_run_at_once_each_on_a_gpu_of_its_own_and_are_marked(tmp_path: Path) -> None:
+    made, seen = bench(tmp_path / "r", TWO, meeting(2))
+    assert run(made)
+    assert {("GPU-r0",), ("GPU-r1",)} == set(seen.given)
+    begun = [record for record in store.read(tmp_path / "r") if record["event"] == "begin"]
+    assert [True, True] == [record["place"]["gpus_in_parallel"] for record in begun]
+    made.store.close()
+
+
+def test_cells_that_need_both_gpus_take_turns(tmp_path: Path) -> None:
+    made, seen = bench(tmp_path / "r", TWO, alone, gpus=2)
+    assert run(made)
+    assert ([("GPU-r0", "GPU-r1")] * 2, 1) == (seen.given, seen.most)
+    made.store.close()
+
+
+def test_cells_of_two_gpus_share_four(tmp_path: Path) -> None:
+    made, seen = bench(tmp_path / "r", FOUR, meeting(2), gpus=2)
+    assert run(made)
+    assert {("GPU-v0", "GPU-v1"), ("GPU-v2", "GPU-v3")} == set(seen.given)
+    made.store.close()
+
+
+def test_a_cell_on_the_cpu_runs_alone(tmp_path: Path) -> None:
+    made, seen = bench(tmp_path / "r", TWO, alone, rounds=2, device="cpu")
+    assert run(made)
+    assert 1 == seen.most
+    made.store.close()
+
+
+def test_a_round_is_over_before_the_next_begins(tmp_path: Path) -> None:
+    made, _ = bench(tmp_path / "r", FOUR, meeting(2), rounds=3)
+    assert run(made)
+    order = [(record["event"], record["run"].split(".")[1]) for record in store.read(tmp_path / "r")
+             if record["event"] in ("begin", "ending")]
+    assert [index for _, index in order] == sorted(index for _, index in order)
+    made.store.close()
+
+
+def test_gpus_come_back_in_the_machine_s_order() -> None:
+    slots, planned = Slots(TWO), plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(settings={"device": "gpu"}),
+                                      lambda stack: None, TWO).cells[0]
+    first, second = (slots.take(planned, STACKS["a"]) for _ in range(2))
+    slots.give(second)
+    slots.give(first)
+    assert [first, second] == [slots.take(planned, STACKS["a"]) for _ in range(2)]
+
+
+def wanted(launcher: Any, found: gpus.Found) -> job.Job:
+    chosen = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    return job.Job(job.Asked("s"), chosen, STACKS, launcher, MACHINE, None, found)  # type: ignore[arg-type]
+
+
+def test_the_launcher_gives_a_run_its_own_gpus_alone(tmp_path: Path) -> None:
+    launcher = VenvLauncher(tmp_path, TWO)
+    own = TWO._replace(gpus=TWO.gpus[1:])
+    found: Any = job.side_by_side(wanted(launcher, TWO)).given(own).launcher
+    assert (own, TWO) == (found._found, launcher._found)
+
+
+def test_one_gpu_or_a_launcher_that_gives_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--gpus-in-parallel: found 1 GPUs, expected two or more"):
+        job.side_by_side(wanted(VenvLauncher(tmp_path), TWO._replace(gpus=TWO.gpus[:1])))
+    with pytest.raises(InputError, match="--gpus-in-parallel: found launcher compose, expected docker or venv"):
+        job.side_by_side(wanted(ComposeLauncher(), TWO))
