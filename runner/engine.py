@@ -131,7 +131,11 @@ def service_output(client: DockerClient, service: str, *, is_error: bool = False
     wanted = {"stdout": not is_error, "stderr": is_error, "follow": is_following, "tail": tail or "all"}
     api: Any = client.api
     response = api._get(api._url("/services/{0}/logs", service), params=wanted, stream=True)
-    api._raise_for_status(response)
+    try:
+        api._raise_for_status(response)
+    except APIError:
+        response.close()
+        raise
     return CancellableStream(api._multiplexed_response_stream_helper(response), response)
 
 

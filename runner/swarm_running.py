@@ -202,6 +202,7 @@ class _Part:
 
     def _after(self, passed: int, is_following: bool) -> Iterator[bytes]:
         """The chunks of standard output behind so many bytes."""
+        stream: Any = None
         try:
             with self._lock:
                 if is_following and self._is_ending.is_set():
@@ -211,9 +212,11 @@ class _Part:
                 if passed < len(chunk):
                     yield chunk[passed:]
                 passed = max(0, passed - len(chunk))
-            stream._response.close()      # by its reader: under it, a close would break its read
         except (DockerException, OSError):
             return
+        finally:
+            if stream is not None:
+                stream._response.close()      # by its reader: under it, a close would break its read
 
     def end_follow(self) -> None:
         """Wait for no more lines. Safe to repeat."""

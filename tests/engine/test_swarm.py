@@ -99,7 +99,7 @@ def launcher(lab: Lab) -> SwarmLauncher:
 def test_three_nodes_train_together_and_each_is_on_its_own_engine(lab: Lab, launcher: SwarmLauncher,
                                                                   data: Path) -> None:
     running = launcher.start(cell(), STACK, data, "together.0.1")
-    [container] = lab.left("lab2")
+    [container] = lab.clients["lab2"].api.containers(filters={"label": f"{swarm.RUN}=together.0.1"})
     about = lab.clients["lab2"].api.inspect_container(container["Id"])
     try:
         *events, ending = follow(running, limits(cell()), time.monotonic)
