@@ -189,11 +189,13 @@ def test_a_session_without_runs_is_summarised() -> None:
     assert only(found).winner is None
 
 
-def test_facts_of_another_type_are_refused_in_one_line() -> None:
-    records = made.runs(TORCH, [1.0], facts={**made.FACTS, "version": ["2", "13"]})
-
-    with pytest.raises(InputError, match="cannot be summarised: Column version: Input should be a") as found:
-        summarise([made.session(), made.plan(TORCH), *records])
+@pytest.mark.parametrize(("values", "message"), [
+    ({"facts": {**made.FACTS, "version": ["2", "13"]}}, r"found version \['2', '13'\], expected str"),
+    ({"place": {**made.PLACE, "image": 5}}, "cannot be summarised: Column image: Input should be a"),
+])
+def test_facts_of_another_type_are_refused_in_one_line(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message) as found:
+        summarise([made.session(), made.plan(TORCH), *made.runs(TORCH, [1.0], **values)])
     assert "\n" not in str(found.value)
 
 
