@@ -32,7 +32,7 @@ check: setup       ## ruff, and mypy in strict mode on runner/
 	.venv/bin/ruff check . && .venv/bin/mypy
 
 test-unit: setup   ## the tests that need no engine, under a minute
-	.venv/bin/pytest tests/unit
+	.venv/bin/pytest -n auto tests/unit
 
 test: check setup  ## every check and test; builds the images it needs
 	.venv/bin/pytest tests
