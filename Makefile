@@ -1,43 +1,46 @@
 PYTHON ?= python3
 EVENBENCH = .venv/bin/evenbench
 
-help:              ## list these targets
+help:                      ## list these targets
 	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: .venv/done  ## make .venv with evenbench and its tools
+setup:         .venv/dev   ## make .venv with evenbench and what its tests need
 
 .venv/done: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evenbench needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
-	$(PYTHON) -m venv .venv && .venv/bin/python -m pip install -qq --editable '.[dev]' && touch $@
+	$(PYTHON) -m venv .venv && .venv/bin/python -m pip install -qq --editable . && touch $@
 
-bench: setup       ## set up all that is needed, then measure today's three frameworks on this machine
+.venv/dev: .venv/done
+	.venv/bin/python -m pip install -qq --editable '.[dev]' && touch $@
+
+bench:         .venv/done  ## set up all that is needed, then measure today's three frameworks on this machine
 	$(EVENBENCH) run quick --prove
 
-bench-cluster: setup  ## krisilias on three nodes of this machine, at SCALE=quick or paper
+bench-cluster: .venv/done  ## krisilias on three nodes of this machine, at SCALE=quick or paper
 	$(EVENBENCH) run krisilias --scale $(or $(SCALE),quick)
 
-bench-gpu: setup   ## image models on this machine's NVIDIA GPU
+bench-gpu:     .venv/done  ## image models on this machine's NVIDIA GPU
 	$(EVENBENCH) run gpu
 
-bench-self: setup  ## what evenbench itself costs, measured
+bench-self:    .venv/done  ## what evenbench itself costs, measured
 	$(EVENBENCH) bench-self
 
-images: setup      ## build the images of all stacks and the runner's, or of STACKS="torch-1.7 runner"
+images:        .venv/done  ## build the images of all stacks and the runner's, or of STACKS="torch-1.7 runner"
 	$(EVENBENCH) images $(STACKS)
 
-doctor: setup      ## look at what measuring here needs, and what disturbs it
+doctor:        .venv/done  ## look at what measuring here needs, and what disturbs it
 	$(EVENBENCH) doctor
 
-check: setup       ## ruff, and mypy in strict mode on runner/
+check:         setup       ## ruff, and mypy in strict mode on runner/
 	.venv/bin/ruff check . && .venv/bin/mypy
 
-test-unit: setup   ## the tests that need no engine, under a minute
+test-unit:     setup       ## the tests that need no engine, under a minute
 	.venv/bin/pytest -n auto tests/unit
 
-test: check setup  ## every check and test; builds the images it needs
+test:          check setup ## every check and test; builds the images it needs
 	.venv/bin/pytest tests
 
-clean:             ## remove .venv and caches, never results/
+clean:                     ## remove .venv and caches, never results/
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache *.egg-info
 
 .PHONY: help setup bench bench-cluster bench-gpu bench-self images doctor check test-unit test clean

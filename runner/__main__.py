@@ -59,8 +59,9 @@ from workloads.spec import tasks as known_tasks
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Which deep-learning framework is faster here, really?")
 
-StudyName = Annotated[str, typer.Argument(help="A study's id or the path of its file, or some of its experiments: "
-                                          "krisilias/kri-f3,kri-mem.", show_default=False)]
+StudyName = Annotated[str, typer.Argument(help="A study's id or the path of its file, some of its experiments "
+                                          "(krisilias/kri-f3,kri-mem), or all: every published study.",
+                                          show_default=False)]
 ResultName = Annotated[str, typer.Argument(help="A result's id or folder.", show_default=False)]
 StackNames = Annotated[list[str] | None, typer.Option("--stack", help="These stacks instead; repeat, or put commas.")]
 Rounds = Annotated[int | None, typer.Option(min=1, max=1000, help="Rounds instead of the study's number.")]
@@ -96,9 +97,7 @@ class _How(NamedTuple):
 
 
 @app.command()
-def run(name: Annotated[str, typer.Argument(help="A study's id or the path of its file, some of its experiments "
-                                            "(krisilias/kri-f3,kri-mem), or all.", show_default=False)],
-        stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
+def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
         device: Device = None, swarm: SwarmWords = None, results: Results = RESULTS, fresh: Fresh = False,
         prove: Prove = False, stall: Stall = None, width: Annotated[str | None, typer.Option(
@@ -126,16 +125,16 @@ def _named(asked: job.Asked, how: _How) -> job.Job:
 
 
 def _every(asked: job.Asked, how: _How) -> bool:
-    """Run every study in turn, and show how each went."""
+    """Run every published study in turn, write their pages, and show how each went."""
     turns = every.run(job.STUDIES, how.results, every.command((asked, how.until)), asked.scale, how.is_fresh,
-                      lambda name: _ran(_named(asked._replace(study=name), how), how), screen.say)
+                      lambda name: _ran(_named(asked._replace(study=name), how), how, _show_with_page), screen.say)
     screen.show(screen.list_view([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK",
                                    "": turn.reason} for turn in turns]))
     return all(turn.is_ok for turn in turns)
 
 
 def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] | None = None) -> bool:
-    """Prepare and run a job, new or resumed; whether every run went well."""
+    """Prepare and run a job, new or resumed, and show its folder; whether every run went well."""
     if not wanted.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(wanted)}")
     for warning in job.warnings(wanted):
@@ -266,6 +265,17 @@ def _show(folder: Path) -> None:
     screen.say(f"page: `evenbench report {folder}` writes it")
 
 
+def _show_with_page(folder: Path) -> None:
+    """Write summary.json and the page beside the events, and print the summary."""
+    found, measured = _read(folder)
+    _show_summary(found, folder, is_json=False)
+    _write_page(found, measured, folder / writing.PAGE)
+
+
+def _write_page(found: Summary, measured: Measurements, to: Path) -> None:
+    screen.say(f"page: {writing.write(writing.FORMS['html'](found, measured), to)}")
+
+
 def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
     text = json.dumps(summary.to_json(found), indent=2, allow_nan=False)
     store.write_beside(folder, "summary.json", text)
@@ -285,16 +295,41 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
     if export_to not in (None, *kubernetes.NAMES):
         raise InputError(f'plan --export: found "{export_to}", expected one of {", ".join(kubernetes.NAMES)}')
-    wanted = job.planned(_asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device),
-                                swarm), screen.say)
+    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with(pairs, device), swarm)
+    known = store.known_seconds(results)
+    if name == every.NAME:
+        if export_to:
+            raise InputError("plan --export: found all studies, expected one; name it")
+        _plan_every(asked, known, as_json)
+        return
+    wanted = job.planned(asked, screen.say)
     if export_to:
         print(kubernetes.text(wanted.plan, wanted.stacks), end="")
         return
-    seconds = estimate_seconds(wanted.plan, store.known_seconds(results))
+    seconds = estimate_seconds(wanted.plan, known)
     if as_json:
         print(json.dumps({**wanted.plan.record(), "estimate_seconds": seconds}, indent=2))
     else:
         screen.show(screen.plan_view(wanted.plan.record(), seconds))
+
+
+def _plan_every(asked: job.Asked, known: Mapping[str, float], is_json: bool) -> None:
+    """A line a published study."""
+    said: set[str] = set()
+    plans = {name: job.planned(asked._replace(study=name), lambda text: _say_once(text, said)).plan
+             for name in every.published(job.STUDIES, asked.scale)}
+    seconds = {name: estimate_seconds(found, known) for name, found in plans.items()}
+    _print([{"study": name, "cells": len(found.cells), "runs": len(found.cells) * found.rounds,
+             "skipped": len(found.skipped), "estimate_seconds" if is_json else "about":
+             seconds[name] if is_json else words.seconds(seconds[name])} for name, found in plans.items()], is_json)
+    if not is_json:
+        screen.say(f"in all about {words.seconds(sum(seconds.values()))}")
+
+
+def _say_once(text: str, said: set[str]) -> None:
+    if text not in said:
+        screen.say(text)
+    said.add(text)
 
 
 @app.command("list")
@@ -434,8 +469,7 @@ def report(name: Annotated[str, typer.Argument(help="A result's id or folder; th
     if form is None:
         _show_summary(found, folder, as_json)
     if form in (None, "html"):
-        page = writing.write(writing.FORMS["html"](found, measured), out or folder / writing.PAGE)
-        screen.say(f"page: {page}")
+        _write_page(found, measured, out or folder / writing.PAGE)
         return
     text = writing.FORMS[form](found, measured)
     if out:

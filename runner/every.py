@@ -1,4 +1,4 @@
-"""`evenbench run all`: every study in turn. results/all.jsonl keeps which are done, so that the same command goes on.
+"""`evenbench run all`: the published studies in turn; results/all.jsonl keeps which are done, for the same command.
 
 A line is {"event": "begin", "command"}, {"event": "study", "study", "ok", "reason"} or {"event": "end"}.
 """
@@ -23,6 +23,23 @@ class Turn(NamedTuple):
     study: str
     is_ok: bool
     reason: str = ""         # of a study that did not run
+
+
+def published(folder: Path, scale: str | None = None) -> list[str]:
+    """The ids of the studies that repeat a publication, with a scale those that have it. Raises InputError."""
+    return [name for name in _published(folder) if not scale or scale in study.scales(name, folder)]
+
+
+def _published(folder: Path) -> list[str]:
+    """Also the broken ones, whose turn says what is wrong."""
+    return [name for name in study.available(folder) if _is_published(name, folder)]
+
+
+def _is_published(name: str, folder: Path) -> bool:
+    try:
+        return study.repeats_publication(name, folder)
+    except InputError:
+        return True
 
 
 def command(words: object) -> str:
@@ -59,14 +76,14 @@ def _record(line: str) -> dict[str, Any]:
 
 def run(studies: Path, results: Path, wanted: str, scale: str | None, is_fresh: bool,
         one: Callable[[str], bool], say: Say) -> list[Turn]:
-    """Run every study that has the scale, one after the other; a study that fails does not stop the next.
+    """Run every published study that has the scale, one after the other; one that fails does not stop the next.
 
     one(name) runs a study and says whether all of it went well. Raises DiskFull, and whatever ends the session.
     """
     done = {} if is_fresh else unfinished(results, wanted)
     if not done:
         _append(results, {"event": "begin", "command": wanted})
-    names = study.available(studies)
+    names = _published(studies)
     turns = []
     for number, name in enumerate(names, 1):
         if name in done:

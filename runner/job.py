@@ -8,6 +8,7 @@ import re
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -40,6 +41,7 @@ from workloads.spec import tasks
 
 ROOT = Path(__file__).resolve().parent.parent
 STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
+_ENVIRONMENTS_AT_ONCE = 2
 LAUNCHERS = ("auto", "docker", "venv", "compose", "swarm")
 Say = Callable[[str], None]
 
@@ -171,15 +173,8 @@ def buildable(stacks: list[stack.Stack], launcher: Launcher, say: Say) -> list[s
 
 def prepared(job: Job, say: Say) -> Job:
     """The job with every stack built; one that cannot be is skipped with the reason. Raises DiskFull, BuildFailed."""
-    failures: dict[str, str] = {}
-    for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells):
-        try:
-            job.launcher.prepare([job.stacks[name]], say)
-        except DiskFull:
-            raise
-        except BenchError as error:
-            say(f"{name}: {error}")
-            failures[name] = str(error)
+    names = list(dict.fromkeys(planned.cell.stack for planned in job.plan.cells))
+    failures = {name: reason for name, reason in zip(names, _built(job, names, say), strict=True) if reason}
     if not failures:
         return job
     if job.plan.study.experiments:             # another form of a stack may stand for one that cannot be built
@@ -191,6 +186,24 @@ def prepared(job: Job, say: Say) -> Job:
     if not replanned.cells:
         raise BuildFailed(next(iter(failures.values())))
     return job._replace(plan=replanned)
+
+
+def _built(job: Job, names: list[str], say: Say) -> list[str]:
+    """Why each stack cannot be built, nothing of one that is; an environment takes one CPU, so two are made at once."""
+    def build(name: str) -> str:
+        try:
+            job.launcher.prepare([job.stacks[name]], say)
+        except DiskFull:
+            raise
+        except BenchError as error:
+            say(f"{name}: {error}")
+            return str(error)
+        return ""
+
+    if isinstance(job.launcher, VenvLauncher):
+        with ThreadPoolExecutor(_ENVIRONMENTS_AT_ONCE) as pool:
+            return list(pool.map(build, names))
+    return list(map(build, names))
 
 
 def warnings(job: Job) -> list[str]:

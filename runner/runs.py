@@ -1,11 +1,12 @@
 """What a run measured: its workers' samples, raw, and what it told of itself. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from runner import stats
 from runner.profiles import Graph, Kernels, MaxBatch
 from runner.shapes import Facts, Readings, Samples
 
@@ -102,3 +103,8 @@ def step_seconds(run: Run) -> float | None:
     """Mean seconds of a worker's timed step, over the workers; None where one has no timed steps."""
     means = [float(worker.step_seconds.sum()) / worker.steps for worker in run.workers if worker.steps]
     return sum(means) / len(means) if len(means) == len(run.workers) else None
+
+
+def middle(runs: Sequence[Run], of: Callable[[Run], float | None]) -> float | None:
+    """The median over the runs that have the value."""
+    return stats.median([value for value in map(of, runs) if value is not None])

@@ -94,12 +94,21 @@ def read(name: str, folder: Path, scale: str | None = None) -> Study:
     return parse(path.read_bytes(), str(path), scale)
 
 
+def repeats_publication(name: str, folder: Path) -> bool:
+    """Whether the study of that id has figures or claims of a publication. Raises InputError."""
+    return not {"published", "claim"}.isdisjoint(_document(folder / f"{name}.toml"))
+
+
 def scales(name: str, folder: Path) -> tuple[str, ...]:
     """The scales of the study of that id, the default one first. Raises InputError."""
     path = folder / f"{name}.toml"
-    head = tables.table(tables.document(path.read_bytes(), str(path)), "study", Place(str(path)))
+    head = tables.table(_document(path), "study", Place(str(path)))
     found = tables.strings(head, "scales", Place(str(path), "[study]"), ("paper",))
     return tuple(sorted(found, key=lambda scale: scale != head.get("default_scale", found[0])))
+
+
+def _document(path: Path) -> dict[str, Any]:
+    return tables.document(path.read_bytes(), str(path))
 
 
 def parse(content: bytes, file: str, scale: str | None = None) -> Study:

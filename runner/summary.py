@@ -2,17 +2,17 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from runner import claims, judging, operators, published, quantities, stats
+from runner import claims, judging, published, quantities, stats, summary_profiles
 from runner.cell import compared, comparison_key, key, label
 from runner.errors import InputError
 from runner.flags import FOOTNOTES, Flag, Proved, flags
 from runner.rows import Measurements, Row, measurements
-from runner.runs import Run, rate_per_worker, step_seconds
+from runner.runs import Run, middle, rate_per_worker, step_seconds
 from runner.shapes import Facts
 from runner.stats import Ratio, Verdict
 from runner.summary_format import (
@@ -27,9 +27,7 @@ from runner.summary_format import (
     Interval,
     Machine,
     Methods,
-    OperatorTable,
     PaperClaim,
-    Profile,
     PublishedNumber,
     Result,
     Skip,
@@ -88,30 +86,9 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=label(each.cell),
                            reason=each.reason)
                       for each in measured.skipped),
-        operators=_operators(measured.rows), published=_published(measured), claims=found,
+        **summary_profiles.tables(measured.rows), published=_published(measured), claims=found,
         paper_claims=_paper_claims(found), footnotes=_footnotes(comparisons), methods=Methods(),
     )
-
-
-def _operators(rows: Sequence[Row]) -> tuple[OperatorTable, ...]:
-    """A table a comparison of profiled runs: the median over runs."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.cell.measure == "operators":
-            groups.setdefault(comparison_key(row.cell), []).append(row)
-    return tuple(OperatorTable(experiment=group[0].experiment, label=label(group[0].cell), task=group[0].cell.task,
-                               stacks={row.cell.stack: _profile(row) for row in group if row.ok_runs})
-                 for group in groups.values())
-
-
-def _profile(row: Row) -> Profile:
-    runs = [run for run in row.ok_runs if run.operators]
-    own = {name: _middle(runs, lambda run, name=name: run.operators.get(name, 0.0)) or 0.0  # type: ignore[misc]
-           for name in sorted({name for run in runs for name in run.operators})}
-    found = operators.named(runs[0].framework if runs else "", own)
-    return Profile(seconds={word: sum(found[word].values()) for word in operators.WORDS if word in found},
-                   names={word: dict(sorted(found[word].items(), key=lambda item: -item[1]))
-                          for word in (*operators.WORDS, "") if word in found})
 
 
 def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
@@ -254,7 +231,7 @@ def _unstamped_key(cell: Cell) -> Cell:
 
 def _unstamped(measured: Measurements) -> dict[Cell, float]:
     """Seconds of a plain training step: the median over runs."""
-    found = {_unstamped_key(row.cell): _middle(row.ok_runs, step_seconds) for row in measured.rows
+    found = {_unstamped_key(row.cell): middle(row.ok_runs, step_seconds) for row in measured.rows
              if row.cell.measure == "train"}
     return {cell: seconds for cell, seconds in found.items() if seconds is not None}
 
@@ -263,8 +240,8 @@ def _result(row: Row, found: _Statistics, is_baseline: bool, flagged: tuple[Flag
             plain_seconds: float | None) -> Result:
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
     ratio = found.ratios[name]
-    seconds, phases = _middle(runs, step_seconds), _phases(row)
-    peak, parameters = _middle(runs, _peak_bytes), [run.parameters for run in runs if run.parameters is not None]
+    seconds, phases = middle(runs, step_seconds), _phases(row)
+    peak, parameters = middle(runs, _peak_bytes), [run.parameters for run in runs if run.parameters is not None]
     return Result(
         stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)),
         rate_per_worker=stats.median(list(rates.values())), rate_interval=_interval(found.rates[name]),
@@ -277,17 +254,17 @@ def _result(row: Row, found: _Statistics, is_baseline: bool, flagged: tuple[Flag
         place_peaks=_place_peaks(runs),
         weights_agree=all(len(set(run.digests.values())) == 1 for run in runs if run.digests)
         if any(len(run.digests) > 1 for run in runs) else None,
-        first_step_seconds=_middle(runs, lambda run: _first_step_seconds(row.cell, run)),
-        load_share=_middle(runs, _load_share),
-        loss_first=_middle(runs, lambda run: _loss(run, 0)),
-        loss_last=_middle(runs, lambda run: _loss(run, -1)),
-        accuracy=_middle(runs, lambda run: run.accuracy), peak_bytes=None if peak is None else round(peak),
+        first_step_seconds=middle(runs, lambda run: _first_step_seconds(row.cell, run)),
+        load_share=middle(runs, _load_share),
+        loss_first=middle(runs, lambda run: _loss(run, 0)),
+        loss_last=middle(runs, lambda run: _loss(run, -1)),
+        accuracy=middle(runs, lambda run: run.accuracy), peak_bytes=None if peak is None else round(peak),
         parameters=parameters[0] if parameters else None,
-        tokens_per_second=_middle(runs, lambda run: _tokens_per_second(run, "tokens")),
-        padded_tokens_per_second=_middle(runs, lambda run: _tokens_per_second(run, "padded_tokens")),
-        gpu_watts=_middle(runs, lambda run: run.after.get("gpu_watts")),
-        joules_per_sample=_middle(runs, lambda run: _joules(row.cell.batch, run)),
-        gpu_sm_clock=_middle(runs, lambda run: run.after.get("gpu_sm_clock")),
+        tokens_per_second=middle(runs, lambda run: _tokens_per_second(run, "tokens")),
+        padded_tokens_per_second=middle(runs, lambda run: _tokens_per_second(run, "padded_tokens")),
+        gpu_watts=middle(runs, lambda run: run.after.get("gpu_watts")),
+        joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run)),
+        gpu_sm_clock=middle(runs, lambda run: run.after.get("gpu_sm_clock")),
     )
 
 
@@ -303,11 +280,6 @@ def _skipped_result(cell: Cell) -> Result:
 
 def _interval(found: stats.Interval | None) -> Interval | None:
     return None if found is None else Interval(low=found.low, high=found.high)
-
-
-def _middle(runs: Sequence[Run], of: Callable[[Run], float | None]) -> float | None:
-    """The median over the runs that have the value."""
-    return stats.median([value for value in map(of, runs) if value is not None])
 
 
 def _first_step_seconds(cell: Cell, run: Run) -> float | None:
@@ -327,7 +299,7 @@ def _fact(runs: Sequence[Run], name: str) -> str | None:
 def _phases(row: Row) -> dict[str, float]:
     if row.cell.measure != "phases":
         return {}
-    found = {name: _middle(row.ok_runs, lambda run, name=name: run.phase_seconds(name))  # type: ignore[misc]
+    found = {name: middle(row.ok_runs, lambda run, name=name: run.phase_seconds(name))  # type: ignore[misc]
              for name in quantities.PHASES}
     return {name: seconds for name, seconds in found.items() if seconds is not None}
 

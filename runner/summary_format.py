@@ -1,5 +1,6 @@
 """summary.json's format: the Summary and its parts, as frozen models. docs/summary.schema.json is json_schema()'s text.
 
+Format 5 (2026-11-21): kernels, graphs, largest batches.
 Format 4 (2026-11-21): subjects by settings, the paper's own claims. Format 3 (2026-11-21): claims. Format 2
 (2026-11-21): workers, phases, operators, memory of places, published numbers. Format 1: the first.
 """
@@ -148,13 +149,72 @@ class Profile(_Model):
     Those may contain each other's time."""
 
 
-class OperatorTable(_Model):
-    """The operators of stacks in equal cells."""
-
+class _Table(_Model):
     experiment: str
     label: str
     task: str
+
+
+class OperatorTable(_Table):
+    """The operators of stacks in equal cells."""
+
     stacks: dict[str, Profile]
+
+
+class DeviceTime(_Model):
+    """Where the time of a step goes on the device, from profiled runs; shares are of the whole of it."""
+
+    kernels: float | None
+    copies: float | None
+    gaps: float | None
+    """Neither a kernel nor a copy runs."""
+    launches: float | None
+    """The host's time of launching kernels; null where the profiler does not tell."""
+    kernels_a_step: float | None
+    top: dict[str, float]
+    """Seconds a step of the kernels that take longest, in the first run."""
+    source: str
+    """Whose record it is, and what it cannot tell."""
+
+
+class KernelTable(_Table):
+    """The device's time of stacks in equal cells."""
+
+    stacks: dict[str, DeviceTime]
+
+
+class GraphChange(_Model):
+    """A graph before and after its optimisation."""
+
+    nodes_before: int
+    nodes_after: int
+    removed: dict[str, int]
+    """Nodes that went, by what they do."""
+    passes: dict[str, int]
+    """How many fewer nodes there are for each optimisation; negative where it added some."""
+
+
+class GraphTable(_Table):
+    """The graphs of stacks in equal cells."""
+
+    stacks: dict[str, GraphChange]
+
+
+class LargestBatch(_Model):
+    """The largest batch that trains, each tried in a fresh process."""
+
+    largest: int
+    """0: none does."""
+    smallest_oom: int | None
+    """Null: none that was tried ran out of memory."""
+    limit_bytes: int | None
+    """Of the host's memory; null: a GPU's own is the limit."""
+
+
+class BatchTable(_Table):
+    """The largest batches of stacks in equal cells."""
+
+    stacks: dict[str, LargestBatch]
 
 
 class Subject(_Model):
@@ -331,6 +391,11 @@ class Methods(_Model):
     phases: str = ("seconds a step, the mean over steps and workers, the median over runs; from runs that stamp them, "
                    "whose rates are compared among themselves")
     operators: str = "by the framework's own profiler, seconds a step of one worker; the median over runs"
+    kernels: str = ("by the framework's own profiler, from runs of their own; shares of the steps' time on the device; "
+                    "the median over runs")
+    graphs: str = "nodes of the graph that the framework really ran, counted before and after; of the first ok run"
+    largest_batches: str = "doubled, then halved between the largest that trained and the smallest that did not; the " \
+                           "least of the runs"
     place_peaks: str = ("the peak of the place's control group, page cache and helper processes included (in virtual "
                         "environments the worker's resident memory); the median over runs")
     claims: str = ("ratios paired by round, each with its own interval: a claim holds where all of them lie wholly on "
@@ -342,7 +407,7 @@ class Methods(_Model):
 class Summary(_Model):
     """What a session found. Raw samples stay in events.jsonl beside it."""
 
-    schema_: Literal[4] = Field(4, alias="schema")
+    schema_: Literal[5] = Field(5, alias="schema")
     """Version of this format."""
     id: str
     study: str
@@ -368,6 +433,9 @@ class Summary(_Model):
     failures: tuple[Failure, ...]
     skipped: tuple[Skip, ...]
     operators: tuple[OperatorTable, ...]
+    kernels: tuple[KernelTable, ...]
+    graphs: tuple[GraphTable, ...]
+    largest_batches: tuple[BatchTable, ...]
     published: tuple[PublishedNumber, ...]
     """What the study printed; never used for ours."""
     claims: tuple[Claim, ...]

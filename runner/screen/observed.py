@@ -1,6 +1,6 @@
-"""What was observed beside the rates: tokens, power, phases, operators, memory."""
+"""What was observed beside the rates: tokens, power, phases, operators, kernels, graphs, memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
@@ -13,37 +13,31 @@ from runner.summary_format import Result, Summary
 
 def tokens(summary: Summary, page: Page) -> Iterator[RenderableType]:
     """What of sequences was real and what was padding, a line a stack."""
-    blocks = [(comparison.label, [[page.text(result.stack), page.text(words.number(result.tokens_per_second)),
-                                   page.text(words.number(result.padded_tokens_per_second))]
-                                  for result in comparison.results
-                                  if result.tokens_per_second is not None
-                                  and result.padded_tokens_per_second is not None])
-              for comparison in summary.comparisons]
-    if any(lines for _, lines in blocks):
-        yield ""
-        yield from page.sections(["", "tokens/s", "with padding"], [each for each in blocks if each[1]])
+    yield from _tables(page, "", ["", "tokens/s", "with padding"],
+                       [(comparison.label, [[result.stack, words.number(result.tokens_per_second),
+                                             words.number(result.padded_tokens_per_second)]
+                                            for result in comparison.results
+                                            if result.tokens_per_second is not None
+                                            and result.padded_tokens_per_second is not None])
+                        for comparison in summary.comparisons])
 
 
 def energy(summary: Summary, page: Page) -> Iterator[RenderableType]:
     """What GPUs drew, a line a stack."""
-    blocks = [(comparison.label, [[page.text(fact) for fact in _drawn(result)]
-                                  for result in comparison.results if result.gpu_watts is not None])
-              for comparison in summary.comparisons]
-    if any(lines for _, lines in blocks):
-        yield ""
-        yield from page.sections(["", "GPU power", "a sample", "SM clock"], [each for each in blocks if each[1]])
+    yield from _tables(page, "", ["", "GPU power", "a sample", "SM clock"],
+                       [(comparison.label, [_drawn(result) for result in comparison.results
+                                            if result.gpu_watts is not None])
+                        for comparison in summary.comparisons])
 
 
 def breakdown(summary: Summary, page: Page) -> Iterator[RenderableType]:
     """Phases, a line a stack: milliseconds of a step, and what stamping them costs."""
-    blocks = [(comparison.label, [[page.text(fact) for fact in _phases(result)]
-                                  for result in comparison.results if result.phases])
-              for comparison in summary.comparisons if comparison.measure == "phases"]
-    if any(lines for _, lines in blocks):
-        yield ""
-        yield page.text("Phases of a step, in milliseconds, from stamped runs:", "bold")
-        titles = ["", "load", "forward", "backward", "comm.", "update", "dispatch", "step", "stamps"]
-        yield from page.sections(titles, [block for block in blocks if block[1]])
+    shown = list(_tables(page, "Phases of a step, in milliseconds, from stamped runs:",
+                         ["", "load", "forward", "backward", "comm.", "update", "dispatch", "step", "stamps"],
+                         [(comparison.label, [_phases(result) for result in comparison.results if result.phases])
+                          for comparison in summary.comparisons if comparison.measure == "phases"]))
+    yield from shown
+    if shown:
         yield page.text("comm.: e is exposed time, what does not overlap with the backward pass; f is all of it. "
                         "stamps: what stamping adds to a plain step.", "dim")
 
@@ -63,17 +57,52 @@ def operators(summary: Summary, page: Page) -> Iterator[RenderableType]:
     yield page.text("Calls of exchange overlap and wait for other workers: together they may exceed a step.", "dim")
 
 
+def kernels(summary: Summary, page: Page) -> Iterator[RenderableType]:
+    """Where the device's time goes, a line a stack."""
+    yield from _tables(page, "Where the device's time goes, from profiled runs:",
+                       ["", "kernels", "copies", "gaps", "launches", "kernels a step"],
+                       [(table.label, [[name, *map(_share, (found.kernels, found.copies, found.gaps, found.launches)),
+                                        "-" if found.kernels_a_step is None else words.number(found.kernels_a_step)]
+                                       for name, found in table.stacks.items()]) for table in summary.kernels])
+
+
+def graphs(summary: Summary, page: Page) -> Iterator[RenderableType]:
+    """Nodes before and after, and what those that went did, a line a stack."""
+    yield from _tables(page, "Nodes of the graph:",
+                       ["", "before", "after", "expensive gone", "cheap gone", "no-op gone"],
+                       [(table.label, [[name, *(f"{count:,}" for count in (found.nodes_before, found.nodes_after,
+                                                                           *found.removed.values()))]
+                                       for name, found in table.stacks.items()]) for table in summary.graphs])
+
+
+def largest_batches(summary: Summary, page: Page) -> Iterator[RenderableType]:
+    """The largest batch that trains, a line a stack."""
+    yield from _tables(page, "The largest batch that trains:", ["", "trains", "out of memory", "limit"],
+                       [(table.label, [[name, f"{found.largest:,}",
+                                        f"{found.smallest_oom:,}" if found.smallest_oom else "not met",
+                                        words.size(found.limit_bytes) if found.limit_bytes else "the GPU's"]
+                                       for name, found in table.stacks.items()]) for table in summary.largest_batches])
+
+
 def memory(summary: Summary, page: Page) -> Iterator[RenderableType]:
     """Peak memory of the places, a line a stack."""
-    blocks = [(comparison.label,
-               [[page.text(result.stack), page.text(words.size(sum(result.place_peaks.values()))),
-                 page.text(", ".join(f"{place} {words.size(peak)}" for place, peak in result.place_peaks.items()))]
-                for result in comparison.results if result.place_peaks])
-              for comparison in summary.comparisons if comparison.measure == "train"]
-    if any(lines for _, lines in blocks):
+    yield from _tables(page, "Peak memory of the places:", ["", "together", "by place"],
+                       [(comparison.label,
+                         [[result.stack, words.size(sum(result.place_peaks.values())),
+                           ", ".join(f"{place} {words.size(peak)}" for place, peak in result.place_peaks.items())]
+                          for result in comparison.results if result.place_peaks])
+                        for comparison in summary.comparisons if comparison.measure == "train"])
+
+
+def _tables(page: Page, title: str, titles: Sequence[str], blocks: Sequence[tuple[str, Sequence[Sequence[str]]]],
+            ) -> Iterator[RenderableType]:
+    """The blocks that have lines, under a title where it is not empty; nothing where none has lines."""
+    filled = [(label, [[page.text(fact) for fact in line] for line in lines]) for label, lines in blocks if lines]
+    if filled:
         yield ""
-        yield page.text("Peak memory of the places:", "bold")
-        yield from page.sections(["", "together", "by place"], [block for block in blocks if block[1]])
+        if title:
+            yield page.text(title, "bold")
+        yield from page.sections(titles, filled)
 
 
 def _drawn(result: Result) -> list[str]:
@@ -90,6 +119,10 @@ def _phases(result: Result) -> list[str]:
     found[3] += seen if "communication" in result.phases else ""
     cost = "-" if result.stamping_cost is None else f"{result.stamping_cost * 100:+.1f} %"
     return [result.stack, *found, _milliseconds(result.step_seconds), cost]
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else words.share(value)
 
 
 def _milliseconds(seconds: float | None) -> str:

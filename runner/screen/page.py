@@ -1,6 +1,7 @@
 """The console: lines and tables that know how wide it is and which letters it has."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -76,18 +77,37 @@ class Page:
         rows = [row for _, block in blocks for row in block]
         widths = [max([len(title), *(row[i].cell_len for row in rows)]) for i, title in enumerate(titles)]
         widths = _narrowed(widths, self.width - _INDENT - GAP * (len(widths) - 1))
-        yield self._grid(widths, [[self.text(title, "bold") for title in titles]])
+        yield from self._grid(widths, [[self.text(title, "bold") for title in titles]])
         for label, block in blocks:
             yield self.text(label, "bold")
-            yield self._grid(widths, block)
+            yield from self._grid(widths, block)
 
-    def _grid(self, widths: Sequence[int], rows: Sequence[Sequence[Text]]) -> RenderableType:
-        grid = Table.grid(padding=(0, GAP, 0, 0))
-        for width in widths:
-            grid.add_column(width=width, overflow="fold")
-        for row in rows:
-            grid.add_row(*row)
-        return Padding(grid, (0, 0, 0, _INDENT))
+    def _grid(self, widths: Sequence[int], rows: Sequence[Sequence[Text]]) -> Iterator[RenderableType]:
+        """The rows; only those with a cell too wide are given to rich to fold, which takes it fifty times as long."""
+        for is_fitting, group in groupby(rows, lambda row: all(map(_fits, row, widths))):
+            alike = list(group)
+            yield self.lines(_line(row, widths) for row in alike) if is_fitting else _folded(alike, widths)
+
+
+def _fits(cell: Text, width: int) -> bool:
+    return cell.cell_len <= width
+
+
+def _line(row: Sequence[Text], widths: Sequence[int]) -> Text:
+    line = Text(" " * _INDENT)
+    for cell, width in zip(row, widths, strict=True):
+        line.append_text(cell).append(" " * (width - cell.cell_len + GAP))
+    line.rstrip()
+    return line
+
+
+def _folded(rows: Iterable[Sequence[Text]], widths: Sequence[int]) -> RenderableType:
+    grid = Table.grid(padding=(0, GAP, 0, 0))
+    for width in widths:
+        grid.add_column(width=width, overflow="fold")
+    for row in rows:
+        grid.add_row(*row)
+    return Padding(grid, (0, 0, 0, _INDENT))
 
 
 def _narrowed(widths: Sequence[int], room: int) -> list[int]:

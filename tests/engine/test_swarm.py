@@ -40,10 +40,38 @@ class Lab(NamedTuple):
         """Whether nothing of ours is left: at once at the manager, soon on the nodes, which clear up by themselves."""
         manager = self.clients["lab1"].api
         known = manager.services(filters={"label": swarm.OWNER}) + manager.networks(filters={"label": swarm.OWNER})
-        deadline = time.monotonic() + seconds
-        while any(self.left(name) for name in NAMES) and time.monotonic() < deadline:
-            time.sleep(0.5)
-        return not known and not any(self.left(name) for name in NAMES)
+        return not known and _becomes(lambda: not any(self.left(name) for name in NAMES), seconds)
+
+
+    def becomes_ready(self, name: str, seconds: float = 60.0) -> bool:
+        """Whether the Swarm takes the node as ready again."""
+        return _becomes(lambda: any(node["Description"]["Hostname"] == name and node["Status"]["State"] == "ready"
+                                    for node in self.clients["lab1"].api.nodes()), seconds)
+
+    def restart(self, name: str) -> None:
+        """Start a killed engine again as the lab did first; it ends the containers that it finds."""
+        root = self.folder / name[-1]
+        (root / "pid").unlink(missing_ok=True)
+        start = f"mount --make-rprivate /; hostname {name}; mkdir -p /var/run/docker; " \
+                f"mount -t tmpfs none /var/run/docker; exec dockerd --data-root {root}/data --exec-root {root}/exec " \
+                f"--pidfile {root}/pid -H unix://{root}/docker.sock"
+        with (root / "dockerd.log").open("a") as log:
+            subprocess.Popen(["nsenter", f"--net=/var/run/netns/{name}", "unshare", "--mount", "--uts", "sh", "-c",
+                              start], stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+        assert _becomes(self.clients[name].ping, 60)
+
+
+def _becomes(is_so: Callable[[], Any], seconds: float) -> bool:
+    """Whether it is so at last; an engine that does not answer yet is asked again."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if is_so():
+                return True
+        except (engine.DockerException, OSError):
+            pass
+        time.sleep(0.5)
+    return False
 
 
 @pytest.fixture(scope="module")
@@ -129,27 +157,63 @@ def test_a_worker_out_of_memory_ends_so(lab: Lab, launcher: SwarmLauncher, data:
     assert lab.becomes_clean()
 
 
-def test_a_node_that_is_cut_off_ends_the_run_and_is_named_and_the_next_cell_runs(
-        lab: Lab, launcher: SwarmLauncher, data: Path) -> None:
-    long = cell(steps=100_000)
-    running = launcher.start(long, STACK, data, "cut.0.1")
-    cut = 0.0
+def ended(launcher: SwarmLauncher, asked: Cell, data: Path, run: str, begun: Callable[[], Any] | None = None
+          ) -> tuple[Ending, float]:
+    """How a run ended, and the seconds since `begun` was called at its first steps."""
+    running = launcher.start(asked, STACK, data, run)
+    since: float | None = None
     try:
-        for heard in follow(running, limits(long), time.monotonic):
-            if not cut and not isinstance(heard, Ending) and heard["event"] == "steps":
-                lab.call("cut", "2")
-                cut = time.monotonic()
+        for heard in follow(running, limits(asked), time.monotonic):
+            if begun and since is None and not isinstance(heard, Ending) and heard["event"] == "steps":
+                begun()
+                since = time.monotonic()
     finally:
         running.stop()
-        took = time.monotonic() - cut
+    assert isinstance(heard, Ending)
+    return heard, time.monotonic() - (since or 0.0)
+
+
+LONG = {"steps": 100_000}
+
+
+def test_a_node_that_is_cut_off_ends_the_run_and_is_named_and_the_next_cell_runs(
+        lab: Lab, launcher: SwarmLauncher, data: Path) -> None:
+    try:
+        ending, took = ended(launcher, cell(**LONG), data, "cut.0.1", lambda: lab.call("cut", "2"))
+    finally:
         lab.call("heal", "2")
-    assert isinstance(heard, Ending) and "timeout" == heard.word, heard
-    assert heard.message.startswith("node1 is on lab2, which is cut off from the Swarm or gone")
+    assert "timeout" == ending.word, ending
+    assert ending.message.startswith("node1 is on lab2, which is cut off from the Swarm or gone")
     assert took < 60
     assert lab.becomes_clean(60)
-    after = launcher.start(cell(), STACK, data, "after.0.1")
+    assert "ok" == ended(launcher, cell(), data, "after.0.1")[0].word
+
+
+def test_a_node_that_is_healed_late_clears_up_and_runs_the_next_cell(
+        lab: Lab, launcher: SwarmLauncher, data: Path) -> None:
     try:
-        *_, ending = follow(after, limits(cell()), time.monotonic)
+        ending, took = ended(launcher, cell(**LONG), data, "late.0.1", lambda: lab.call("cut", "3"))
+        assert "timeout" == ending.word and took < 60, ending
+        alone = ended(launcher, cell(nodes=1, parallel="none"), data, "late.1.1")[0]
+        time.sleep(20)                                   # nobody asks any more, and the node is still away
+        assert "ok" == alone.word, alone
+        assert lab.left("lab3")                          # its engine has not heard that the run has ended
     finally:
-        after.stop()
-    assert isinstance(ending, Ending) and "ok" == ending.word, ending
+        lab.call("heal", "3")
+    assert lab.becomes_clean(60)
+    assert lab.becomes_ready("lab3")
+    assert "ok" == ended(launcher, cell(), data, "late.2.1")[0].word
+
+
+def test_a_node_whose_engine_is_killed_ends_the_run_and_the_next_cell_runs(
+        lab: Lab, launcher: SwarmLauncher, data: Path) -> None:
+    try:
+        ending, took = ended(launcher, cell(**LONG), data, "killed.0.1", lambda: lab.call("kill", "2"))
+        assert "timeout" == ending.word and took < 60, ending
+        assert ending.message.startswith("node1 is on lab2, which is cut off from the Swarm or gone")
+        assert "ok" == ended(launcher, cell(nodes=1, parallel="none"), data, "killed.1.1")[0].word
+    finally:
+        lab.restart("lab2")
+    assert lab.becomes_clean(60)
+    assert lab.becomes_ready("lab2")
+    assert "ok" == ended(launcher, cell(), data, "killed.2.1")[0].word

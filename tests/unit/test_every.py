@@ -8,8 +8,9 @@ from runner import every
 from runner.errors import DiskFull, InputError
 from runner.every import Turn
 
-STUDY = '[study]\nid = "{id}"\ntitle = "T"\nscales = [{scales}]\n[[experiment]]\nid = "e"\nmeasure = "train"\n' \
-        'task = "lenet5"\nstacks = ["a"]\n'
+OURS = '[study]\nid = "{id}"\ntitle = "T"\nscales = [{scales}]\n[[experiment]]\nid = "e"\nmeasure = "train"\n' \
+       'task = "lenet5"\nstacks = ["a"]\n'
+STUDY = OURS + '[[claim]]\n'
 
 
 class Runner:
@@ -43,6 +44,15 @@ def test_every_study_with_the_scale_is_run_and_the_others_are_named(place: Path)
 
     assert ["a", "b", "c"] == runner.ran and all(turn.is_ok for turn in turns)
     assert Turn("d", True, 'left out: it has no scale "quick"') == turns[-1]
+
+
+def test_studies_of_our_own_are_not_among_all(place: Path) -> None:
+    (place / "studies" / "b.toml").write_text(OURS.format(id="b", scales='"quick"'))
+    runner = Runner()
+    runner.run(place)
+
+    assert ["a", "c"] == runner.ran
+    assert ["a", "c"] == every.published(place / "studies", "quick")
 
 
 def test_without_a_scale_all_are_run(place: Path) -> None:

@@ -1,0 +1,80 @@
+"""What profiled runs found: operators, the device's time, graphs; and largest batches. Tables of equal cells. Pure."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from runner import operators
+from runner.cell import comparison_key, label
+from runner.rows import Row
+from runner.runs import Run, middle
+from runner.summary_format import (
+    BatchTable,
+    DeviceTime,
+    GraphChange,
+    GraphTable,
+    KernelTable,
+    LargestBatch,
+    OperatorTable,
+    Profile,
+)
+
+
+def tables(rows: Sequence[Row]) -> dict[str, Any]:
+    """Fields of a Summary, each a table a comparison with what its stacks found."""
+    return {"operators": tuple(OperatorTable(**each) for each in _grouped(rows, "operators", _profile)),
+            "kernels": tuple(KernelTable(**each) for each in _grouped(rows, "kernels", _device_time)),
+            "graphs": tuple(GraphTable(**each) for each in _grouped(rows, "graph", _graph)),
+            "largest_batches": tuple(BatchTable(**each) for each in _grouped(rows, "max_batch", _largest))}
+
+
+def _grouped(rows: Sequence[Row], measure: str, found: Callable[[Row], Any]) -> Iterator[dict[str, Any]]:
+    """The fields of a table a comparison."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.cell.measure == measure:
+            groups.setdefault(comparison_key(row.cell), []).append(row)
+    for group in groups.values():
+        stacks = {row.cell.stack: found(row) for row in group if row.ok_runs}
+        yield {"experiment": group[0].experiment, "label": label(group[0].cell), "task": group[0].cell.task,
+               "stacks": {name: value for name, value in stacks.items() if value is not None}}
+
+
+def _profile(row: Row) -> Profile:
+    runs = [run for run in row.ok_runs if run.operators]
+    own = {name: middle(runs, lambda run, name=name: run.operators.get(name, 0.0)) or 0.0  # type: ignore[misc]
+           for name in sorted({name for run in runs for name in run.operators})}
+    found = operators.named(runs[0].framework if runs else "", own)
+    return Profile(seconds={word: sum(found[word].values()) for word in operators.WORDS if word in found},
+                   names={word: dict(sorted(found[word].items(), key=lambda item: -item[1]))
+                          for word in (*operators.WORDS, "") if word in found})
+
+
+def _device_time(row: Row) -> DeviceTime | None:
+    runs = [run for run in row.ok_runs if run.kernels]
+    if not runs or not runs[0].kernels:
+        return None
+    first = runs[0].kernels
+    return DeviceTime(kernels=_share(runs, "kernel_seconds"), copies=_share(runs, "copy_seconds"),
+                      gaps=_share(runs, "gap_seconds"), launches=_share(runs, "launch_seconds"),
+                      kernels_a_step=middle(runs, _kernels_a_step),
+                      top={name: seconds / first.steps for name, _, seconds in first.top}, source=first.source)
+
+
+def _kernels_a_step(run: Run) -> float | None:
+    return run.kernels.kernels / run.kernels.steps if run.kernels else None
+
+
+def _share(runs: Sequence[Run], field: str) -> float | None:
+    return middle(runs, lambda run: run.kernels.share(getattr(run.kernels, field)) if run.kernels else None)
+
+
+def _graph(row: Row) -> GraphChange | None:
+    found = next((run.graph for run in row.ok_runs if run.graph), None)
+    return GraphChange(nodes_before=found.nodes_before, nodes_after=found.nodes_after,
+                       removed=found.removed.model_dump(), passes=found.passes.model_dump()) if found else None
+
+
+def _largest(row: Row) -> LargestBatch | None:
+    found = min((run.max_batch for run in row.ok_runs if run.max_batch), key=lambda each: each.largest, default=None)
+    return LargestBatch(largest=found.largest, smallest_oom=found.smallest_oom,
+                        limit_bytes=found.limit_bytes) if found else None

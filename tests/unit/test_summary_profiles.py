@@ -1,0 +1,56 @@
+"""What profiled runs found, in the summary and on the screen: values worked out by hand."""
+
+import pytest
+
+from runner.screen import summary_view
+from runner.summary import summarise
+from runner.summary_format import Summary
+from tests import made_rows as made
+from tests.unit.test_quantities import GRAPH, KERNELS
+from tests.unit.test_screen import printed
+from workloads.spec.cell import Cell
+
+LARGEST = {"event": "max_batch", "largest": 96, "smallest_oom": 128, "limit_bytes": 2**30, "tried": []}
+
+
+def summary(measured: Cell, *lines: dict[str, object], rounds: int = 1) -> Summary:
+    runs = [made.run(measured, index, line) for index, line in enumerate(lines)]
+    return summarise([made.session(), made.plan(measured, rounds=rounds), *(each for run in runs for each in run)])
+
+
+def test_shares_of_the_device_s_time_are_medians_over_runs() -> None:
+    busier = {**KERNELS, "kernel_seconds": 8.0, "gap_seconds": 1.0}
+    found = summary(made.cell(measure="kernels"), KERNELS, busier, busier, rounds=3)
+    (time,) = found.kernels[0].stacks.values()
+
+    assert (0.8, 0.1, 0.1, 0.2) == pytest.approx((time.kernels, time.copies, time.gaps, time.launches))
+    assert 250 == time.kernels_a_step and {"gemm": 1.25} == time.top
+
+
+def test_what_the_profiler_does_not_tell_is_null_and_a_dash() -> None:
+    found = summary(made.cell(measure="kernels"), {**KERNELS, "launch_seconds": None})
+    (time,) = found.kernels[0].stacks.values()
+    (line,) = [line for line in printed(summary_view(found)).splitlines() if "60 %" in line]
+
+    assert time.launches is None and "60 % 10 % 30 % - 250" == " ".join(line.split()[1:])
+
+
+def test_graphs_and_largest_batches_are_told() -> None:
+    graph, largest = summary(made.cell(measure="graph"), GRAPH), summary(made.cell(measure="max_batch"), LARGEST)
+
+    assert {"expensive": 1, "cheap": 9, "noop": 90} == next(iter(graph.graphs[0].stacks.values())).removed
+    assert "200     80     1               9           90" in printed(summary_view(graph))
+    assert (96, 128) == next((each.largest, each.smallest_oom) for each in largest.largest_batches[0].stacks.values())
+    assert "128            1.1 GB" in printed(summary_view(largest))
+
+
+def test_the_largest_batch_is_what_every_run_could_train() -> None:
+    found = summary(made.cell(measure="max_batch"), {**LARGEST, "largest": 97}, LARGEST, rounds=2)
+
+    assert [96] == [each.largest for each in found.largest_batches[0].stacks.values()]
+
+
+def test_a_run_that_told_nothing_is_left_out() -> None:
+    found = summary(made.cell(measure="graph"), {"event": "beat"})
+
+    assert {} == found.graphs[0].stacks and "Nodes of the graph" not in printed(summary_view(found))
