@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from runner.errors import InputError
@@ -12,7 +13,7 @@ from runner.store import FINAL
 from workloads.spec.cell import Cell, CellError, parse
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Row:
     """A planned cell and its runs, a run a round, in order."""
 
@@ -21,13 +22,13 @@ class Row:
     cell: Cell
     runs: tuple[Run, ...]
 
-    @property
+    @cached_property
     def ok_runs(self) -> tuple[Run, ...]:
         """The runs whose samples count."""
         return tuple(run for run in self.runs if run.ending == "ok")
 
-    @property
-    def rates(self) -> dict[int, float]:
+    @cached_property
+    def rates(self) -> Mapping[int, float]:
         """Samples a second and worker of every ok run that has timed steps, by round."""
         found = {run.round: rate_per_worker(self.cell.batch, run) for run in self.ok_runs}
         return {index: rate for index, rate in found.items() if rate is not None}

@@ -1,5 +1,6 @@
 """Values of records as they must be. What is not raises TypeError or ValueError, with one line that says what it is."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,7 +37,7 @@ def number(value: Any) -> float | None:
     """A finite number, or None."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise TypeError(f"found {value!r:.40}, expected a finite number")
     return float(value)
 

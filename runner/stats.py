@@ -24,6 +24,7 @@ rounds as with 10 (tests/unit/test_stats.py).
 
 import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
@@ -84,7 +85,7 @@ def verdict(ratio: Ratio) -> Verdict:
 
 def median(values: Sequence[float] | Array) -> float | None:
     """The median; None of nothing. Ten times as fast as numpy's on the short series that runs are."""
-    ordered = np.sort(values)
+    ordered = np.sort(values) if isinstance(values, np.ndarray) else sorted(values)
     return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2 if len(ordered) else None
 
 
@@ -176,18 +177,17 @@ def intervals(groups: Sequence[Sequence[float] | Array]) -> list[Interval | None
     found: list[Interval | None] = [None] * len(groups)
     sizes: dict[int, list[int]] = {}
     for place, group in enumerate(groups):
-        if len(group) >= LEAST_RUNS:
+        if LEAST_RUNS <= len(group) <= MOST_RESAMPLED:
             sizes.setdefault(len(group), []).append(place)
-    for size, places in sorted(sizes.items()):
-        if size > MOST_RESAMPLED:
-            for place in places:
-                found[place] = _student(groups[place])
-            continue
-        resamples = _resamples(size)
-        for first in range(0, len(places), _AT_ONCE):
-            some = places[first : first + _AT_ONCE]
-            ends = np.exp(_ends(np.log(np.array([groups[place] for place in some], dtype=np.float64)), resamples))
-            for place, (low, high) in zip(some, ends.tolist(), strict=True):
+        elif len(group) > MOST_RESAMPLED:
+            found[place] = _student(group)
+    parts = [(places[first : first + _AT_ONCE], _resamples(size)) for size, places in sorted(sizes.items())
+             for first in range(0, len(places), _AT_ONCE)]
+    with ThreadPoolExecutor() as pool:         # numpy lets go of Python's lock
+        ends = pool.map(lambda part: _ends(np.log(np.array([groups[place] for place in part[0]], dtype=np.float64)),
+                                           part[1]), parts)
+        for (places, _), each in zip(parts, ends, strict=True):
+            for place, (low, high) in zip(places, np.exp(each).tolist(), strict=True):
                 found[place] = Interval(low, high)
     return found
 

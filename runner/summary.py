@@ -230,7 +230,9 @@ def _unstamped_key(cell: Cell) -> Cell:
 
 
 def _unstamped(measured: Measurements) -> dict[Cell, float]:
-    """Seconds of a plain training step: the median over runs."""
+    """Seconds of a plain training step where any are stamped: the median over runs."""
+    if not any(row.cell.measure == "phases" for row in measured.rows):
+        return {}
     found = {_unstamped_key(row.cell): middle(row.ok_runs, step_seconds) for row in measured.rows
              if row.cell.measure == "train"}
     return {cell: seconds for cell, seconds in found.items() if seconds is not None}

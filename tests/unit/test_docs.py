@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pytest
 import typer
 
-from runner.__main__ import app
 from runner.claims import paper_claim
+from runner.cli import app
 from runner.job import STACKS, STUDIES
 
 ROOT = Path(__file__).parents[2]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from runner import __main__ as command
 from runner import bases, job, nvml
+from runner.cli import measuring, options
 from runner.errors import BuildFailed, InputError
 from runner.plan import Wishes, plan
 from runner.stack import read_all
@@ -34,7 +34,7 @@ def test_without_a_gpu_the_study_is_refused_in_one_line_that_says_how_to_see_the
     monkeypatch.setattr(job.nvml, "observe", lambda: nothing)
     with pytest.raises(InputError, match=r"gpu needs an NVIDIA GPU, and this machine has none \(NVML Shared Library "
                                          r"Not Found\); `evenbench plan gpu` shows what would run$"):
-        command.run("gpu", launcher="venv")
+        measuring.run("gpu", launcher="venv")
 
 
 def test_compose_gives_the_worker_a_whole_cell() -> None:
@@ -45,9 +45,9 @@ def test_compose_gives_the_worker_a_whole_cell() -> None:
 
 
 def test_images_for_gpus_are_built_only_where_they_are_named() -> None:
-    unasked = command._known_stacks(None, STACKS)
+    unasked = options.known_stacks(None, STACKS)
     assert "torch-1.4" in unasked and not [name for name in unasked if STACKS[name].is_gpu_only]
-    assert ["tf-1.15-gpu"] == command._known_stacks(["tf-1.15-gpu"], STACKS)
+    assert ["tf-1.15-gpu"] == options.known_stacks(["tf-1.15-gpu"], STACKS)
 
 
 def test_a_base_of_unknown_digest_is_not_built_on() -> None:

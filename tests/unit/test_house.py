@@ -18,7 +18,7 @@ WALL_CLOCK = {"runner/check.py": 1, "runner/job.py": 2, "runner/session.py": 1,
               "workloads/for_tensorflow/sessions.py": 1, "workloads/probe.py": 3}
 OF_THE_WALL = {"time.time", "time.localtime", "time.gmtime", "datetime.now", "datetime.utcnow", "datetime.today"}
 # each is imported in one place only, a file or a folder
-ALONE = {"docker": "runner/engine.py", "rich": "runner/screen/", "typer": "runner/__main__.py",
+ALONE = {"docker": "runner/engine.py", "rich": "runner/screen/", "typer": "runner/cli/",
          "pynvml": "runner/nvml.py", "jinja2": "runner/report/page.py", "matplotlib": "runner/report/charts.py",
          "cyclonedx": "runner/sbom.py"}
 

@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from runner.__main__ import app
+from runner.cli import app
 from workloads.spec import tasks
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner import manifest, store
-from runner.__main__ import app
+from runner.cli import app
 from runner.errors import InputError
 
 SESSION = {"event": "session", "schema": 1, "command": "c"}

@@ -1,0 +1,23 @@
+"""The command line. Exit codes: 0 done, 1 a run did not end well, 2 the input is wrong, 130 interrupted."""
+
+import sys
+
+from runner import screen
+from runner.cli import measuring, preparing, proving, results
+from runner.cli.options import app
+from runner.errors import BenchError
+from runner.session import Stopped
+
+_ORDER = [module.__name__ for module in (measuring, results, proving, preparing)]      # in which --help lists them
+app.registered_commands.sort(key=lambda command: _ORDER.index(str(getattr(command.callback, "__module__", ""))))
+
+
+def main() -> None:
+    """Run the command; what the user can mend is one line on standard error and exit code 2."""
+    try:
+        app(standalone_mode=True)
+    except BenchError as error:
+        screen.say(f"evenbench: {error}")
+        sys.exit(2)
+    except Stopped:
+        sys.exit(130)

@@ -1,0 +1,257 @@
+"""Commands that measure: run, plan, rerun, aa."""
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NamedTuple
+
+import typer
+
+from runner import aa, check, every, job, kubernetes, rerun, screen, stack, staged, store, words
+from runner.cli.options import (
+    RESULTS,
+    AsJson,
+    Baseline,
+    DataArgument,
+    Device,
+    Fresh,
+    LauncherName,
+    Prove,
+    ResultName,
+    Results,
+    Rounds,
+    Scale,
+    Seed,
+    Settings,
+    StackNames,
+    Stall,
+    StudyName,
+    SwarmWords,
+    app,
+    asked_of,
+    print_rows,
+    split,
+    with_device,
+)
+from runner.cli.proving import checked
+from runner.cli.results import show_result, show_with_page
+from runner.errors import InputError
+from runner.plan import Wishes, estimate_seconds
+from runner.rows import measurements
+from runner.session import Bench, Stopped
+from runner.until import CAP, Until
+from runner.until import parse as parse_until
+
+
+class _How(NamedTuple):
+    """How a session is run, whatever its plan is."""
+
+    results: Path
+    is_fresh: bool = False
+    is_proving: bool = False
+    stall: float | None = None
+    until: Until | None = None
+    is_side_by_side: bool = False
+
+
+@app.command()
+def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
+        baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
+        device: Device = None, swarm: SwarmWords = None, results: Results = RESULTS, fresh: Fresh = False,
+        prove: Prove = False, stall: Stall = None, width: Annotated[str | None, typer.Option(
+            "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
+        cap: Annotated[int, typer.Option(min=1, max=1000, help="Rounds at most, with --until.")] = CAP,
+        gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
+                                                       "once; they share the host, and are marked.")] = False) -> None:
+    """Measure a study; the same command resumes an interrupted session."""
+    asked = asked_of(name, stacks, rounds, seed, scale, baseline, launcher, data, with_device(pairs, device), swarm)
+    how = _How(results, fresh, prove, stall, parse_until(width, cap) if width else None, gpus_in_parallel)
+    is_ok = _every(asked, how) if name == every.NAME else _ran(_named(asked, how), how)
+    sys.exit(0 if is_ok else 1)
+
+
+def _named(asked: job.Asked, how: _How) -> job.Job:
+    """The job of a study; what --until asks for is part of it, so that only the same command resumes it."""
+    wanted = job.planned(asked, screen.say)
+    if how.is_side_by_side:
+        job.side_by_side(wanted)                 # refuses before anything is built
+        wanted = wanted._replace(facts={"gpus_in_parallel": True})
+    if not how.until:
+        return wanted
+    staged.check(wanted.plan)
+    return wanted._replace(facts={**wanted.facts, **how.until.record()})
+
+
+def _every(asked: job.Asked, how: _How) -> bool:
+    """Run every published study in turn, write their pages, and show how each went."""
+    turns = every.run(job.STUDIES, how.results, every.command((asked, how.until)), asked.scale, how.is_fresh,
+                      lambda name: _ran(_named(asked._replace(study=name), how), how, show_with_page), screen.say)
+    screen.show(screen.list_view([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK",
+                                   "": turn.reason} for turn in turns]))
+    return all(turn.is_ok for turn in turns)
+
+
+def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] | None = None) -> bool:
+    """Prepare and run a job, new or resumed, and show its folder; whether every run went well."""
+    if not wanted.plan.cells:
+        raise InputError(f"nothing can run here: {_reasons(wanted)}")
+    for warning in job.warnings(wanted):
+        screen.say(warning)
+    wanted = job.prepared(wanted, screen.say)
+    with job.measuring_alone(job.cache_folder()):
+        if how.is_proving:
+            _prove(wanted, how.results)
+        kept = None if how.is_fresh else store.unfinished(how.results, wanted.command())
+        folder = kept.folder if kept else job.new_folder(wanted, how.results)
+        if kept:
+            screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
+        return _measured(wanted, folder, kept, how, show or show_result)
+
+
+def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How, show: Callable[[Path], None]) -> bool:
+    """Run the session, then show what there is, also after an interruption."""
+    with store.Store(folder) as opened, screen.progress() as progress, _signals() as is_stopping:
+        bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, how.stall,
+                      is_stopping=is_stopping, watches=lambda planned: job.gpu_watch(wanted, planned),
+                      side_by_side=job.side_by_side(wanted) if how.is_side_by_side else None)
+        try:
+            is_ok = staged.run(wanted, bench, kept, how.until, screen.progress, screen.say)
+        except Stopped:
+            show(folder)
+            screen.say("interrupted; the same command goes on from here")
+            sys.exit(130)
+    show(folder)
+    return is_ok
+
+
+def _reasons(wanted: job.Job) -> str:
+    if not wanted.found.gpus and all(s.cell.device == "gpu" for s in wanted.plan.skipped) and wanted.plan.skipped:
+        return (f"{wanted.asked.study} needs an NVIDIA GPU, and this machine has none ({wanted.found.problem}); "
+                f"`evenbench plan {wanted.asked.study}` shows what would run")
+    reasons = dict.fromkeys(f"{s.cell.stack}: {s.reason}" for s in wanted.plan.skipped)
+    return "; ".join(reasons) or "the study has no cells"
+
+
+@contextmanager
+def _signals() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or SIGTERM came: the session looks between two lines, so that no container is half started.
+
+    A second one ends the session at once.
+    """
+    seen: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        if len(seen) > 1:
+            raise Stopped
+
+    earlier = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield lambda: bool(seen)
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+
+
+def _prove(wanted: job.Job, results: Path) -> None:
+    """Check the tasks and stacks of the plan that no check has shown to compute the same yet."""
+    stacks = [wanted.stacks[name] for name in dict.fromkeys(planned.cell.stack for planned in wanted.plan.cells)]
+    made_of = {each.name: wanted.launcher.fingerprint(each) for each in stacks}
+    known = check.proved(results, made_of)
+    tasks = [task for task in dict.fromkeys(planned.cell.task for planned in wanted.plan.cells)
+             if any((task, each.name) not in known for each in stacks)]
+    if len(stacks) > 1 and tasks:
+        checked(tasks, stacks, "float64", wanted.launcher, results)
+
+
+@app.command()
+def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
+         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
+         device: Device = None, swarm: SwarmWords = None, results: Results = RESULTS, as_json: AsJson = False,
+         export_to: Annotated[str | None, typer.Option(
+             "--export", help="kubernetes: the runs as suspended indexed Jobs, in YAML.")] = None) -> None:
+    """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
+    if export_to not in (None, *kubernetes.NAMES):
+        raise InputError(f'plan --export: found "{export_to}", expected one of {", ".join(kubernetes.NAMES)}')
+    asked = asked_of(name, stacks, rounds, seed, scale, baseline, launcher, data, with_device(pairs, device), swarm)
+    known = store.known_seconds(results)
+    if name == every.NAME:
+        if export_to:
+            raise InputError("plan --export: found all studies, expected one; name it")
+        _plan_every(asked, known, as_json)
+        return
+    wanted = job.planned(asked, screen.say)
+    if export_to:
+        print(kubernetes.text(wanted.plan, wanted.stacks), end="")
+        return
+    seconds = estimate_seconds(wanted.plan, known)
+    if as_json:
+        print(json.dumps({**wanted.plan.record(), "estimate_seconds": seconds}, indent=2))
+    else:
+        screen.show(screen.plan_view(wanted.plan.record(), seconds))
+
+
+def _plan_every(asked: job.Asked, known: Mapping[str, float], is_json: bool) -> None:
+    """A line a published study."""
+    said: set[str] = set()
+    plans = {name: job.planned(asked._replace(study=name), lambda text: _say_once(text, said)).plan
+             for name in every.published(job.STUDIES, asked.scale)}
+    seconds = {name: estimate_seconds(found, known) for name, found in plans.items()}
+    print_rows([{"study": name, "cells": len(found.cells), "runs": len(found.cells) * found.rounds,
+             "skipped": len(found.skipped), "estimate_seconds" if is_json else "about":
+             seconds[name] if is_json else words.seconds(seconds[name])} for name, found in plans.items()], is_json)
+    if not is_json:
+        screen.say(f"in all about {words.seconds(sum(seconds.values()))}")
+
+
+def _say_once(text: str, said: set[str]) -> None:
+    if text not in said:
+        screen.say(text)
+    said.add(text)
+
+
+@app.command("rerun")
+def rerun_(name: ResultName, key: Annotated[str, typer.Option(help="The cell of this key, or its beginning.")] = "",
+           number: Annotated[int | None, typer.Option("--cell", help="The cell of this number in the plan.")] = None,
+           rounds: Rounds = None, launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
+           data: DataArgument = None, swarm: SwarmWords = None, results: Results = RESULTS, fresh: Fresh = False,
+           stall: Stall = None) -> None:
+    """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
+    found = rerun.chosen(rerun.recorded(store.located(name, results)), key, number)
+    asked = job.Asked(name, None, launcher, data, Wishes(rounds=rounds), tuple(split(swarm)))
+    is_ok = _ran(rerun.again(found, stack.read_all(job.STACKS), asked, screen.say), _How(results, fresh, stall=stall))
+    sys.exit(0 if is_ok else 1)
+
+
+@app.command("aa")
+def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=False)],
+        task: Annotated[str, typer.Argument(show_default=False)],
+        rounds: Annotated[int, typer.Option(min=3, max=100, help="Rounds of each comparison.")] = 5,
+        repetitions: Annotated[int, typer.Option(min=1, max=1000, help="Comparisons.")] = 20,
+        measure: Annotated[str, typer.Option(help="train or infer.")] = "train", seed: Seed = 1,
+        launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
+        results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None, as_json: AsJson = False) -> None:
+    """Compare a stack with itself, and say how often it is called faster or slower."""
+    wanted = aa.Plan(rounds, repetitions)
+    made = aa.study(stack_name, task, measure, wanted)
+    asked = asked_of(aa.ID, None, None, seed, None, "", launcher, data, pairs)
+    again = job.planned_study(made, asked, screen.say)._replace(facts={"aa": wanted._asdict()})
+    is_ok = _ran(again, _How(results, fresh, stall=stall),
+                 lambda folder: _show_aa(folder, made.title, wanted, seed, as_json))
+    sys.exit(0 if is_ok else 1)
+
+
+def _show_aa(folder: Path, title: str, wanted: aa.Plan, seed: int, is_json: bool) -> None:
+    """Write aa.json beside the events, and print what was found."""
+    found = aa.judge(measurements(store.read(folder)), wanted, seed)
+    text = json.dumps(found.record(), indent=2, allow_nan=False)
+    store.write_beside(folder, "aa.json", text)
+    if is_json:
+        print(text)
+    else:
+        screen.show(screen.parts_view(aa.words(found, title)))
+        screen.say(f"results: {folder}")

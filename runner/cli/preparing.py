@@ -1,0 +1,139 @@
+"""Commands that prepare: images, data, doctor, sbom, lock."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import requests
+import typer
+
+from runner import data_commands, doctor, doctor_swarm, engine, images, job, lock, sbom, screen, stack, twice
+from runner.cli.options import (
+    AsJson,
+    LauncherName,
+    SomeStacks,
+    SwarmWords,
+    app,
+    known_stacks,
+    pinned,
+    print_rows,
+    split,
+)
+from runner.download import Net
+from runner.errors import InputError
+from runner.prepare_wanted import Wanted
+from runner.swarm import options as swarm_options
+
+DataName = Annotated[str, typer.Argument(help="A data set, as `evenbench data list` names it.", show_default=False)]
+
+
+@app.command("images")
+def images_(names: SomeStacks = None,
+            prune: Annotated[bool, typer.Option("--prune", help="Remove images of ours that are out of date.")] = False,
+            is_twice: Annotated[bool, typer.Option(
+                "--twice", help="Build each twice from nothing, and say which files differ; 1 if one does.")] = False,
+            ) -> None:
+    """Build the images of stacks and of the runner (if none is named, all that run without a GPU)."""
+    known = pinned()
+    client = engine.connect()
+    if prune:
+        images.prune(client, list(known.values()), screen.say)
+        return
+    chosen = [known[name] for name in known_stacks(names, known)]
+    if is_twice:
+        alike = [_are_alike(twice.run(client, each, screen.say)) for each in chosen]
+        sys.exit(0 if all(alike) else 1)
+    for each in chosen:
+        images.build(client, each, screen.say)
+
+
+def _are_alike(found: twice.Verdict) -> bool:
+    """Say what two builds of a stack showed; whether nothing differs."""
+    for each in found.differences:
+        print(f"{found.stack}: {each.path}: {each.what}")
+    screen.say(f"{found.stack}: {found.paths} paths, {len(found.differences)} differ")
+    return not found.differences
+
+
+data_app = typer.Typer(no_args_is_help=True, help="Data sets: list, get, verify, prepare.")
+app.add_typer(data_app, name="data")
+
+
+@data_app.command("list")
+def data_list(as_json: AsJson = False) -> None:
+    """What is here, what is missing, its size, licence and who published its checksum."""
+    print_rows(data_commands.listing(job.cache_folder()), as_json)
+
+
+@data_app.command("get")
+def data_get(name: DataName) -> None:
+    """Download, verify and unpack a data set; the same command goes on after an interruption."""
+    with screen.transfer() as told, requests.Session() as net:
+        data_commands.get(name, job.cache_folder(), Net(net, say=screen.say, told=told))
+
+
+@data_app.command("verify")
+def data_verify(name: DataName, folder: Annotated[Path | None, typer.Option(
+        help="Where it lies; the cache if left out.")] = None) -> None:
+    """Look whether every file is there and whole, and say which one is not."""
+    screen.say(data_commands.verify(name, folder, job.cache_folder()))
+
+
+@data_app.command("prepare")
+def data_prepare(name: DataName,
+                 source: Annotated[Path | None, typer.Option(
+                     "--from", help="The published data's folder; the cache's if left out.")] = None,
+                 image: Annotated[int, typer.Option(min=8, help="ImageNet: pixels of a side.")] = 80,
+                 limit: Annotated[int, typer.Option(min=0, help="At most so many samples; 0: all.")] = 0,
+                 labels: Annotated[Path | None, typer.Option(
+                     help="ImageNet, images in one folder: the publisher's file of their class numbers.")] = None,
+                 vocabulary: Annotated[Path | None, typer.Option(
+                     help="Text: a file with one token a line (vocab.bpe.32000, BERT's vocab.txt).")] = None) -> None:
+    """Write a data set once in the form that every stack reads: equal bytes for all of them."""
+    asked = Wanted(image, limit, labels, vocabulary)
+    data_commands.prepare(name, source, job.cache_folder(), asked, screen.say)
+
+
+@app.command("doctor")
+def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every node of a Docker Swarm.")] = "auto",
+            swarm: SwarmWords = None, as_json: AsJson = False) -> None:
+    """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
+    known = stack.read_all(job.STACKS)
+    if launcher not in ("auto", "swarm"):
+        raise InputError(f'doctor --launcher: found "{launcher}", expected swarm, or nothing for this machine')
+    if launcher == "swarm":
+        findings = doctor_swarm.examine(engine.connect(), known, swarm_options(split(swarm)))
+    else:
+        findings = doctor.examine(known, job.cache_folder())
+    print_rows([finding._asdict() for finding in findings], as_json)
+    sys.exit(1 if any(finding.grade == "fails" for finding in findings) else 0)
+
+
+@app.command("sbom")
+def sbom_(names: SomeStacks = None,
+          out: Annotated[Path | None, typer.Option(help="A folder for a file a stack, NAME.cdx.json.")] = None,
+          licences: Annotated[bool, typer.Option("--licences", help="A table of packages and licences.")] = False,
+          launcher: LauncherName = "auto") -> None:
+    """Say what the images or virtual environments of stacks hold: CycloneDX JSON with versions, hashes and licences."""
+    known = stack.read_all(job.STACKS)
+    chosen = [known[name] for name in known_stacks(names, known)]
+    if len(chosen) > 1 and not out and not licences:
+        raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
+    how = job.chosen_launcher(launcher, screen.say)
+    for each in chosen if names else job.buildable(chosen, how, screen.say):
+        found = sbom.of(each, how, screen.say)
+        if licences:
+            print_rows([{"stack": each.name, **package.row()} for package in found.packages], is_json=False)
+        elif out:
+            screen.say(f"written: {sbom.write(sbom.cyclonedx(found), out, each.name)}")
+        else:
+            print(sbom.cyclonedx(found))
+
+
+@app.command("lock")
+def lock_(names: SomeStacks = None) -> None:
+    """Make the locks of stacks and of the runner (requirements.txt) anew from their requirements.in."""
+    known = pinned()
+    for name in known_stacks(names, known):
+        known[name].lock.write_text(lock.relock(known[name]))
+        screen.say(f"{name}: wrote {known[name].lock}")

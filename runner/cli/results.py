@@ -1,0 +1,142 @@
+"""Commands that read what is stored: report, compare, export, curves, verify, list."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from runner import check, compare, curves, data_commands, export, job, listings, manifest, screen, store, summary, words
+from runner.cli.options import (
+    RESULTS,
+    AsJson,
+    NewestResult,
+    ResultName,
+    Results,
+    Scale,
+    app,
+    print_rows,
+)
+from runner.errors import InputError
+from runner.report import writing
+from runner.rows import Measurements, measurements
+from runner.summary_format import Summary
+
+
+@app.command()
+def report(name: NewestResult = "",
+           results: Results = RESULTS, as_json: AsJson = False,
+           html: Annotated[bool, typer.Option("--html", help="Only the page.")] = False,
+           markdown: Annotated[bool, typer.Option("--markdown", help="The same as Markdown.")] = False,
+           csv: Annotated[bool, typer.Option("--csv", help="A line a result.")] = False,
+           latex: Annotated[bool, typer.Option("--latex", help="A table a comparison, for booktabs.")] = False,
+           out: Annotated[Path | None, typer.Option(help="The file, instead of report.html in the result's folder, "
+                                                         "or of standard output for the other forms.")] = None) -> None:
+    """Print the summary of a session again and write its page, report.html; or only one form of it."""
+    form = writing.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
+    folder = store.located(name, results)
+    found, measured = read(folder)
+    if form is None:
+        _show_summary(found, folder, as_json)
+    if form in (None, "html"):
+        _write_page(found, measured, out or folder / writing.PAGE)
+        return
+    text = writing.FORMS[form](found, measured)
+    if out:
+        screen.say(f"written: {writing.write(text, out)}")
+    else:
+        print(text, end="")
+
+
+def read(folder: Path) -> tuple[Summary, Measurements]:
+    """What a result's events say, read once."""
+    measured = measurements(store.read(folder))
+    return summary.summary_of(measured, check.proved(folder.parent, measured.made_of())), measured
+
+
+def show_result(folder: Path) -> None:
+    """Write summary.json beside the events, print the summary, and say how to get its page."""
+    _show_summary(read(folder)[0], folder, is_json=False)
+    screen.say(f"page: `evenbench report {folder}` writes it")
+
+
+def show_with_page(folder: Path) -> None:
+    """Write summary.json and the page beside the events, and print the summary."""
+    found, measured = read(folder)
+    _show_summary(found, folder, is_json=False)
+    _write_page(found, measured, folder / writing.PAGE)
+
+
+def _write_page(found: Summary, measured: Measurements, to: Path) -> None:
+    screen.say(f"page: {writing.write(writing.FORMS['html'](found, measured), to)}")
+
+
+def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
+    text = json.dumps(summary.to_json(found), indent=2, allow_nan=False)
+    store.write_beside(folder, "summary.json", text)
+    if is_json:
+        print(text)
+    else:
+        screen.show(screen.summary_view(found))
+        screen.say(f"results: {folder}")
+
+
+@app.command("compare")
+def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Compare two sessions: what differed around them, then the ratio of every cell that both measured."""
+    found = compare.compare(*(measurements(store.read(store.located(name, results))) for name in (a, b)))
+    if as_json:
+        print(json.dumps(found.record(), indent=2, allow_nan=False))
+    else:
+        screen.show(screen.parts_view(compare.lines(found)))
+
+
+@app.command("export")
+def export_(name: ResultName, parquet: Annotated[Path | None, typer.Option(help="Write a Parquet file.")] = None,
+            to_csv: Annotated[Path | None, typer.Option("--csv", help="Write a CSV file.")] = None,
+            results: Results = RESULTS) -> None:
+    """Write a session's raw samples as one table, a row a sample, for notebooks."""
+    if not parquet and not to_csv:
+        raise InputError("export: found no file to write, expected --parquet FILE or --csv FILE")
+    measured = measurements(store.read(store.located(name, results)))
+    for path, write in ((parquet, export.to_parquet), (to_csv, export.to_csv)):
+        if path:
+            screen.say(f"{path}: {words.count(write(measured, path), 'row')}")
+
+
+@app.command("curves")
+def curves_(name: NewestResult = "",
+            results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
+    found = curves.compared(measurements(store.read(store.located(name, results))))
+    print_rows([apart._asdict() if as_json else apart.listed() for apart in found], as_json)
+    sys.exit(0 if all(apart.does_agree for apart in found if apart.should_agree) else 1)
+
+
+@app.command("verify")
+def verify_(name: NewestResult = "",
+            results: Results = RESULTS, as_json: AsJson = False) -> None:
+    """Say which files of a result are not as its session and reports left them; 1 where any is not."""
+    named = (folder for folder in (results / name, Path(name)) if name and (folder / manifest.NAME).is_file())
+    folder = next(named, None) or store.located(name, results)        # events that are missing are to be told too
+    found = manifest.verify(folder)
+    if as_json:
+        print(json.dumps(found._asdict()))
+    elif not found.is_whole:
+        print_rows(found.rows(), is_json=False)
+    else:
+        screen.say(f"{folder}: {words.count(found.files, 'file')}, all as {manifest.NAME} says")
+    sys.exit(0 if found.is_whole else 1)
+
+
+@app.command("list")
+def list_(what: Annotated[str, typer.Argument(help="stacks, tasks, studies, data or results.")] = "stacks",
+          results: Results = RESULTS, scale: Scale = None, as_json: AsJson = False) -> None:
+    """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""
+    known = {"stacks": listings.stacks, "tasks": listings.all_tasks,
+             "studies": lambda: listings.studies(results, scale, screen.say),
+             "data": lambda: data_commands.listing(job.cache_folder()), "results": lambda: store.listing(results)}
+    if what not in known:
+        raise InputError(f'list: found "{what}", expected one of {", ".join(known)}')
+    print_rows(known[what](), as_json)
