@@ -1,0 +1,112 @@
+"""Stacks before a session: environments are made two at once, images one by one; one that cannot be is skipped."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from runner import job, stack
+from runner.datasets import Data
+from runner.errors import BuildFailed, DiskFull
+from runner.launch import Launcher
+from runner.plan import Wishes, plan
+from runner.study import parse
+from runner.venv_launcher import VenvLauncher
+from tests.clock import FakeClock
+from tests.fakes import MACHINE, FakeLauncher, good_lines
+from tests.fakes import stack as made_stack
+
+STUDY = b"""
+[study]
+id = "s"
+title = "S"
+[[experiment]]
+id = "e"
+measure = "train"
+task = "lenet5"
+stacks = ["a", "b", "c"]
+"""
+STACKS = {name: made_stack(name) for name in ("a", "b", "c")}
+
+
+class Builder:
+    """Builds by lingering a moment; what fails, and how many were being built at once."""
+
+    def __init__(self, **failures: Exception) -> None:
+        self.failures, self.now, self.most, self.lock = failures, 0, 0, threading.Lock()
+        self.together = threading.Event()
+
+    def build(self, stacks: list[stack.Stack]) -> None:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            if self.now == 2:
+                self.together.set()
+        self.together.wait(0.2)
+        with self.lock:
+            self.now -= 1
+        if error := self.failures.get(stacks[0].name):
+            raise error
+
+
+class Environments(VenvLauncher):
+    """A launcher of virtual environments that a Builder makes."""
+
+    def __init__(self, builder: Builder) -> None:
+        super().__init__(Path("unused"))
+        self.builder = builder
+
+    def prepare(self, stacks: list[stack.Stack], say: job.Say) -> None:
+        self.builder.build(stacks)
+
+
+class Images(FakeLauncher):
+    """A launcher of images that a Builder makes."""
+
+    def __init__(self, builder: Builder) -> None:
+        super().__init__(FakeClock(step=0.001), lambda cell, name: good_lines())
+        self.builder = builder
+
+    def prepare(self, stacks: list[stack.Stack], say: job.Say) -> None:
+        self.builder.build(stacks)
+
+
+def wanted(launcher: Launcher) -> job.Job:
+    made = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(rounds=1), lambda each: None)
+    asked = job.Asked("s", None, "auto", None, Wishes(rounds=1))
+    return job.Job(asked, made, STACKS, launcher, MACHINE, Data("digits32", Path("d")))
+
+
+def test_environments_are_made_two_at_once() -> None:
+    builder = Builder()
+    job.prepared(wanted(Environments(builder)), lambda text: None)
+
+    assert 2 == builder.most
+
+
+def test_images_are_built_one_by_one() -> None:
+    builder = Builder()
+    job.prepared(wanted(Images(builder)), lambda text: None)
+
+    assert 1 == builder.most
+
+
+@pytest.mark.parametrize("launcher", [Environments, Images])
+def test_a_stack_that_cannot_be_built_is_skipped_with_the_reason(launcher: type[Environments | Images]) -> None:
+    said: list[str] = []
+    found = job.prepared(wanted(launcher(Builder(b=BuildFailed("no wheel")))), said.append)
+
+    assert ["a", "c"] == [planned.cell.stack for planned in found.plan.cells]
+    assert ["no wheel"] == [skip.reason for skip in found.plan.skipped] and ["b: no wheel"] == said
+
+
+@pytest.mark.parametrize("launcher", [Environments, Images])
+def test_a_full_disk_ends_the_session(launcher: type[Environments | Images]) -> None:
+    with pytest.raises(DiskFull):
+        job.prepared(wanted(launcher(Builder(a=DiskFull("full")))), lambda text: None)
+
+
+def test_where_none_can_be_built_the_first_reason_is_told() -> None:
+    failures = {name: BuildFailed(f"{name} is broken") for name in STACKS}
+    with pytest.raises(BuildFailed, match="a is broken"):
+        job.prepared(wanted(Environments(Builder(**failures))), lambda text: None)
