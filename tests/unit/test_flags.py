@@ -52,6 +52,12 @@ def test_the_load_counts_where_the_others_share_is_not_known() -> None:
     assert set() == found(after=after, before={**made.BEFORE, "load_1m": 0.9})
 
 
+def test_many_nodes_raise_the_load_themselves() -> None:
+    after = {**made.AFTER, "foreign_cpu_share": None}
+
+    assert set() == found(cell=made.cell(nodes=3, parallel="sync"), after=after, before={**made.BEFORE, "load_1m": 9.0})
+
+
 def test_the_load_that_the_run_before_left_is_nobody_s_fault() -> None:
     assert set() == found(before={**made.BEFORE, "load_1m": 2.0})
 
