@@ -10,7 +10,7 @@ from runner.flags import Flag
 from runner.screen import judged, observed
 from runner.screen.page import GAP, Page, View, skips
 from runner.stats import Verdict
-from runner.summary_format import Comparison, Result, Summary
+from runner.summary_format import Comparison, Failure, Result, Summary
 
 _LABEL_WIDTH = 15              # "batch 42, 32 px": a narrower label would break within its parts
 _LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jsonl
@@ -145,14 +145,16 @@ class SummaryView(View):
         if self._summary.failures:
             yield ""
             yield page.text("Runs that did not end ok:", "bold")
-        kinds: dict[tuple[str, ...], list[int]] = {}
+        kinds: dict[tuple[str, ...], list[Failure]] = {}
         for failure in self._summary.failures:
             message = failure.message if len(failure.message) <= _LONGEST_MESSAGE else (
                 failure.message[:_LONGEST_MESSAGE] + "...")
-            what = (failure.stack, failure.label, failure.ending, message)
-            kinds.setdefault(what, []).append(failure.round)
-        for (stack, label, ending, message), rounds in kinds.items():
-            yield page.item(f"{stack}, {label}, {_rounds(rounds)}: {ending}" + (f": {message}" if message else ""))
+            which = "" if failure.ending == "unsupported" else failure.label     # one reason for many cells
+            kinds.setdefault((failure.stack, which, failure.ending, message), []).append(failure)
+        for (stack, _, ending, message), found in kinds.items():
+            labels, rounds = dict.fromkeys(each.label for each in found), sorted({each.round for each in found})
+            what = next(iter(labels)) if len(labels) == 1 else words.count(len(labels), "cell")
+            yield page.item(f"{stack}, {what}, {_rounds(rounds)}: {ending}" + (f": {message}" if message else ""))
 
     def _skipped(self, page: Page) -> Iterator[RenderableType]:
         yield from skips(page, [(skip.stack, skip.label, skip.reason) for skip in self._summary.skipped])

@@ -76,6 +76,16 @@ def test_a_closing_line_names_the_baseline_and_what_a_ratio_is() -> None:
     assert "1.32x (1.28–1.37) is 1.32 times as fast as torch-2.13-cpu in the same rounds" in shown
 
 
+def test_what_a_stack_cannot_do_is_told_once_for_all_cells_and_other_failures_one_by_one() -> None:
+    cells = [made.cell("torch", batch=batch) for batch in (1, 2)]
+    for ending, lines in (("unsupported", ["torch, 2 cells, round 0: unsupported: no such kernel"]),
+                          ("timeout", [f"torch, lenet5 train, batch {batch}, 32 px, round 0: timeout: no such kernel"
+                                       for batch in (1, 2)])):
+        failed = [each for cell in cells for each in made.run(cell, 0, ending=ending, message="no such kernel")]
+        said = printed(summary_view(summarise([made.session(), made.plan(*cells, rounds=1), *failed])))
+        assert lines == [line.strip() for line in said.splitlines() if "no such kernel" in line]
+
+
 def test_failures_skips_and_footnotes_are_told() -> None:
     shown = " ".join(printed(summary_view(summary(skipped={made.cell("tf-0"): "no image"}))).split())
 
