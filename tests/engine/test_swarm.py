@@ -1,6 +1,7 @@
 """Runs on a Swarm of three engines, which the lab script beside the engine's starter makes and takes away."""
 
 import os
+import shlex
 import subprocess
 import tempfile
 import time
@@ -55,9 +56,8 @@ class Lab(NamedTuple):
         start = f"mount --make-rprivate /; hostname {name}; mkdir -p /var/run/docker; " \
                 f"mount -t tmpfs none /var/run/docker; exec dockerd --data-root {root}/data --exec-root {root}/exec " \
                 f"--pidfile {root}/pid -H unix://{root}/docker.sock"
-        with (root / "dockerd.log").open("a") as log:
-            subprocess.Popen(["nsenter", f"--net=/var/run/netns/{name}", "unshare", "--mount", "--uts", "sh", "-c",
-                              start], stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+        inside = f"nsenter --net=/var/run/netns/{name} unshare --mount --uts sh -c {shlex.quote(start)}"
+        subprocess.run(["sh", "-c", f"setsid nohup {inside} >>{root}/dockerd.log 2>&1 </dev/null &"], check=True)
         assert _becomes(self.clients[name].ping, 60)
 
 
@@ -205,6 +205,7 @@ def test_a_node_that_is_healed_late_clears_up_and_runs_the_next_cell(
     assert "ok" == ended(launcher, cell(), data, "late.2.1")[0].word
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")     # sockets of the killed engine's client
 def test_a_node_whose_engine_is_killed_ends_the_run_and_the_next_cell_runs(
         lab: Lab, launcher: SwarmLauncher, data: Path) -> None:
     try:
