@@ -205,7 +205,7 @@ def test_a_node_that_is_healed_late_clears_up_and_runs_the_next_cell(
     assert "ok" == ended(launcher, cell(), data, "late.2.1")[0].word
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")     # sockets of the killed engine's client
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")     # a killed engine's client's sockets
 def test_a_node_whose_engine_is_killed_ends_the_run_and_the_next_cell_runs(
         lab: Lab, launcher: SwarmLauncher, data: Path) -> None:
     try:
