@@ -217,5 +217,5 @@ def _steps(cell: Cell) -> int:
         return cell.steps + cell.warmup
     if tasks.is_sequence(cell.task):
         return cell.epochs * int(sequences.pass_batches(cell))
-    images = 0 if cell.input == "synthetic" else train_images(cell.data)
+    images = 0 if cell.input == "synthetic" else cell.images or train_images(cell.data)
     return cell.epochs * max(1, images // cell.batch)

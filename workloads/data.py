@@ -66,6 +66,8 @@ def read(folder, cell, part="train"):
     order = np.random.RandomState(cell.seed).permutation(len(labels))
     if cell.measure != "epochs":
         order = order[:max(cell.batch, _used(cell))]
+    elif cell.images and part == "train":
+        order = order[:cell.images]
     if part == "train" and len(order) < cell.batch:
         raise DataError("%s: found %d images, expected at least a batch of %d" % (folder, len(order), cell.batch))
     facts = {"name": cell.data, "images": len(order), "sha256": _digest(images, labels),

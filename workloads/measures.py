@@ -24,6 +24,8 @@ def run(cell, adapter, folder, emit, cluster=None):
         raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)
     if cell.augment != "none" and (cell.measure != "epochs" or cell.input == "synthetic"):
         raise Unsupported("augment moves the images that measure epochs reads, with input pipeline")
+    if cell.images and (cell.measure != "epochs" or cell.input == "synthetic" or tasks.is_sequence(cell.task)):
+        raise Unsupported("images limits the images that measure epochs reads, with input pipeline")
     if cluster and not cluster.place.reports:
         parallel(adapter).serve(cluster.place.main, cell, cluster)
         return

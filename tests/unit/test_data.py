@@ -43,6 +43,13 @@ def test_the_stand_in_has_the_epoch_s_length_and_real_digits_of_every_class(digi
     assert found.facts["stand_in"] and 64 == len(found.facts["sha256"])
 
 
+def test_an_epoch_may_take_some_of_the_images_and_all_held_out_ones(digits: Path) -> None:
+    whole, some = data.read(str(digits), CELL), data.read(str(digits), CELL._replace(images=100))
+    assert 100 == len(some.labels) == some.facts["images"] and (whole.images[:100] == some.images).all()
+    assert len(data.read(str(digits), CELL, "test").labels) == len(
+        data.read(str(digits), CELL._replace(images=100), "test").labels)
+
+
 def test_each_digit_s_pixel_becomes_four_by_four_grey_ones(digits: Path) -> None:
     from sklearn.datasets import load_digits
 

@@ -75,12 +75,13 @@ class Cell(NamedTuple):
     hidden: int = 0               # units of the lstm task; 0: its preset's
     gpus: int = 1                 # of each node, where the device is a GPU
     augment: str = "none"
+    images: int = 0               # training images of an epoch; 0: all that there are
 
 
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types
 DEFAULTS = dict(getattr(Cell, "_field_defaults", {}))
 LEAST = {"batch": 1, "image": 1, "classes": 2, "steps": 1, "warmup": 0, "epochs": 1, "nodes": 1, "cpus": 1,
-          "memory_bytes": 0, "seed": 0, "length": 0, "hidden": 0, "gpus": 1,
+          "memory_bytes": 0, "seed": 0, "length": 0, "hidden": 0, "gpus": 1, "images": 0,
           "learning_rate": 0.0, "weight_decay": 0.0}
 MOST = {"nodes": 1000, "gpus": 1000, "cpus": 100000}      # elsewhere what 62 bits hold
 CHOICES = dict(SWITCHES, measure=MEASURES, device=("cpu", "gpu"))
