@@ -1,10 +1,12 @@
 """Runs on a Swarm of three engines, which the lab script beside the engine's starter makes and takes away."""
 
+import gc
 import os
 import shlex
 import subprocess
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,6 +102,10 @@ def lab() -> Iterator[Lab]:
     finally:
         for client in clients.values():
             client.close()
+        clients.clear()
+        with warnings.catch_warnings():        # of sockets whose engine was killed: docker's client leaves them open
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
         call("down")
 
 
