@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from runner import operators
+from runner import operators, quantities
 from runner.cell import comparison_key, label
 from runner.rows import Row
 from runner.runs import Run, middle
@@ -54,18 +54,14 @@ def _device_time(row: Row) -> DeviceTime | None:
     if not runs or not runs[0].kernels:
         return None
     first = runs[0].kernels
-    return DeviceTime(kernels=_share(runs, "kernel_seconds"), copies=_share(runs, "copy_seconds"),
-                      gaps=_share(runs, "gap_seconds"), launches=_share(runs, "launch_seconds"),
-                      kernels_a_step=middle(runs, _kernels_a_step),
+    kernels, copies, launches, count = (middle(runs, lambda run, name=name: quantities.of(name, row, run))  # type: ignore[misc]
+                                        for name in ("kernel_share", "copy_share", "launch_share", "kernels"))
+    return DeviceTime(kernels=kernels, copies=copies, gaps=middle(runs, _gaps), launches=launches, kernels_a_step=count,
                       top={name: seconds / first.steps for name, _, seconds in first.top}, source=first.source)
 
 
-def _kernels_a_step(run: Run) -> float | None:
-    return run.kernels.kernels / run.kernels.steps if run.kernels else None
-
-
-def _share(runs: Sequence[Run], field: str) -> float | None:
-    return middle(runs, lambda run: run.kernels.share(getattr(run.kernels, field)) if run.kernels else None)
+def _gaps(run: Run) -> float | None:
+    return run.kernels.share(run.kernels.gap_seconds) if run.kernels else None
 
 
 def _graph(row: Row) -> GraphChange | None:

@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NamedTuple
@@ -95,7 +96,7 @@ def _every(asked: job.Asked, how: _How) -> bool:
     return all(turn.is_ok for turn in turns)
 
 
-def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] | None = None) -> bool:
+def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] = show_result) -> bool:
     """Prepare and run a job, new or resumed, and show its folder; whether every run went well."""
     if not wanted.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(wanted)}")
@@ -109,7 +110,7 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] | None = None)
         folder = kept.folder if kept else job.new_folder(wanted, how.results)
         if kept:
             screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
-        return _measured(wanted, folder, kept, how, show or show_result)
+        return _measured(wanted, folder, kept, how, show)
 
 
 def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How, show: Callable[[Path], None]) -> bool:
@@ -197,21 +198,16 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
 
 def _plan_every(asked: job.Asked, known: Mapping[str, float], is_json: bool) -> None:
     """A line a published study."""
-    said: set[str] = set()
-    plans = {name: job.planned(asked._replace(study=name), lambda text: _say_once(text, said)).plan
+    say_once = cache(screen.say)                 # what each of them would tell of the launcher and the data
+    plans = {name: job.planned(asked._replace(study=name), say_once).plan
              for name in every.published(job.STUDIES, asked.scale)}
     seconds = {name: estimate_seconds(found, known) for name, found in plans.items()}
     print_rows([{"study": name, "cells": len(found.cells), "runs": len(found.cells) * found.rounds,
-             "skipped": len(found.skipped), "estimate_seconds" if is_json else "about":
-             seconds[name] if is_json else words.seconds(seconds[name])} for name, found in plans.items()], is_json)
+                 "skipped": len(found.skipped),
+                 **({"estimate_seconds": seconds[name]} if is_json else {"about": words.seconds(seconds[name])})}
+                for name, found in plans.items()], is_json)
     if not is_json:
         screen.say(f"in all about {words.seconds(sum(seconds.values()))}")
-
-
-def _say_once(text: str, said: set[str]) -> None:
-    if text not in said:
-        screen.say(text)
-    said.add(text)
 
 
 @app.command("rerun")

@@ -106,8 +106,7 @@ def export_(name: ResultName, parquet: Annotated[Path | None, typer.Option(help=
 
 
 @app.command("curves")
-def curves_(name: NewestResult = "",
-            results: Results = RESULTS, as_json: AsJson = False) -> None:
+def curves_(name: NewestResult = "", results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
     found = curves.compared(measurements(store.read(store.located(name, results))))
     print_rows([apart._asdict() if as_json else apart.listed() for apart in found], as_json)
@@ -115,8 +114,7 @@ def curves_(name: NewestResult = "",
 
 
 @app.command("verify")
-def verify_(name: NewestResult = "",
-            results: Results = RESULTS, as_json: AsJson = False) -> None:
+def verify_(name: NewestResult = "", results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Say which files of a result are not as its session and reports left them; 1 where any is not."""
     named = (folder for folder in (results / name, Path(name)) if name and (folder / manifest.NAME).is_file())
     folder = next(named, None) or store.located(name, results)        # events that are missing are to be told too
