@@ -8,6 +8,7 @@ from runner.errors import EngineUnreachable
 from runner.launch import Exit
 from runner.machine import Machine, Reading
 from runner.stack import CAPABILITIES, GpuCode, Stack
+from runner.study import Study, from_document
 from workloads.spec.cell import Cell
 
 MACHINE = Machine("a CPU", 2, 8 * 2**30, "6.1", "Debian", "host")
@@ -23,6 +24,12 @@ def stack(name: str = "torch-x", **values: Any) -> Stack:
         facts["gpu"] = GpuCode(cuda="12.6", driver="525.60.13", native=CAPABILITIES, jit=(), unsupported=(),
                                verified=False)
     return Stack(**{**facts, **values})
+
+
+def study(*stacks: str, **fields: Any) -> Study:
+    """A study of one experiment, the training of LeNet-5 in these stacks, with these fields beside or instead."""
+    experiment = {"id": "e", "measure": "train", "task": "lenet5", "stacks": list(stacks), **fields}
+    return from_document({"study": {"id": "s", "title": "S"}, "experiment": [experiment]}, "s.toml")
 
 
 def good_lines(seconds: float = 0.5) -> list[bytes]:

@@ -115,6 +115,22 @@ def cell(**values: Any) -> Cell:
     return Cell(stack=STACK.name, **{**facts, **values})
 
 
+def ended(launcher: SwarmLauncher, asked: Cell, data: Path, run: str, begun: Callable[[], Any] | None = None
+          ) -> tuple[Ending, float]:
+    """How a run ended, and the seconds since `begun` was called at its first steps."""
+    running = launcher.start(asked, STACK, data, run)
+    since: float | None = None
+    try:
+        for heard in follow(running, limits(asked), time.monotonic):
+            if begun and since is None and not isinstance(heard, Ending) and heard["event"] == "steps":
+                begun()
+                since = time.monotonic()
+    finally:
+        running.stop()
+    assert isinstance(heard, Ending)
+    return heard, time.monotonic() - (since or 0.0)
+
+
 def test_a_node_that_lacks_the_image_is_named_before_anything_is_measured(lab: Lab) -> None:
     launcher = SwarmLauncher(lab.clients["lab1"], swarm.options([f"engine:lab2={lab.url('lab2')}"]))
     with pytest.raises(ImageMissing, match="lab3 lacks the image sha256:"):
@@ -154,29 +170,9 @@ def test_three_nodes_train_together_and_each_is_on_its_own_engine(lab: Lab, laun
 
 def test_a_worker_out_of_memory_ends_so(lab: Lab, launcher: SwarmLauncher, data: Path) -> None:
     big = cell(task="vgg16", nodes=1, parallel="none", memory_bytes=400 * 2**20, batch=8, classes=1000)
-    running = launcher.start(big, STACK, data, "memory.0.1")
-    try:
-        *_, ending = follow(running, limits(big), time.monotonic)
-    finally:
-        running.stop()
-    assert isinstance(ending, Ending) and "oom" == ending.word, ending
+    ending, _ = ended(launcher, big, data, "memory.0.1")
+    assert "oom" == ending.word, ending
     assert lab.becomes_clean()
-
-
-def ended(launcher: SwarmLauncher, asked: Cell, data: Path, run: str, begun: Callable[[], Any] | None = None
-          ) -> tuple[Ending, float]:
-    """How a run ended, and the seconds since `begun` was called at its first steps."""
-    running = launcher.start(asked, STACK, data, run)
-    since: float | None = None
-    try:
-        for heard in follow(running, limits(asked), time.monotonic):
-            if begun and since is None and not isinstance(heard, Ending) and heard["event"] == "steps":
-                begun()
-                since = time.monotonic()
-    finally:
-        running.stop()
-    assert isinstance(heard, Ending)
-    return heard, time.monotonic() - (since or 0.0)
 
 
 LONG = {"steps": 100_000}

@@ -5,27 +5,15 @@ from pathlib import Path
 from runner import store
 from runner.coverage import Experiment, endings, experiments
 from runner.plan import Plan, Wishes, plan
-from runner.study import parse
 from tests import made_rows as made
-from tests.fakes import MACHINE, stack
+from tests.fakes import MACHINE, stack, study
 from workloads.spec.cell import Cell
 
-STUDY = b"""
-[study]
-id = "s"
-title = "S"
-[[experiment]]
-id = "e"
-measure = "train"
-task = "lenet5"
-stacks = ["a"]
-grid = { batch = [1, 2, 4, 8] }
-"""
 NOW = {"a": "now"}
 
 
 def planned() -> Plan:
-    return plan(parse(STUDY, "s.toml"), {"a": stack("a")}, MACHINE, Wishes(), lambda stack: None)
+    return plan(study("a", grid={"batch": [1, 2, 4, 8]}), {"a": stack("a")}, MACHINE, Wishes(), lambda stack: None)
 
 
 def kept(folder: Path, *runs: tuple[Cell, str, str]) -> None:

@@ -14,25 +14,14 @@ from runner.errors import EngineUnreachable
 from runner.gpus import Found
 from runner.plan import Plan, Wishes, plan
 from runner.stack import read_all
-from runner.study import parse
 from tests.fake_nvml import H100, P100, RTX, SLICED, V100, FakeNvml
-from tests.fakes import MACHINE
+from tests.fakes import MACHINE, study
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
 
 STACKS = read_all(Path(__file__).parents[2] / "docker")
-STUDY = b"""
-[study]
-id = "s"
-title = "S"
-[[experiment]]
-id = "e"
-measure = "train"
-task = "resnet50"
-image = 224
-device = "gpu"
-stacks = ["tf-1.15-gpu", "torch-1.4", "mxnet-1.7-gpu", "tf-2.5-gpu", "torch-2-gpu", "tf-1.15-nv"]
-"""
+STUDY = study("tf-1.15-gpu", "torch-1.4", "mxnet-1.7-gpu", "tf-2.5-gpu", "torch-2-gpu", "tf-1.15-nv",
+              task="resnet50", image=224, device="gpu")
 
 
 def seen(*fakes: Any, driver: str | bytes = "550.54.15") -> Found:
@@ -40,7 +29,7 @@ def seen(*fakes: Any, driver: str | bytes = "550.54.15") -> Found:
 
 
 def planned(found: Found, **settings: Any) -> Plan:
-    return plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(settings=settings), lambda stack: None, found)
+    return plan(STUDY, STACKS, MACHINE, Wishes(settings=settings), lambda stack: None, found)
 
 
 def running(found: Found, **settings: Any) -> list[str]:
@@ -87,7 +76,7 @@ def test_without_a_gpu_every_cell_plans_to_the_end_and_says_what_it_needs() -> N
 
 
 def test_a_stack_for_cpus_names_its_sister_for_gpus() -> None:
-    found = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(stacks=("tf-1.15",)), lambda stack: None, seen(P100))
+    found = plan(STUDY, STACKS, MACHINE, Wishes(stacks=("tf-1.15",)), lambda stack: None, seen(P100))
     assert "tf-1.15 has no code for GPUs: tf-1.15-gpu has" == found.skipped[0].reason
 
 

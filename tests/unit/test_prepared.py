@@ -10,22 +10,11 @@ from runner.datasets import Data
 from runner.errors import BuildFailed, DiskFull
 from runner.launch import Launcher
 from runner.plan import Wishes, plan
-from runner.study import parse
 from runner.venv_launcher import VenvLauncher
 from tests.clock import FakeClock
-from tests.fakes import MACHINE, FakeLauncher, good_lines
+from tests.fakes import MACHINE, FakeLauncher, good_lines, study
 from tests.fakes import stack as made_stack
 
-STUDY = b"""
-[study]
-id = "s"
-title = "S"
-[[experiment]]
-id = "e"
-measure = "train"
-task = "lenet5"
-stacks = ["a", "b", "c"]
-"""
 STACKS = {name: made_stack(name) for name in ("a", "b", "c")}
 
 
@@ -72,7 +61,7 @@ class Images(FakeLauncher):
 
 
 def wanted(launcher: Launcher) -> job.Job:
-    made = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(rounds=1), lambda each: None)
+    made = plan(study(*STACKS), STACKS, MACHINE, Wishes(rounds=1), lambda each: None)
     asked = job.Asked("s", None, "auto", None, Wishes(rounds=1))
     return job.Job(asked, made, STACKS, launcher, MACHINE, Data("digits32", Path("d")))
 

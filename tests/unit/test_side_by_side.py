@@ -12,24 +12,13 @@ from runner.errors import InputError
 from runner.plan import Wishes, plan
 from runner.session import Bench, run
 from runner.side_by_side import Given, SideBySide, Slots
-from runner.study import parse
 from runner.venv_launcher import VenvLauncher
 from tests.clock import FakeClock
 from tests.fake_nvml import RTX, V100, FakeNvml
-from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, stack
+from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, stack, study
 from workloads.spec.cell import Cell
 
 PATIENCE = 5.0
-STUDY = b"""
-[study]
-id = "s"
-title = "S"
-[[experiment]]
-id = "e"
-measure = "train"
-task = "lenet5"
-stacks = ["a", "b"]
-"""
 STACKS = {name: stack(name, devices=("cpu", "gpu")) for name in ("a", "b")}
 TWO, FOUR = nvml.observe(FakeNvml(*RTX)), nvml.observe(FakeNvml(*V100))
 
@@ -46,7 +35,7 @@ class Seen:
 def bench(folder: Path, found: gpus.Found, script: Any, rounds: int = 1, **settings: Any) -> tuple[Bench, Seen]:
     seen, clock = Seen(), FakeClock(step=0.001)
     wishes = Wishes(rounds=rounds, settings={"device": "gpu", **settings})
-    planned = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, wishes, lambda stack: None, found)
+    planned = plan(study(*STACKS), STACKS, MACHINE, wishes, lambda stack: None, found)
 
     def counted(cell: Cell, name: str) -> list[Any]:
         first, *middle, last = script(cell, name)
@@ -129,7 +118,7 @@ def test_a_round_is_over_before_the_next_begins(tmp_path: Path) -> None:
 
 
 def test_gpus_come_back_in_the_machine_s_order() -> None:
-    slots, planned = Slots(TWO), plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(settings={"device": "gpu"}),
+    slots, planned = Slots(TWO), plan(study(*STACKS), STACKS, MACHINE, Wishes(settings={"device": "gpu"}),
                                       lambda stack: None, TWO).cells[0]
     first, second = (slots.take(planned, STACKS["a"]) for _ in range(2))
     slots.give(second)
@@ -138,7 +127,7 @@ def test_gpus_come_back_in_the_machine_s_order() -> None:
 
 
 def wanted(launcher: Any, found: gpus.Found) -> job.Job:
-    chosen = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    chosen = plan(study(*STACKS), STACKS, MACHINE, Wishes(), lambda stack: None)
     return job.Job(job.Asked("s"), chosen, STACKS, launcher, MACHINE, None, found)  # type: ignore[arg-type]
 
 

@@ -11,7 +11,6 @@ from runner import job, swarm, swarm_launcher, swarm_running
 from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputError
 from runner.launch import Ending, Exit, Limits, follow, gone
 from runner.plan import Wishes, plan
-from runner.study import parse
 from runner.swarm_launcher import SwarmLauncher, placed, services
 from runner.swarm_running import SwarmRunning
 from tests.clock import FakeClock
@@ -27,7 +26,7 @@ from tests.fake_swarm import (
     places,
     rejected,
 )
-from tests.fakes import MACHINE, good_lines, stack
+from tests.fakes import MACHINE, good_lines, stack, study
 from workloads import place
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
@@ -220,21 +219,10 @@ def test_a_swarm_without_any_such_node_is_told() -> None:
 
 
 def test_nodes_on_machines_of_their_own_get_all_of_them() -> None:
-    study = b"""
-[study]
-id = "s"
-title = "S"
-[[experiment]]
-id = "e"
-measure = "train"
-task = "lenet5"
-stacks = ["torch-x"]
-parallel = "allreduce"
-nodes = 3
-"""
+    made = study("torch-x", parallel="allreduce", nodes=3)
     shares = {}
     for hosts in (1, 2, 3):
-        found = plan(parse(study, "s.toml"), {"torch-x": stack()}, MACHINE._replace(cpus=6), Wishes(),
+        found = plan(made, {"torch-x": stack()}, MACHINE._replace(cpus=6), Wishes(),
                      lambda stack: None, hosts=hosts)
         shares[hosts] = (found.cells[0].cell.cpus, found.cells[0].cell.memory_bytes)
     assert {1: (2, 2 * GIB), 2: (3, 3 * GIB), 3: (6, 6 * GIB)} == shares
