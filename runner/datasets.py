@@ -14,7 +14,7 @@ from workloads.spec import prepared
 from workloads.spec.datasets import DATA_SETS, SIDE, size_problem
 
 STAND_IN = "digits32"
-_TEST_DIGITS = 297             # of the 1,797; the other 1,500 are repeated
+_TEST_DIGITS = 297             # of the 1,797, drawn at random: their file goes by writers; the other 1,500 are repeated
 
 
 NAMES = (*DATA_SETS, *prepared.SEQUENCE_SETS)
@@ -85,8 +85,8 @@ def _verify_images(name: str, folder: Path, stem: str, side: int) -> None:
 
 
 def digits32_folder(cache: Path, images: int = DATA_SETS[STAND_IN].usual) -> Path:
-    """Where the stand-in lies or will lie."""
-    return cache / "data" / f"{STAND_IN}-{images}"
+    """Where the stand-in lies or will lie; "drawn" as others once held the last digits out under the shorter name."""
+    return cache / "data" / f"{STAND_IN}-{images}-drawn"
 
 
 def digits32(cache: Path, say: Callable[[str], None], images: int = DATA_SETS[STAND_IN].usual) -> Path:
@@ -110,7 +110,8 @@ def digits32(cache: Path, say: Callable[[str], None], images: int = DATA_SETS[ST
 
 def _write(folder: Path, images: int) -> None:
     records = _records()
-    train, test = records[:-_TEST_DIGITS], records[-_TEST_DIGITS:]
+    held_out = np.sort(np.random.RandomState(0).permutation(len(records))[:_TEST_DIGITS])
+    train, test = np.delete(records, held_out, axis=0), records[held_out]
     repeated = np.resize(train, (images, train.shape[1]))
     stems = DATA_SETS[STAND_IN].train
     for stem, part in zip(stems, np.array_split(repeated, len(stems)), strict=True):

@@ -44,7 +44,7 @@ def test_variables_become_settings_that_the_command_understands() -> None:
 
 
 def test_data_of_the_user_s_own_is_named_with_its_folder() -> None:
-    assert "digits32=/data/digits32-10000" in compose.arguments(DEFAULT, LARGE, print)
+    assert "digits32=/data/digits32-10000-drawn" in compose.arguments(DEFAULT, LARGE, print)
     assert "cifar10=/data" in compose.arguments({**DEFAULT, "DATA": "cifar10", "DATA_FOLDER": "/c"}, LARGE, print)
     with pytest.raises(InputError, match="belong together"):
         compose.arguments({**DEFAULT, "DATA_FOLDER": "/c"}, LARGE, print)

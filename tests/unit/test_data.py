@@ -69,6 +69,17 @@ def test_test_digits_are_none_of_the_training_ones(digits: Path) -> None:
     assert sum(image.tobytes() in train for image in test) == 0
 
 
+def test_the_test_digits_are_drawn_from_all_writers(digits: Path) -> None:
+    from sklearn.datasets import load_digits
+
+    grey = [np.round(image * 255 / 16).astype(np.uint8).tobytes() for image in load_digits().images]
+    path = digits / "test_batch.bin"
+    images = np.fromfile(path, dtype=np.uint8).reshape(-1, 3073)[:, 1:].reshape(-1, 3, 32, 32)[:, 0, ::4, ::4]
+    found = [grey.index(image.tobytes()) for image in images]
+    tenths = np.histogram(found, bins=10, range=(0, len(grey)))[0]
+    assert tenths.min() >= 15 and tenths.max() <= 50        # 29.7 on average
+
+
 def test_a_second_session_finds_the_digits_written(digits: Path) -> None:
     said: list[str] = []
     assert digits == datasets.digits32(digits.parents[1], said.append, images=3000) and not said
