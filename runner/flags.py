@@ -77,8 +77,8 @@ class _Seen(NamedTuple):
 
 def flags(row: Row, cpus: int | None, proved: Proved) -> tuple[Flag, ...]:
     """What holds for the row or for any of its ok runs, in the order of the footnotes. cpus: the machine's."""
-    found = {flag for run in row.ok_runs for flag, holds in _OF_A_RUN.items()
-             if holds(_Seen(row.cell, run, cpus or row.cell.cpus))}
+    seen = [_Seen(row.cell, run, cpus or row.cell.cpus) for run in row.ok_runs]
+    found = {flag for flag, holds in _OF_A_RUN.items() if any(map(holds, seen))}
     if row.ok_runs and len(row.ok_runs) < LEAST_RUNS:
         found.add(Flag.FEW_RUNS)
     if row.ok_runs and (row.cell.task, row.cell.stack) not in proved:

@@ -68,9 +68,9 @@ def summary_of(measured: Measurements, proved: Proved = frozenset()) -> Summary:
         raise InputError(f"the events cannot be summarised: {error.title} {where}: {first['msg']}") from error
 
 
-def to_json(summary: Summary) -> dict[str, Any]:
+def to_json(summary: Summary) -> str:
     """What summary.json holds."""
-    return summary.model_dump(mode="json", by_alias=True)
+    return summary.model_dump_json(indent=2, by_alias=True)
 
 
 def _summary(measured: Measurements, proved: Proved) -> Summary:

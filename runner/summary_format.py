@@ -17,7 +17,8 @@ UNIT: Literal["samples/s"] = "samples/s"
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True,
+                              allow_inf_nan=False)
 
 
 class Interval(_Model):

@@ -73,7 +73,7 @@ def _write_page(found: Summary, measured: Measurements, to: Path) -> None:
 
 
 def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
-    text = json.dumps(summary.to_json(found), indent=2, allow_nan=False)
+    text = summary.to_json(found)
     store.write_beside(folder, "summary.json", text)
     if is_json:
         print(text)

@@ -103,7 +103,7 @@ def _report(measured: Measurements, folder: Path) -> None:
     found = read_or_refused(lambda: summary.summary_of(measured))
     if found is None:
         return
-    store.write_beside(folder, "summary.json", json.dumps(summary.to_json(found), allow_nan=False))
+    store.write_beside(folder, "summary.json", summary.to_json(found))
     assert _is_plain(screen.summary_view(found))
     for form in ("markdown", "csv", "latex"):
         text = writing.FORMS[form](found, measured)
