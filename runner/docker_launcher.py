@@ -207,14 +207,15 @@ class DockerRunning:
         self._parts: dict[str, _Part] = {}
 
     def create(self, image: str, each: list[dict[str, Any]]) -> None:
-        """Create and start a container a place. Raises DockerException; what was made is stop's to remove."""
+        """Create and start a container a place, one after the other, so that the first imports while the last is made.
+
+        Raises DockerException; what was made is stop's to remove.
+        """
         if "network" in each[0]:
             self._network = self._client.networks.create(each[0]["network"], internal=True, labels=each[0]["labels"])
         for name, how in zip(self._names, each, strict=True):
-            self._parts[name] = _Part(self._client.containers.create(image, **how))
-        for name, part in self._parts.items():
+            part = self._parts[name] = _Part(self._client.containers.create(image, **how))
             self._pipe.add(name, part.attached(self._client))
-        for part in self._parts.values():
             part.container.start()
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:

@@ -22,10 +22,9 @@ def run(cell, adapter, folder, emit, cluster=None):
         raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.NAMES)))
     if cell.measure not in MEASURES and cell.measure not in HARNESSES:
         raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)
-    if cell.augment != "none" and (cell.measure != "epochs" or cell.input == "synthetic"):
-        raise Unsupported("augment moves the images that measure epochs reads, with input pipeline")
-    if cell.images and (cell.measure != "epochs" or cell.input == "synthetic" or tasks.is_sequence(cell.task)):
-        raise Unsupported("images limits the images that measure epochs reads, with input pipeline")
+    for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
+        if is_on and (cell.measure != "epochs" or cell.input == "synthetic" or tasks.is_sequence(cell.task)):
+            raise Unsupported("%s is for the images that measure epochs reads, with input pipeline" % switch)
     if cluster and not cluster.place.reports:
         parallel(adapter).serve(cluster.place.main, cell, cluster)
         return

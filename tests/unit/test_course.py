@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.clock import FakeClock
-from workloads import course
+from workloads import course, measures
 from workloads.data import Images
-from workloads.errors import NotFinite
+from workloads.errors import NotFinite, Unsupported
 from workloads.spec.cell import Cell
 
 CELL = Cell(stack="s", task="lenet5", measure="epochs", batch=2, epochs=2, classes=3)
@@ -90,3 +90,12 @@ def test_fit_that_drives_the_epochs_tells_the_same() -> None:
 def test_a_loss_that_is_no_number_ends_the_course() -> None:
     with pytest.raises(NotFinite, match="the loss became nan in epoch 1"):
         followed(Workload, [1.0, 1.0, 1.0, 1.0, math.nan, math.nan])
+
+
+@pytest.mark.parametrize("switch", ["augment", "images"])
+@pytest.mark.parametrize("changed", [{"measure": "train"}, {"input": "synthetic"}, {"task": "bert"}])
+def test_what_changes_an_epoch_s_images_is_refused_where_none_are_read(switch: str, changed: dict[str, Any]) -> None:
+    cell = CELL._replace(**{"augment": {"augment": "crop"}, "images": {"images": 100}}[switch], **changed)
+
+    with pytest.raises(Unsupported, match=f"^{switch} is for the images that measure epochs reads"):
+        measures.run(cell, None, "", print)
