@@ -11,6 +11,8 @@ from workloads import cluster, environment
 from workloads.__main__ import find_adapter, framework_of
 from workloads.spec.cell import loads
 
+SERVERS = {"for_mxnet": "workloads.kvstore"}       # of adapters that are slow to import
+
 
 def main(arguments):
     """The exit code."""
@@ -20,13 +22,11 @@ def main(arguments):
     os.environ.update(environment.variables(cell))
     name = find_adapter()
     joined = cluster.read(cell, framework_of(name))
+    os.environ.update(cluster.variables(joined, role))
     if role == "worker":
-        os.environ.update(cluster.variables(joined, role))
         train(cell, importlib.import_module("workloads." + name), folder, joined)
         return 0
-    parallel = importlib.import_module("workloads.%s.parallel" % name)
-    os.environ.update(cluster.variables(joined, role))       # after the import, inside which MXNet would serve
-    parallel.serve(role, cell, joined)
+    importlib.import_module(SERVERS.get(name, "workloads.%s.parallel" % name)).serve(role, cell, joined)
     return 0
 
 

@@ -115,6 +115,18 @@ def test_an_image_runs_its_framework_as_a_normal_user(client, name):
     assert version.split("+")[0] == STACKS[name].version.split("+")[0]      # some say their CUDA after it, 2.0.1+cu117
 
 
+@pytest.mark.parametrize("name", list(STACKS))
+def test_a_run_need_not_compile_the_workloads(client, name):
+    image = images.find(client, STACKS[name])
+    if image is None:
+        pytest.skip(f"{name} is not built here")
+
+    said = client.containers.run(image.id, ["-v", "-c", "import workloads.emit"], entrypoint="python", stderr=True,
+                                 remove=True, read_only=True, network_mode="none", cap_drop=["ALL"])
+
+    assert b"code object from '/opt/evenbench/workloads/__pycache__/emit." in said
+
+
 def test_a_second_build_gives_the_same_files(client):
     """The smallest stack; docs/faults.md has what all of them showed."""
     found = twice.run(client, STACKS["mxnet-1.7"], lambda line: None)

@@ -4,14 +4,10 @@ The servers run the optimizer that the workers send them, on the sum of all work
 one's as it comes (dist_async). MXNet has no time limit for those that it waits for.
 """
 import contextlib
-import os
-import sys
-import traceback
 
 import mxnet as mx
 import numpy as np
 from mxnet.base import _LIB, check_call
-from mxnet.kvstore.kvstore_server import KVStoreServer
 
 from workloads import for_mxnet
 from workloads.errors import Unsupported
@@ -19,22 +15,6 @@ from workloads.for_mxnet import devices
 
 _STORES = {"ps-sync": "dist_sync", "ps-async": "dist_async"}
 _PROBE = 10 ** 6                      # a key beyond those of gluon's Trainer, 0 and on
-
-
-def serve(role, cell, cluster):
-    """Serve as DMLC_ROLE says until the workers have ended.
-
-    MXNet would do so inside its import where the variable is set by then, but with a half imported package, in which
-    most optimizers fail. What fails in an update ends the server: MXNet would go on with the old weights.
-    """
-    sys.excepthook, sys.unraisablehook = _die, lambda failure: _die(*failure[:3])     # before Python 3.8 and since
-    KVStoreServer(mx.kv.create("dist")).run()
-    sys.excepthook, sys.unraisablehook = sys.__excepthook__, getattr(sys, "__unraisablehook__", None)
-
-
-def _die(kind, error, trace):
-    traceback.print_exception(kind, error, trace)
-    os._exit(1)
 
 
 def Workload(table, cell, cluster):
