@@ -14,7 +14,7 @@ from workloads.spec import prepared
 from workloads.spec.datasets import DATA_SETS, SIDE, size_problem
 
 STAND_IN = "digits32"
-_TEST_DIGITS = 297             # of the 1,797, drawn at random: their file goes by writers; the other 1,500 are repeated
+_TEST_DIGITS = 297             # of the 1,797, drawn at random (docs/curves.md says why); the other 1,500 are repeated
 
 
 NAMES = (*DATA_SETS, *prepared.SEQUENCE_SETS)

@@ -11,7 +11,7 @@ from workloads import cluster, environment
 from workloads.__main__ import find_adapter, framework_of
 from workloads.spec.cell import loads
 
-SERVERS = {"for_mxnet": "workloads.for_mxnet_servers"}       # of adapters that are slow to import
+SERVERS = {"for_mxnet": "workloads.for_mxnet_servers"}       # where they need not the adapter
 
 
 def main(arguments):

@@ -1,6 +1,6 @@
 """MXNet's servers and its scheduler: processes beside a worker that import no more than they need.
 
-The adapter's package would take them half a second longer, of CPU time that the worker of their place waits for.
+What they import takes CPU time that the worker of their place waits for: docs/measurements.md.
 """
 import os
 import sys
