@@ -9,8 +9,6 @@ key stays what it is; they follow from round and seed alone.
 import random
 from typing import Any, NamedTuple
 
-from scipy.special import betaincinv
-
 from runner import stats
 from runner.errors import InputError
 from runner.rows import Measurements
@@ -98,6 +96,8 @@ def _found(ratios: list[Ratio]) -> Found:
 
 def binomial(hits: int, trials: int) -> Interval | None:
     """The exact 95 % interval of a share (Clopper and Pearson, 1934); None of no trials."""
+    from scipy.special import betaincinv  # as in runner.stats: not when every command starts
+
     if not trials:
         return None
     tail = (1 - CONFIDENCE) / 2
