@@ -122,15 +122,15 @@ def _is_swapping(seen: _Seen) -> bool:
 
 
 def _is_mistimed(seen: _Seen) -> bool:
-    return any(worker.drain_seconds > _DRAIN_SHARE * float(worker.step_seconds.sum()) for worker in seen.run.workers)
+    return any(worker.drain_seconds > _DRAIN_SHARE * worker.timed_seconds for worker in seen.run.workers)
 
 
 def _has_clocks_that_disagree(seen: _Seen) -> bool:
     """Of workers that told both times of every step."""
-    return any(abs(float(worker.device_seconds.sum()) / float(worker.step_seconds.sum()) - 1) > _CLOCK_SHARE
+    return any(abs(float(worker.device_seconds.sum()) / worker.timed_seconds - 1) > _CLOCK_SHARE
                for worker in seen.run.workers
                if len(worker.device_seconds) and len(worker.device_seconds) == len(worker.step_seconds)
-               and worker.step_seconds.sum() > 0)
+               and worker.timed_seconds > 0)
 
 
 def _have_other_weights(seen: _Seen) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ class Epoch(NamedTuple):
     accuracy: float | None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Worker:
     """What one worker of a run measured; most runs have one."""
 
@@ -32,6 +33,11 @@ class Worker:
     losses: Samples                        # the finite ones
     drain_seconds: float                   # reading losses of steps that were said to be over
     device_seconds: Samples                # of each step by the device's own clock; empty where it was not asked
+
+    @cached_property
+    def timed_seconds(self) -> float:
+        """Of all timed steps together."""
+        return float(self.step_seconds.sum())
 
     def phase_seconds(self, name: str) -> float | None:
         """Mean seconds of a phase in a step; None where it was not stamped."""
@@ -92,16 +98,15 @@ def rate_per_worker(batch: int, run: Run) -> float | None:
     """
     rates = []
     for worker in run.workers:
-        seconds = float(worker.step_seconds.sum())
-        if seconds <= 0 or not worker.steps:
+        if worker.timed_seconds <= 0 or not worker.steps:
             return None
-        rates.append(batch * worker.steps / seconds)
+        rates.append(batch * worker.steps / worker.timed_seconds)
     return sum(rates) / len(rates)
 
 
 def step_seconds(run: Run) -> float | None:
     """Mean seconds of a worker's timed step, over the workers; None where one has no timed steps."""
-    means = [float(worker.step_seconds.sum()) / worker.steps for worker in run.workers if worker.steps]
+    means = [worker.timed_seconds / worker.steps for worker in run.workers if worker.steps]
     return sum(means) / len(means) if len(means) == len(run.workers) else None
 
 

@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 
 Samples = NDArray[np.float64]
 Facts = Mapping[str, Any]
+_NO_SAMPLES: Samples = np.empty(0)
 Readings = Mapping[str, float | None]      # of the host; what was not measured is None or absent
 
 
 def samples(values: list[float]) -> Samples:
     """An array of finite numbers."""
+    if values == []:                       # most lists of most runs
+        return _NO_SAMPLES
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not np.isfinite(array).all():
         raise ValueError("expected a list of finite numbers")

@@ -319,16 +319,18 @@ def _load_share(run: Run) -> float | None:
 
 def _tokens_per_second(run: Run, name: str) -> float | None:
     """None where the run's data are no sequences."""
-    data, seconds = run.facts.get("data"), step_seconds(run)
+    data = run.facts.get("data")
     count = data.get(name) if isinstance(data, dict) else None
-    if isinstance(count, bool) or not isinstance(count, int | float) or not seconds:
+    if isinstance(count, bool) or not isinstance(count, int | float):
         return None
-    return count / seconds
+    seconds = step_seconds(run)
+    return count / seconds if seconds else None
 
 
 def _joules(batch: int, run: Run) -> float | None:
     """Of a sample: watts over samples a second."""
-    watts, rate = run.after.get("gpu_watts"), rate_per_worker(batch, run)
+    watts = run.after.get("gpu_watts")
+    rate = None if watts is None else rate_per_worker(batch, run)
     return watts / (rate * len(run.workers)) if watts is not None and rate else None
 
 
@@ -348,15 +350,15 @@ def _column(name: str, measured: Measurements) -> Column:
 
 
 def _data(measured: Measurements) -> tuple[Data, ...]:
-    found: dict[tuple[Any, ...], Data] = {}
+    found: dict[tuple[Any, ...], Facts] = {}
     for row in measured.rows:
         for run in row.runs:
             facts = run.facts.get("data")
             if isinstance(facts, dict) and "name" in facts:
-                data = Data(name=facts["name"], images=facts.get("images"), is_stand_in=facts.get("stand_in") is True,
-                            sha256=facts.get("sha256"))
-                found[tuple(facts.get(name) for name in ("name", "images", "sha256"))] = data
-    return tuple(found.values())
+                found[tuple(facts.get(name) for name in ("name", "images", "sha256"))] = facts
+    return tuple(Data(name=facts["name"], images=facts.get("images"), is_stand_in=facts.get("stand_in") is True,
+                      sha256=facts.get("sha256"))
+                 for facts in found.values())
 
 
 def _geometric_means(comparisons: Sequence[Comparison], names: Sequence[str], baseline: str

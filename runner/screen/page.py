@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
+from typing import NamedTuple
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -19,7 +21,7 @@ _NOTHING = Text()
 
 def show(renderable: RenderableType) -> None:
     """Print a result on standard output."""
-    Console(markup=False, highlight=False, emoji=False).print(renderable)
+    Console(markup=False, highlight=False, emoji=False).print(renderable, crop=False)
 
 
 def say(text: str) -> None:
@@ -77,26 +79,48 @@ class Page:
         rows = [row for _, block in blocks for row in block]
         widths = [max([len(title), *(row[i].cell_len for row in rows)]) for i, title in enumerate(titles)]
         widths = _narrowed(widths, self.width - _INDENT - GAP * (len(widths) - 1))
-        yield self._grid(widths, [[self.text(title, "bold") for title in titles]])
+        yield _Lines(list(self._grid([[self.text(title, "bold") for title in titles]], widths)))
         for label, block in blocks:
             yield self.text(label, "bold")
-            yield self._grid(widths, block)
+            yield _Lines(list(self._grid(block, widths)))
 
-    def _grid(self, widths: Sequence[int], rows: Iterable[Sequence[Text]]) -> Text:
-        """The rows under each other; rich's own grid takes twenty times as long, which thousands of rows show."""
-        return self.lines(_joined(line, widths) for row in rows
-                          for line in zip_longest(*map(self._folded, row, widths), fillvalue=_NOTHING))
+    def _grid(self, rows: Iterable[Sequence[Text]], widths: Sequence[int]) -> Iterator[list[Segment]]:
+        """The lines of the rows."""
+        for row in rows:
+            for cells in zip_longest(*map(self._folded, row, widths), fillvalue=_NOTHING):
+                yield list(self._line(cells, widths))
 
     def _folded(self, cell: Text, width: int) -> Sequence[Text]:
-        return [cell] if cell.cell_len <= width else list(cell.wrap(self._console, width, overflow="fold"))
+        if cell.cell_len <= width:
+            return [cell]
+        lines = list(cell.wrap(self._console, width, overflow="fold"))
+        for line in lines:
+            line.rstrip()
+        return lines
+
+    def _line(self, cells: Sequence[Text], widths: Sequence[int]) -> Iterator[Segment]:
+        """The cells beside each other, plain ones in one piece."""
+        plain = " " * _INDENT
+        last = max((place for place, cell in enumerate(cells) if cell), default=-1)
+        for cell, width in zip(cells[:last + 1], widths, strict=False):
+            if cell.style:
+                yield Segment(plain)
+                yield Segment(cell.plain, self._console.get_style(cell.style))
+                plain = ""
+            else:
+                plain += cell.plain
+            plain += " " * (width - cell.cell_len + GAP)
+        yield Segment(plain.rstrip() + "\n")
 
 
-def _joined(cells: Sequence[Text], widths: Sequence[int]) -> Text:
-    line = Text(" " * _INDENT)
-    for cell, width in zip(cells, widths, strict=True):
-        line.append_text(cell).append(" " * (width - cell.cell_len + GAP))
-    line.rstrip()
-    return line
+class _Lines(NamedTuple):
+    """Finished lines: rich's own grid takes twenty times as long, its Text twice, which thousands of rows show."""
+
+    lines: Sequence[Sequence[Segment]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in self.lines:
+            yield from line
 
 
 def _narrowed(widths: Sequence[int], room: int) -> list[int]:

@@ -63,11 +63,13 @@ class SummaryView(View):
     def _columns(self, page: Page) -> list[RenderableType]:
         """The table with a column a stack; empty where it does not fit."""
         names = [column.stack for column in self._summary.columns]
-        cells = [[self._cell(page, comparison, name) for name in names] for comparison in self._summary.comparisons]
-        widths = [max(len(line) for line in [name, *(line for row in cells for line in row[i].plain.split("\n"))])
-                  for i, name in enumerate(names)]
-        if sum(widths) + GAP * len(names) + _LABEL_WIDTH > page.width:
-            return []
+        widths, cells = list(map(len, names)), []
+        for comparison in self._summary.comparisons:
+            row = [self._cell(page, comparison, name) for name in names]
+            widths = [max(width, *map(len, cell.plain.split("\n"))) for width, cell in zip(widths, row, strict=True)]
+            if sum(widths) + GAP * len(names) + _LABEL_WIDTH > page.width:
+                return []
+            cells.append(row)
         table = page.table(["samples/s", *names])
         for width, column in zip(widths, table.columns[1:], strict=True):
             column.min_width, column.no_wrap = width, True

@@ -29,13 +29,21 @@ def summary(stacks: int = 3, message: str = "no step finished in 300 s", task: s
 
 def printed(view: Any, width: int = 80, **settings: Any) -> str:
     file = io.StringIO()
-    Console(file=file, width=width, markup=False, highlight=False, emoji=False, **settings).print(view)
+    Console(file=file, width=width, markup=False, highlight=False, emoji=False, **settings).print(view, crop=False)
     return file.getvalue()
 
 
 @pytest.mark.parametrize("stacks", [1, 2, 3, 6])
 def test_a_summary_fits_80_columns(stacks: int) -> None:
     assert max(map(len, printed(summary_view(summary(stacks))).splitlines())) <= 80
+
+
+def test_on_a_narrow_screen_a_word_is_broken_within_its_column_and_nothing_is_lost() -> None:
+    shown = printed(summary_view(summary(6)), width=30)
+    first, second, third = re.findall(r"^  (torch-2\.|13-cpu|tf-2\.21) +(\S+)", shown, re.MULTILINE)[:3]
+
+    assert first[0] + second[0] == "torch-2.13-cpu" and third[0] == "tf-2.21"
+    assert "WINNER" in shown and "baseline" in shown
 
 
 def test_three_stacks_are_columns() -> None:
