@@ -40,11 +40,23 @@ class Apart(NamedTuple):
         """Whether it keeps within the limit."""
         return self.most_apart <= LIMIT
 
+    @property
+    def training(self) -> str:
+        """What both stacks did."""
+        return f"{self.task}, {self.precision}, init {self.init}, order {self.order}"
+
     def listed(self) -> dict[str, Any]:
         """As a line of a table."""
-        return {"training": f"{self.task}, {self.precision}, init {self.init}, order {self.order}",
-                "stack": self.stack, "to": self.to, "steps": self.steps, "first_apart": f"{self.first_apart:.1e}",
-                "most_apart": f"{self.most_apart:.1e} at {self.at_step}", "agrees": "yes" if self.does_agree else "no"}
+        return {"stack": self.stack, "to": self.to, "steps": self.steps, "first apart": f"{self.first_apart:.1e}",
+                "most apart": f"{self.most_apart:.1e} at {self.at_step}", "agrees": "yes" if self.does_agree else "no"}
+
+
+def listed(found: Iterable[Apart]) -> dict[str, list[dict[str, Any]]]:
+    """A table a training."""
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for apart in found:
+        tables.setdefault(apart.training, []).append(apart.listed())
+    return tables
 
 
 def compared(measured: Measurements) -> list[Apart]:

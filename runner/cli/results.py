@@ -109,7 +109,10 @@ def export_(name: ResultName, parquet: Annotated[Path | None, typer.Option(help=
 def curves_(name: NewestResult = "", results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
     found = curves.compared(measurements(store.read(store.located(name, results))))
-    print_rows([apart._asdict() if as_json else apart.listed() for apart in found], as_json)
+    if as_json:
+        print_rows([apart._asdict() for apart in found], as_json)
+    else:
+        screen.show(screen.parts_view([curves.listed(found)] if found else ["nothing to compare"]))
     sys.exit(0 if all(apart.does_agree for apart in found if apart.should_agree) else 1)
 
 

@@ -24,8 +24,8 @@ def test_a_curve_is_compared_with_the_baseline_s_step_by_step() -> None:
 def test_curves_within_a_millionth_agree() -> None:
     near, far = measured(({}, [2.0, 1.0]), ({"stack": "near"}, [2.0, 1.0 + 9e-7]), ({"stack": "far"}, [2.0, 1.00001]))
     assert near.does_agree and not far.does_agree
-    assert ("9.0e-07 at 2", "yes") == (near.listed()["most_apart"], near.listed()["agrees"])
-    assert ("1.0e-05 at 2", "no") == (far.listed()["most_apart"], far.listed()["agrees"])
+    assert ("9.0e-07 at 2", "yes") == (near.listed()["most apart"], near.listed()["agrees"])
+    assert ("1.0e-05 at 2", "no") == (far.listed()["most apart"], far.listed()["agrees"])
 
 
 def test_only_equal_weights_orders_and_float64_should_agree() -> None:
@@ -46,3 +46,12 @@ def test_without_the_baseline_the_first_stack_is_compared_with() -> None:
 
 def test_a_curve_cut_short_is_not_compared() -> None:
     assert [] == measured(({}, [1.0, 2.0]), ({"stack": "tf", "steps": 2}, [1.0]))
+
+
+def test_curves_are_listed_by_training_a_line_a_stack() -> None:
+    found = measured(({}, [2.0]), ({"stack": "tf"}, [2.0]), ({"stack": "mxnet"}, [2.0]),
+                     ({"init": "framework"}, [2.0]), ({"stack": "tf", "init": "framework"}, [3.0]))
+    tables = curves.listed(found)
+
+    assert [f"lenet5, float64, init {init}, order seeded" for init in ("seeded", "framework")] == list(tables)
+    assert [["tf", "mxnet"], ["tf"]] == [[row["stack"] for row in rows] for rows in tables.values()]
