@@ -213,7 +213,7 @@ def run_parallel(names: list[str], stacks: list[Stack], precision: str, launcher
             say(f"check: {task} in {stack.name}, {NODES} workers")
             one = check_cell(task, stack.name, precision, *resources)._replace(optimizer="sgd", weight_decay=0.0)
             whole = _tried(one._replace(batch=NODES * BATCH), stack, launcher, data, clock)
-            many = one._replace(nodes=NODES, parallel=cluster.own_mode(stack.framework, "sync"), cpus=1)
+            many = one._replace(nodes=NODES, parallel=stack.mode("sync"), cpus=1)
             parts = _tried_places(many, stack, launcher, data, clock)
             verdicts.append(_compare_parallel(many, parts, whole, stack))
     return verdicts

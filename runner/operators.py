@@ -82,7 +82,7 @@ _TENSORFLOW: dict[str, tuple[str, ...]] = {
                          "gradient/_MklNativeMaxPoolGrad"),
     "loss": ("SparseSoftmaxCrossEntropyWithLogits",),
     "weights_update": ("optimizer/*",),
-    "exchange": ("CollectiveReduceV2",),
+    "exchange": ("CollectiveReduceV2", "HorovodAllreduce"),
     "lstm": ("BlockLSTM", "LSTMBlockCell", "CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"),
     "lstm_backward": ("gradient/BlockLSTMGrad", "gradient/LSTMBlockCellGrad", "gradient/CudnnRNNBackprop",
                       "gradient/CudnnRNNBackpropV2", "gradient/CudnnRNNBackpropV3"),

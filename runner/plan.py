@@ -163,7 +163,7 @@ def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
         raise InputError(f"cell of {stack.name}: {error}") from error
     if cluster.impossible(stack.framework, cell.parallel, cell.nodes):
         return cell
-    return cell._replace(parallel=cluster.own_mode(stack.framework, cell.parallel))
+    return cell._replace(parallel=stack.mode(cell.parallel))
 
 
 def _impossible(cell: Cell, here: Here) -> str | None:

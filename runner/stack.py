@@ -10,13 +10,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from runner import __version__, tables
 from runner.errors import InputError
+from workloads.spec import cluster
 
 # a file's tables and the field that each of their keys becomes
 _ALL = {"base": {"image": "base_image", "verified": "base_verified", "digest_unknown": "digest_unknown",
                  "has_cuda": "base_has_cuda", "has_framework": "base_has_framework"},
         "size": {"wheels_bytes": "wheels_bytes"}}
 _GPU = "gpu"                # a table that is a model of its own
-_OF_STACK = {"stack": {key: key for key in ("name", "framework", "version", "python", "studies", "devices", "title")},
+_OF_STACK = {"stack": {key: key for key in ("name", "framework", "version", "python", "studies", "devices", "title",
+                                               "sync")},
              **_ALL, _GPU: {}}
 _OF_RUNNER = {"image": {key: key for key in ("name", "python", "title")}, **_ALL}
 _Tables = dict[str, dict[str, str]]
@@ -104,11 +106,12 @@ class Pinned(BaseModel):
     @property
     def locks(self) -> tuple[Path, ...]:
         """What is installed: nothing where the base has all."""
-        return (self.lock,) if self.base_has_framework else (self.lock, self.pip_lock)
+        source = self.folder / "source.txt"      # what build.sh builds
+        return (self.lock, *(() if self.base_has_framework else (self.pip_lock,)), *(source,) * source.is_file())
 
     @property
     def program(self) -> tuple[Path, ...]:
-        """A program of our own that is compiled into its environment, build.sh first; empty for most."""
+        """What is compiled into its environment, build.sh first; empty for most."""
         script = self.folder / "build.sh"
         sources = (path for path in self.folder.iterdir() if path.suffix in (".cpp", ".cu", ".h"))
         return (script, *sorted(sources)) if script.is_file() else ()
@@ -126,12 +129,24 @@ class Stack(Pinned):
     studies: tuple[str, ...]
     devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
     gpu: GpuCode | None = None
+    sync: str = ""                      # the mode that parallel = sync is here, where it is not the framework's usual
+
+    @model_validator(mode="after")
+    def _knows_its_mode(self) -> Self:
+        if self.sync and (self.framework, self.sync) not in cluster.MODES:
+            raise ValueError(f"sync: {cluster.impossible(self.framework, self.sync, 2)}")
+        return self
 
     @model_validator(mode="after")
     def _tells_of_gpus(self) -> Self:
         if ("gpu" in self.devices) != (self.gpu is not None):
             raise ValueError("devices has gpu where there is a table gpu, and only there")
         return self
+
+    def mode(self, parallel: str) -> str:
+        """The mode that "sync" or "async" becomes; another name as it is. Raises KeyError."""
+        found: str = cluster.own_mode(self.framework, parallel)
+        return self.sync or found if parallel == "sync" else found
 
     @property
     def is_gpu_only(self) -> bool:

@@ -13,9 +13,10 @@ from workloads.spec.cell import CellError
 from workloads.spec.cluster import MODES, own_mode, places
 
 PORT = 22220                     # of a place that has its address to itself; others name theirs: 127.0.0.1:23000
-_OFFSETS = {"server": 0, "worker": 1, "scheduler": 2, "coordinator": 3}
+_OFFSETS = {"server": 0, "worker": 1, "scheduler": 2, "coordinator": 3, "rendezvous": 4}
 _PR_SET_PDEATHSIG = 1            # linux/prctl.h
 _RESOLVE_SECONDS = 30.0          # containers start one after the other
+_MEETING_SECONDS = 60            # Horovod's workers wait for each other
 
 
 class Cluster(NamedTuple):
@@ -26,7 +27,7 @@ class Cluster(NamedTuple):
     places: tuple                # of spec.cluster.Place
     addresses: tuple             # (host, first port) of each place
     rank: int
-    processes: int = 1           # of each worker's place: PyTorch has one a GPU
+    processes: int = 1           # of each worker's place: some modes have one a GPU
     process: int = 0             # which of them this is
 
     @property
@@ -69,8 +70,9 @@ def read(cell, framework, environment=os.environ):
     if len(names) != len(expected) or not rank.isdigit() or int(rank) >= len(names):
         raise CellError('EVENBENCH_NODES="%s" and EVENBENCH_RANK="%s" do not name one of the %d places of parallel = %s'
                         % (",".join(names), rank, len(expected), cell.parallel))
-    return Cluster(framework, mode, expected, tuple(_address(name) for name in names), int(rank),
-                   cell.gpus if framework == "pytorch" else 1, int(environment.get("EVENBENCH_PROCESS", "0")))
+    processes = cell.gpus if MODES[framework, mode].splits_gpus else 1
+    return Cluster(framework, mode, expected, tuple(_address(name) for name in names), int(rank), processes,
+                   int(environment.get("EVENBENCH_PROCESS", "0")))
 
 
 def _free_port():
@@ -102,12 +104,28 @@ def _pytorch(cluster, role):
 
 def _tensorflow(cluster, role):
     """TF_CONFIG; its names for server and coordinator are ps and chief."""
+    if cluster.parallel == "horovod":
+        return _horovod(cluster)
     own = {"server": "ps", "coordinator": "chief"}
     roles = {"worker": "worker"} if cluster.parallel == "allreduce" else dict(own, worker="worker")
     addresses = {name: [cluster.address(each, rank) for rank, place in enumerate(cluster.places)
                         if each == place.main or each in place.helpers] for each, name in roles.items()}
     index = 0 if role == "coordinator" else cluster.rank
     return {"TF_CONFIG": json.dumps({"cluster": addresses, "task": {"type": roles[role], "index": index}})}
+
+
+def _horovod(cluster):
+    """What Horovod's own launcher sets where there is no MPI; workers meet at a store of keys on the first node."""
+    host, port = cluster.address("rendezvous", 0).split(":")
+    found = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo",
+             "HOROVOD_RANK": cluster.worker, "HOROVOD_SIZE": cluster.workers,
+             "HOROVOD_LOCAL_RANK": cluster.process, "HOROVOD_LOCAL_SIZE": cluster.processes,
+             "HOROVOD_CROSS_RANK": cluster.rank, "HOROVOD_CROSS_SIZE": len(cluster.places),
+             "HOROVOD_HOSTNAME": cluster.place.name, "HOROVOD_GLOO_TIMEOUT_SECONDS": _MEETING_SECONDS,
+             "HOROVOD_GLOO_RENDEZVOUS_ADDR": resolved(host), "HOROVOD_GLOO_RENDEZVOUS_PORT": port}
+    if resolved(cluster.addresses[cluster.rank][0]).startswith("127."):      # a container without a network
+        found.update(HOROVOD_GLOO_IFACE="lo", NCCL_SOCKET_IFNAME="lo")
+    return {name: str(value) for name, value in found.items()}
 
 
 def _mxnet(cluster, role):

@@ -88,7 +88,7 @@ def _start(cell, adapter, workload, images, emit, cluster=None):
         facts.update(workload.kernels())
     if cluster:
         facts.update(mode=cluster.mode.title, communication=workload.communication)
-    if hasattr(workload, "mode"):              # on many GPUs of a node
+    if hasattr(workload, "mode"):              # which says more than the mode's title
         facts["mode"] = workload.mode
     emit("start", facts=facts, parameters=workload.parameters(), flops=tasks.step_flops(cell),
          cpu_seconds=environment.used()["cpu_seconds"])

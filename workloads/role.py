@@ -11,7 +11,10 @@ from workloads import cluster, environment
 from workloads.__main__ import find_adapter, framework_of
 from workloads.spec.cell import loads
 
-SERVERS = {"for_mxnet": "workloads.for_mxnet_servers"}       # where they need not the adapter
+# where a role needs not the whole adapter
+SERVERS = {("for_mxnet", "server"): "workloads.for_mxnet_servers",
+           ("for_mxnet", "scheduler"): "workloads.for_mxnet_servers",
+           ("for_tensorflow", "rendezvous"): "workloads.for_horovod_rendezvous"}
 
 
 def main(arguments):
@@ -26,7 +29,7 @@ def main(arguments):
     if role == "worker":
         train(cell, importlib.import_module("workloads." + name), folder, joined)
         return 0
-    importlib.import_module(SERVERS.get(name, "workloads.%s.parallel" % name)).serve(role, cell, joined)
+    importlib.import_module(SERVERS.get((name, role), "workloads.%s.parallel" % name)).serve(role, cell, joined)
     return 0
 
 

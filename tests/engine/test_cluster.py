@@ -15,7 +15,7 @@ from workloads.spec.cell import Cell
 pytestmark = pytest.mark.engine
 STACKS = stack.read_all(job.STACKS)
 MODES = [("torch-1.7", "allreduce"), ("tf-2.5", "allreduce"), ("tf-2.5", "ps-async"), ("mxnet-1.7", "ps-sync"),
-         ("mxnet-1.7", "ps-async")]
+         ("mxnet-1.7", "ps-async"), ("tf-1.15-horovod", "horovod")]
 LIMITS = Limits(start=90, stall=15)
 
 

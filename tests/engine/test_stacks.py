@@ -50,9 +50,10 @@ def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: 
     run_inside(name, "tests.stack.test_sequences", kind)
 
 
-@pytest.mark.parametrize("name", ["tf-2.5", "torch-1.7", "mxnet-1.7"])
-def test_three_workers_update_as_one_on_the_whole_batch_and_tell_phases_and_operators(name: str) -> None:
-    run_inside(name, "unittest", f"tests.stack.parallel_{STACKS[name].framework}")
+@pytest.mark.parametrize(("name", "kind"), [
+    ("tf-2.5", "tensorflow"), ("torch-1.7", "pytorch"), ("mxnet-1.7", "mxnet"), ("tf-1.15-horovod", "horovod")])
+def test_three_workers_update_as_one_on_the_whole_batch_and_tell_phases_and_operators(name: str, kind: str) -> None:
+    run_inside(name, "unittest", f"tests.stack.parallel_{kind}")
 
 
 @pytest.mark.parametrize(("tasks", "names"), [

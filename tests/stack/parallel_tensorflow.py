@@ -4,18 +4,16 @@
 
 Inside a stack of TensorFlow 2.4 or later; elsewhere it is skipped. Python 3.6 and later.
 """
-import base64
 import importlib.util
 import math
 import unittest
 
 import numpy as np
 
-from tests.stack.places import run_places
+from tests.stack.reports import Reporting, losses, of, values_of
 from workloads.spec.cell import Cell
 
 WORKERS = 3
-CLOSE = 1e-6                     # relative: TensorFlow rounds its loss to float32
 
 
 def setUpModule():
@@ -33,54 +31,19 @@ def cell_of(**changes):
     return Cell(**dict(values, **changes))
 
 
-def of(events, name):
-    return [event for event in events if event["event"] == name]
-
-
-def values_of(blocks, key):
-    return [value for block in blocks for value in block[key]]
-
-
-def tensors(events):
-    """The sketches by kind and name of what all workers share."""
-    return {(event["kind"], event["name"]): np.frombuffer(base64.b64decode(event["sketch"]))
-            for event in of(events, "tensor") if event["kind"] in ("gradient", "weight", "loss")}
-
-
-class Parallel(unittest.TestCase):
+class Parallel(Reporting):
     """What the places that report send."""
 
-    def run_all(self, **changes):
-        """The events of each reporter of a run that ends well."""
-        found = {name: events for name, events in run_places(cell_of(**changes)).items() if events}
-        for events in found.values():
-            self.assertEqual("ok", events[-1]["status"], events[-1].get("message"))
-        return found
-
-    def assert_stamped(self, blocks, names):
-        """Each step has each phase, and they fill it."""
-        seconds, phases = sum(values_of(blocks, "seconds")), 0.0
-        for block in blocks:
-            self.assertEqual(names, set(block["phases"]))
-            for values in block["phases"].values():
-                self.assertEqual(len(block["seconds"]), len(values))
-                self.assertGreater(min(values), 0.0)
-            phases += sum(map(sum, block["phases"].values()))
-        self.assertLess(abs(seconds - phases), 0.15 * seconds)
+    def run_changed(self, **changes):
+        """The events of each reporter of a changed cell's run, which ends well."""
+        return self.run_all(cell_of(**changes))
 
     def test_synchronous_workers_hold_equal_weights_and_phases_fill_their_steps(self):
-        found = self.run_all(measure="phases", batch=128)      # what lies between two steps is no phase's
-        self.assertEqual({"node0", "node1", "node2"}, set(found))
-        self.assertEqual(1, len({of(events, "weights")[0]["sha256"] for events in found.values()}))
-        for events in found.values():
-            blocks = of(events, "steps")
-            losses = values_of(blocks, "loss")
-            self.assertEqual(6, len(losses))
-            self.assertTrue(all(map(math.isfinite, losses)))
-            self.assert_stamped(blocks, {"load", "forward", "backward", "communication", "update"})
+        found = self.run_changed(measure="phases", batch=128)      # what lies between two steps is no phase's
+        self.assert_together(found, 6)
 
     def test_the_coordinator_tells_of_every_worker_and_of_every_step(self):
-        found = self.run_all(parallel="ps-async", steps=10)
+        found = self.run_changed(parallel="ps-async", steps=10)
         self.assertEqual({"coordinator"}, set(found))
         events = found["coordinator"]
         told = of(events, "warm") + of(events, "steps")
@@ -92,39 +55,33 @@ class Parallel(unittest.TestCase):
     def test_one_asynchronous_worker_takes_the_steps_of_one_alone_and_phases_fill_them(self):
         """Momentum stands on the server, and weights that were pulled before are the weights."""
         changes = {"nodes": 1, "optimizer": "momentum", "weight_decay": 0.1, "learning_rate": 0.05}
-        alone = values_of(of(self.run_all(parallel="none", **changes)["node0"], "steps"), "loss")
-        blocks = of(self.run_all(measure="phases", parallel="ps-async", **changes)["coordinator"], "steps")
+        alone = losses(self.run_changed(parallel="none", **changes)["node0"])
+        blocks = of(self.run_changed(measure="phases", parallel="ps-async", **changes)["coordinator"], "steps")
         np.testing.assert_allclose(values_of(blocks, "loss"), alone, rtol=1e-4)
         self.assert_stamped(blocks, {"load", "forward", "backward", "communication", "dispatch"})
 
     def test_an_update_of_three_workers_is_that_of_one_with_the_whole_batch(self):
         changes = {"measure": "check", "precision": "float64", "weight_decay": 0.1}
-        expected = tensors(self.run_all(parallel="none", nodes=1, batch=WORKERS * 4, **changes)["node0"])
-        for events in self.run_all(**changes).values():
-            found = tensors(events)
-            self.assertEqual(sorted(expected), sorted(found))
-            for name, sketch in expected.items():
-                self.assertLessEqual(np.abs(sketch - found[name]).max(), CLOSE * np.abs(sketch).max(), name)
+        whole = self.run_changed(parallel="none", nodes=1, batch=WORKERS * 4, **changes)["node0"]
+        for events in self.run_changed(**changes).values():
+            self.assert_same_update(whole, events)
 
     def test_an_update_of_two_devices_of_a_process_is_that_of_one_with_the_whole_batch(self):
         """As on a node of two GPUs, there with NCCL."""
         changes = {"measure": "check", "precision": "float64", "weight_decay": 0.1, "nodes": 1}
-        expected = tensors(self.run_all(parallel="none", batch=8, **changes)["node0"])
-        events = self.run_all(gpus=2, **changes)["node0"]
+        whole = self.run_changed(parallel="none", batch=8, **changes)["node0"]
+        events = self.run_changed(gpus=2, **changes)["node0"]
         self.assertEqual("MirroredStrategy over logical CPUs", of(events, "start")[0]["facts"]["mode"])
-        found = tensors(events)
-        self.assertEqual(sorted(expected), sorted(found))
-        for name, sketch in expected.items():
-            self.assertLessEqual(np.abs(sketch - found[name]).max(), CLOSE * np.abs(sketch).max(), name)
+        self.assert_same_update(whole, events)
 
     def test_two_devices_of_a_process_take_the_steps_of_one(self):
         changes = {"nodes": 1, "optimizer": "momentum", "learning_rate": 0.05}
-        alone = values_of(of(self.run_all(parallel="none", batch=8, **changes)["node0"], "steps"), "loss")
-        both = values_of(of(self.run_all(gpus=2, **changes)["node0"], "steps"), "loss")
+        alone = losses(self.run_changed(parallel="none", batch=8, **changes)["node0"])
+        both = losses(self.run_changed(gpus=2, **changes)["node0"])
         np.testing.assert_allclose(both, alone, rtol=1e-4)
 
     def test_the_profile_tells_forward_from_backward_and_has_the_exchange(self):
-        for events in self.run_all(measure="operators", steps=3).values():
+        for events in self.run_changed(measure="operators", steps=3).values():
             found = of(events, "operators")[0]["operators"]
             calls = {kind: sum(found[name][0] for name in found if kind(name)) for kind in (_is_forward, _is_backward)}
             self.assertEqual([3 * 2, 3 * 2], list(calls.values()), sorted(found))

@@ -73,6 +73,23 @@ def test_tensorflow_finds_the_cluster_and_its_task(parallel: str, rank: int, rol
     assert parallel == "allreduce" or {"ps", "worker", "chief"} == set(found["cluster"])
 
 
+def test_horovod_s_workers_find_the_store_on_the_first_node_and_their_ranks() -> None:
+    assert [("rendezvous",), ()] == [place.helpers for place in places("tensorflow", "horovod", 2)]
+    found = cluster.variables(joined("tensorflow", "horovod", 2, LOCAL), "worker")
+    assert ("127.0.0.1", "23004", "gloo", "node2", "lo") == tuple(found[f"HOROVOD_{name}"] for name in (
+        "GLOO_RENDEZVOUS_ADDR", "GLOO_RENDEZVOUS_PORT", "CONTROLLER", "HOSTNAME", "GLOO_IFACE"))
+    assert ["2", "3", "0", "1", "2", "3"] == [found[f"HOROVOD_{name}"] for name in (
+        "RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")]
+
+
+def test_horovod_has_a_process_a_gpu() -> None:
+    cell = Cell(stack="s", task="lenet5", measure="train", parallel="horovod", nodes=3, gpus=2)
+    environment = {"EVENBENCH_NODES": LOCAL, "EVENBENCH_RANK": "1", "EVENBENCH_PROCESS": "1"}
+    found = cluster.variables(cluster.read(cell, "tensorflow", environment), "worker")
+    assert ["3", "6", "1", "2", "1", "3"] == [found[f"HOROVOD_{name}"] for name in (
+        "RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")]
+
+
 def test_mxnet_finds_the_scheduler_s_address() -> None:
     found = cluster.variables(joined("mxnet", "ps-async", 1, LOCAL), "server")
     assert ("127.0.0.1", "23002", "server") == (found["DMLC_PS_ROOT_URI"], found["DMLC_PS_ROOT_PORT"],

@@ -10,8 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STANDARD = sys.stdlib_module_names
-FRAMEWORKS = {"for_pytorch": {"torch", "torchvision", "transformers"}, "for_tensorflow": {"tensorflow"},
-              "for_mxnet": {"mxnet"}, "for_mxnet_servers": {"mxnet"}, "for_numpy": set(), "for_library": set()}
+FRAMEWORKS = {"for_pytorch": {"torch", "torchvision", "transformers"}, "for_tensorflow": {"tensorflow", "horovod"},
+              "for_mxnet": {"mxnet"}, "for_mxnet_servers": {"mxnet"}, "for_horovod_rendezvous": {"horovod"},
+              "for_numpy": set(), "for_library": set()}
 # where the time of day is read: moments for people, TensorFlow's own stamps inside a graph, which know no other, and
 # the probe that tells how far the clocks of a Swarm's nodes lie apart
 WALL_CLOCK = {"runner/check.py": 1, "runner/job.py": 2, "runner/session.py": 1,

@@ -30,6 +30,8 @@ def test_a_folder_is_read_whole(tmp_path):
     ('python = "3.11"', 'python = "2.7"', "python: .*found '2.7'"),
     ('title = "PyTorch 9"', "", "title: Field required"),
     ('title = "PyTorch 9"', 'titel = "PyTorch 9"', "stack.titel is unknown; known: name, framework"),
+    ('title = "PyTorch 9"', 'title = "PyTorch 9"\nsync = "horovod"',
+     "sync: pytorch has no parallel horovod: it has allreduce"),
     ("[size]", "[weight]", '"weight" is unknown; known tables: stack, base, size'),
     (f"@sha256:{DIGEST}", "", "base_image: .*found 'debian:bookworm-slim'"),
     ("verified = false", 'verified = "no"', "base_verified: .*found 'no'"),
@@ -53,6 +55,22 @@ def test_only_folders_with_a_stack_file_are_stacks(tmp_path):
     repository(tmp_path)
 
     assert list(read_all(tmp_path / "docker")) == ["torch-9"]
+
+
+def test_a_stack_may_have_another_synchronous_mode_than_its_framework():
+    stacks = read_all(DOCKER)
+
+    assert ["allreduce", "horovod"] == [stacks[name].mode("sync") for name in ("tf-1.15", "tf-1.15-horovod")]
+    assert ["ps-async", "none"] == [stacks["tf-1.15-horovod"].mode(parallel) for parallel in ("async", "none")]
+
+
+def test_what_is_built_from_source_is_part_of_what_a_stack_is_made_of(tmp_path):
+    stack = small_stack(tmp_path)
+    before = wheels_fingerprint(stack), fingerprint(stack)
+    (stack.folder / "source.txt").write_text("ring==1.0\n")
+
+    assert stack.folder / "source.txt" in stack.locks
+    assert not set(before) & {wheels_fingerprint(stack), fingerprint(stack)}
 
 
 @pytest.mark.parametrize("name", ["docker/torch-9/Dockerfile", "docker/torch-9/requirements.txt",

@@ -53,6 +53,8 @@ def test_every_image_is_made_from_its_base_and_the_lock_alone(path: Path) -> Non
     assert not [line for line in lines if line.startswith("COPY") and not re.fullmatch(r"COPY (\w+) \1", line)]
 
 
-def test_the_only_installing_script_refuses_what_has_no_hash() -> None:
-    script = (DOCKER / "install.sh").read_text()
-    assert [True, True] == ["--require-hashes" in line for line in script.splitlines() if "pip install" in line]
+def test_the_installing_scripts_refuse_what_has_no_hash() -> None:
+    scripts = {path.name: path.read_text() for path in DOCKER.glob("**/*.sh")}
+    brought = [line for text in scripts.values() for line in text.splitlines()
+               if re.search(r"^[^#]*\bpip\b.* (install|download) ", line) and "--no-index" not in line]
+    assert 3 == len(brought) and all("--require-hashes" in line for line in brought)

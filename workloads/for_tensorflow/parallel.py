@@ -1,6 +1,9 @@
-"""Training in many places or on many GPUs, by the cell's mode: allreduce.py, mirrored.py, servers.py. From 2.4 on."""
+"""Training in many places or on many GPUs, by the cell's mode.
+
+allreduce.py, mirrored.py, servers.py are of TensorFlow from 2.4 on, exchanging.py is of 1.15.
+"""
 from workloads.errors import Unsupported
-from workloads.for_tensorflow import allreduce, mirrored, servers, settings
+from workloads.for_tensorflow import allreduce, exchanging, mirrored, servers, settings
 
 _MODES = {"allreduce": allreduce.Workload, "ps-async": servers.Workload}
 serve = servers.serve
@@ -8,6 +11,8 @@ serve = servers.serve
 
 def Workload(table, cell, cluster):
     """The workload of the cell's mode. Raises Unsupported where the stack cannot do what the cell asks."""
+    if cluster and cluster.parallel == "horovod":
+        return exchanging.Workload(table, cell, cluster)
     settings.refuse_parallel(cell)
     if not cluster:
         raise Unsupported("TensorFlow trains on many GPUs with parallel = sync")
@@ -16,3 +21,10 @@ def Workload(table, cell, cluster):
     if cluster.parallel != "allreduce" or len(cluster.places) > 1:
         raise Unsupported("many GPUs train with parallel = sync on one node")
     return mirrored.Workload(table, cell, cluster)
+
+
+def Sequences(cell, cluster):
+    """The same for sequence models, which Horovod alone trains together. Raises Unsupported."""
+    if not cluster or cluster.parallel != "horovod":
+        raise Unsupported("sequence tasks of TensorFlow run in one place, on one GPU, except by Horovod in 1.15")
+    return exchanging.Sequences(cell, cluster)

@@ -270,10 +270,10 @@ class _Session(_Common, sessions.Steps):
             mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
             parts = {name: self._kept(array) for name, array in self._arranged(batch).items()}
             logits, loss = self._logits_and_loss(parts, mode)
-            gradients = self._gradients(loss)
+            gradients = self._exchanged(self._gradients(loss))
             update = self._apply(gradients, mode.moved)
             session = tf.keras.backend.get_session()
-            found = session.run([list(kept.values()), logits, loss, gradients, update])
+            found = session.run([list(kept.values()), logits, self._over_all(loss), gradients, update])
         return self._seen(kept, *found[:4])
 
 

@@ -95,8 +95,9 @@ class Workload(sessions.Steps):
         """Every place's output, the loss, the gradients and the update of what is fed."""
         outputs = self.net.every(self._images, training=True)
         loss = feed.loss(self._labels, outputs[-1], self._numbers)
-        gradients = self._gradients(loss)
-        return outputs, loss, gradients, self._apply(gradients, self.net.every.get_updates_for(self._images))
+        gradients = self._exchanged(self._gradients(loss))
+        update = self._apply(gradients, self.net.every.get_updates_for(self._images))
+        return outputs, self._over_all(loss), gradients, update
 
     def _evaluated(self, images):
         return self.net.network(images, training=False)

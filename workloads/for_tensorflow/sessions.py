@@ -97,7 +97,7 @@ class Steps:
     def _one_update(self, *parts):
         """The update, and the loss before it."""
         loss, moved = self._differentiable(*parts)
-        return [self._apply(self._gradients(loss), moved), loss]
+        return [self._apply(self._exchanged(self._gradients(loss)), moved), loss]
 
     def _stamped_update(self, *parts):
         """The loss before the update, and the stamps between its phases."""
@@ -107,8 +107,17 @@ class Steps:
         stamps.end([loss])
         with stamps.held():
             gradients = self._gradients(loss)
-        stamps.end([self._apply(stamps.after(gradients), moved)])
+        gradients = self._exchanged(stamps.after(gradients), stamps)
+        stamps.end([self._apply(gradients, moved)])
         return [loss, stamps.times()]
+
+    def _exchanged(self, gradients, stamps=None):
+        """The same: there is nobody to exchange them with."""
+        return gradients
+
+    def _over_all(self, loss):
+        """The same: there are no other workers."""
+        return loss
 
     def _gradients(self, loss):
         """Dense ones: an optimizer's sparse update of an embedding is not the other frameworks' arithmetic."""

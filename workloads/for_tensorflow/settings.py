@@ -37,13 +37,14 @@ def inter_op_threads(cell):
     nothing from a second thread. With all-reduce a second one, for the exchange. With servers one for each worker that
     asks and one more, as TensorFlow's guide says: with fewer, requests could wait for each other.
     """
-    return {"none": 1, "allreduce": 2}.get(cell.parallel, cell.nodes + 1)
+    return {"none": 1, "allreduce": 2, "horovod": 2}.get(cell.parallel, cell.nodes + 1)
 
 
 def refuse_parallel(cell):
     """Raise Unsupported for what runs in one place alone."""
     if not tf.executing_eagerly():
-        raise Unsupported("parallel runs are for TensorFlow 2: TensorFlow %s runs a session's graph" % tf.__version__)
+        raise Unsupported("TensorFlow %s trains in many places, and on many GPUs, by Horovod alone: parallel = horovod "
+                          "in tf-1.15-horovod or tf-1.15-nv" % tf.__version__)
     if cell.loop not in ("native", "graph"):
         raise Unsupported("parallel runs take loop native or graph (tf.function), not %s" % cell.loop)
     if may_lack_kernels(cell):
@@ -63,9 +64,18 @@ def session_config(cell=None):
     config = tf.compat.v1.ConfigProto(
         intra_op_parallelism_threads=threading.get_intra_op_parallelism_threads(),
         inter_op_parallelism_threads=threading.get_inter_op_parallelism_threads())
+    gpus, seen = tf.config.experimental.list_physical_devices("GPU"), tf.config.experimental.get_visible_devices("GPU")
+    if 0 < len(seen) < len(gpus):
+        config.gpu_options.visible_device_list = ",".join(str(gpus.index(gpu)) for gpu in seen)
     if cell:
         grappler.configure(config, cell)
     return config
+
+
+def see_one_gpu(index):
+    """Leave this process one GPU of its place."""
+    gpus = tf.config.experimental.list_physical_devices("GPU")
+    tf.config.experimental.set_visible_devices(gpus[index:index + 1], "GPU")
 
 
 def uses_onednn():

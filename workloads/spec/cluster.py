@@ -6,7 +6,7 @@ that run beside it in processes of their own and end with it.
 from typing import NamedTuple
 
 # sync and async leave the choice to the framework, which has one of each at most
-PARALLEL = ("none", "sync", "async", "allreduce", "ps-sync", "ps-async")
+PARALLEL = ("none", "sync", "async", "allreduce", "ps-sync", "ps-async", "horovod")
 
 MEASURES = ("train", "phases", "operators", "check")       # what can be done on many nodes
 
@@ -25,12 +25,15 @@ class Mode(NamedTuple):
     reports: tuple               # main roles that send events and end by themselves; the others serve until stopped
     is_synchronous: bool         # all workers take a step together and hold the same weights
     is_sharded: bool             # each worker reads its own part of the data
+    splits_gpus: bool = False    # each GPU of a node has a process of its own
 
 
 MODES = {
-    ("pytorch", "allreduce"): Mode("DistributedDataParallel over Gloo", "worker", (), (), (), ("worker",), True, True),
+    ("pytorch", "allreduce"): Mode("DistributedDataParallel over Gloo", "worker", (), (), (), ("worker",), True, True,
+                                   True),
     ("tensorflow", "allreduce"): Mode("MultiWorkerMirroredStrategy, ring", "worker", (), (), (), ("worker",),
                                       True, True),
+    ("tensorflow", "horovod"): Mode("Horovod", "worker", (), ("rendezvous",), (), ("worker",), True, True, True),
     ("tensorflow", "ps-async"): Mode("ParameterServerStrategy", "worker", ("server",), (), ("coordinator",),
                                      ("coordinator",), False, False),
     ("mxnet", "ps-sync"): Mode("KVStore dist_sync", "worker", ("server",), ("scheduler",), (), ("worker",),
