@@ -115,7 +115,8 @@ def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tup
     """What a place's container is created with: no more than it needs."""
     rank = places.index(place)
     name = run_name(run)
-    network: dict[str, Any] = {"network_mode": "none"}
+    # processes of one place find each other by the host's name, which must mean something
+    network: dict[str, Any] = {"network_mode": "none", "hostname": "localhost"}
     if len(places) > 1:
         network = {"network": name, "hostname": place.name, "nano_cpus": _nano(share.quota),
                    "networking_config": {name: aliased(place.name)},

@@ -14,7 +14,7 @@ from runner.launch import Ending, Exit, Launcher, Limits, Running, follow, limit
 from runner.plan import Plan, Planned
 from runner.side_by_side import SideBySide
 from runner.stack import Stack
-from runner.store import FINAL, Kept, Store
+from runner.store import FINAL, WELL, Kept, Store
 from workloads.spec.cell import Cell
 
 
@@ -79,7 +79,7 @@ class Turn(NamedTuple):
 
 
 def run(bench: Bench, kept: Kept | None = None) -> bool:
-    """Run what is not finished yet; whether every ending was ok. Raises Stopped, DiskFull."""
+    """Run what is not finished yet; whether every run ended well. Raises Stopped, DiskFull."""
     turns = _turns(bench.plan, kept)
     memory = Memory.of(bench)
     share = len(turns) / max(1, bench.plan.rounds * len(bench.plan.cells))
@@ -94,7 +94,7 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
         raise Stopped from stop
     finally:
         bench.progress.close()
-    return words <= {"ok"}
+    return words <= WELL and (not words or "ok" in words)
 
 
 def _turns(plan: Plan, kept: Kept | None) -> list[Turn]:

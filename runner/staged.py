@@ -32,7 +32,7 @@ def check(plan: Plan) -> None:
 
 
 def run(wanted: job.Job, bench: Bench, kept: Kept | None, wished: Until | None, shown: Shown, say: Say) -> bool:
-    """Run the plan, and more rounds of it as long as `wished` asks for them; whether every ending was ok.
+    """Run the plan, and more rounds of it as long as `wished` asks for them; whether every run ended well.
 
     Raises Stopped, DiskFull.
     """

@@ -29,6 +29,7 @@ EVENTS = "events.jsonl"
 Record = dict[str, Any]
 # endings that are results; `killed` and `not_started` were cut short from outside and run again on resume
 FINAL = frozenset({"ok", "oom", "unsupported", "not_finite", "error", "timeout", "died", "skipped"})
+WELL = frozenset({"ok", "oom", "unsupported"})      # nothing went wrong: too little memory is an answer, too
 
 # what readers take for granted of a record, by event; the values of samples and facts are runner.rows' to judge
 _SHAPES: dict[str, dict[str, tuple[type, ...]]] = {

@@ -1,10 +1,12 @@
 # Builds Horovod from its source into an environment that has TensorFlow and CMake:
-#   sh build.sh PREFIX     or, to see whether a compiler is here:  sh build.sh check
+#   sh build.sh PREFIX     or, to see whether what it needs is here:  sh build.sh check
 # Build secrets as in ../install.sh.
 set -eu
 here=$(dirname "$0")
 if [ "$1" = check ]; then
-  command -v g++ >/dev/null || { echo "no g++ here: run \`apt-get install g++\`" >&2; exit 1; }
+  for tool in g++ make; do
+    command -v "$tool" >/dev/null || { echo "no $tool here: run \`apt-get install g++ make\`" >&2; exit 1; }
+  done
   exit 0
 fi
 if [ -s /run/secrets/ca ]; then export PIP_CERT=/run/secrets/ca; fi

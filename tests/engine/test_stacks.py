@@ -21,12 +21,12 @@ def quiet(text: str) -> None:
 
 
 def run_inside(name: str, *words: str) -> None:
-    """Run a module of tests in the stack's image; it has a loopback and no other network."""
+    """Run a module of tests in the stack's image; it has a loopback and no other network, as a cell of one node."""
     client = engine.connect()
     image = images.build(client, STACKS[name], quiet)
     client.close()
     found = subprocess.run(
-        ["docker", "run", "--rm", "--init", "--network", "none",
+        ["docker", "run", "--rm", "--init", "--network", "none", "--hostname", "localhost",
          "--volume", f"{job.ROOT}/tests:/opt/evenbench/tests:ro", "--env", "OMP_NUM_THREADS=1",
          "--entrypoint", "python", image.id, "-m", *words],
         capture_output=True, text=True, check=False)

@@ -99,6 +99,15 @@ def test_a_run_that_cannot_start_has_an_ending_and_the_rest_run(tmp_path: Path) 
     assert (3, 3) == (endings(tmp_path / "r").count("not_started"), endings(tmp_path / "r").count("ok"))
 
 
+@pytest.mark.parametrize(("status", "able", "is_well"), [
+    ("unsupported", "b", True), ("oom", "b", True), ("unsupported", "nobody", False), ("error", "b", False)])
+def test_what_a_stack_cannot_do_is_a_result_where_another_can(
+        tmp_path: Path, status: str, able: str, is_well: bool) -> None:
+    end = b'{"event": "end", "status": "%s", "message": "no"}\n' % status.encode()
+    made = bench(tmp_path / "r", lambda cell, run: good_lines() if cell.stack == able else [*good_lines()[:1], end])
+    assert is_well == run(made)
+
+
 def stopping(after: int) -> Any:
     """A script whose run number `after` is interrupted between its lines."""
     runs = []
@@ -223,7 +232,7 @@ def messages(folder: Path) -> list[str]:
 def test_a_larger_batch_than_one_that_ran_out_of_memory_is_inferred_and_not_run(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = in_turn(sizes(tmp_path / "r", limit=8), monkeypatch)
-    assert not run(made)
+    assert run(made)
     assert [8, 16, 8, 16] == [cell.batch for cell, _ in made.launcher.started]  # type: ignore[attr-defined]
     assert ["ok", "oom", "oom", "ok", "oom", "oom"] == endings(tmp_path / "r")
     assert 2 == messages(tmp_path / "r").count("inferred, not run: batch 16 was out of memory")
