@@ -59,21 +59,40 @@ def listed(found: Iterable[Apart]) -> dict[str, list[dict[str, Any]]]:
     return tables
 
 
+class Pair(NamedTuple):
+    """A stack's losses and the other's, which it is compared with, of one round; both (steps,)."""
+
+    row: Row
+    to: Row
+    own: Samples
+    other: Samples
+
+    def distances(self) -> Samples:
+        """(steps,): how far the losses lie apart, relative to the other's."""
+        found: Samples = np.abs(self.own - self.other) / np.maximum(np.abs(self.other), np.finfo(np.float64).tiny)
+        return found
+
+
 def compared(measured: Measurements) -> list[Apart]:
     """Every stack's curve against the baseline's, or the first stack's, in the first round that both finished."""
+    return [_apart(pair) for group in pairs(measured.rows, measured.baseline) for pair in group]
+
+
+def pairs(rows: Iterable[Row], baseline: str) -> list[list[Pair]]:
+    """The pairs of each training: every stack's curve with the baseline's, or the first stack's."""
     groups: dict[tuple[str, object], list[Row]] = {}
-    for row in measured.rows:
+    for row in rows:
         groups.setdefault((row.experiment, row.cell._replace(stack="")), []).append(row)
-    return [found for rows in groups.values() for found in _against_one(rows, measured.baseline)]
+    return [found for group in groups.values() if (found := list(_with_one(group, baseline)))]
 
 
-def _against_one(rows: list[Row], baseline: str) -> Iterable[Apart]:
+def _with_one(rows: list[Row], baseline: str) -> Iterable[Pair]:
     trained = [row for row in rows if any(len(run.first.losses) for run in row.ok_runs)]
     to = next((row for row in trained if row.cell.stack == baseline), trained[0] if trained else None)
     for row in trained:
-        pair = _same_round(row, to) if to and row is not to else None
-        if to and pair:
-            yield _apart(row, to, *pair)
+        losses = _same_round(row, to) if to and row is not to else None
+        if to and losses:
+            yield Pair(row, to, *losses)
 
 
 def _same_round(row: Row, to: Row) -> tuple[Samples, Samples] | None:
@@ -86,9 +105,8 @@ def _same_round(row: Row, to: Row) -> tuple[Samples, Samples] | None:
     return None
 
 
-def _apart(row: Row, to: Row, own: Samples, other: Samples) -> Apart:
-    differences = np.abs(own - other) / np.maximum(np.abs(other), np.finfo(np.float64).tiny)
+def _apart(pair: Pair) -> Apart:
+    differences, cell = pair.distances(), pair.row.cell
     most = int(np.argmax(differences))
-    cell = row.cell
-    return Apart(row.experiment, cell.task, cell.precision, cell.init, cell.order, cell.stack, to.cell.stack, len(own),
-                 float(differences[0]), float(differences[most]), most + 1)
+    return Apart(pair.row.experiment, cell.task, cell.precision, cell.init, cell.order, cell.stack, pair.to.cell.stack,
+                 len(differences), float(differences[0]), float(differences[most]), most + 1)

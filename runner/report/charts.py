@@ -34,6 +34,7 @@ _LEFT, _RIGHT = 112.0, 12.0    # beside the axes: names, and room for the last n
 _TEXT = 104.0                  # beside the axes on the right, where values stand in words
 _LINE, _LABEL, _GAP = 17.0, 17.0, 7.0      # heights of a line, of a group's label, and below a group
 _TOP, _BOTTOM = 6.0, 36.0
+_MARKED = 10                    # points of a curve that have a sign; all where there are few
 _IN_A_ROW = 3                   # entries of a legend
 _LABEL_LETTERS, _NAME_LETTERS = 74, 18     # that fit
 _SETTINGS: dict[Any, Any] = {"svg.fonttype": "none", "text.parse_math": False, "font.size": 10.5,
@@ -201,13 +202,20 @@ def _curves(chart: Curves) -> Figure:
         style: dict[str, Any] = {"color": _COLOURS[place], "linestyle": _LINES[place], "marker": _MARKERS[place]}
         if curve.low:
             axes.fill_between(curve.x, curve.low, curve.high, facecolor=_COLOURS[place], alpha=0.18, linewidth=0)
-        axes.plot(curve.x, curve.y, linewidth=1.8, markersize=6, markeredgecolor=_PAPER, markeredgewidth=0.6, **style)
+        axes.plot(curve.x, curve.y, linewidth=1.8, markersize=6, markeredgecolor=_PAPER, markeredgewidth=0.6,
+                  markevery=_marked(len(curve.x), place), **style)
         handles.append(Line2D([], [], label=_short(curve.name, 24), markersize=6, **style))
     _scale_curves(axes, chart)
     axes.set_xlabel(chart.x_axis)
     axes.set_ylabel(chart.y_axis)
     _legend(figure, handles)
     return figure
+
+
+def _marked(count: int, place: int) -> tuple[int, int]:
+    """The first point with a sign and from there every which; curves that lie on each other have theirs apart."""
+    every = max(1, count // _MARKED)
+    return place % every, every
 
 
 def _legend(figure: Figure, handles: Sequence[Artist]) -> None:
@@ -227,8 +235,13 @@ def _scale_curves(axes: Axes, chart: Curves) -> None:
         axes.xaxis.set_minor_locator(NullLocator())
     else:
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=all(value == int(value) for value in x)))
+    axes.xaxis.set_major_formatter(formatter)
+    if chart.is_logarithmic:
+        axes.set_yscale("log", nonpositive="mask")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0e}"))
+        axes.yaxis.set_minor_locator(NullLocator())
+        return
     if chart.is_zero_based:
         axes.set_ylim(0, max(y, default=1.0) * 1.06 or 1.0)
     axes.yaxis.set_major_locator(MaxNLocator(6))
-    axes.xaxis.set_major_formatter(formatter)
     axes.yaxis.set_major_formatter(formatter)

@@ -1,4 +1,4 @@
-"""Learning curves: accuracy and loss against epochs and against time, a band over runs. Pure."""
+"""Learning curves: accuracy and loss against epochs, time and steps, a band over runs. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner import words
+from runner import curves, words
 from runner.cell import comparison_key, label
 from runner.report.parts import Chart, Curve, Curves, Group, Table
 from runner.rows import Row
@@ -14,6 +14,7 @@ from runner.runs import Epoch
 from runner.stats import median
 
 _MOST_CHARTS = 6               # comparisons that are drawn; the tables have all
+_LEAST_STEPS = 10              # that make a curve
 
 
 def charts(rows: Sequence[Row], series: Mapping[str, int]) -> Iterator[Chart]:
@@ -25,6 +26,27 @@ def charts(rows: Sequence[Row], series: Mapping[str, int]) -> Iterator[Chart]:
             found = tuple(_curve(row, what, axis, series) for row in group)
             yield Curves(f"{label(group[0].cell)}: {what}, the median run and the span of all", axis, what, found,
                          is_zero_based)
+
+
+def step_charts(rows: Sequence[Row], baseline: str, series: Mapping[str, int]) -> Iterator[Chart]:
+    """For each comparison of trainings that are told from their first step on: losses, and how far they lie apart."""
+    told = [row for row in rows if row.cell.measure == "train" and not row.cell.warmup]
+    groups = [group for group in curves.pairs(told, baseline) if len(group[0].own) >= _LEAST_STEPS]
+    for group in groups[:_MOST_CHARTS]:
+        name, to = label(group[0].row.cell), group[0].to.cell.stack
+        steps = _floats(np.arange(1, len(group[0].own) + 1))
+        found = [Curve(to, series.get(to, 0), steps, _floats(group[0].other)),
+                 *(_of_steps(pair, pair.own, series) for pair in group)]
+        yield Curves(f"{name}: loss", "step", "loss", tuple(found))
+        apart = tuple(_of_steps(pair, pair.distances(), series) for pair in group)
+        if any(map(any, (curve.y for curve in apart))):        # else they are the same to the last bit
+            yield Curves(f"{name}: how far from {to}'s loss, relative", "step", "difference", apart,
+                         is_logarithmic=True)
+
+
+def _of_steps(pair: curves.Pair, values: NDArray[Any], series: Mapping[str, int]) -> Curve:
+    name = pair.row.cell.stack
+    return Curve(name, series.get(name, 0), _floats(np.arange(1, len(values) + 1)), _floats(values))
 
 
 def _groups(rows: Sequence[Row], least: int) -> dict[str, list[Row]]:

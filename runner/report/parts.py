@@ -103,6 +103,7 @@ class Curves(NamedTuple):
     y_axis: str
     curves: tuple[Curve, ...]
     is_zero_based: bool = True
+    is_logarithmic: bool = False         # the values; one that is zero is not drawn
 
 
 Chart = Dots | Boxes | Bars | Curves

@@ -23,7 +23,8 @@ def _section(given: Given, experiment: Experiment, numbers: published.Numbers) -
     compared = [shown for shown in (Shown.of(each, keys) for each in given.summary.comparisons) if shown.results]
     spreads = samples.spreads(rows, given.series)
     profiled = breakdown.operator_tables(given, rows)
-    charts = [*published.charts(numbers), *rates.charts(given, compared), *breakdown.phase_charts(compared),
+    charts = [*published.charts(numbers), *curves.step_charts(rows, given.measured.baseline, given.series),
+              *rates.charts(given, compared), *breakdown.phase_charts(compared),
               *breakdown.operator_charts(given, profiled), *curves.charts(rows, given.series),
               *samples.charts(spreads, given.series)]
     tables = [*published.tables(numbers), *rates.tables(given, compared), *breakdown.phases(compared),

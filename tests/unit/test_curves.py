@@ -4,15 +4,22 @@ from typing import Any
 import pytest
 
 from runner import curves, rows
+from runner.report import charts
+from runner.report import curves as drawn
+from runner.report.parts import Curves
 from tests import made_rows as made
 
 
 def measured(*curved: tuple[dict[str, Any], list[float]], baseline: str = "torch") -> list[curves.Apart]:
+    return curves.compared(session(*curved, baseline=baseline))
+
+
+def session(*curved: tuple[dict[str, Any], list[float]], baseline: str = "torch") -> rows.Measurements:
     cells = [made.cell(**{"precision": "float64", "steps": len(losses), **values}) for values, losses in curved]
     records = [made.session(), made.plan(*cells, rounds=1, baseline=baseline)]
     for cell, (_, losses) in zip(cells, curved, strict=True):
         records += made.run(cell, 0, made.steps([0.1] * len(losses), loss=losses))
-    return curves.compared(rows.measurements(records))
+    return rows.measurements(records)
 
 
 def test_a_curve_is_compared_with_the_baseline_s_step_by_step() -> None:
@@ -55,3 +62,31 @@ def test_curves_are_listed_by_training_a_line_a_stack() -> None:
 
     assert [f"lenet5, float64, init {init}, order seeded" for init in ("seeded", "framework")] == list(tables)
     assert [["tf", "mxnet"], ["tf"]] == [[row["stack"] for row in rows] for rows in tables.values()]
+
+
+def step_charts(*curved: tuple[dict[str, Any], list[float]]) -> list[Curves]:
+    found = drawn.step_charts(session(*curved).rows, "torch", {"torch": 0, "tf": 1})
+    return [chart for chart in found if isinstance(chart, Curves)]
+
+
+def test_trainings_that_are_told_from_their_first_step_on_are_drawn_and_how_far_they_lie_apart() -> None:
+    losses = [2.0 / step for step in range(1, 13)]
+    near = [loss * (1 + 1e-9) for loss in losses]
+    told, apart = step_charts(({"warmup": 0}, losses), ({"warmup": 0, "stack": "tf"}, near))
+
+    assert [("torch", tuple(losses)), ("tf", tuple(near))] == [(curve.name, curve.y) for curve in told.curves]
+    assert tuple(range(1, 13)) == told.curves[0].x == apart.curves[0].x
+    assert ["tf"] == [curve.name for curve in apart.curves] and apart.is_logarithmic
+    assert [1e-9] * 12 == pytest.approx(apart.curves[0].y, rel=1e-6)
+    assert "1e-09" in charts.svg(apart, "a") and "torch" in charts.svg(told, "b")
+
+
+def test_losses_that_are_equal_to_the_last_bit_have_no_distance_to_draw() -> None:
+    losses = [2.0 / step for step in range(1, 13)]
+
+    assert 1 == len(step_charts(({"warmup": 0}, losses), ({"warmup": 0, "stack": "tf"}, losses)))
+
+
+def test_trainings_after_a_warm_up_and_short_ones_are_not_drawn() -> None:
+    for values, steps in (({"warmup": 2}, 12), ({"warmup": 0}, 5)):
+        assert [] == step_charts((values, [1.0] * steps), ({**values, "stack": "tf"}, [1.0] * steps))
