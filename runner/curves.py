@@ -13,6 +13,7 @@ from runner.rows import Measurements, Row
 from runner.shapes import Samples
 
 LIMIT = 1e-6          # of the loss, in float64, over 50 steps
+FAR = 1e6             # more is not told apart: such losses have nothing to do with each other
 
 
 class Apart(NamedTuple):
@@ -68,9 +69,10 @@ class Pair(NamedTuple):
     other: Samples
 
     def distances(self) -> Samples:
-        """(steps,): how far the losses lie apart, relative to the other's."""
-        found: Samples = np.abs(self.own - self.other) / np.maximum(np.abs(self.other), np.finfo(np.float64).tiny)
-        return found
+        """(steps,): how far the losses lie apart, relative to the other's; FAR at most."""
+        with np.errstate(over="ignore"):
+            found: Samples = np.abs(self.own - self.other) / np.maximum(np.abs(self.other), np.finfo(np.float64).tiny)
+        return np.minimum(found, FAR)
 
 
 def compared(measured: Measurements) -> list[Apart]:

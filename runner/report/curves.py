@@ -33,20 +33,19 @@ def step_charts(rows: Sequence[Row], baseline: str, series: Mapping[str, int]) -
     told = [row for row in rows if row.cell.measure == "train" and not row.cell.warmup]
     groups = [group for group in curves.pairs(told, baseline) if len(group[0].own) >= _LEAST_STEPS]
     for group in groups[:_MOST_CHARTS]:
-        name, to = label(group[0].row.cell), group[0].to.cell.stack
-        steps = _floats(np.arange(1, len(group[0].own) + 1))
-        found = [Curve(to, series.get(to, 0), steps, _floats(group[0].other)),
-                 *(_of_steps(pair, pair.own, series) for pair in group)]
-        yield Curves(f"{name}: loss", "step", "loss", tuple(found))
-        apart = tuple(_of_steps(pair, pair.distances(), series) for pair in group)
+        name, to = label(group[0].row.cell), group[0].to
+        losses = [(to, group[0].other), *((pair.row, pair.own) for pair in group)]
+        yield Curves(f"{name}: loss", "step", "loss", tuple(_of_steps(row, values, series) for row, values in losses))
+        apart = tuple(_of_steps(pair.row, pair.distances(), series) for pair in group)
         if any(map(any, (curve.y for curve in apart))):        # else they are the same to the last bit
-            yield Curves(f"{name}: how far from {to}'s loss, relative", "step", "difference", apart,
+            yield Curves(f"{name}: how far from {to.cell.stack}'s loss, relative", "step", "difference", apart,
                          is_logarithmic=True)
 
 
-def _of_steps(pair: curves.Pair, values: NDArray[Any], series: Mapping[str, int]) -> Curve:
-    name = pair.row.cell.stack
-    return Curve(name, series.get(name, 0), _floats(np.arange(1, len(values) + 1)), _floats(values))
+def _of_steps(row: Row, values: NDArray[Any], series: Mapping[str, int]) -> Curve:
+    name = row.cell.stack
+    return Curve(name, series.get(name, 0), _floats(np.arange(1, len(values) + 1)),
+                 _floats(np.clip(values, -curves.FAR, curves.FAR)))
 
 
 def _groups(rows: Sequence[Row], least: int) -> dict[str, list[Row]]:
