@@ -76,6 +76,16 @@ def test_facts_that_do_not_fit_are_refused(change: dict[str, object], message: s
         ragged.facts(str(tmp_path), "ljspeech")
 
 
+@pytest.mark.parametrize("change", [{"format": "9" * 9000}, {"name": "9" * 9000}, {"files": {"9" * 9000: 1}},
+                                    {"files": {"facts.json": 10 ** 4000}}])
+def test_a_stranger_s_long_value_does_not_fill_the_screen(change: dict[str, object], tmp_path: Path) -> None:
+    path = written(tmp_path) / "facts.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(DataError) as caught:
+        ragged.facts(str(tmp_path), "ljspeech")
+    assert 20 < len(str(caught.value)) < 1000
+
+
 def test_an_unprepared_folder_is_told_the_command(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="run `evenbench data prepare wmt16"):
         ragged.facts(str(tmp_path), "wmt16")

@@ -51,10 +51,10 @@ def facts(folder, name):
 
 def _checked(path, found, name):
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise FactsError("%s: found format %s, expected %d; prepare %s again"
+        raise FactsError("%s: found format %.80s, expected %d; prepare %s again"
                          % (path, found.get("format") if isinstance(found, dict) else "none", FORMAT, name))
     if found.get("name") != name:
-        raise FactsError('%s: found name "%s", expected "%s"' % (path, found.get("name"), name))
+        raise FactsError('%s: found name "%.80s", expected "%s"' % (path, found.get("name"), name))
     made = found.get("made")
     if not isinstance(made, dict) or not isinstance(made.get("image", 1), int) or made.get("image", 1) < 1:
         raise FactsError('%s: key "made": expected its settings, with image a number of pixels' % path)
@@ -69,6 +69,7 @@ def _whole(path, expected):
     try:
         size = os.path.getsize(path)
     except (OSError, ValueError) as error:             # ValueError: a name that no file can have
-        raise FactsError("%s: %s, expected %d bytes" % (path, getattr(error, "strerror", error), expected)) from error
+        raise FactsError("%.400s: %.80s, expected %.80s bytes"
+                         % (path, getattr(error, "strerror", error), expected)) from error
     if size != expected:
-        raise FactsError("%s: found %d bytes, expected %d: cut short or changed" % (path, size, expected))
+        raise FactsError("%s: found %d bytes, expected %.80s: cut short or changed" % (path, size, expected))
