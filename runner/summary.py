@@ -1,11 +1,13 @@
 """Rows to a Summary: what a session found, comparison by comparison, with intervals, verdicts and what to mistrust."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from runner import claims, judging, published, quantities, stats, summary_profiles
 from runner.cell import compared, comparison_key, key, label
@@ -70,7 +72,10 @@ def summary_of(measured: Measurements, proved: Proved = frozenset()) -> Summary:
 
 def to_json(summary: Summary) -> str:
     """What summary.json holds."""
-    return summary.model_dump_json(indent=2, by_alias=True)
+    try:
+        return summary.model_dump_json(indent=2, by_alias=True)
+    except PydanticSerializationError:       # a stranger's text that is no Unicode; this way takes five times as long
+        return json.dumps(summary.model_dump(by_alias=True), indent=2, allow_nan=False)
 
 
 def _summary(measured: Measurements, proved: Proved) -> Summary:
@@ -354,7 +359,7 @@ def _data(measured: Measurements) -> tuple[Data, ...]:
     for row in measured.rows:
         for run in row.runs:
             facts = run.facts.get("data")
-            if isinstance(facts, dict) and "name" in facts:
+            if isinstance(facts, dict) and facts.get("name") is not None:
                 found[tuple(facts.get(name) for name in ("name", "images", "sha256"))] = facts
     return tuple(Data(name=facts["name"], images=facts.get("images"), is_stand_in=facts.get("stand_in") is True,
                       sha256=facts.get("sha256"))

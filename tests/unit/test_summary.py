@@ -230,3 +230,10 @@ def test_the_published_schema_is_that_of_the_models() -> None:
     written = "from runner.summary_format import json_schema; import json; print(json.dumps(json_schema(), indent=2))"
 
     assert json_schema() == json.loads(SCHEMA.read_text()), f"python -c '{written}' > docs/summary.schema.json"
+
+
+def test_a_stranger_s_text_that_is_no_unicode_is_written_out_all_the_same() -> None:
+    cell = made.cell("torch")
+    found = summarise([made.session(id="\ud800"), made.plan(cell, rounds=1, baseline="torch"), *made.run(cell, 0)])
+
+    assert "\ud800" == json.loads(to_json(found))["id"]
