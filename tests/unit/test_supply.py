@@ -54,7 +54,6 @@ def test_every_image_is_made_from_its_base_and_the_lock_alone(path: Path) -> Non
 
 
 def test_the_installing_scripts_refuse_what_has_no_hash() -> None:
-    scripts = {path.name: path.read_text() for path in DOCKER.glob("**/*.sh")}
-    brought = [line for text in scripts.values() for line in text.splitlines()
+    brought = [line for path in DOCKER.glob("**/*.sh") for line in path.read_text().splitlines()
                if re.search(r"^[^#]*\bpip\b.* (install|download) ", line) and "--no-index" not in line]
     assert 3 == len(brought) and all("--require-hashes" in line for line in brought)

@@ -3,15 +3,13 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.errors import Unsupported
-from workloads.for_tensorflow import operators, optimizers, settings, steps
+from workloads.for_tensorflow import meeting, operators, optimizers, settings, steps
 
 _TIMEOUT_SECONDS = 60.0      # a worker whose partner is gone would wait for ever
 
 
-class Workload(steps.Workload):
+class Workload(meeting.Meeting, steps.Workload):
     """One of the workers, which take every step together."""
-
-    communication = "full"      # the stamps let no exchange begin before the backward pass is over
 
     def __init__(self, table, cell, cluster):
         """Joins the others. Raises Unsupported where the stack cannot do what the cell asks."""
@@ -30,22 +28,6 @@ class Workload(steps.Workload):
                               "2.4" % tf.__version__)
         return tf.distribute.MultiWorkerMirroredStrategy(communication_options=experimental.CommunicationOptions(
             implementation=experimental.CommunicationImplementation.RING, timeout_seconds=_TIMEOUT_SECONDS))
-
-    def train(self, batches, count, watch):
-        """As one worker alone; all leave the last step together."""
-        super(Workload, self).train(batches, count, watch)
-        self._meet()
-
-    def train_phases(self, batches, count, watch):
-        """As one worker alone, with the seconds of the exchange."""
-        super(Workload, self).train_phases(batches, count, watch)
-        self._meet()
-
-    def profile(self, batches, warmup, steps):
-        """As one worker alone: of its own operations."""
-        found = super(Workload, self).profile(batches, warmup, steps)
-        self._meet()
-        return found
 
     def check(self, images, labels):
         """One update of the global batch, of which images and labels are this worker's part."""

@@ -6,15 +6,13 @@ import time
 import tensorflow as tf
 
 from workloads.errors import Unsupported
-from workloads.for_tensorflow import sequences, session, settings
+from workloads.for_tensorflow import meeting, sequences, session, settings
 
 _STORE_SECONDS = 30.0        # until the first node's store of keys answers; Horovod itself would try for 2 s
 
 
-class _Exchanging:
+class _Exchanging(meeting.Meeting):
     """One of the workers, which take every step together; among the bases it stands before that of one alone."""
-
-    communication = "full"      # the stamps let no exchange begin before the backward pass is over
 
     def _join(self, cell, cluster):
         """Meet the others. Raises Unsupported where this stack cannot."""
@@ -30,22 +28,6 @@ class _Exchanging:
         with self._entered():
             self._meeting = self._over_all(tf.ones(()))
         self._meet()                                # at the end of a run nobody may leave before the others
-
-    def train(self, batches, count, watch):
-        """As one worker alone; all leave the last step together."""
-        super().train(batches, count, watch)
-        self._meet()
-
-    def train_phases(self, batches, count, watch):
-        """As one worker alone, with the seconds of the exchange."""
-        super().train_phases(batches, count, watch)
-        self._meet()
-
-    def profile(self, batches, warmup, steps):
-        """As one worker alone: of its own operations."""
-        found = super().profile(batches, warmup, steps)
-        self._meet()
-        return found
 
     def check(self, *batch):
         """One update of the global batch, of which this is the worker's part; activations are the part's own."""
