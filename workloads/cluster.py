@@ -107,7 +107,7 @@ def _tensorflow(cluster, role):
     if cluster.parallel == "horovod":
         return _horovod(cluster)
     own = {"server": "ps", "coordinator": "chief"}
-    roles = {"worker": "worker"} if cluster.parallel == "allreduce" else dict(own, worker="worker")
+    roles = {"worker": "worker"} if cluster.mode.is_synchronous else dict(own, worker="worker")
     addresses = {name: [cluster.address(each, rank) for rank, place in enumerate(cluster.places)
                         if each == place.main or each in place.helpers] for each, name in roles.items()}
     index = 0 if role == "coordinator" else cluster.rank

@@ -87,12 +87,24 @@ class Parallel(unittest.TestCase):
         np.testing.assert_allclose(np.mean(parts, axis=0), values_of(whole, "steps", "loss"), rtol=ROUNDED)
 
     def test_two_devices_of_a_process_take_the_steps_of_one(self):
-        """As on a node of two GPUs."""
-        changes = {"nodes": 1, "parallel": "none", "optimizer": "momentum", "learning_rate": 0.05}
-        alone = run_places(cell_of(batch=8, **changes))["node0"]
-        both = run_places(cell_of(gpus=2, **changes))["node0"]
-        self.assertEqual("ok", both[-1]["status"], both[-1].get("message"))
-        np.testing.assert_allclose(values_of(both, "steps", "loss"), values_of(alone, "steps", "loss"), rtol=ROUNDED)
+        """As on a node of two GPUs, where they exchange gradients themselves or by a server."""
+        changes = {"nodes": 1, "optimizer": "momentum", "learning_rate": 0.05}
+        alone = run_places(cell_of(parallel="none", batch=8, **changes))["node0"]
+        for parallel, mode in (("none", "KVStore device"), ("ps-sync", "KVStore dist_sync")):
+            both = run_places(cell_of(parallel=parallel, gpus=2, **changes))["node0"]
+            self.assertEqual("ok", both[-1]["status"], both[-1].get("message"))
+            self.assertEqual(mode, both[0]["facts"]["mode"])
+            np.testing.assert_allclose(values_of(both, "steps", "loss"), values_of(alone, "steps", "loss"),
+                                       rtol=ROUNDED)
+
+    def test_two_workers_with_two_devices_each_take_the_steps_of_one(self):
+        changes = {"optimizer": "momentum", "learning_rate": 0.05}
+        alone = run_places(cell_of(parallel="none", batch=8, nodes=1, **changes))["node0"]
+        found = run_places(cell_of(batch=2, nodes=2, gpus=2, **changes))
+        for events in found.values():
+            self.assertEqual("ok", events[-1]["status"], events[-1].get("message"))
+        parts = [values_of(events, "steps", "loss") for events in found.values()]
+        np.testing.assert_allclose(np.mean(parts, axis=0), values_of(alone, "steps", "loss"), rtol=ROUNDED)
 
     def test_an_update_of_three_workers_is_that_of_one_with_the_whole_batch(self):
         precision, tolerance, workers = self.checked()

@@ -10,6 +10,7 @@ import unittest
 
 import numpy as np
 
+from tests.stack.places import run_places
 from tests.stack.reports import Reporting, losses, of, values_of
 from workloads.spec.cell import Cell
 
@@ -80,6 +81,25 @@ class Parallel(Reporting):
         both = losses(self.run_changed(gpus=2, **changes)["node0"])
         np.testing.assert_allclose(both, alone, rtol=1e-4)
 
+    def test_weights_on_the_host_are_updated_as_those_of_one_device(self):
+        """The parameter server of one node, by one update and by losses."""
+        alone = {"parallel": "none", "nodes": 1, "batch": 8, "weight_decay": 0.1}
+        served = dict(alone, parallel="central")
+        if has_keras_3():
+            events = run_places(cell_of(**served))["node0"]
+            self.assertEqual("unsupported", events[-1]["status"])
+            self.assertIn("Keras 3 has no CentralStorageStrategy", events[-1]["message"])
+            return
+        check = {"measure": "check", "precision": "float64"}
+        events = self.run_changed(**dict(served, **check, batch=4, gpus=2))["node0"]
+        self.assertEqual("CentralStorageStrategy, weights on the host", of(events, "start")[0]["facts"]["mode"])
+        self.assert_same_update(self.run_changed(**alone, **check)["node0"], events)
+        steps = {"optimizer": "momentum", "learning_rate": 0.05}
+        expected = losses(self.run_changed(**alone, **steps)["node0"])
+        for gpus in (1, 2):
+            found = losses(self.run_changed(**dict(served, **steps, batch=8 // gpus, gpus=gpus))["node0"])
+            np.testing.assert_allclose(found, expected, rtol=1e-4)
+
     def test_the_profile_tells_forward_from_backward_and_has_the_exchange(self):
         for events in self.run_changed(measure="operators", steps=3).values():
             found = of(events, "operators")[0]["operators"]
@@ -88,6 +108,12 @@ class Parallel(Reporting):
             self.assertEqual(3 * 4, found["gradient/TanhGrad"][0])
             self.assertIn("CollectiveReduceV2", found)
             self.assertTrue(any(name.startswith("optimizer/") for name in found))
+
+
+def has_keras_3():
+    """Whether this stack's Keras is the one that knows several frameworks."""
+    import tensorflow as tf
+    return hasattr(tf.keras.optimizers.Optimizer, "apply")
 
 
 def _is_forward(name):

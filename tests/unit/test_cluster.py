@@ -47,12 +47,14 @@ def test_sync_and_async_become_the_framework_s_own_mode(framework: str, asked: s
 def test_what_a_framework_cannot_do_is_said() -> None:
     assert "pytorch has no parallel async: it has allreduce" == impossible("pytorch", "async", 3)
     assert impossible("mxnet", "allreduce", 3) and impossible("pytorch", "none", 3)
-    assert impossible("pytorch", "none", 1) is None and all(impossible(*mode, 3) is None for mode in MODES)
+    assert impossible("pytorch", "none", 1) is None and all(impossible(*mode, 1) is None for mode in MODES)
+    assert [("tensorflow", "central")] == [mode for mode in MODES if impossible(*mode, 3)]
+    assert "parallel central of tensorflow is of one node" == impossible("tensorflow", "central", 3)
 
 
 def test_modes_are_compared_by_whether_they_are_synchronous() -> None:
-    assert ["none", "sync", "sync", "async", "sync"] == [kind(name) for name in
-                                                        ("none", "allreduce", "ps-sync", "ps-async", "sync")]
+    assert ["none", "sync", "sync", "async", "sync", "central"] == [
+        kind(name) for name in ("none", "allreduce", "ps-sync", "ps-async", "sync", "central")]
 
 
 def test_pytorch_finds_its_master_and_rank() -> None:

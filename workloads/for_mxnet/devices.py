@@ -15,12 +15,12 @@ class Workload(for_mxnet.Workload):
 
     mode = "KVStore device"
 
-    def __init__(self, table, cell):
+    def __init__(self, table, cell, store="device"):
         if cell.precision == "amp":
             raise Unsupported("amp casts in a graph of one device")
         kind = mx.gpu if cell.device == "gpu" else mx.cpu
         self._devices = [kind(index) for index in range(cell.gpus)]
-        super().__init__(table, cell, "device")
+        super().__init__(table, cell, store)
 
     def _contexts(self):
         return self._devices

@@ -21,9 +21,7 @@ def Workload(table, cell, cluster):
     """The workload of the cell's mode; without a cluster, of many GPUs. Raises errors.Unsupported."""
     if not cluster:
         return devices.Workload(table, cell)
-    if cell.gpus > 1:
-        raise Unsupported("many GPUs of one node train with parallel = none: a process drives them all")
-    return Distributed(table, cell, cluster)
+    return (OfDevices if cell.gpus > 1 else Distributed)(table, cell, cluster)
 
 
 class Distributed(for_mxnet.Workload):
@@ -35,6 +33,7 @@ class Distributed(for_mxnet.Workload):
     def __init__(self, table, cell, cluster):
         self._store = mx.kv.create(_STORES[cluster.parallel])
         self._is_synchronous, self._workers = cluster.mode.is_synchronous, cluster.workers
+        self.mode = cluster.mode.title
         super().__init__(table, cell, self._store)
         if cell.precision == "float64" and not self._keeps_float64():
             raise Unsupported("the servers of this MXNet keep float64 arrays as float32")
@@ -101,3 +100,7 @@ class Distributed(for_mxnet.Workload):
         self._store.init(key, total)
         self._store.pushpull(key, array.copy(), out=total)       # the store receives into what it sent, too
         return total.asnumpy()
+
+
+class OfDevices(Distributed, devices.Workload):
+    """The same with many GPUs a worker, which adds their gradients up before it pushes them."""

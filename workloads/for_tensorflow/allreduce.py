@@ -49,7 +49,7 @@ class Workload(meeting.Meeting, steps.Workload):
 
     def _shared_update(self, images, labels):
         loss, gradients = self._differentiated(images, labels)
-        self._apply(_summed(gradients(self._seed(loss))))
+        self._apply(self._exchanged(gradients(self._seed(loss))))
         return loss
 
     def _stamped_update(self, images, labels):
@@ -61,16 +61,18 @@ class Workload(meeting.Meeting, steps.Workload):
     def _shared_check(self, images, labels):
         """The loss and the gradients of all workers."""
         loss, gradients = self._differentiated(images, labels)
-        gradients = _summed(gradients(self._seed(loss)))
-        self._apply(gradients)
-        return _summed(loss / self._workers), gradients
+        gradients = gradients(self._seed(loss))
+        self._apply(self._exchanged(gradients))
+        return _summed(loss / self._workers), _summed(gradients)
 
     def _seed(self, loss):
         """A worker's share: the sum of the gradients is that of the mean over all."""
         return tf.ones_like(loss) / self._workers
 
-    def _exchanged(self, gradients, stamps):
-        return stamps.after(_summed(gradients))
+    def _exchanged(self, gradients, stamps=None):
+        """Their sums over all workers."""
+        sums = _summed(gradients)
+        return stamps.after(sums) if stamps else sums
 
     def _apply(self, gradients):
         with tf.name_scope(operators.OPTIMIZER):

@@ -28,7 +28,7 @@ class Workload(allreduce.Workload):
         self.mode = "MirroredStrategy over %s" % ("NCCL" if cell.device == "gpu" else "logical CPUs")
 
     def _strategy_of(self, cell):
-        return tf.distribute.MirroredStrategy(["%s:%d" % (cell.device.upper(), index) for index in range(cell.gpus)])
+        return tf.distribute.MirroredStrategy(devices(cell))
 
     def batches(self, images, labels):
         """An endless iterator of batches, each in as many parts as there are devices."""
@@ -60,3 +60,8 @@ class Workload(allreduce.Workload):
 
     def _first(self, value):
         return self._strategy.experimental_local_results(value)[0]
+
+
+def devices(cell):
+    """TensorFlow's names of the devices that take a part of each batch."""
+    return ["%s:%d" % (cell.device.upper(), index) for index in range(cell.gpus)]

@@ -1,11 +1,12 @@
 """Training in many places or on many GPUs, by the cell's mode.
 
-allreduce.py, mirrored.py, servers.py are of TensorFlow from 2.4 on, exchanging.py is of 1.15.
+allreduce.py, mirrored.py, central.py, servers.py are of TensorFlow from 2.4 on, exchanging.py is of 1.15.
 """
 from workloads.errors import Unsupported
-from workloads.for_tensorflow import allreduce, exchanging, mirrored, servers, settings
+from workloads.for_tensorflow import allreduce, central, exchanging, mirrored, servers, settings
 
 _MODES = {"allreduce": allreduce.Workload, "ps-async": servers.Workload}
+_OF_ONE_NODE = {"allreduce": mirrored.Workload, "central": central.Workload}      # on all of its GPUs
 serve = servers.serve
 
 
@@ -16,11 +17,11 @@ def Workload(table, cell, cluster):
     settings.refuse_parallel(cell)
     if not cluster:
         raise Unsupported("TensorFlow trains on many GPUs with parallel = sync")
-    if cell.gpus == 1:
+    if cell.gpus == 1 and cluster.parallel in _MODES:
         return _MODES[cluster.parallel](table, cell, cluster)
-    if cluster.parallel != "allreduce" or len(cluster.places) > 1:
-        raise Unsupported("many GPUs train with parallel = sync on one node")
-    return mirrored.Workload(table, cell, cluster)
+    if cluster.parallel not in _OF_ONE_NODE or len(cluster.places) > 1:
+        raise Unsupported("many GPUs train with parallel = %s on one node" % " or ".join(sorted(_OF_ONE_NODE)))
+    return _OF_ONE_NODE[cluster.parallel](table, cell, cluster)
 
 
 def Sequences(cell, cluster):

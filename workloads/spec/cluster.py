@@ -6,7 +6,7 @@ that run beside it in processes of their own and end with it.
 from typing import NamedTuple
 
 # sync and async leave the choice to the framework, which has one of each at most
-PARALLEL = ("none", "sync", "async", "allreduce", "ps-sync", "ps-async", "horovod")
+PARALLEL = ("none", "sync", "async", "allreduce", "central", "ps-sync", "ps-async", "horovod")
 
 MEASURES = ("train", "phases", "operators", "check")       # what can be done on many nodes
 
@@ -26,6 +26,7 @@ class Mode(NamedTuple):
     is_synchronous: bool         # all workers take a step together and hold the same weights
     is_sharded: bool             # each worker reads its own part of the data
     splits_gpus: bool = False    # each GPU of a node has a process of its own
+    is_of_one_node: bool = False # and compared with itself alone: its framework has another synchronous mode
 
 
 MODES = {
@@ -36,6 +37,8 @@ MODES = {
     ("tensorflow", "horovod"): Mode("Horovod", "worker", (), ("rendezvous",), (), ("worker",), True, True, True),
     ("tensorflow", "ps-async"): Mode("ParameterServerStrategy", "worker", ("server",), (), ("coordinator",),
                                      ("coordinator",), False, False),
+    ("tensorflow", "central"): Mode("CentralStorageStrategy", "worker", (), (), (), ("worker",), True, True,
+                                    is_of_one_node=True),
     ("mxnet", "ps-sync"): Mode("KVStore dist_sync", "worker", ("server",), ("scheduler",), (), ("worker",),
                                True, True),
     ("mxnet", "ps-async"): Mode("KVStore dist_async", "worker", ("server",), ("scheduler",), (), ("worker",),
@@ -73,8 +76,9 @@ def own_mode(framework, parallel):
 
 
 def kind(parallel):
-    """"none", "sync" or "async": what modes are compared by."""
-    known = {name: "sync" if mode.is_synchronous else "async" for (_, name), mode in MODES.items()}
+    """"none", "sync" or "async", of a mode of one node its own name: what modes are compared by."""
+    known = {name: "sync" if mode.is_synchronous else "async" for (_, name), mode in MODES.items()
+             if not mode.is_of_one_node}
     return known.get(parallel, parallel)
 
 
@@ -83,8 +87,8 @@ def impossible(framework, parallel, nodes):
     if parallel == "none":
         return None if nodes == 1 else "parallel none is one node: say how %d nodes train together" % nodes
     try:
-        MODES[framework, own_mode(framework, parallel)]
+        mode = MODES[framework, own_mode(framework, parallel)]
     except KeyError:
         known = [name for owner, name in MODES if owner == framework]
         return "%s has no parallel %s: it has %s" % (framework, parallel, ", ".join(known))
-    return None
+    return "parallel %s of %s is of one node" % (parallel, framework) if mode.is_of_one_node and nodes > 1 else None
