@@ -25,7 +25,8 @@ _Tables = dict[str, dict[str, str]]
 RUNNER = "runner"           # the folder, and the name, of our own image
 # of GPUs, from Pascal to Blackwell: what every [gpu] table tells of
 CAPABILITIES = ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
-_Capabilities = Annotated[tuple[str, ...], BeforeValidator(tuple)]
+_Capabilities = Annotated[tuple[str, ...],
+                          BeforeValidator(lambda found: tuple(found) if isinstance(found, list) else found)]
 _Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)+$")]
 
 

@@ -3,6 +3,7 @@
 NAME.npy holds the values of all, (total,) or (total, columns); NAME.offsets.npy, int64 (n + 1,), where each begins.
 """
 import os
+import warnings
 from tokenize import TokenError
 
 import numpy as np
@@ -62,8 +63,10 @@ def ragged(folder, name):
 def _array(path):
     """On the disk, whatever size its header says."""
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    # cut short, no array, a pickle, a broken header
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+    # cut short, no array, a pickle, a broken header or one that is nearly Python
     except (OSError, ValueError, TypeError, EOFError, SyntaxError, OverflowError, RecursionError, MemoryError,
-            TokenError) as error:
+            TokenError, UserWarning) as error:
         raise DataError("%s: not a whole array: %s" % (path, error)) from error

@@ -130,6 +130,7 @@ def test_a_gpu_stack_has_its_cpu_stack_s_packages_but_for_the_framework_and_cuda
 
 @pytest.mark.parametrize(("old", "new", "message"), [
     ('jit = ["8.0"]', "jit = []", "gpu: native, jit and unsupported must hold each of 6.0, .* once"),
+    ('jit = ["8.0"]', "jit = false", "gpu.jit: .*found False"),
     ('why = "no code"', "", "gpu: why is missing"),
     ('cuda = "10.0"', 'cuda = "ten"', "gpu.cuda: .*found 'ten'"),
     ('cuda = "10.0"', 'cuda = "10.0"\ncudnm = "7"', "gpu.cudnm: Extra inputs"),

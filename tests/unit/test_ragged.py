@@ -59,6 +59,13 @@ def test_offsets_that_cannot_be_are_refused(offsets: "np.ndarray", message: str,
         ragged.ragged(str(tmp_path), "frames")
 
 
+def test_a_header_of_python_2_is_refused_without_a_word_on_the_terminal(tmp_path: Path) -> None:
+    path = written(tmp_path) / "frames.npy"
+    path.write_bytes(path.read_bytes().replace(b"(3, 2)", b"(3L,2)", 1))
+    with pytest.raises(DataError, match=r"frames\.npy: not a whole array: .*Python 2"):
+        ragged.ragged(str(tmp_path), "frames")
+
+
 def test_an_array_of_objects_is_refused_without_being_unpickled(tmp_path: Path) -> None:
     np.save(written(tmp_path) / "frames.npy", np.array([{}], dtype=object))
     with pytest.raises(DataError, match=r"frames\.npy: not a whole array"):
