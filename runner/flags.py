@@ -53,7 +53,8 @@ FOOTNOTES = {
     Flag.FEW_RUNS: f"Fewer than {LEAST_RUNS} runs ended ok: no interval.",
     Flag.OTHER_BASE: "Ran in an image on another base than the stack's pinned one.",
     Flag.VENV: "Ran in a virtual environment on the host, not in a container: the host's system libraries.",
-    Flag.STAND_IN_DATA: "The images are a stand-in for the data set: good for speed, not for accuracy.",
+    Flag.STAND_IN_DATA: "The data stand in for a published set: good for speed; losses and accuracies are the "
+                        "stand-in's.",
     Flag.THREADS_DIFFER: "The framework used another number of threads than the cell asks for.",
     Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
     Flag.GPUS_IN_PARALLEL: "Ran beside other cells on other GPUs, with which it shared the CPUs and the memory.",

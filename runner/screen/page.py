@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.segment import Segment, Segments
@@ -77,7 +78,10 @@ class Page:
         """The titles, then each block's label and its rows, the columns as wide in all of them."""
         rows = [row for _, block in blocks for row in block]
         widths = [max([len(title), *(row[i].cell_len for row in rows)]) for i, title in enumerate(titles)]
-        widths = _narrowed(widths, self.width - _INDENT - GAP * (len(widths) - 1))
+        room = self.width - _INDENT - GAP * (len(widths) - 1)
+        if sum(widths) > room:
+            longest = [_longest_word([title, *(row[i].plain for row in rows)]) for i, title in enumerate(titles)]
+            widths = _narrowed(widths, longest, room)
         yield self._grid([[self.text(title, "bold") for title in titles]], widths)
         for label, block in blocks:
             yield self.text(label, "bold")
@@ -112,11 +116,22 @@ class Page:
         yield Segment(plain.rstrip() + "\n")
 
 
-def _narrowed(widths: Sequence[int], room: int) -> list[int]:
-    """The widths, the widest column made narrower until all fit, none below a readable one."""
+def _longest_word(texts: Iterable[str]) -> int:
+    return max((cell_len(word) for text in texts for word in text.split()), default=0)
+
+
+def _narrowed(widths: Sequence[int], longest: Sequence[int], room: int) -> list[int]:
+    """The widths, the widest column made narrower until all fit, none below a readable one.
+
+    As long as it can be, no column becomes narrower than its longest word.
+    """
     found = list(widths)
-    while sum(found) > room and max(found) > LEAST_WIDTH:
-        found[found.index(max(found))] -= 1
+    for least in (longest, [0] * len(found)):
+        while sum(found) > room:
+            able = [place for place, width in enumerate(found) if width > max(least[place], LEAST_WIDTH)]
+            if not able:
+                break
+            found[max(able, key=found.__getitem__)] -= 1
     return found
 
 

@@ -38,6 +38,13 @@ def test_a_summary_fits_80_columns(stacks: int) -> None:
     assert max(map(len, printed(summary_view(summary(stacks))).splitlines())) <= 80
 
 
+def test_columns_of_several_words_give_way_before_a_name_is_broken() -> None:
+    lines = printed(summary_view(summary(6)), width=62).splitlines()
+
+    assert 62 >= max(map(len, lines))
+    assert any(line.startswith("  torch-2.13-cpu  ") for line in lines)
+
+
 def test_on_a_narrow_screen_a_word_is_broken_within_its_column_and_nothing_is_lost() -> None:
     shown = printed(summary_view(summary(6)), width=30)
     first, second, third = re.findall(r"^  (torch-2\.|13-cpu|tf-2\.21) +(\S+)", shown, re.MULTILINE)[:3]
