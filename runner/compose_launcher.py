@@ -17,6 +17,7 @@ from typing import Any
 
 from runner.errors import BenchError, ImageMissing
 from runner.launch import Exit
+from runner.node_words import Alive, Unheard, about, said
 from runner.pipe import LONGEST_LINE, Pipe
 from runner.shares import Share, reporters, servers, shared
 from runner.stack import Stack, fingerprint, workloads_digest
@@ -64,7 +65,7 @@ class ComposeLauncher:
         _notice_silence(connection)
         try:
             node = _Node(connection)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, Unheard):
             connection.close()
             return
         with self._changed:
@@ -78,7 +79,7 @@ class ComposeLauncher:
     def missing(self, stack: Stack) -> str | None:
         """Why the nodes that are there cannot run the stack; waits for the first of them. Raises BenchError."""
         [first] = self._awaited(["node0"])
-        has = first.about["stack"]
+        has = first.about.stack
         return None if has == stack.name else f"the nodes are of {has}: run `STACK={stack.name} docker compose up`"
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
@@ -135,11 +136,11 @@ class ComposeLauncher:
 
 def _check(node: "_Node", stack: Stack) -> None:
     """Raises ImageMissing where a node is of another stack, or made of something else than the runner."""
-    has = node.about["stack"]
+    has = node.about.stack
     if has != stack.name:
         raise ImageMissing(f"{node.name} is of {has}, not of {stack.name}")
-    is_same = (node.about["workloads"] == workloads_digest(stack.root)
-               and node.about["fingerprint"] in ("", fingerprint(stack)))      # "": built by compose or by hand
+    is_same = (node.about.workloads == workloads_digest(stack.root)
+               and node.about.fingerprint in ("", fingerprint(stack)))      # "": built by compose or by hand
     if not is_same:
         raise ImageMissing(f"the images of {stack.name} and of the runner were not built from the same files: run "
                            f'`make images STACKS="{stack.name} runner"`')
@@ -147,7 +148,7 @@ def _check(node: "_Node", stack: Stack) -> None:
 
 def _check_room(node: "_Node", cell: Cell) -> None:
     """Raises BenchError where a node may use fewer CPUs or less memory than the cell says."""
-    quota, memory = node.about["cpu_quota"], node.about["memory_bytes"]
+    quota, memory = node.about.cpu_quota, node.about.memory_bytes
     if quota is not None and cell.cpus > max(1.0, quota):
         raise BenchError(f"{node.name} may use {quota:g} CPUs and the cell asks for {cell.cpus}: raise NODE_CPUS")
     if memory is not None and cell.memory_bytes > memory:
@@ -157,14 +158,14 @@ def _check_room(node: "_Node", cell: Cell) -> None:
 
 def _record(stack: Stack, nodes: list["_Node"], share: Share) -> dict[str, Any]:
     """What is known of the places, for the record. A quota that no set of CPUs reaches is none."""
-    base = nodes[0].about["base"]
-    quotas = [node.about["cpu_quota"] for node in nodes]
+    base = nodes[0].about.base
+    quotas = [node.about.cpu_quota for node in nodes]
     reach = len(share.cpus(0))
     return {"launcher": "compose", "isolation": "compose", "image": f"evenbench:{stack.name}", "base": base,
             "base_is_default": base == stack.base_image, "stack_version": stack.version,
             "fingerprint": fingerprint(stack), "cpu_quota": min((q for q in quotas if q and q < reach), default=None),
-            "nodes": {node.name: {key: node.about[key] for key in ("affinity", "cpu_quota", "memory_bytes")}
-                      for node in nodes}}
+            "nodes": {node.name: {"affinity": node.about.affinity, "cpu_quota": node.about.cpu_quota,
+                                  "memory_bytes": node.about.memory_bytes} for node in nodes}}
 
 
 def _names(places: tuple[cluster.Place, ...]) -> str:
@@ -213,8 +214,8 @@ class ComposeRunning:
 
     def used(self) -> dict[str, dict[str, int | None]]:
         """As launch.Running, of the places that serve: the others say it themselves."""
-        said = {name: self._nodes[name].asked() for name in self.servers}
-        return {name: {"group_peak_bytes": answer["group_peak_bytes"]} for name, answer in said.items() if answer}
+        answers = {name: self._nodes[name].asked() for name in self.servers}
+        return {name: answer._asdict() for name, answer in answers.items() if answer}
 
     def stop(self) -> None:
         """End the workers; a place that does not answer is let go, and its end then ends its worker."""
@@ -231,27 +232,29 @@ class _Node:
     """A place that has connected."""
 
     def __init__(self, connection: socket.socket) -> None:
-        """Hear who it is. Raises OSError, ValueError, KeyError, TypeError where it is no place."""
+        """Hear who it is. Raises OSError, Unheard where it is no place."""
         self._connection = connection
         self._stream = connection.makefile("rb")
         connection.settimeout(_GREETING_SECONDS)
-        self.about: dict[str, Any] = json.loads(self._stream.readline(_LONGEST_MESSAGE))
+        self.about = about(self._stream.readline(_LONGEST_MESSAGE))
         connection.settimeout(None)
-        self.name = str(self.about["place"])
+        self.name = self.about.place
         self.is_lost, self.is_silent = False, False
         self._pipe: Pipe | None = None
         self._exit = Exit(None)
         self.is_over = threading.Event()
         self.is_over.set()
-        self._answers: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._answers: queue.Queue[Alive] = queue.Queue()
 
     def listen(self) -> None:
         """Hear everything, until the connection ends."""
         try:
             for line in iter(lambda: self._stream.readline(_LONGEST_MESSAGE), b""):
-                self._heard(json.loads(line))
+                self._heard(said(line))
         except ConnectionResetError:
             pass                      # the same as its end
+        except Unheard:               # whoever that is has no business here
+            self.close()
         except (OSError, ValueError):
             self.is_lost = True       # silent: the watchdog waits, as for a paused one, then asks for the trouble
             self.is_over.set()
@@ -259,13 +262,14 @@ class _Node:
         self.is_lost = True
         self._ended(Exit(_KILLED))
 
-    def _heard(self, message: dict[str, Any]) -> None:
-        if "line" in message and self._pipe:
-            self._pipe.put(self.name, message["line"].encode("utf-8", "surrogateescape") + b"\n")
-        elif "exit" in message:
-            self._ended(Exit(message["exit"], message["is_out_of_memory"], message["last_words"]))
-        elif "alive" in message:
-            self._answers.put(message)
+    def _heard(self, message: bytes | Exit | Alive | None) -> None:
+        match message:
+            case bytes() if self._pipe:
+                self._pipe.put(self.name, message)
+            case Exit():
+                self._ended(message)
+            case Alive():
+                self._answers.put(message)
 
     def _ended(self, found: Exit) -> None:
         if not self.is_over.is_set():
@@ -287,7 +291,7 @@ class _Node:
         self.is_over.wait(seconds)
         return self._exit
 
-    def asked(self) -> dict[str, Any] | None:
+    def asked(self) -> Alive | None:
         """What it answers, None if nothing comes soon, now or before."""
         if self.is_silent:
             return None

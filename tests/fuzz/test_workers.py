@@ -2,13 +2,14 @@
 
 import json
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner import launch, session, store, summary
+from runner import launch, node_words, session, store, summary
 from runner.plan import Plan, Planned
 from runner.rows import measurements
 from runner.study import Study
@@ -73,3 +74,26 @@ def test_a_worker_that_writes_other_bytes(content: bytes) -> None:
 @given(st.lists(st.binary(min_size=1, max_size=50), max_size=20))
 def test_a_worker_that_writes_anything(content: list[bytes]) -> None:
     ran(content)
+
+
+ABOUT: Any = {"place": "node0", "stack": "torch-x", "base": "", "fingerprint": "", "workloads": "0", "affinity": [0],
+              "cpu_quota": 1.5, "memory_bytes": None}
+MESSAGES: list[Any] = [{"line": '{"event": "warm"}'}, {"alive": True, "group_peak_bytes": 5},
+                       {"exit": -9, "is_out_of_memory": True, "last_words": "Killed"}]
+
+
+def broken(message: Any) -> st.SearchStrategy[bytes]:
+    """A node's line, its values or its bytes others."""
+    return document_of(message).map(lambda found: json.dumps(found).encode()) | bytes_of(json.dumps(message).encode())
+
+
+@given(broken(ABOUT))
+def test_a_node_s_greeting(line: bytes) -> None:
+    with suppress(node_words.Unheard):
+        assert isinstance(node_words.about(line).place, str)
+
+
+@given(st.sampled_from(MESSAGES).flatmap(broken))
+def test_a_node_s_message(line: bytes) -> None:
+    with suppress(node_words.Unheard):
+        assert isinstance(node_words.said(line), bytes | launch.Exit | node_words.Alive | None)

@@ -232,6 +232,25 @@ def test_what_is_no_place_is_shut_out(launcher: Any) -> None:
         assert launcher.missing(STACK) is None
 
 
+@pytest.mark.parametrize("value", [{"stack": 1}, {"cpu_quota": "2"}, {"affinity": None}, {"memory_bytes": -1}])
+def test_a_place_that_does_not_say_what_it_is_is_shut_out(launcher: Any, value: dict[str, Any]) -> None:
+    with hello(launcher, **value) as stranger:
+        assert b"" == stranger.recv(1)
+    with hello(launcher):
+        assert launcher.missing(STACK) is None
+
+
+@pytest.mark.parametrize("message", [b"5", b'{"line": 5}', b'{"exit": "x"}', b'{"alive": true}', b"[" * 100_000])
+def test_a_place_that_says_what_no_node_says_is_let_go_and_its_run_ends(launcher: Any, message: bytes) -> None:
+    with hello(launcher) as stranger:
+        running = launcher.start(ONE, STACK, Path("/data"), "r")
+        stranger.sendall(message + b"\n")
+        events, ending = heard(running)
+        assert [] == events and "killed" == ending.word
+        with pytest.raises(BenchError, match=r"^node0 went in an earlier run"):
+            launcher.start(ONE, STACK, Path("/data"), "r")
+
+
 def test_the_record_says_how_the_run_was_isolated_and_on_which_base(launcher: Any, nodes: Any) -> None:
     nodes(NAMES)
     running = launcher.start(CELL, STACK, Path("/data"), "r", "well")
