@@ -24,7 +24,8 @@ from tests.faults.outcome import ONE_MINUTE, Outcome, all_records, finished, lef
 STALL_SECONDS = "10"         # of a session; a start may then take 50 s
 _FASTER = 0.1                # of the count of kills: what a minor fault is made
 _SLOW = 0.02                 # and one for which a deadline of many seconds is waited
-_FAKETIME = "/usr/lib/*/faketime/libfaketime.so.1"
+_WALL_CLOCK = Path(__file__).with_name("wall_clock.c")
+_THREE_DAYS = "259200"       # seconds
 _DISK_BYTES = 2**20
 _PAGE = 4096
 
@@ -66,7 +67,7 @@ class Fault(NamedTuple):
         """What this machine has not that the fault needs, "" for nothing."""
         if self.make is disk_full and os.geteuid():
             return "mounting a small disk needs root"
-        return "libfaketime is not here" if self.make is clock_set and not _faketime() else ""
+        return "a clock of its own needs a C compiler, cc" if self.make is clock_set and not shutil.which("cc") else ""
 
 
 def made(chosen: Sequence[Fault], root: Path, engine: Engine | None, amount: Amount, random: Random,
@@ -256,25 +257,21 @@ def _used(disk: Path) -> int:
     return found.total - found.free
 
 
-def _faketime() -> str:
-    return next((str(path) for path in Path("/").glob(_FAKETIME[1:])), "")
-
-
 def clock_set(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
     """The runner's wall clock jumps by days, to and fro, while workers measure; its monotonic clock goes on."""
     rounds = amount.share(fault.share)
-    offset = place.lab.root / "offset"
-    offset.write_text("+0d")
-    variables = {"LD_PRELOAD": _faketime(), "FAKETIME_TIMESTAMP_FILE": str(offset), "FAKETIME_NO_CACHE": "1",
-                 "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    offset, library = place.lab.root / "offset", place.lab.root / "wall_clock.so"
+    offset.write_text("0")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(_WALL_CLOCK), "-ldl"], check=True)
     session = Session(place.lab, "clock", [lab.case(fault.behaviour), lab.case(worker.good)], "--rounds", str(rounds),
-                      "--stall", STALL_SECONDS, variables=variables)
+                      "--stall", STALL_SECONDS,
+                      variables={"LD_PRELOAD": str(library), "WALL_CLOCK_OFFSET": str(offset)})
     return _watched(fault._replace(act=lambda place, session, run: _set(offset)), place, session, rounds)
 
 
 def _set(offset: Path) -> None:
     """Three days on, or back."""
-    offset.write_text("-3d" if offset.read_text().startswith("+") else "+3d")
+    offset.write_text(_THREE_DAYS if offset.read_text().startswith("-") else f"-{_THREE_DAYS}")
 
 
 def runner_killed(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
