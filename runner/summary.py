@@ -51,7 +51,7 @@ class _Statistics(NamedTuple):
     """Of one comparison, by stack."""
 
     rates: dict[str, stats.Interval | None]
-    ratios: dict[str, Ratio]               # to the baseline
+    ratios: dict[str, Ratio]               # to the baseline, of all others
     against: dict[str, Ratio]              # of the stack with the highest median rate, to each other
 
 
@@ -154,7 +154,7 @@ def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None,
     groups = _groups(measured, names)
     found = _statistics(list(groups.values()), measured)
     labels, unstamped = _labels(list(groups.values())), _unstamped(measured)
-    return tuple(_comparison(group_key, group, statistics, shown, measured.baseline, cpus, proved, unstamped)
+    return tuple(_comparison(group_key, group, statistics, shown, cpus, proved, unstamped)
                  for (group_key, group), statistics, shown in zip(groups.items(), found, labels, strict=True))
 
 
@@ -176,15 +176,21 @@ def _statistics(groups: Sequence[_Group], measured: Measurements) -> list[_Stati
     """All intervals at once: groups of as many runs share their resamples."""
     rates = [{name: row.rates for name, row in group.rows.items()} for group in groups]
     singles = [list(by_round.values()) for found in rates for by_round in found.values()]
-    bases = [(found[name], found.get(measured.baseline, {})) for found in rates for name in found]
+    bases = [(found[name], found.get(measured.baseline, {})) for found in rates for name in _others(found, measured)]
     fastest = [_fastest(found) for found in rates]
     rivals = [(found[best], found[name]) for found, best in zip(rates, fastest, strict=True) if best
               for name in _rivals(found, best)]
     intervals = iter(stats.intervals(singles))
     ratios, against = iter(stats.ratios(bases)), iter(stats.ratios(rivals))
-    return [_Statistics({name: next(intervals) for name in found}, {name: next(ratios) for name in found},
+    return [_Statistics({name: next(intervals) for name in found},
+                        {name: next(ratios) for name in _others(found, measured)},
                         {name: next(against) for name in (_rivals(found, best) if best else ())})
             for found, best in zip(rates, fastest, strict=True)]
+
+
+def _others(rates: Mapping[str, object], measured: Measurements) -> list[str]:
+    """All but the baseline."""
+    return [name for name in rates if name != measured.baseline]
 
 
 def _fastest(rates: Mapping[str, Mapping[int, float]]) -> str | None:
@@ -213,11 +219,11 @@ def _differences(cell: Cell, others: Sequence[Cell]) -> list[str]:
             if name != "stack" and any(getattr(other, name) != value for other in others)]
 
 
-def _comparison(group_key: str, group: _Group, found: _Statistics, shown: str, baseline: str, cpus: int | None,
+def _comparison(group_key: str, group: _Group, found: _Statistics, shown: str, cpus: int | None,
                 proved: Proved, unstamped: Mapping[Cell, float]) -> Comparison:
     first = next(iter(group.rows.values()))
-    results = [_result(row, found, name == baseline, flags(row, cpus, proved), unstamped.get(_unstamped_key(row.cell)))
-               for name, row in group.rows.items()]
+    results = [_result(row, found, flags(row, cpus, proved), unstamped.get(_unstamped_key(row.cell)))
+               for row in group.rows.values()]
     results += [_skipped_result(cell) for cell in group.skipped.values()]
     wins = {stats.verdict(ratio) for ratio in found.against.values()} == {Verdict.FASTER}
     return Comparison(
@@ -243,17 +249,16 @@ def _unstamped(measured: Measurements) -> dict[Cell, float]:
     return {cell: seconds for cell, seconds in found.items() if seconds is not None}
 
 
-def _result(row: Row, found: _Statistics, is_baseline: bool, flagged: tuple[Flag, ...],
-            plain_seconds: float | None) -> Result:
+def _result(row: Row, found: _Statistics, flagged: tuple[Flag, ...], plain_seconds: float | None) -> Result:
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
-    ratio = found.ratios[name]
+    ratio = found.ratios.get(name, Ratio(None, None, len(rates)))      # the baseline's, to itself
     seconds, phases = middle(runs, step_seconds), _phases(row)
     peak, parameters = middle(runs, _peak_bytes), [run.parameters for run in runs if run.parameters is not None]
     return Result(
         stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)),
         rate_per_worker=stats.median(list(rates.values())), rate_interval=_interval(found.rates[name]),
-        ratio=None if is_baseline else ratio.value, ratio_interval=None if is_baseline else _interval(ratio.interval),
-        pairs=ratio.pairs, verdict=Verdict.BASELINE if is_baseline else stats.verdict(ratio), flags=flagged,
+        ratio=ratio.value, ratio_interval=_interval(ratio.interval), pairs=ratio.pairs,
+        verdict=stats.verdict(ratio) if name in found.ratios else Verdict.BASELINE, flags=flagged,
         outlier_rounds=tuple(list(rates)[place] for place in stats.outliers(list(rates.values()))),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), step_seconds=seconds, phases=phases,
         communication=_fact(runs, "communication") if phases else None,
