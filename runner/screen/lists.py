@@ -4,14 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
-from rich.table import Table
 
 from runner import words
 from runner.cell import label as cell_label
-from runner.screen.page import GAP, LEAST_WIDTH, Page, View, skips
+from runner.screen.page import GAP, Page, View, fitted, skips
 from workloads.spec.cell import parse
 
-_NAME_WIDTH = 20               # of a list's columns that keep their words whole, where all of them have room
 _GRADES = {"good": "green", "note": "yellow", "fails": "bold red"}
 
 Part = str | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Mapping[str, Any]]]
@@ -64,16 +62,10 @@ class ListView(View):
             table.add_row(*(page.text("-" if value is None else value,
                                       _GRADES.get(value, "") if name == "grade" else "")
                             for name, value in row.items()))
-        self._keep_names(page, table)
+        texts = [[name, *(str(row[name]) for row in self._rows)] for name in self._rows[0]]
+        for width, column in zip(fitted(texts, page.width), table.columns, strict=True):
+            column.width = width
         yield table
-
-    def _keep_names(self, page: Page, table: Table) -> None:
-        """Let the wide columns give way and not break the short ones' words, where there is room for that."""
-        widths = [max(len(name), *(len(str(row[name])) for row in self._rows)) for name in self._rows[0]]
-        least = [width if width <= _NAME_WIDTH else LEAST_WIDTH for width in widths]
-        if sum(least) + GAP * (len(least) - 1) <= page.width:
-            for width, column in zip(widths, table.columns, strict=True):
-                column.no_wrap = width <= _NAME_WIDTH
 
 
 def list_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:

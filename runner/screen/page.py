@@ -14,7 +14,8 @@ from rich.text import Text
 from runner import words
 
 GAP = 2                        # between columns
-LEAST_WIDTH = 8                # of a column that must give way
+_LEAST_WIDTH = 8               # of a column that must give way
+_NAME_WIDTH = 20               # of columns whose words are broken last
 _INDENT = 2
 _NOTHING = Text()
 
@@ -77,11 +78,8 @@ class Page:
                  ) -> Iterator[RenderableType]:
         """The titles, then each block's label and its rows, the columns as wide in all of them."""
         rows = [row for _, block in blocks for row in block]
-        widths = [max([len(title), *(row[i].cell_len for row in rows)]) for i, title in enumerate(titles)]
-        room = self.width - _INDENT - GAP * (len(widths) - 1)
-        if sum(widths) > room:
-            longest = [_longest_word([title, *(row[i].plain for row in rows)]) for i, title in enumerate(titles)]
-            widths = _narrowed(widths, longest, room)
+        widths = fitted([[title, *(row[i].plain for row in rows)] for i, title in enumerate(titles)],
+                        self.width - _INDENT)
         yield self._grid([[self.text(title, "bold") for title in titles]], widths)
         for label, block in blocks:
             yield self.text(label, "bold")
@@ -116,19 +114,23 @@ class Page:
         yield Segment(plain.rstrip() + "\n")
 
 
-def _longest_word(texts: Iterable[str]) -> int:
-    return max((cell_len(word) for text in texts for word in text.split()), default=0)
+def fitted(columns: Sequence[Sequence[str]], room: int) -> list[int]:
+    """How wide columns of these texts are made for all to fit, with gaps; short ones' words are broken last."""
+    widths = [max(map(cell_len, texts)) for texts in columns]
+    room -= GAP * (len(widths) - 1)
+    if sum(widths) <= room:
+        return widths
+    longest = [max((cell_len(word) for text in texts for word in text.split()), default=0) for texts in columns]
+    of_names = [word if width <= _NAME_WIDTH else 0 for width, word in zip(widths, longest, strict=True)]
+    return _narrowed(widths, (longest, of_names, [0] * len(widths)), room)
 
 
-def _narrowed(widths: Sequence[int], longest: Sequence[int], room: int) -> list[int]:
-    """The widths, the widest column made narrower until all fit, none below a readable one.
-
-    As long as it can be, no column becomes narrower than its longest word.
-    """
+def _narrowed(widths: Sequence[int], floors: Iterable[Sequence[int]], room: int) -> list[int]:
+    """The widths, the widest column made narrower until all fit: down to the first floors, then to the next ones."""
     found = list(widths)
-    for least in (longest, [0] * len(found)):
+    for least in floors:
         while sum(found) > room:
-            able = [place for place, width in enumerate(found) if width > max(least[place], LEAST_WIDTH)]
+            able = [place for place, width in enumerate(found) if width > max(least[place], _LEAST_WIDTH)]
             if not able:
                 break
             found[max(able, key=found.__getitem__)] -= 1

@@ -243,6 +243,13 @@ def test_a_list_keeps_names_whole_and_lets_long_words_give_way() -> None:
     assert any(line.startswith("resnet18_cifar  torch-2.13-cpu  1e-12") for line in lines)
 
 
+def test_a_list_breaks_lines_between_words_where_it_can() -> None:
+    rows = [{"data": "digits32", "title": "handwritten digits of scikit-learn at 32x32", "licence": "CC BY 4.0 (UCI)"}]
+    shown = printed(list_view(rows), width=44)
+
+    assert all(word in shown for word in ("handwritten", "scikit-learn", "digits32"))
+
+
 def test_a_list_that_has_no_room_for_names_loses_no_letter() -> None:
     rows = [{f"key{index}": f"{index}" * 18 for index in range(6)}]
     shown = printed(list_view(rows), width=40)
