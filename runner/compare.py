@@ -23,6 +23,7 @@ _SESSION = ("evenbench", "study", "scale", "launcher", "governor")
 # told by the session already, and paths that say where but not what
 _LEFT_OUT = frozenset({"launcher", "executable"})
 _LONGEST = 26                # letters of a fact on the screen
+_LISTED = 3                  # cells of a stack that were not compared for one reason; more are counted
 
 
 class Difference(NamedTuple):
@@ -219,7 +220,7 @@ def lines(found: Comparison) -> list[str | Table | dict[str, Table]]:
     if any(row.other_resources for row in found.rows):
         parts.append("* The cells had other CPUs or another memory limit.")
     if found.alone:
-        parts += ["", "Not compared:", *(f"  {each.stack}, {each.label}: {each.reason}" for each in found.alone)]
+        parts += ["", "Not compared:", *(f"  {line}" for line in words.by_reason(found.alone, _LISTED))]
     return parts
 
 

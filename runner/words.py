@@ -1,6 +1,7 @@
 """Numbers and names as people read them. Pure; SI on printing, and nothing from a file reaches a terminal unseen."""
 
 import unicodedata
+from collections.abc import Iterable
 
 from runner.summary_format import Interval
 
@@ -77,3 +78,12 @@ def share(value: float) -> str:
 def count(value: int, one: str, many: str = "") -> str:
     """1 run, 2 runs."""
     return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
+def by_reason(cells: Iterable[tuple[str, str, str]], most: int = 1) -> list[str]:
+    """Lines for (stack, label, reason) of each: more than `most` cells of one stack and reason are only counted."""
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for stack, label, reason in cells:
+        kinds.setdefault((stack, reason), []).append(label)
+    return [f"{stack}, {what}: {reason}" for (stack, reason), labels in kinds.items()
+            for what in (labels if len(labels) <= most else [count(len(labels), "cell")])]

@@ -142,9 +142,4 @@ def skips(page: Page, skips: Sequence[tuple[str, str, str]]) -> Iterator[Rendera
     if skips:
         yield ""
         yield page.text("Skipped:", "bold")
-    kinds: dict[tuple[str, str], list[str]] = {}
-    for stack, label, reason in skips:
-        kinds.setdefault((stack, reason), []).append(label)
-    for (stack, reason), labels in kinds.items():
-        what = labels[0] if len(labels) == 1 else words.count(len(labels), "cell")
-        yield page.item(f"{stack}, {what}: {reason}")
+    yield from map(page.item, words.by_reason(skips))

@@ -65,6 +65,16 @@ def test_cells_of_one_session_are_listed_and_not_compared() -> None:
     assert (Alone("torch", "lenet5 train, batch 20, 32 px", "only in a"),) == beside(a, b).alone
 
 
+@pytest.mark.parametrize(("more", "told"), [
+    (2, ["  torch, lenet5 train, batch 20, 32 px: only in a", "  torch, lenet5 train, batch 21, 32 px: only in a"]),
+    (4, ["  torch, 4 cells: only in a"])])
+def test_many_cells_of_one_session_are_counted(more: int, told: list[str]) -> None:
+    a = measured({made.cell(): STEADY, **{made.cell(batch=20 + index): STEADY for index in range(more)}})
+    found = lines(beside(a, measured({made.cell(): STEADY}, name="b")))
+
+    assert told == found[found.index("Not compared:") + 1:]
+
+
 def test_a_cell_that_ended_badly_in_one_is_listed_with_its_ending() -> None:
     a = measured({made.cell(): STEADY})
     b = measured({made.cell(): STEADY}, name="b", ending="oom")
