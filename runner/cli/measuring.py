@@ -225,7 +225,7 @@ def rerun_(name: ResultName, key: Annotated[str, typer.Option(help="The cell of 
 
 @app.command("aa")
 def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=False)],
-        task: Annotated[str, typer.Argument(show_default=False)],
+        task: Annotated[str, typer.Argument(metavar="TASK", show_default=False)],
         rounds: Annotated[int, typer.Option(min=3, max=100, help="Rounds of each comparison.")] = 5,
         repetitions: Annotated[int, typer.Option(min=1, max=1000, help="Comparisons.")] = 20,
         measure: Annotated[str, typer.Option(help="train or infer.")] = "train", seed: Seed = 1,

@@ -14,10 +14,10 @@ from runner.plan import Wishes
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Which deep-learning framework is faster here, really?")
 
-StudyName = Annotated[str, typer.Argument(help="A study's id or the path of its file, some of its experiments "
-                                          "(krisilias/kri-f3,kri-mem), or all: every published study.",
-                                          show_default=False)]
-ResultName = Annotated[str, typer.Argument(help="A result's id or folder.", show_default=False)]
+StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False,
+                                          help="A study's id or the path of its file, some of its experiments "
+                                          "(krisilias/kri-f3,kri-mem), or all: every published study.")]
+ResultName = Annotated[str, typer.Argument(metavar="RESULT", help="A result's id or folder.", show_default=False)]
 StackNames = Annotated[list[str] | None, typer.Option("--stack", help="These stacks instead; repeat, or put commas.")]
 Rounds = Annotated[int | None, typer.Option(min=1, max=1000, help="Rounds instead of the study's number.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")]
@@ -37,8 +37,8 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Resume no unfinished sessi
 Prove = Annotated[bool, typer.Option("--prove", help="First check what no check has shown equal yet.")]
 Stall = Annotated[float | None, typer.Option(
     min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")]
-NewestResult = Annotated[str, typer.Argument(help="A result's id or folder; the newest if left out.")]
-SomeStacks = Annotated[list[str] | None, typer.Argument(metavar="[STACK]...")]
+NewestResult = Annotated[str, typer.Argument(metavar="RESULT", help="A result's id or folder; the newest if left out.")]
+SomeStacks = Annotated[list[str] | None, typer.Argument(metavar="STACK")]
 RESULTS = Path("results")
 
 

@@ -24,7 +24,8 @@ from runner.errors import InputError
 from runner.prepare_wanted import Wanted
 from runner.swarm import options as swarm_options
 
-DataName = Annotated[str, typer.Argument(help="A data set, as `evenbench data list` names it.", show_default=False)]
+DataName = Annotated[str, typer.Argument(metavar="NAME", show_default=False,
+                                         help="A data set, as `evenbench data list` names it.")]
 
 
 @app.command("images")

@@ -27,7 +27,7 @@ from workloads.spec import tasks as known_tasks
 
 
 @app.command("check")
-def check_(names: Annotated[list[str] | None, typer.Argument(metavar="[TASK]...", help="lenet5 if none.")] = None,
+def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", help="lenet5 if none.")] = None,
            stacks: StackNames = None,
            every: Annotated[bool, typer.Option("--all", help="Every task in every stack.")] = False,
            parallel: Annotated[bool, typer.Option(

@@ -132,7 +132,8 @@ def verify_(name: NewestResult = "", results: Results = RESULTS, as_json: AsJson
 
 
 @app.command("list")
-def list_(what: Annotated[str, typer.Argument(help="stacks, tasks, studies, data or results.")] = "stacks",
+def list_(what: Annotated[str, typer.Argument(metavar="WHAT",
+                                              help="stacks, tasks, studies, data or results.")] = "stacks",
           results: Results = RESULTS, scale: Scale = None, as_json: AsJson = False) -> None:
     """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""
     known = {"stacks": listings.stacks, "tasks": listings.all_tasks,
