@@ -9,11 +9,12 @@ import time
 
 from workloads.errors import NotFinite
 
+BEAT_SECONDS = 5.0       # between two words to a watchdog while no samples are sent
 BLOCK_SECONDS = 1.0      # often enough for a watchdog and a live rate, rare enough to leave the steps alone
 
 
 class Watch:
-    """What a workload calls as it goes; sends "warm", then "steps" in blocks.
+    """What a workload calls as it goes; sends "warm", then "steps" in blocks, and a "beat" where those take long.
 
     sync=each takes a sample a step; sync=end takes one time over all timed steps, sent as a "steps" event whose
     "count" says how many steps its one sample covers. With sync=each and a device that has a clock of its own, each
@@ -54,6 +55,16 @@ class Watch:
         self._mark()
         self._began = self._clock()
 
+    def probed(self):
+        """A pass that belongs to no step is over."""
+        self._beat(self._clock())
+
+    def _beat(self, now):
+        """Tell a watchdog that the run goes on: in warm-up and with sync=end no samples do."""
+        if now - self._sent > BEAT_SECONDS:
+            self._emit("beat")
+            self._sent = now
+
     def _keep_phases(self, phases):
         for name, seconds in phases.items():
             self._phases.setdefault(name, []).append(seconds)
@@ -74,6 +85,8 @@ class Watch:
             self._send(now)
             self._mark()
             self._began = self._clock()
+        else:
+            self._beat(now)
 
     def _is_due(self, now):
         if self._done in (self._cell.warmup, self._cell.warmup + self._cell.steps):
@@ -143,17 +156,21 @@ class WorkersWatch:
         self._done[worker] = self._done.get(worker, 0) + 1
         if self._done[worker] == self._cell.warmup:
             self._emit("warm", worker=worker, seconds=self._blocks.pop(worker)["seconds"])
-        if self._clock() - self._sent > BLOCK_SECONDS:
-            self.close()
+        waited = self._clock() - self._sent
+        if waited > BLOCK_SECONDS and not self.close() and waited > BEAT_SECONDS:
+            self._emit("beat")               # all of them are still in their warm-up
+            self._sent = self._clock()
 
     def close(self):
-        """Send what was not sent yet."""
-        for worker in sorted(self._blocks):
-            if self._done[worker] > self._cell.warmup:
-                block = self._blocks.pop(worker)
-                first = self._done[worker] - self._cell.warmup - len(block["seconds"])
-                self._emit("steps", worker=worker, first=first, **block)
-        self._sent = self._clock()
+        """Send what was not sent yet. Returns whether there was anything."""
+        due = [worker for worker in sorted(self._blocks) if self._done[worker] > self._cell.warmup]
+        for worker in due:
+            block = self._blocks.pop(worker)
+            first = self._done[worker] - self._cell.warmup - len(block["seconds"])
+            self._emit("steps", worker=worker, first=first, **block)
+        if due:
+            self._sent = self._clock()
+        return bool(due)
 
 
 class Beats:
@@ -162,7 +179,7 @@ class Beats:
     Who waits for others uses next to no CPU, so a watchdog still sees a run that hangs.
     """
 
-    def __init__(self, emit, every=5.0, clock=time.process_time):
+    def __init__(self, emit, every=BEAT_SECONDS, clock=time.process_time):
         self._emit, self._every, self._clock = emit, every, clock
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True)

@@ -104,6 +104,28 @@ def test_an_adapter_that_does_not_wait_is_given_away_by_what_reading_a_loss_stil
     assert 1.25 == sent.of("steps")[0]["drain_seconds"]
 
 
+def test_passes_that_are_no_steps_are_told_of_now_and_then_and_in_no_sample():
+    clock, sent = FakeClock(step=0.0), Sent()
+    watch = Watch(cell(warmup=1, steps=1), lambda handle: None, None, sent, clock)
+    watch.stepped(1.0)
+    for _ in range(6):
+        clock.advance(2.0)
+        watch.probed()
+    watch.resumed()
+    clock.advance(0.25)
+    watch.stepped(1.0)
+    assert ["warm", "beat", "beat", "steps"] == [line["event"] for line in sent]
+    assert [0.25] == sent.of("steps")[0]["seconds"]
+
+
+@pytest.mark.parametrize("sync", ["each", "end"])
+def test_a_watchdog_hears_of_a_long_warm_up_and_of_steps_that_are_timed_together(sync):
+    sent, _, _ = watched([1.0] * 120, warmup=60, steps=60, sync=sync)
+    told = [line["event"] for line in sent]
+    assert told[:told.index("warm")] == ["beat"] * (4 if sync == "each" else 1)
+    assert told[told.index("warm") + 1:].count("beat") == (0 if sync == "each" else 1)
+
+
 def test_phases_that_were_stamped_are_sent_with_the_steps_that_they_are_of():
     clock, sent = FakeClock(step=0.0), Sent()
     watch = Watch(cell(warmup=1, steps=2), lambda handle: None, None, sent, clock)
@@ -145,6 +167,12 @@ def test_a_coordinator_sends_blocks_as_time_goes():
     sent = coordinated(*[(0, 0.75, 1.0)] * 6, warmup=1, steps=5)
     assert len(sent.of("steps")) > 1
     assert [0.75] * 5 == [s for line in sent.of("steps") for s in line["seconds"]]
+
+
+def test_a_coordinator_tells_a_watchdog_that_a_long_warm_up_goes_on():
+    sent = coordinated(*[(0, 3.0, 1.0)] * 5, warmup=4, steps=1)
+    assert "beat" == sent[0]["event"] and [3.0] * 4 == sent.of("warm")[0]["seconds"]
+    assert [3.0] == [s for line in sent.of("steps") for s in line["seconds"]]
 
 
 def test_a_worker_s_loss_that_is_not_finite_ends_the_coordinator_s_run():

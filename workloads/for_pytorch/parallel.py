@@ -106,7 +106,7 @@ class _Worker:
         warmup = min(self.cell.warmup, count)
         super().train_phases(batches, warmup, watch)
         if self.communication == "exposed":
-            self._compute_seconds = self._compute_only()
+            self._compute_seconds = self._compute_only(watch)
             torch.distributed.barrier()
             watch.resumed()
         super().train_phases(batches, count - warmup, watch)
@@ -118,7 +118,7 @@ class _Worker:
         return dict(super()._phases(clearing, forward, compute, exchange, update),
                     communication=backward - compute + exchange)
 
-    def _compute_only(self):
+    def _compute_only(self, watch):
         """Median seconds of backward passes without exchange; weights and running statistics stay as they are."""
         batch = self._sample()
         kept = [buffer.clone() for buffer in self._net.buffers()]
@@ -133,6 +133,7 @@ class _Worker:
                 loss.backward()
                 self.sync(loss)
                 seconds.append(time.perf_counter() - began)
+                watch.probed()
         for buffer, before in zip(self._net.buffers(), kept):
             buffer.copy_(before)
         return float(np.median(seconds))
