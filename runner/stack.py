@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from runner import __version__, tables
 from runner.errors import InputError
@@ -25,8 +25,6 @@ _Tables = dict[str, dict[str, str]]
 RUNNER = "runner"           # the folder, and the name, of our own image
 # of GPUs, from Pascal to Blackwell: what every [gpu] table tells of
 CAPABILITIES = ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
-_Capabilities = Annotated[tuple[str, ...],
-                          BeforeValidator(lambda found: tuple(found) if isinstance(found, list) else found)]
 _Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)+$")]
 
 
@@ -39,9 +37,9 @@ class GpuCode(BaseModel):
     cudnn: _Version | None = None
     nccl: _Version | None = None
     driver: _Version                    # the oldest that runs it, on Linux
-    native: _Capabilities               # compiled for
-    jit: _Capabilities                  # compiled at the first start, which takes minutes
-    unsupported: _Capabilities
+    native: tuple[str, ...]             # compiled for
+    jit: tuple[str, ...]                # compiled at the first start, which takes minutes
+    unsupported: tuple[str, ...]
     why: str = ""                       # they are unsupported
     verified: bool                      # on a GPU, by us
 
@@ -252,10 +250,15 @@ def _flat(path: Path, fields: _Tables, found: tables.Table) -> dict[str, Any]:
         if table not in fields or not isinstance(content, dict):
             raise InputError(f'{path}: "{table}" is unknown; known tables: {", ".join(fields)}')
         if table == _GPU:
-            values[_GPU] = content
+            values[_GPU] = {key: _frozen(value) for key, value in content.items()}
             continue
         for key, value in content.items():
             if key not in fields[table]:
                 raise InputError(f'{path}: {table}.{key} is unknown; known: {", ".join(fields[table])}')
-            values[fields[table][key]] = tuple(value) if isinstance(value, list) else value
+            values[fields[table][key]] = _frozen(value)
     return values
+
+
+def _frozen(value: Any) -> Any:
+    """A file's list as a model's tuple; another value as it is."""
+    return tuple(value) if isinstance(value, list) else value
