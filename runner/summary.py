@@ -176,21 +176,22 @@ def _statistics(groups: Sequence[_Group], measured: Measurements) -> list[_Stati
     """All intervals at once: groups of as many runs share their resamples."""
     rates = [{name: row.rates for name, row in group.rows.items()} for group in groups]
     singles = [list(by_round.values()) for found in rates for by_round in found.values()]
-    bases = [(found[name], found.get(measured.baseline, {})) for found in rates for name in _others(found, measured)]
+    baseline = measured.baseline
+    bases = [(found[name], found.get(baseline, {})) for found in rates for name in _others(found, baseline)]
     fastest = [_fastest(found) for found in rates]
     rivals = [(found[best], found[name]) for found, best in zip(rates, fastest, strict=True) if best
               for name in _rivals(found, best)]
     intervals = iter(stats.intervals(singles))
     ratios, against = iter(stats.ratios(bases)), iter(stats.ratios(rivals))
     return [_Statistics({name: next(intervals) for name in found},
-                        {name: next(ratios) for name in _others(found, measured)},
+                        {name: next(ratios) for name in _others(found, baseline)},
                         {name: next(against) for name in (_rivals(found, best) if best else ())})
             for found, best in zip(rates, fastest, strict=True)]
 
 
-def _others(rates: Mapping[str, object], measured: Measurements) -> list[str]:
+def _others(names: Iterable[str], baseline: str) -> list[str]:
     """All but the baseline."""
-    return [name for name in rates if name != measured.baseline]
+    return [name for name in names if name != baseline]
 
 
 def _fastest(rates: Mapping[str, Mapping[int, float]]) -> str | None:
@@ -374,7 +375,7 @@ def _data(measured: Measurements) -> tuple[Data, ...]:
 def _geometric_means(comparisons: Sequence[Comparison], names: Sequence[str], baseline: str
                      ) -> tuple[GeometricMean, ...]:
     """One a measure: rows of different measures answer different questions."""
-    others = [name for name in names if name != baseline]
+    others = _others(names, baseline)
     by_measure: dict[str, list[dict[str, float]]] = {}
     for comparison in comparisons:
         ratios = {result.stack: result.ratio for result in comparison.results if result.ratio is not None}

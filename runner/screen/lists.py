@@ -57,14 +57,14 @@ class ListView(View):
         if not self._rows:
             yield page.text("nothing yet")
             return
-        table = page.table([title.replace("_", " ") for title in self._rows[0]], gap=GAP)
-        for row in self._rows:
-            table.add_row(*(page.text("-" if value is None else value,
-                                      _GRADES.get(value, "") if name == "grade" else "")
-                            for name, value in row.items()))
-        texts = [[name, *(str(row[name]) for row in self._rows)] for name in self._rows[0]]
-        for width, column in zip(fitted(texts, page.width), table.columns, strict=True):
+        titles = [title.replace("_", " ") for title in self._rows[0]]
+        rows = [[page.text("-" if value is None else value, _GRADES.get(value, "") if name == "grade" else "")
+                 for name, value in row.items()] for row in self._rows]
+        table = page.table(titles, gap=GAP)
+        for width, column in zip(fitted(titles, rows, page.width), table.columns, strict=True):
             column.width = width
+        for row in rows:
+            table.add_row(*row)
         yield table
 
 

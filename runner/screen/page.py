@@ -78,8 +78,7 @@ class Page:
                  ) -> Iterator[RenderableType]:
         """The titles, then each block's label and its rows, the columns as wide in all of them."""
         rows = [row for _, block in blocks for row in block]
-        widths = fitted([[title, *(row[i].plain for row in rows)] for i, title in enumerate(titles)],
-                        self.width - _INDENT)
+        widths = fitted(titles, rows, self.width - _INDENT)
         yield self._grid([[self.text(title, "bold") for title in titles]], widths)
         for label, block in blocks:
             yield self.text(label, "bold")
@@ -114,8 +113,9 @@ class Page:
         yield Segment(plain.rstrip() + "\n")
 
 
-def fitted(columns: Sequence[Sequence[str]], room: int) -> list[int]:
-    """How wide columns of these texts are made for all to fit, with gaps; short ones' words are broken last."""
+def fitted(titles: Sequence[str], rows: Sequence[Sequence[Text]], room: int) -> list[int]:
+    """How wide the columns are made for all to fit, with gaps; short ones' words are broken last."""
+    columns = [[title, *(row[place].plain for row in rows)] for place, title in enumerate(titles)]
     widths = [max(map(cell_len, texts)) for texts in columns]
     room -= GAP * (len(widths) - 1)
     if sum(widths) <= room:
