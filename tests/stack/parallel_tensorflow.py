@@ -83,9 +83,10 @@ class Parallel(Reporting):
 
     def test_weights_on_the_host_are_updated_as_those_of_one_device(self):
         """The parameter server of one node, by one update and by losses."""
+        from workloads.for_tensorflow.optimizers import IS_KERAS_3
         alone = {"parallel": "none", "nodes": 1, "batch": 8, "weight_decay": 0.1}
         served = dict(alone, parallel="central")
-        if has_keras_3():
+        if IS_KERAS_3:
             events = run_places(cell_of(**served))["node0"]
             self.assertEqual("unsupported", events[-1]["status"])
             self.assertIn("Keras 3 has no CentralStorageStrategy", events[-1]["message"])
@@ -108,12 +109,6 @@ class Parallel(Reporting):
             self.assertEqual(3 * 4, found["gradient/TanhGrad"][0])
             self.assertIn("CollectiveReduceV2", found)
             self.assertTrue(any(name.startswith("optimizer/") for name in found))
-
-
-def has_keras_3():
-    """Whether this stack's Keras is the one that knows several frameworks."""
-    import tensorflow as tf
-    return hasattr(tf.keras.optimizers.Optimizer, "apply")
 
 
 def _is_forward(name):

@@ -11,6 +11,8 @@ _TIMEOUT_SECONDS = 60.0      # a worker whose partner is gone would wait for eve
 class Workload(meeting.Meeting, steps.Workload):
     """One of the workers, which take every step together."""
 
+    _of_gradients = optimizers.EXCHANGED        # what the optimizer is told of them
+
     def __init__(self, table, cell, cluster):
         """Joins the others. Raises Unsupported where the stack cannot do what the cell asks."""
         settings.apply(cell)
@@ -76,8 +78,7 @@ class Workload(meeting.Meeting, steps.Workload):
 
     def _apply(self, gradients):
         with tf.name_scope(operators.OPTIMIZER):
-            return self.optimizer.apply_gradients(zip(gradients, self.net.network.trainable_weights),
-                                                  **optimizers.EXCHANGED)
+            return self.optimizer.apply_gradients(zip(gradients, self._trained()), **self._of_gradients)
 
 
 def _summed(tensors):

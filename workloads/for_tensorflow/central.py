@@ -5,11 +5,13 @@ TensorFlow's parameter server of one node, from 2.4 on with Keras 2. Without GPU
 import tensorflow as tf
 
 from workloads.errors import Unsupported
-from workloads.for_tensorflow import mirrored, operators, optimizers
+from workloads.for_tensorflow import mirrored, optimizers
 
 
 class Workload(mirrored.Workload):
     """A replica of the computation a device; the host adds up their gradients and updates the one set of weights."""
+
+    _of_gradients = {}          # the optimizer hands them to the host
 
     def __init__(self, table, cell, cluster):
         """Raises Unsupported where the stack cannot do what the cell asks."""
@@ -24,9 +26,5 @@ class Workload(mirrored.Workload):
         return tf.distribute.experimental.CentralStorageStrategy(mirrored.devices(cell), "CPU:0")
 
     def _exchanged(self, gradients, stamps=None):
-        """As they are: the optimizer hands them to the host."""
+        """As they are."""
         return gradients
-
-    def _apply(self, gradients):
-        with tf.name_scope(operators.OPTIMIZER):
-            return self.optimizer.apply_gradients(zip(gradients, self._trained()))
