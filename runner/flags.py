@@ -135,7 +135,7 @@ def _has_clocks_that_disagree(seen: _Seen) -> bool:
 
 
 def _have_other_weights(seen: _Seen) -> bool:
-    return bool(cluster.kind(seen.cell.parallel) == "sync" and len(set(seen.run.digests.values())) > 1)
+    return len(set(seen.run.digests.values())) > 1 and bool(cluster.kind(seen.cell.parallel) == "sync")
 
 
 def _is_throttled(seen: _Seen) -> bool:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 Samples = NDArray[np.float64]
 Facts = Mapping[str, Any]
 _NO_SAMPLES: Samples = np.empty(0)
+_NUMBERS = (float, int)        # themselves: a bool is an int, too
 Readings = Mapping[str, float | None]      # of the host; what was not measured is None or absent
 
 
@@ -40,7 +41,7 @@ def number(value: Any) -> float | None:
     """A finite number, or None."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if type(value) not in _NUMBERS or not math.isfinite(value):
         raise TypeError(f"found {value!r:.40}, expected a finite number")
     return float(value)
 

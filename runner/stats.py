@@ -24,8 +24,9 @@ rounds as with 10 (tests/unit/test_stats.py).
 
 import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,7 @@ _SEED = 20261121
 OUTLIER_SCORE = 10.0
 MOST_RESAMPLED = 200            # runs; the mean of more is near enough to normal, and their draws fill the memory
 _AT_ONCE = 8                    # groups, so that the resamples of one go stay in a CPU's cache
+_THREADS = 2
 
 
 class Interval(NamedTuple):
@@ -97,9 +99,10 @@ def outliers(values: Sequence[float]) -> list[int]:
     """Positions whose modified z-score (Iglewicz and Hoaglin, 1993) is above OUTLIER_SCORE: named, never removed."""
     if len(values) < LEAST_RUNS:
         return []
-    away = np.abs(np.asarray(values) - (median(values) or 0.0))
-    scale = 1.4826 * (median(away) or 0.0) or 1.2533 * float(away.mean())     # the second where most runs are equal
-    return [int(i) for i in np.flatnonzero(away > OUTLIER_SCORE * scale)] if scale else []
+    middle = median(values) or 0.0
+    away = [abs(value - middle) for value in values]
+    scale = 1.4826 * (median(away) or 0.0) or 1.2533 * sum(away) / len(away)  # the second where most runs are equal
+    return [place for place, distance in enumerate(away) if distance > OUTLIER_SCORE * scale] if scale else []
 
 
 def ratios(pairs: Sequence[tuple[ByRound, ByRound]]) -> list[Ratio]:
@@ -178,12 +181,11 @@ def intervals(groups: Sequence[Sequence[float] | Array]) -> list[Interval | None
             sizes.setdefault(len(group), []).append(place)
         elif len(group) > MOST_RESAMPLED:
             found[place] = _student(group)
-    work = np.empty((3, _AT_ONCE, RESAMPLES))
-    for size, places in sorted(sizes.items()):
-        logs = np.log(np.array([groups[place] for place in places], dtype=np.float64))
-        for first in range(0, len(places), _AT_ONCE):
-            ends = np.exp(_ends(logs[first : first + _AT_ONCE], _resamples(size), work)).tolist()
-            for place, (low, high) in zip(places[first : first + _AT_ONCE], ends, strict=True):
+    with ThreadPoolExecutor(_THREADS) as pool:           # numpy lets other threads run while it works
+        for size, places in sorted(sizes.items()):
+            logs = np.log(np.array([groups[place] for place in places], dtype=np.float64))
+            shares = pool.map(partial(_all_ends, resamples=_resamples(size)), np.array_split(logs, _THREADS))
+            for place, (low, high) in zip(places, np.exp(np.concatenate(list(shares))).tolist(), strict=True):
                 found[place] = Interval(low, high)
     return found
 
@@ -223,6 +225,15 @@ def _resamples(size: int, side: int = 0) -> _Resamples:
     np.add.at(counts, (drawn, resample), 1 / size)
     np.add.at(noises, (drawn, resample), 2 * noise / size)
     return _Resamples(counts, noises, noise.mean(axis=1), (noise**2).mean(axis=1))
+
+
+def _all_ends(logs: Array, resamples: _Resamples) -> Array:
+    """(groups, 2): the ends for logs (groups, n), a few groups at a time."""
+    work, ends = np.empty((3, _AT_ONCE, RESAMPLES)), np.empty((len(logs), 2))
+    for first in range(0, len(logs), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        ends[some] = _ends(logs[some], resamples, work)
+    return ends
 
 
 def _ends(logs: Array, resamples: _Resamples, work: Array) -> Array:

@@ -160,16 +160,17 @@ def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None,
 
 def _groups(measured: Measurements, names: Sequence[str]) -> dict[str, _Group]:
     """By comparison key, in the plan's order; stacks in the order of names."""
-    groups: dict[str, _Group] = {}
-    for row in sorted(measured.rows, key=lambda row: names.index(row.cell.stack) if row.cell.stack in names else 0):
+    rows: dict[str, dict[str, Row]] = {}
+    for row in measured.rows:
         if row.cell.measure in TIMED:
-            groups.setdefault(comparison_key(row.cell), _Group({}, {})).rows[row.cell.stack] = row
+            rows.setdefault(comparison_key(row.cell), {})[row.cell.stack] = row
+    groups = {group_key: _Group({name: found[name] for name in names if name in found}, {})
+              for group_key, found in rows.items()}
     for skip in measured.skipped:
         group = groups.get(comparison_key(skip.cell)) if skip.cell.measure in TIMED else None
         if group and skip.cell.stack not in group.rows:
             group.skipped[skip.cell.stack] = skip.cell
-    ordered = dict.fromkeys(comparison_key(row.cell) for row in measured.rows)
-    return {group_key: groups[group_key] for group_key in ordered if group_key in groups}
+    return groups
 
 
 def _statistics(groups: Sequence[_Group], measured: Measurements) -> list[_Statistics]:
@@ -177,16 +178,17 @@ def _statistics(groups: Sequence[_Group], measured: Measurements) -> list[_Stati
     rates = [{name: row.rates for name, row in group.rows.items()} for group in groups]
     singles = [list(by_round.values()) for found in rates for by_round in found.values()]
     baseline = measured.baseline
-    bases = [(found[name], found.get(baseline, {})) for found in rates for name in _others(found, baseline)]
     fastest = [_fastest(found) for found in rates]
-    rivals = [(found[best], found[name]) for found, best in zip(rates, fastest, strict=True) if best
-              for name in _rivals(found, best)]
+    bases = [(place, name, baseline) for place, found in enumerate(rates) for name in _others(found, baseline)]
+    rivals = [(place, best, name) for place, best in enumerate(fastest) if best for name in _rivals(rates[place], best)]
+    asked = dict.fromkeys([*bases, *rivals])             # the fastest stack to the baseline is in both
+    ratios = dict(zip(asked, stats.ratios([(rates[place][one], rates[place].get(other, {}))
+                                           for place, one, other in asked]), strict=True))
     intervals = iter(stats.intervals(singles))
-    ratios, against = iter(stats.ratios(bases)), iter(stats.ratios(rivals))
     return [_Statistics({name: next(intervals) for name in found},
-                        {name: next(ratios) for name in _others(found, baseline)},
-                        {name: next(against) for name in (_rivals(found, best) if best else ())})
-            for found, best in zip(rates, fastest, strict=True)]
+                        {name: ratios[place, name, baseline] for name in _others(found, baseline)},
+                        {name: ratios[place, best, name] for name in _rivals(found, best)} if best else {})
+            for place, (found, best) in enumerate(zip(rates, fastest, strict=True))]
 
 
 def _others(names: Iterable[str], baseline: str) -> list[str]:

@@ -13,7 +13,7 @@ _UNSEEN = ("C", "Zl", "Zp")
 def clean(text: object) -> str:
     """The text with every character that a terminal would obey instead of show written out, on one line."""
     line = str(text).replace("\n", " ")
-    if line.isascii() and line.isprintable():
+    if line.isprintable():                # then it has none of them
         return line
     return "".join(_escaped(letter) if unicodedata.category(letter).startswith(_UNSEEN) else letter for letter in line)
 

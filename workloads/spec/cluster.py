@@ -44,6 +44,8 @@ MODES = {
     ("mxnet", "ps-async"): Mode("KVStore dist_async", "worker", ("server",), ("scheduler",), (), ("worker",),
                                 False, True),
 }
+_KINDS = {name: "sync" if mode.is_synchronous else "async" for (_, name), mode in MODES.items()
+          if not mode.is_of_one_node}
 
 
 class Place(NamedTuple):
@@ -77,9 +79,7 @@ def own_mode(framework, parallel):
 
 def kind(parallel):
     """"none", "sync" or "async", of a mode of one node its own name: what modes are compared by."""
-    known = {name: "sync" if mode.is_synchronous else "async" for (_, name), mode in MODES.items()
-             if not mode.is_of_one_node}
-    return known.get(parallel, parallel)
+    return _KINDS.get(parallel, parallel)
 
 
 def impossible(framework, parallel, nodes):
