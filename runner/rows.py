@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from runner.cell import comparison_key
 from runner.errors import InputError
 from runner.lines import Begun, ended
 from runner.runs import Run, rate_per_worker
@@ -21,6 +22,11 @@ class Row:
     experiment: str
     cell: Cell
     runs: tuple[Run, ...]
+
+    @cached_property
+    def comparison(self) -> str:
+        """The key of what its cell is compared in."""
+        return comparison_key(self.cell)
 
     @cached_property
     def ok_runs(self) -> tuple[Run, ...]:

@@ -108,30 +108,35 @@ def read(folder: Path) -> Iterator[Record]:
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     return                     # torn by a killed writer
-                yield _record(line, f"{path}:{number}")
+                try:
+                    record = _record(line)
+                except ValueError as error:
+                    raise InputError(f"{path}:{number}: {error}") from error
+                yield record
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; `evenbench list results` shows what there is") from error
 
 
-def _record(line: bytes, where: str) -> Record:
+def _record(line: bytes) -> Record:
+    """The line's record. Raises ValueError with what is wrong with it."""
     try:
         record = _parsed(line)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: not JSON: {str(error)[:80]}") from error
+        raise ValueError(f"not JSON: {str(error)[:80]}") from error
     if not isinstance(record, dict) or not isinstance(record.get("event"), str):
-        raise InputError(f'{where}: expected an object with "event"')
+        raise ValueError('expected an object with "event"')
     if record["event"] == "session":
         schema = record.get("schema")
         if not isinstance(schema, int) or schema < 1:
-            raise InputError(f"{where}: schema: found {schema!r}, expected a number from 1 to {SCHEMA}")
+            raise ValueError(f"schema: found {schema!r}, expected a number from 1 to {SCHEMA}")
         if schema > SCHEMA:
-            raise InputError(f"{where}: schema {schema} is newer than this evenbench reads ({SCHEMA}): update it")
+            raise ValueError(f"schema {schema} is newer than this evenbench reads ({SCHEMA}): update it")
     for name, kinds in _SHAPES.get(record["event"], {}).items():
         if not isinstance(record.get(name), kinds):
-            raise InputError(f'{where}: {record["event"]}: key "{name}": found {_shown(record.get(name))}, expected '
+            raise ValueError(f'{record["event"]}: key "{name}": found {_shown(record.get(name))}, expected '
                              + " or ".join(_KINDS[kind] for kind in kinds))
     if record["event"] == "plan" and not all(map(_is_planned, record["cells"])):
-        raise InputError(f'{where}: plan: key "cells": expected objects with "key" and "cell", which has "stack"')
+        raise ValueError('plan: key "cells": expected objects with "key" and "cell", which has "stack"')
     return record
 
 

@@ -163,7 +163,7 @@ def _groups(measured: Measurements, names: Sequence[str]) -> dict[str, _Group]:
     rows: dict[str, dict[str, Row]] = {}
     for row in measured.rows:
         if row.cell.measure in TIMED:
-            rows.setdefault(comparison_key(row.cell), {})[row.cell.stack] = row
+            rows.setdefault(row.comparison, {})[row.cell.stack] = row
     groups = {group_key: _Group({name: found[name] for name in names if name in found}, {})
               for group_key, found in rows.items()}
     for skip in measured.skipped:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from runner import operators, quantities
-from runner.cell import comparison_key, label
+from runner.cell import label
 from runner.rows import Row
 from runner.runs import Run, middle
 from runner.summary_format import (
@@ -32,7 +32,7 @@ def _grouped(rows: Sequence[Row], measure: str, found: Callable[[Row], Any]) -> 
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if row.cell.measure == measure:
-            groups.setdefault(comparison_key(row.cell), []).append(row)
+            groups.setdefault(row.comparison, []).append(row)
     for group in groups.values():
         stacks = {row.cell.stack: found(row) for row in group if row.ok_runs}
         yield {"experiment": group[0].experiment, "label": label(group[0].cell), "task": group[0].cell.task,

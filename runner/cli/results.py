@@ -19,7 +19,7 @@ from runner.cli.options import (
     print_rows,
 )
 from runner.errors import InputError
-from runner.report import writing
+from runner.report import contents, writing
 from runner.rows import Measurements, measurements
 from runner.summary_format import Summary
 
@@ -36,12 +36,15 @@ def report(name: NewestResult = "",
     """Print the summary of a session again and write its page, report.html; or only one form of it."""
     form = writing.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
     folder = store.located(name, results)
-    found, measured = read(folder)
-    if form is None:
-        _show_summary(found, folder, as_json)
     if form in (None, "html"):
-        _write_page(found, measured, out or folder / writing.PAGE)
+        with writing.drawing() as drawn:
+            found, measured = read(folder)
+            page = drawn(contents.report(found, measured))
+            if form is None:
+                _show_summary(found, folder, as_json)
+            _write_page(page.result(), out or folder / writing.PAGE)
         return
+    found, measured = read(folder)
     text = writing.FORMS[form](found, measured)
     if out:
         screen.say(f"written: {writing.write(text, out)}")
@@ -65,11 +68,11 @@ def show_with_page(folder: Path) -> None:
     """Write summary.json and the page beside the events, and print the summary."""
     found, measured = read(folder)
     _show_summary(found, folder, is_json=False)
-    _write_page(found, measured, folder / writing.PAGE)
+    _write_page(writing.FORMS["html"](found, measured), folder / writing.PAGE)
 
 
-def _write_page(found: Summary, measured: Measurements, to: Path) -> None:
-    screen.say(f"page: {writing.write(writing.FORMS['html'](found, measured), to)}")
+def _write_page(text: str, to: Path) -> None:
+    screen.say(f"page: {writing.write(text, to)}")
 
 
 def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:

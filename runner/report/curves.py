@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner import curves, words
-from runner.cell import comparison_key, label
+from runner.cell import label
 from runner.report.parts import Chart, Curve, Curves, Group, Table
 from runner.rows import Row
 from runner.runs import Epoch
@@ -53,7 +53,7 @@ def _groups(rows: Sequence[Row], least: int) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for row in rows:
         if any(len(run.epochs) >= least for run in row.ok_runs):
-            found.setdefault(comparison_key(row.cell), []).append(row)
+            found.setdefault(row.comparison, []).append(row)
     return found
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.cell import comparison_key, label
+from runner.cell import label
 from runner.report.parts import Box, Boxes, Chart, Group, Table
 from runner.report.shown import cut, fitting, thousandths
 from runner.rows import Row
@@ -54,16 +54,16 @@ def spreads(rows: Sequence[Row], series: Mapping[str, int]) -> Spreads:
 
     Only of cells whose every step was waited for: others have one sample a run.
     """
-    found: dict[str, tuple[str, list[_Spread]]] = {}
+    found: dict[str, list[_Spread]] = {}
     for row in rows:
         if row.cell.measure in ("train", "infer") and row.cell.sync == "each":
             seconds = [run.step_seconds for run in row.ok_runs]
             count = sum(map(len, seconds))
             if count >= _LEAST:
                 spread = _Spread(row, count, _percentiles(np.concatenate(seconds)))
-                found.setdefault(comparison_key(row.cell), (label(row.cell), []))[1].append(spread)
-    return [(name, sorted(each, key=lambda spread: series.get(spread.row.cell.stack, 0)))
-            for name, each in found.values()]
+                found.setdefault(row.comparison, []).append(spread)
+    return [(label(each[0].row.cell), sorted(each, key=lambda spread: series.get(spread.row.cell.stack, 0)))
+            for each in found.values()]
 
 
 def _percentiles(seconds: Samples) -> tuple[float, ...]:

@@ -1,12 +1,17 @@
 """A session's report in the form that was asked for, and where it is put."""
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 
 from runner import store
 from runner.errors import InputError
 from runner.report import environment, flat, latex, markdown
 from runner.report.contents import report
+from runner.report.parts import Report
 from runner.rows import Measurements
 from runner.summary_format import Summary
 
@@ -14,14 +19,27 @@ PAGE = "report.html"
 Form = Callable[[Summary, Measurements], str]
 
 
-def _page(summary: Summary, measured: Measurements) -> str:
+def _drawn(found: Report) -> str:
     from runner.report import page  # here: its libraries take half a second to import
 
-    return page.html(report(summary, measured))
+    return page.html(found)
+
+
+@contextmanager
+def drawing() -> Iterator[Callable[[Report], Future[str]]]:
+    """Draws a page beside what else is done: in a process that imports those libraries while the results are read."""
+    with ProcessPoolExecutor(1, get_context("fork")) as pool:
+        pool.submit(_make_ready)
+        yield lambda found: pool.submit(_drawn, found)
+
+
+def _make_ready() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)         # the process that waits for this one ends it
+    from runner.report import page  # noqa: F401
 
 
 FORMS: dict[str, Form] = {
-    "html": _page,
+    "html": lambda summary, measured: _drawn(report(summary, measured)),
     "markdown": lambda summary, measured: markdown.markdown(report(summary, measured)),
     "csv": lambda summary, measured: flat.comma_separated(summary),
     "latex": lambda summary, measured: latex.latex(summary, environment.machine(summary.machine)),
