@@ -81,14 +81,14 @@ class Page:
         widths = fitted(titles, rows, self.width - _INDENT)
         yield self._grid([[self.text(title, "bold") for title in titles]], widths)
         for label, block in blocks:
-            yield self.text(label, "bold")
+            yield self._grid([[self.text(label, "bold")]], [self.width], indent=0)
             yield self._grid(block, widths)
 
-    def _grid(self, rows: Iterable[Sequence[Text]], widths: Sequence[int]) -> Segments:
+    def _grid(self, rows: Iterable[Sequence[Text]], widths: Sequence[int], indent: int = _INDENT) -> Segments:
         """The rows under each other, finished: rich's own grid takes twenty times as long, its Text twice."""
         return Segments([segment for row in rows
                          for cells in zip_longest(*map(self._folded, row, widths), fillvalue=_NOTHING)
-                         for segment in self._line(cells, widths)])
+                         for segment in self._line(cells, widths, indent)])
 
     def _folded(self, cell: Text, width: int) -> Sequence[Text]:
         if cell.cell_len <= width:
@@ -98,9 +98,9 @@ class Page:
             line.rstrip()
         return lines
 
-    def _line(self, cells: Sequence[Text], widths: Sequence[int]) -> Iterator[Segment]:
+    def _line(self, cells: Sequence[Text], widths: Sequence[int], indent: int) -> Iterator[Segment]:
         """The cells beside each other, plain ones in one piece."""
-        plain = " " * _INDENT
+        plain = " " * indent
         last = max((place for place, cell in enumerate(cells) if cell), default=-1)
         for cell, width in zip(cells[:last + 1], widths, strict=False):
             if cell.style:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runner import study
+from runner import store, study
+from runner.cli import app
 from runner.errors import InputError
 from runner.job import STUDIES
 from runner.report import charts, environment, flat, latex, markdown, page, writing
@@ -63,6 +64,37 @@ def test_the_same_records_make_the_same_page() -> None:
     first, second = (page.html(made_report.contents(made_report.records())[2]) for _ in range(2))
 
     assert first == second
+
+
+def test_a_page_that_another_process_draws_is_the_same() -> None:
+    found = made_report.contents(made_report.evil())[2]
+    with writing.drawing() as drawn:
+        elsewhere = drawn(found)
+
+    assert elsewhere.result() == page.html(found)
+
+
+def test_what_goes_wrong_while_another_process_draws_goes_wrong_here() -> None:
+    broken = Curves("loss", "step", "loss", (Curve("tf", 0, (1.0, 2.0), (1.0,)),))
+    found = made_report.contents(made_report.records())[2]
+    with writing.drawing() as drawn, pytest.raises(ValueError, match="same first dimension"):
+        drawn(found._replace(sections=(found.sections[0]._replace(charts=(broken,)),))).result()
+
+
+def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with store.Store(tmp_path) as opened:
+        for record in made_report.records(made_report.DONE):
+            opened.append(record)
+
+    app(["report", str(tmp_path)], standalone_mode=False)
+    assert "1.50x" in capsys.readouterr().out
+    app(["report", str(tmp_path), "--html", "--out", str(tmp_path / "other.html")], standalone_mode=False)
+    assert capsys.readouterr().out == ""
+
+    measured = measurements(store.read(tmp_path))
+    written = writing.FORMS["html"](summary_of(measured), measured)
+    assert (tmp_path / "report.html").read_text() == (tmp_path / "other.html").read_text() == written
 
 
 def test_two_charts_of_a_page_share_no_id() -> None:
