@@ -8,8 +8,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import yaml
-
 from runner.plan import Plan, Planned
 from runner.shares import reporters
 from runner.stack import Stack
@@ -24,6 +22,8 @@ _DNS = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ku
 
 def text(plan: Plan, stacks: Mapping[str, Stack]) -> str:
     """All objects as one stream of YAML documents."""
+    import yaml  # here: for this alone
+
     return str(yaml.safe_dump_all(objects(plan, stacks), sort_keys=False, explicit_start=True, width=100))
 
 

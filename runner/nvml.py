@@ -9,8 +9,6 @@ from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
-import pynvml
-
 from runner.gpus import Found, Gpu
 
 # nvmlClocksThrottleReason*, by NVML's names; "gpu_idle" and "applications_clocks" are no disturbance
@@ -43,8 +41,15 @@ class State(NamedTuple):
     processes: tuple[int, ...] | None  # ids of those that compute
 
 
+def _pynvml() -> ModuleType:
+    import pynvml  # here: most commands do without it and would start later
+
+    library: ModuleType = pynvml
+    return library
+
+
 @contextmanager
-def opened(library: ModuleType = pynvml) -> Iterator[ModuleType]:
+def opened(library: ModuleType) -> Iterator[ModuleType]:
     """The library between its init and shutdown. Raises its NVMLError."""
     library.nvmlInit()
     try:
@@ -53,8 +58,9 @@ def opened(library: ModuleType = pynvml) -> Iterator[ModuleType]:
         library.nvmlShutdown()
 
 
-def observe(library: ModuleType = pynvml) -> Found:
+def observe(library: ModuleType | None = None) -> Found:
     """The GPUs of this machine; MIG slices in place of the GPUs that are cut into them."""
+    library = library or _pynvml()
     try:
         with opened(library):
             handles = [library.nvmlDeviceGetHandleByIndex(index) for index in range(library.nvmlDeviceGetCount())]
@@ -90,9 +96,9 @@ def _memory(library: ModuleType, handle: Any) -> int | None:
 class Reader:
     """Reads some GPUs, whole ones by their uuids, until it is closed. Raises NVMLError where NVML does not answer."""
 
-    def __init__(self, boards: Sequence[str], library: ModuleType = pynvml) -> None:
-        self._boards, self._library = tuple(boards), library
-        library.nvmlInit()
+    def __init__(self, boards: Sequence[str], library: ModuleType | None = None) -> None:
+        self._boards, self._library = tuple(boards), library or _pynvml()
+        self._library.nvmlInit()
 
     def __call__(self) -> tuple[GpuReading, ...]:
         """Each GPU now, in their order."""
@@ -121,8 +127,9 @@ def _reading(library: ModuleType, board: str) -> GpuReading:
         throttle=None if reasons is None else tuple(name for bit, name in REASONS.items() if reasons & bit))
 
 
-def states(library: ModuleType = pynvml) -> list[State]:
+def states(library: ModuleType | None = None) -> list[State]:
     """How each GPU is set up; [] where NVML does not answer."""
+    library = library or _pynvml()
     try:
         with opened(library):
             return [_state(library, library.nvmlDeviceGetHandleByIndex(index))

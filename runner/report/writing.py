@@ -27,7 +27,7 @@ def _drawn(found: Report) -> str:
 
 @contextmanager
 def drawing() -> Iterator[Callable[[Report], Future[str]]]:
-    """Draws a page beside what else is done: in a process that imports those libraries while the results are read."""
+    """What draws a page beside other work: a process that imports those libraries while the results are read."""
     with ProcessPoolExecutor(1, get_context("fork")) as pool:
         pool.submit(_make_ready)
         yield lambda found: pool.submit(_drawn, found)
