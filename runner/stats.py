@@ -38,7 +38,6 @@ ByRound = Mapping[int, float]   # rates of one stack
 CONFIDENCE = 0.95
 LEAST_RUNS = 3
 RESAMPLES = 10_000              # with another seed an interval's end would move by 2 to 4 % of the half-width
-_HALF = RESAMPLES // 2
 _SEED = 20261121
 # hyperfine's; the usual 3.5 names a run in 20 % of sessions with five runs of plain normal noise, 10 in 3 %
 OUTLIER_SCORE = 10.0
@@ -206,10 +205,7 @@ def _student(group: Sequence[float] | Array) -> Interval:
 
 
 class _Resamples(NamedTuple):
-    """Draws of n runs with noise, as matrices (run, resample), so that all groups of n runs share one product.
-
-    The second half of the resamples are the first half with the noise turned round, so matrices hold the first alone.
-    """
+    """Draws of n runs with noise, as matrices (run, resample), so that all groups of n runs share one product."""
 
     counts: Array                # how often a run was drawn, over n
     noises: Array                # the sum of the noise on it, doubled, over n
@@ -221,13 +217,13 @@ class _Resamples(NamedTuple):
 def _resamples(size: int, side: int = 0) -> _Resamples:
     """side: 1 are other draws than 0's, for a second group beside the first."""
     random = np.random.default_rng([_SEED, size, *[side] * (side > 0)])
-    drawn = random.integers(0, size, (_HALF, size))
-    half = random.standard_normal((_HALF, size)) * 1.06 * size**-0.2
+    drawn = np.tile(random.integers(0, size, (RESAMPLES // 2, size)), (2, 1))
+    half = random.standard_normal((RESAMPLES // 2, size)) * 1.06 * size**-0.2
     noise = np.concatenate([half, -half])      # so that "a over b" and "b over a" get the same verdict
-    counts, noises = np.zeros((size, _HALF)), np.zeros((size, _HALF))
-    resample = np.arange(_HALF)[:, None]
+    counts, noises = np.zeros((size, RESAMPLES)), np.zeros((size, RESAMPLES))
+    resample = np.arange(RESAMPLES)[:, None]
     np.add.at(counts, (drawn, resample), 1 / size)
-    np.add.at(noises, (drawn, resample), 2 * half / size)
+    np.add.at(noises, (drawn, resample), 2 * noise / size)
     return _Resamples(counts, noises, noise.mean(axis=1), (noise**2).mean(axis=1))
 
 
@@ -273,13 +269,10 @@ def _moments(standard: Array, resamples: _Resamples, work: Array) -> tuple[Array
     would wait for every CPU, and another program may have one.
     """
     means, variances, products = work[:, :len(standard)]
-    for values, draws, out in ((standard, resamples.counts, means), (standard**2, resamples.counts, variances),
-                               (standard, resamples.noises, products)):
-        np.einsum("gn,nr->gr", values, draws, out=out[:, :_HALF])
-    means[:, _HALF:], variances[:, _HALF:] = means[:, :_HALF], variances[:, :_HALF]
-    np.negative(products[:, :_HALF], out=products[:, _HALF:])
+    np.einsum("gn,nr->gr", standard, resamples.counts, out=means)
     means += resamples.noise_means
-    variances += products
+    np.einsum("gn,nr->gr", standard**2, resamples.counts, out=variances)
+    variances += np.einsum("gn,nr->gr", standard, resamples.noises, out=products)
     variances += resamples.noise_squares
     variances -= np.multiply(means, means, out=products)
     return means, variances
