@@ -40,6 +40,14 @@ class Row:
         return {index: rate for index, rate in found.items() if rate is not None}
 
 
+def by_comparison(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """The rows that are compared with each other, by their comparison's key, in the order of the first."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.comparison, []).append(row)
+    return found
+
+
 class Experiment(NamedTuple):
     """A part of the study, as the plan kept it."""
 

@@ -13,7 +13,7 @@ from runner import claims, judging, published, quantities, stats, summary_profil
 from runner.cell import compared, comparison_key, key, label
 from runner.errors import InputError
 from runner.flags import FOOTNOTES, Flag, Proved, flags
-from runner.rows import Measurements, Row, measurements
+from runner.rows import Measurements, Row, by_comparison, measurements
 from runner.runs import Run, middle, rate_per_worker, step_seconds
 from runner.shapes import Facts
 from runner.stats import Ratio, Verdict
@@ -160,12 +160,10 @@ def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None,
 
 def _groups(measured: Measurements, names: Sequence[str]) -> dict[str, _Group]:
     """By comparison key, in the plan's order; stacks in the order of names."""
-    rows: dict[str, dict[str, Row]] = {}
-    for row in measured.rows:
-        if row.cell.measure in TIMED:
-            rows.setdefault(row.comparison, {})[row.cell.stack] = row
-    groups = {group_key: _Group({name: found[name] for name in names if name in found}, {})
-              for group_key, found in rows.items()}
+    groups = {}
+    for group_key, rows in by_comparison(row for row in measured.rows if row.cell.measure in TIMED).items():
+        rows.sort(key=lambda row: names.index(row.cell.stack))
+        groups[group_key] = _Group({row.cell.stack: row for row in rows}, {})
     for skip in measured.skipped:
         group = groups.get(comparison_key(skip.cell)) if skip.cell.measure in TIMED else None
         if group and skip.cell.stack not in group.rows:

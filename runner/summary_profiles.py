@@ -5,7 +5,7 @@ from typing import Any
 
 from runner import operators, quantities
 from runner.cell import label
-from runner.rows import Row
+from runner.rows import Row, by_comparison
 from runner.runs import Run, middle
 from runner.summary_format import (
     BatchTable,
@@ -29,11 +29,7 @@ def tables(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _grouped(rows: Sequence[Row], measure: str, found: Callable[[Row], Any]) -> Iterator[dict[str, Any]]:
     """The fields of a table a comparison."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.cell.measure == measure:
-            groups.setdefault(row.comparison, []).append(row)
-    for group in groups.values():
+    for group in by_comparison(row for row in rows if row.cell.measure == measure).values():
         stacks = {row.cell.stack: found(row) for row in group if row.ok_runs}
         yield {"experiment": group[0].experiment, "label": label(group[0].cell), "task": group[0].cell.task,
                "stacks": {name: value for name, value in stacks.items() if value is not None}}

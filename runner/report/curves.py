@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from runner import curves, words
 from runner.cell import label
 from runner.report.parts import Chart, Curve, Curves, Group, Table
-from runner.rows import Row
+from runner.rows import Row, by_comparison
 from runner.runs import Epoch
 from runner.stats import median
 
@@ -50,11 +50,7 @@ def _of_steps(row: Row, values: NDArray[Any], series: Mapping[str, int]) -> Curv
 
 def _groups(rows: Sequence[Row], least: int) -> dict[str, list[Row]]:
     """Rows that have so many epochs, by comparison."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        if any(len(run.epochs) >= least for run in row.ok_runs):
-            found.setdefault(row.comparison, []).append(row)
-    return found
+    return by_comparison(row for row in rows if any(len(run.epochs) >= least for run in row.ok_runs))
 
 
 def _curve(row: Row, what: str, axis: str, series: Mapping[str, int]) -> Curve:

@@ -4,6 +4,7 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -28,14 +29,10 @@ def _drawn(found: Report) -> str:
 @contextmanager
 def drawing() -> Iterator[Callable[[Report], Future[str]]]:
     """What draws a page beside other work: a process that imports those libraries while the results are read."""
-    with ProcessPoolExecutor(1, get_context("fork")) as pool:
-        pool.submit(_make_ready)
+    ignored = (signal.SIGINT, signal.SIG_IGN)            # this process ends that one
+    with ProcessPoolExecutor(1, get_context("fork"), signal.signal, ignored) as pool:
+        pool.submit(import_module, "runner.report.page")
         yield lambda found: pool.submit(_drawn, found)
-
-
-def _make_ready() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)         # the process that waits for this one ends it
-    from runner.report import page  # noqa: F401
 
 
 FORMS: dict[str, Form] = {
