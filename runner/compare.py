@@ -13,7 +13,6 @@ from runner.flags import Flag, flags
 from runner.rows import Measurements, Row
 from runner.shapes import Facts
 from runner.stats import Ratio, Verdict
-from runner.summary_format import Interval
 from workloads.spec.cell import DEFAULTS, Cell
 
 ABSENT = "-"
@@ -240,7 +239,6 @@ def _by_label(rows: Sequence[Compared]) -> dict[str, Table]:
 
 
 def _line(row: Compared) -> dict[str, str]:
-    ends = Interval(low=row.ratio.interval.low, high=row.ratio.interval.high) if row.ratio.interval else None
     return {"": row.stack + ("*" if row.other_resources else ""), "A": f"{words.number(row.rate_a)} ({row.runs_a})",
-            "B": f"{words.number(row.rate_b)} ({row.runs_b})", "B / A": words.ratio(row.ratio.value or 0.0, ends),
-            "B is": row.verdict.value}
+            "B": f"{words.number(row.rate_b)} ({row.runs_b})",
+            "B / A": words.ratio(row.ratio.value or 0.0, row.ratio.interval), "B is": row.verdict.value}

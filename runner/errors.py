@@ -11,6 +11,10 @@ class BenchError(Exception):
         super().__init__(line if len(line) <= _LONGEST else f"{line[:_LONGEST // 3 * 2]} … {line[-_LONGEST // 3:]}")
 
 
+class Stopped(Exception):
+    """Ctrl-C or SIGTERM: the session has ended between two lines, its results usable."""
+
+
 class InputError(BenchError):
     """A file, key or argument is wrong (exit code 2)."""
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from runner import gpus, machine, side_by_side, store, telemetry
 from runner.cell import label
-from runner.errors import BenchError, DiskFull
+from runner.errors import BenchError, DiskFull, Stopped
 from runner.launch import Ending, Exit, Launcher, Limits, Running, follow, limits
 from runner.plan import Plan, Planned
 from runner.side_by_side import SideBySide
@@ -35,10 +35,6 @@ class Progress(Protocol):
 
     def close(self) -> None:
         """No more runs."""
-
-
-class Stopped(Exception):
-    """Ctrl-C or SIGTERM: the session has ended between two lines, its results usable."""
 
 
 class Bench(NamedTuple):

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -199,6 +199,14 @@ def read_all(docker_folder: Path) -> dict[str, Stack]:
     if not folders:
         raise InputError(f"{docker_folder}: no stack here; expected folders that hold a stack.toml")
     return {folder.name: read(folder) for folder in folders}
+
+
+def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned]) -> Sequence[str]:
+    """The names; without any, those of all that run without a GPU. Raises InputError for one that is unknown."""
+    for name in names or []:
+        if name not in known:
+            raise InputError(f'stack "{name}" is unknown; known: {", ".join(known)}')
+    return names or [name for name, each in known.items() if not each.is_gpu_only]
 
 
 def fingerprint(stack: Pinned) -> str:

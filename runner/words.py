@@ -2,12 +2,23 @@
 
 import unicodedata
 from collections.abc import Iterable
-
-from runner.summary_format import Interval
+from typing import Protocol
 
 DASH = "–"
 # C: control, format (also what turns the direction of text), surrogate, unassigned; Zl, Zp: line ends
 _UNSEEN = ("C", "Zl", "Zp")
+
+
+class Ends(Protocol):
+    """An interval, of the statistics' or of the summary's."""
+
+    @property
+    def low(self) -> float:
+        """Its lower end."""
+
+    @property
+    def high(self) -> float:
+        """Its upper end."""
 
 
 def clean(text: object) -> str:
@@ -34,14 +45,14 @@ def number(value: float, like: float | None = None) -> str:
     return f"{value:,.{decimals}f}"
 
 
-def rate(value: float, interval: Interval | None) -> str:
+def rate(value: float, interval: Ends | None) -> str:
     """1,520 (1,480–1,560)."""
     if interval is None:
         return number(value)
     return f"{number(value)} ({number(interval.low, value)}{DASH}{number(interval.high, value)})"
 
 
-def ratio(value: float, interval: Interval | None) -> str:
+def ratio(value: float, interval: Ends | None) -> str:
     """1.32x (1.28–1.37); with more decimals where an end would else read as 1."""
     ends = (interval.low, interval.high) if interval else ()
     decimals = 2 if value >= 0.3 else 3 if value >= 0.1 else 4

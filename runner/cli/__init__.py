@@ -1,17 +1,61 @@
-"""The command line. Exit codes: 0 done, 1 a run did not end well, 2 the input is wrong, 130 interrupted."""
+"""The command line. Exit codes: 0 done, 1 a run did not end well, 2 the input is wrong, 130 interrupted.
+
+Only the module of the command that was given is imported: a report needs no Docker client, a build no charts.
+"""
 
 import gc
 import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
 
 from runner import screen
-from runner.cli import measuring, preparing, proving, results
-from runner.cli.options import app
-from runner.errors import BenchError
-from runner.session import Stopped
+from runner.errors import BenchError, Stopped
 
 _NEW_OBJECTS = 100_000         # until the collector looks for cycles, which the records of results, all kept, have not
-_ORDER = [module.__name__ for module in (measuring, results, proving, preparing)]      # in which --help lists them
-app.registered_commands.sort(key=lambda command: _ORDER.index(str(getattr(command.callback, "__module__", ""))))
+# the module of each command, in the order of --help
+MODULES = {
+    "run": "measuring", "plan": "measuring", "rerun": "measuring", "aa": "measuring",
+    "report": "results", "compare": "results", "export": "results", "curves": "results", "verify": "results",
+    "list": "preparing", "check": "proving", "bench-self": "proving",
+    "images": "preparing", "data": "preparing", "doctor": "preparing", "sbom": "preparing", "lock": "preparing",
+}
+
+
+class _Commands(Mapping[str, Any]):
+    """Typer's commands by name, each made when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        return commands_of(MODULES[name])[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(MODULES)
+
+    def __len__(self) -> int:
+        return len(MODULES)
+
+
+class _Group(TyperGroup):
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**{**given, "commands": _Commands()})
+
+
+@cache
+def commands_of(module: str) -> Mapping[str, Any]:
+    """The commands that a module of this package has, by name."""
+    return typer.main.get_group(import_module(f"{__name__}.{module}").app).commands
+
+
+app = typer.Typer(cls=_Group, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def _evenbench() -> None:
+    """Which deep-learning framework is faster here, really?"""
 
 
 def main() -> None:

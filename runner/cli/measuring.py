@@ -32,20 +32,20 @@ from runner.cli.options import (
     Stall,
     StudyName,
     SwarmWords,
-    app,
-    asked_of,
     print_rows,
     split,
-    with_device,
 )
 from runner.cli.proving import checked
 from runner.cli.results import show_result, show_with_page
-from runner.errors import InputError
+from runner.errors import InputError, Stopped
 from runner.plan import Wishes, estimate_seconds
 from runner.rows import measurements
-from runner.session import Bench, Stopped
+from runner.screen.progress import progress
+from runner.session import Bench
 from runner.until import CAP, Until
 from runner.until import parse as parse_until
+
+app = typer.Typer()
 
 
 class _How(NamedTuple):
@@ -69,10 +69,21 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
         gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
                                                        "once; they share the host, and are marked.")] = False) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    asked = asked_of(name, stacks, rounds, seed, scale, baseline, launcher, data, with_device(pairs, device), swarm)
+    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm)
     how = _How(results, fresh, prove, stall, parse_until(width, cap) if width else None, gpus_in_parallel)
     is_ok = _every(asked, how) if name == every.NAME else _ran(_named(asked, how), how)
     sys.exit(0 if is_ok else 1)
+
+
+def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, scale: str | None, baseline: str,
+           launcher: str, data: str | None, pairs: list[str] | None, swarm: list[str] | None = None) -> job.Asked:
+    """What options ask for. Raises InputError."""
+    wishes = Wishes(tuple(split(stacks)), rounds, seed, baseline, job.settings(pairs or []))
+    return job.Asked(name, scale, launcher, data, wishes, tuple(split(swarm)))
+
+
+def _with_device(pairs: list[str] | None, device: str | None) -> list[str]:
+    return [*(pairs or []), *([f"device={device}"] if device else [])]
 
 
 def _named(asked: job.Asked, how: _How) -> job.Job:
@@ -115,12 +126,12 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] = show_result)
 
 def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How, show: Callable[[Path], None]) -> bool:
     """Run the session, then show what there is, also after an interruption."""
-    with store.Store(folder) as opened, screen.progress() as progress, _signals() as is_stopping:
-        bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, progress, how.stall,
+    with store.Store(folder) as opened, progress() as shown, _signals() as is_stopping:
+        bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, shown, how.stall,
                       is_stopping=is_stopping, watches=lambda planned: job.gpu_watch(wanted, planned),
                       side_by_side=job.side_by_side(wanted) if how.is_side_by_side else None)
         try:
-            is_ok = staged.run(wanted, bench, kept, how.until, screen.progress, screen.say)
+            is_ok = staged.run(wanted, bench, kept, how.until, progress, screen.say)
         except Stopped:
             show(folder)
             screen.say("interrupted; the same command goes on from here")
@@ -178,7 +189,7 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
     if export_to not in (None, *kubernetes.NAMES):
         raise InputError(f'plan --export: found "{export_to}", expected one of {", ".join(kubernetes.NAMES)}')
-    asked = asked_of(name, stacks, rounds, seed, scale, baseline, launcher, data, with_device(pairs, device), swarm)
+    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm)
     known = store.known_seconds(results)
     if name == every.NAME:
         if export_to:
@@ -234,7 +245,7 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
     """Compare a stack with itself, and say how often it is called faster or slower."""
     wanted = aa.Plan(rounds, repetitions)
     made = aa.study(stack_name, task, measure, wanted)
-    asked = asked_of(aa.ID, None, None, seed, None, "", launcher, data, pairs)
+    asked = _asked(aa.ID, None, None, seed, None, "", launcher, data, pairs)
     again = job.planned_study(made, asked, screen.say)._replace(facts={"aa": wanted._asdict()})
     is_ok = _ran(again, _How(results, fresh, stall=stall),
                  lambda folder: _show_aa(folder, made.title, wanted, seed, as_json))

@@ -1,4 +1,4 @@
-"""What the commands share: the app, their options, and what is made of those."""
+"""What the commands share: their options, and what is made of those."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from runner import job, screen, stack
-from runner.errors import InputError
-from runner.plan import Wishes
-
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
-                  help="Which deep-learning framework is faster here, really?")
+from runner import screen
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False,
                                           help="A study's id or the path of its file, some of its experiments "
@@ -42,34 +37,9 @@ SomeStacks = Annotated[list[str] | None, typer.Argument(metavar="STACK")]
 RESULTS = Path("results")
 
 
-def asked_of(name: str, stacks: list[str] | None, rounds: int | None, seed: int, scale: str | None, baseline: str,
-           launcher: str, data: str | None, pairs: list[str] | None, swarm: list[str] | None = None) -> job.Asked:
-    """What options ask for. Raises InputError."""
-    wishes = Wishes(tuple(split(stacks)), rounds, seed, baseline, job.settings(pairs or []))
-    return job.Asked(name, scale, launcher, data, wishes, tuple(split(swarm)))
-
-
-def with_device(pairs: list[str] | None, device: str | None) -> list[str]:
-    """The KEY=VALUE words with the device's."""
-    return [*(pairs or []), *([f"device={device}"] if device else [])]
-
-
 def split(words: list[str] | None) -> list[str]:
     """The names in options that may hold several, put apart by commas."""
     return [name for word in words or [] for name in word.split(",") if name]
-
-
-def pinned() -> dict[str, stack.Pinned]:
-    """All that has an image: the stacks and the runner."""
-    return {**stack.read_all(job.STACKS), stack.RUNNER: stack.read_runner(job.STACKS)}
-
-
-def known_stacks(names: list[str] | None, known: Mapping[str, stack.Pinned]) -> list[str]:
-    """The names; without any, those of all that run without a GPU. Raises InputError for one that is unknown."""
-    for name in names or []:
-        if name not in known:
-            raise InputError(f'stack "{name}" is unknown; known: {", ".join(known)}')
-    return names or [name for name, each in known.items() if not each.is_gpu_only]
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], is_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""Commands that prepare: images, data, doctor, sbom, lock."""
+"""Commands that prepare, and that tell what there is: list, images, data, doctor, sbom, lock."""
 
 import sys
 from pathlib import Path
@@ -7,25 +7,58 @@ from typing import Annotated
 import requests
 import typer
 
-from runner import data_commands, doctor, doctor_swarm, engine, images, job, lock, sbom, screen, stack, twice
+from runner import (
+    data_commands,
+    doctor,
+    doctor_swarm,
+    engine,
+    images,
+    job,
+    listings,
+    lock,
+    sbom,
+    screen,
+    stack,
+    store,
+    twice,
+)
 from runner.cli.options import (
+    RESULTS,
     AsJson,
     LauncherName,
+    Results,
+    Scale,
     SomeStacks,
     SwarmWords,
-    app,
-    known_stacks,
-    pinned,
     print_rows,
     split,
 )
 from runner.download import Net
 from runner.errors import InputError
 from runner.prepare_wanted import Wanted
+from runner.screen.progress import transfer
+from runner.stack import chosen_names
 from runner.swarm import options as swarm_options
+
+app = typer.Typer()
+data_app = typer.Typer(no_args_is_help=True, help="Data sets: list, get, verify, prepare.")
+app.add_typer(data_app, name="data")
 
 DataName = Annotated[str, typer.Argument(metavar="NAME", show_default=False,
                                          help="A data set, as `evenbench data list` names it.")]
+
+
+@app.command("list")
+def list_(what: Annotated[str, typer.Argument(metavar="WHAT",
+                                              help="stacks, tasks, studies, data or results.")] = "stacks",
+          results: Results = RESULTS, scale: Scale = None, as_json: AsJson = False) -> None:
+    """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""
+    known = {"stacks": listings.stacks, "tasks": listings.all_tasks,
+             "studies": lambda: listings.studies(results, scale, screen.say),
+             "data": lambda: data_commands.listing(job.cache_folder()), "results": lambda: store.listing(results)}
+    if what not in known:
+        raise InputError(f'list: found "{what}", expected one of {", ".join(known)}')
+    print_rows(known[what](), as_json)
 
 
 @app.command("images")
@@ -35,17 +68,22 @@ def images_(names: SomeStacks = None,
                 "--twice", help="Build each twice from nothing, and say which files differ; 1 if one does.")] = False,
             ) -> None:
     """Build the images of stacks and of the runner (if none is named, all that run without a GPU)."""
-    known = pinned()
+    known = _pinned()
     client = engine.connect()
     if prune:
         images.prune(client, list(known.values()), screen.say)
         return
-    chosen = [known[name] for name in known_stacks(names, known)]
+    chosen = [known[name] for name in chosen_names(names, known)]
     if is_twice:
         alike = [_are_alike(twice.run(client, each, screen.say)) for each in chosen]
         sys.exit(0 if all(alike) else 1)
     for each in chosen:
         images.build(client, each, screen.say)
+
+
+def _pinned() -> dict[str, stack.Pinned]:
+    """All that has an image: the stacks and the runner."""
+    return {**stack.read_all(job.STACKS), stack.RUNNER: stack.read_runner(job.STACKS)}
 
 
 def _are_alike(found: twice.Verdict) -> bool:
@@ -54,10 +92,6 @@ def _are_alike(found: twice.Verdict) -> bool:
         print(f"{found.stack}: {each.path}: {each.what}")
     screen.say(f"{found.stack}: {found.paths} paths, {len(found.differences)} differ")
     return not found.differences
-
-
-data_app = typer.Typer(no_args_is_help=True, help="Data sets: list, get, verify, prepare.")
-app.add_typer(data_app, name="data")
 
 
 @data_app.command("list")
@@ -69,7 +103,7 @@ def data_list(as_json: AsJson = False) -> None:
 @data_app.command("get")
 def data_get(name: DataName) -> None:
     """Download, verify and unpack a data set; the same command goes on after an interruption."""
-    with screen.transfer() as told, requests.Session() as net:
+    with transfer() as told, requests.Session() as net:
         data_commands.get(name, job.cache_folder(), Net(net, say=screen.say, told=told))
 
 
@@ -117,7 +151,7 @@ def sbom_(names: SomeStacks = None,
           launcher: LauncherName = "auto") -> None:
     """Say what the images or virtual environments of stacks hold: CycloneDX JSON with versions, hashes and licences."""
     known = stack.read_all(job.STACKS)
-    chosen = [known[name] for name in known_stacks(names, known)]
+    chosen = [known[name] for name in chosen_names(names, known)]
     if len(chosen) > 1 and not out and not licences:
         raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
     how = job.chosen_launcher(launcher, screen.say)
@@ -134,7 +168,7 @@ def sbom_(names: SomeStacks = None,
 @app.command("lock")
 def lock_(names: SomeStacks = None) -> None:
     """Make the locks of stacks and of the runner (requirements.txt) anew from their requirements.in."""
-    known = pinned()
-    for name in known_stacks(names, known):
+    known = _pinned()
+    for name in chosen_names(names, known):
         known[name].lock.write_text(lock.relock(known[name]))
         screen.say(f"{name}: wrote {known[name].lock}")

@@ -16,14 +16,15 @@ from runner.cli.options import (
     Results,
     StackNames,
     SwarmWords,
-    app,
-    known_stacks,
     print_rows,
     split,
 )
 from runner.errors import InputError
 from runner.launch import Launcher
+from runner.stack import chosen_names
 from workloads.spec import tasks as known_tasks
+
+app = typer.Typer()
 
 
 @app.command("check")
@@ -38,7 +39,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
            as_json: AsJson = False) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     known = stack.read_all(job.STACKS)
-    chosen = [known[name] for name in known_stacks(split(stacks), known)]
+    chosen = [known[name] for name in chosen_names(split(stacks), known)]
     tasks = list(known_tasks.NAMES) if every else names or ["lenet5"]
     for name in tasks:
         if name not in known_tasks.NAMES:
@@ -85,7 +86,7 @@ def bench_self_(stacks: StackNames = None,
     if tasks and not with_peers:
         raise InputError("--task: only with --peers; the loop and the start are measured with lenet5")
     how = job.chosen_launcher(launcher, screen.say)
-    chosen = job.buildable([known[name] for name in known_stacks(split(stacks), known)], how, screen.say)
+    chosen = job.buildable([known[name] for name in chosen_names(split(stacks), known)], how, screen.say)
     with job.measuring_alone(job.cache_folder()):
         setup = bench_self.Setup(how, job.cache_folder(), machine.observe().cpus, turns, time.monotonic)
         bench = (bench_self.run_peers(chosen, setup, screen.say, tasks) if with_peers

@@ -1,4 +1,4 @@
-"""Commands that read what is stored: report, compare, export, curves, verify, list."""
+"""Commands that read what is stored: report, compare, export, curves, verify."""
 
 import json
 import sys
@@ -7,21 +7,22 @@ from typing import Annotated
 
 import typer
 
-from runner import check, compare, curves, data_commands, export, job, listings, manifest, screen, store, summary, words
+from runner import check, compare, curves, export, manifest, screen, store, summary, words
 from runner.cli.options import (
     RESULTS,
     AsJson,
     NewestResult,
     ResultName,
     Results,
-    Scale,
-    app,
     print_rows,
 )
 from runner.errors import InputError
 from runner.report import contents, writing
 from runner.rows import Measurements, measurements
+from runner.screen.summary import summary_view
 from runner.summary_format import Summary
+
+app = typer.Typer()
 
 
 @app.command()
@@ -81,7 +82,7 @@ def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
     if is_json:
         print(text)
     else:
-        screen.show(screen.summary_view(found))
+        screen.show(summary_view(found))
         screen.say(f"results: {folder}")
 
 
@@ -132,16 +133,3 @@ def verify_(name: NewestResult = "", results: Results = RESULTS, as_json: AsJson
     else:
         screen.say(f"{folder}: {words.count(found.files, 'file')}, all as {manifest.NAME} says")
     sys.exit(0 if found.is_whole else 1)
-
-
-@app.command("list")
-def list_(what: Annotated[str, typer.Argument(metavar="WHAT",
-                                              help="stacks, tasks, studies, data or results.")] = "stacks",
-          results: Results = RESULTS, scale: Scale = None, as_json: AsJson = False) -> None:
-    """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""
-    known = {"stacks": listings.stacks, "tasks": listings.all_tasks,
-             "studies": lambda: listings.studies(results, scale, screen.say),
-             "data": lambda: data_commands.listing(job.cache_folder()), "results": lambda: store.listing(results)}
-    if what not in known:
-        raise InputError(f'list: found "{what}", expected one of {", ".join(known)}')
-    print_rows(known[what](), as_json)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from runner import bases, job, nvml
-from runner.cli import measuring, options
+from runner.cli import measuring
 from runner.errors import BuildFailed, InputError
 from runner.plan import Wishes, plan
-from runner.stack import read_all
+from runner.stack import chosen_names, read_all
 from runner.study import read
 from runner.venv_launcher import VenvLauncher
 from tests.fake_nvml import V100, FakeNvml
@@ -45,9 +45,9 @@ def test_compose_gives_the_worker_a_whole_cell() -> None:
 
 
 def test_images_for_gpus_are_built_only_where_they_are_named() -> None:
-    unasked = options.known_stacks(None, STACKS)
+    unasked = chosen_names(None, STACKS)
     assert "torch-1.4" in unasked and not [name for name in unasked if STACKS[name].is_gpu_only]
-    assert ["tf-1.15-gpu"] == options.known_stacks(["tf-1.15-gpu"], STACKS)
+    assert ["tf-1.15-gpu"] == chosen_names(["tf-1.15-gpu"], STACKS)
 
 
 def test_a_base_of_unknown_digest_is_not_built_on() -> None:

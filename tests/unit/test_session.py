@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from runner import store
-from runner.errors import DiskFull
+from runner.errors import DiskFull, Stopped
 from runner.plan import Wishes, plan
-from runner.session import Bench, Memory, Stopped, run
+from runner.session import Bench, Memory, run
 from runner.study import parse
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, no_engine, stack

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from runner import datasets, job, staged, store
-from runner.errors import InputError
+from runner.errors import InputError, Stopped
 from runner.plan import Wishes, plan
 from runner.rows import measurements
-from runner.session import Bench, Progress, Stopped
+from runner.session import Bench, Progress
 from runner.study import parse
 from runner.until import Until
 from tests.clock import FakeClock
