@@ -1,11 +1,11 @@
-"""summary.json's format: the Summary and its parts, as frozen models. docs/summary.schema.json is json_schema()'s text.
+"""summary.json's format: the Summary and its parts, as frozen models; summary_schema.py publishes it.
 
 Format 5 (2026-11-21): kernels, graphs, largest batches.
 Format 4 (2026-11-21): subjects by settings, the paper's own claims. Format 3 (2026-11-21): claims. Format 2
 (2026-11-21): workers, phases, operators, memory of places, published numbers. Format 1: the first.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,8 +17,7 @@ UNIT: Literal["samples/s"] = "samples/s"
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True,
-                              allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
 
 
 class Interval(_Model):
@@ -444,9 +443,3 @@ class Summary(_Model):
     footnotes: tuple[Footnote, ...]
     """Of the flags that are set."""
     methods: Methods
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of a Summary; every key is required, no other one allowed."""
-    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return {**dialect, **Summary.model_json_schema(by_alias=True, mode="serialization")}

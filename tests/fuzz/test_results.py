@@ -17,6 +17,7 @@ from runner import check, compare, coverage, curves, every, export, job, rerun, 
 from runner.errors import InputError
 from runner.report import writing
 from runner.rows import Measurements, measurements
+from runner.screen.summary import summary_view
 from tests import made_rows
 from tests.fuzz.mutations import bytes_of, document_of, json_lines
 
@@ -104,7 +105,7 @@ def _report(measured: Measurements, folder: Path) -> None:
     if found is None:
         return
     store.write_beside(folder, "summary.json", summary.to_json(found))
-    assert _is_plain(screen.summary_view(found))
+    assert _is_plain(summary_view(found))
     for form in ("markdown", "csv", "latex"):
         text = writing.FORMS[form](found, measured)
         assert text.encode() and all(letter.isprintable() or letter == "\n" for letter in text)

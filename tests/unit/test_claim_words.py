@@ -7,7 +7,7 @@ import pytest
 
 from runner import claim_words, quantities
 from runner.claims import Claim as Asked
-from runner.screen import summary_view
+from runner.screen.summary import summary_view
 from runner.subjects import Subject
 from runner.summary import summarise
 from runner.summary_format import Claim, PublishedNumber

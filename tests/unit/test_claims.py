@@ -18,7 +18,7 @@ from runner.claims import Claim, Verdict
 from runner.errors import InputError
 from runner.judging import Finding, Side, judge
 from runner.rows import Measurements, measurements
-from runner.screen import summary_view
+from runner.screen.summary import summary_view
 from runner.stats import Interval
 from runner.subjects import Subject
 from runner.summary import summarise

@@ -8,7 +8,9 @@ import pytest
 from rich.console import Console
 
 from runner import words
-from runner.screen import list_view, parts_view, plan_view, progress, say, show, summary_view
+from runner.screen import list_view, parts_view, plan_view, say, show
+from runner.screen.progress import progress
+from runner.screen.summary import summary_view
 from runner.summary import summarise
 from runner.summary_format import Interval, Summary
 from tests import made_report

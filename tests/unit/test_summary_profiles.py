@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.screen import summary_view
+from runner.screen.summary import summary_view
 from runner.summary import summarise
 from runner.summary_format import Summary
 from tests import made_rows as made

@@ -1,0 +1,30 @@
+"""The command line: what it imports, and what it answers to a command that it has not."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from runner.cli import MODULES, app, commands_of
+
+
+@pytest.mark.parametrize("module", sorted(set(MODULES.values())))
+def test_the_table_of_commands_names_all_that_a_module_has(module: str) -> None:
+    assert {name for name, where in MODULES.items() if where == module} == set(commands_of(module))
+
+
+def test_a_command_that_reads_results_imports_no_engine_and_no_charts() -> None:
+    program = "import sys; from runner.cli import commands_of; commands_of('results'); print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"docker", "requests", "matplotlib", "runner.cli.measuring"} & set(found.stdout.split())
+
+
+def test_help_names_every_command() -> None:
+    shown = CliRunner().invoke(app, ["--help"])
+    assert 0 == shown.exit_code and set(MODULES) <= set(shown.stdout.split())
+
+
+def test_a_command_that_nobody_knows_is_answered_with_the_one_that_may_be_meant() -> None:
+    shown = CliRunner().invoke(app, ["reprot"])
+    assert 2 == shown.exit_code and "No such command 'reprot'. Did you mean 'report'" in shown.output
