@@ -74,7 +74,10 @@ def to_json(summary: Summary) -> str:
     """What summary.json holds."""
     try:
         return summary.model_dump_json(indent=2, by_alias=True)
-    except PydanticSerializationError:       # a stranger's text that is no Unicode; this way takes five times as long
+    except PydanticSerializationError as error:
+        if KeyboardInterrupt.__name__ in str(error):         # which pydantic makes an error of its own
+            raise KeyboardInterrupt from error
+        # a stranger's text that is no Unicode; this way takes five times as long
         return json.dumps(summary.model_dump(by_alias=True), indent=2, allow_nan=False)
 
 

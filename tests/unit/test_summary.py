@@ -1,8 +1,9 @@
 """Summaries: what is compared with what, what is said of it, and its form as JSON."""
 
 import json
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import jsonschema
 import pytest
@@ -229,6 +230,21 @@ def test_the_schema_refuses_a_key_that_it_does_not_know(place: tuple[Any, ...]) 
 
 def test_the_published_schema_is_that_of_the_models() -> None:
     assert json_schema() == json.loads(SCHEMA.read_text()), "python -m runner.summary_schema > docs/summary.schema.json"
+
+
+class Pressed(Enum):
+    """A value at which Ctrl-C is pressed."""
+
+    KEY = 1
+
+    @property
+    def value(self) -> NoReturn:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_while_the_summary_is_written_out_is_one() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        to_json(Summary.model_construct(study=Pressed.KEY))
 
 
 def test_a_stranger_s_text_that_is_no_unicode_is_written_out_all_the_same() -> None:
