@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from workloads.spec import cluster
 from workloads.spec.cell import Cell, content
@@ -19,6 +21,30 @@ def key(cell: Cell) -> str:
 def comparison_key(cell: Cell) -> str:
     """The key of what is compared: all but the stack, and of parallel modes whether they are synchronous."""
     return _hash({name: value for name, value in content(compared(cell)).items() if name != "stack"})
+
+
+class Compared(NamedTuple):
+    """What a cell is compared in."""
+
+    key: str
+    label: str
+
+
+def comparisons(cells: Iterable[Cell]) -> list[Compared]:
+    """Of each cell its comparison; where labels of different ones read alike, they say what differs between them."""
+    found = list(cells)
+    keys = list(map(comparison_key, found))
+    by_label: dict[str, dict[str, Cell]] = {}
+    for of_each, cell in dict(zip(keys, found, strict=True)).items():
+        by_label.setdefault(label(cell), {})[of_each] = compared(cell)
+    labels = {of_each: ", ".join([shown, *_differences(cell, tuple(alike.values()))])
+              for shown, alike in by_label.items() for of_each, cell in alike.items()}
+    return [Compared(of_each, labels[of_each]) for of_each in keys]
+
+
+def _differences(cell: Cell, alike: Collection[Cell]) -> list[str]:
+    return [f"{name} {value}" for name, value in cell._asdict().items()
+            if name != "stack" and any(getattr(other, name) != value for other in alike)] if len(alike) > 1 else []
 
 
 def compared(cell: Cell) -> Cell:

@@ -20,6 +20,7 @@ class Apart(NamedTuple):
     """A stack's loss curve against another's, of the same cell and round."""
 
     experiment: str
+    label: str                   # of the training
     task: str
     precision: str
     init: str
@@ -41,11 +42,6 @@ class Apart(NamedTuple):
         """Whether it keeps within the limit."""
         return self.most_apart <= LIMIT
 
-    @property
-    def training(self) -> str:
-        """What both stacks did."""
-        return f"{self.task}, {self.precision}, init {self.init}, order {self.order}"
-
     def listed(self) -> dict[str, Any]:
         """As a line of a table."""
         return {"stack": self.stack, "to": self.to, "steps": self.steps, "first apart": f"{self.first_apart:.1e}",
@@ -56,7 +52,7 @@ def listed(found: Iterable[Apart]) -> dict[str, list[dict[str, Any]]]:
     """A table a training."""
     tables: dict[str, list[dict[str, Any]]] = {}
     for apart in found:
-        tables.setdefault(apart.training, []).append(apart.listed())
+        tables.setdefault(apart.label, []).append(apart.listed())
     return tables
 
 
@@ -110,5 +106,6 @@ def _same_round(row: Row, to: Row) -> tuple[Samples, Samples] | None:
 def _apart(pair: Pair) -> Apart:
     differences, cell = pair.distances(), pair.row.cell
     most = int(np.argmax(differences))
-    return Apart(pair.row.experiment, cell.task, cell.precision, cell.init, cell.order, cell.stack, pair.to.cell.stack,
-                 len(differences), float(differences[0]), float(differences[most]), most + 1)
+    return Apart(pair.row.experiment, pair.row.compared.label, cell.task, cell.precision, cell.init, cell.order,
+                 cell.stack, pair.to.cell.stack, len(differences), float(differences[0]), float(differences[most]),
+                 most + 1)

@@ -1,11 +1,11 @@
 """Store records to rows: every cell of the last plan with its runs. Pure; samples stay raw, nothing is averaged."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from runner.cell import comparison_key
+from runner.cell import Compared, comparisons
 from runner.errors import InputError
 from runner.lines import Begun, ended
 from runner.runs import Run, rate_per_worker
@@ -21,12 +21,8 @@ class Row:
     key: str
     experiment: str
     cell: Cell
+    compared: Compared                     # the comparison that it is in
     runs: tuple[Run, ...]
-
-    @cached_property
-    def comparison(self) -> str:
-        """The key of what its cell is compared in."""
-        return comparison_key(self.cell)
 
     @cached_property
     def ok_runs(self) -> tuple[Run, ...]:
@@ -44,7 +40,7 @@ def by_comparison(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """The rows that are compared with each other, by their comparison's key, in the order of the first."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row.comparison, []).append(row)
+        found.setdefault(row.compared.key, []).append(row)
     return found
 
 
@@ -64,6 +60,7 @@ class Skipped:
 
     experiment: str
     cell: Cell
+    compared: Compared
     reason: str
 
 
@@ -116,7 +113,7 @@ def measurements(records: Iterable[Mapping[str, Any]]) -> Measurements:
 class _Plan:
     rounds: int
     baseline: str
-    cells: list[tuple[str, str, Cell]]     # key, experiment, cell
+    rows: tuple[Row, ...]                  # without runs
     skipped: tuple[Skipped, ...]
     published: tuple[Facts, ...]
     claims: tuple[Facts, ...]
@@ -143,28 +140,32 @@ def _session(gathered: _Gathered, record: Mapping[str, Any]) -> None:
 
 
 def _plan(gathered: _Gathered, record: Mapping[str, Any]) -> None:
-    cells = [(text(item["key"]), text(item["experiment"]), parse(item["cell"])) for item in record["cells"]]
-    skipped = tuple(Skipped(text(item["experiment"]), parse(item["cell"]), text(item["reason"]))
-                    for item in record["skipped"])
+    items = [*record["cells"], *record["skipped"]]
+    cells, planned = [parse(item["cell"]) for item in items], len(record["cells"])
+    found = list(zip(items, cells, comparisons(cells), strict=True))
+    rows = tuple(Row(text(item["key"]), text(item["experiment"]), cell, compared, ())
+                 for item, cell, compared in found[:planned])
+    skipped = tuple(Skipped(text(item["experiment"]), cell, compared, text(item["reason"]))
+                    for item, cell, compared in found[planned:])
     published = tuple(mapping(item) for item in record.get("published", ()))
     claims = tuple(mapping(item) for item in record.get("claims", ()))
-    gathered.plan = _Plan(count(record["rounds"]), text(record["baseline"]), cells, skipped, published, claims,
-                          text(record.get("title", "")), _experiments(record, cells, skipped),
+    gathered.plan = _Plan(count(record["rounds"]), text(record["baseline"]), rows, skipped, published, claims,
+                          text(record.get("title", "")), _experiments(record, rows, skipped),
                           mapping(record.get("settings", {})), tuple(map(text, record.get("stacks", ()))))
 
 
-def _experiments(record: Mapping[str, Any], cells: list[tuple[str, str, Cell]],
-                 skipped: tuple[Skipped, ...]) -> tuple[Experiment, ...]:
+def _experiments(record: Mapping[str, Any], rows: Sequence[Row], skipped: Sequence[Skipped]
+                 ) -> tuple[Experiment, ...]:
     """The record's experiments; of an older record, which has none, those that its cells name."""
     if "experiments" in record:
         return tuple(Experiment(text(item["id"]), text(item["title"]), tuple(map(text, item["cells"])),
                                 {name: text(why) for name, why in mapping(item["assumed"]).items()},
                                 tuple(map(text, item["scaled"])))
                      for item in record["experiments"])
-    names = (*(name for _, name, _ in cells), *(skip.experiment for skip in skipped))
+    names = (*(row.experiment for row in rows), *(skip.experiment for skip in skipped))
     keys: dict[str, list[str]] = {name: [] for name in names}
-    for key, name, _ in cells:
-        keys[name].append(key)
+    for row in rows:
+        keys[row.experiment].append(row.key)
     return tuple(Experiment(name, "", tuple(found), {}, ()) for name, found in keys.items())
 
 
@@ -203,7 +204,7 @@ def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
     by_key: dict[str, list[Run]] = {}
     for (key, _), run in gathered.runs.items():
         by_key.setdefault(key, []).append(run)
-    rows = tuple(Row(key, experiment, cell, tuple(sorted(by_key.get(key, ()), key=lambda run: run.round)))
-                 for key, experiment, cell in plan.cells)
+    rows = tuple(replace(row, runs=tuple(sorted(by_key.get(row.key, ()), key=lambda run: run.round)))
+                 for row in plan.rows)
     return Measurements(gathered.session, plan.rounds, plan.baseline, rows, plan.skipped, plan.published,
                         plan.claims, gathered.is_done, plan.title, plan.experiments, plan.settings, plan.stacks)

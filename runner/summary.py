@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from runner import claims, judging, published, quantities, stats, summary_profiles
-from runner.cell import compared, comparison_key, key, label
+from runner.cell import compared, key
 from runner.errors import InputError
 from runner.flags import FOOTNOTES, Flag, Proved, flags
 from runner.rows import Measurements, Row, by_comparison, measurements
@@ -91,7 +91,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         is_complete=measured.is_done, machine=machine, data=_data(measured), rounds=measured.rounds,
         baseline=measured.baseline, columns=tuple(_column(name, measured) for name in names), comparisons=comparisons,
         geometric_means=_geometric_means(comparisons, names, measured.baseline), failures=_failures(measured),
-        skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=label(each.cell),
+        skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.compared.label,
                            reason=each.reason)
                       for each in measured.skipped),
         **summary_profiles.tables(measured.rows), published=_published(measured), claims=found,
@@ -154,24 +154,22 @@ def _names(measured: Measurements) -> list[str]:
 
 def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None, proved: Proved
                  ) -> tuple[Comparison, ...]:
-    groups = _groups(measured, names)
-    found = _statistics(list(groups.values()), measured)
-    labels, unstamped = _labels(list(groups.values())), _unstamped(measured)
-    return tuple(_comparison(group_key, group, statistics, shown, cpus, proved, unstamped)
-                 for (group_key, group), statistics, shown in zip(groups.items(), found, labels, strict=True))
+    groups, unstamped = _groups(measured, names), _unstamped(measured)
+    return tuple(_comparison(group, statistics, cpus, proved, unstamped)
+                 for group, statistics in zip(groups, _statistics(groups, measured), strict=True))
 
 
-def _groups(measured: Measurements, names: Sequence[str]) -> dict[str, _Group]:
-    """By comparison key, in the plan's order; stacks in the order of names."""
+def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
+    """A group a comparison, in the plan's order; stacks in the order of names."""
     groups = {}
     for group_key, rows in by_comparison(row for row in measured.rows if row.cell.measure in TIMED).items():
         rows.sort(key=lambda row: names.index(row.cell.stack))
         groups[group_key] = _Group({row.cell.stack: row for row in rows}, {})
     for skip in measured.skipped:
-        group = groups.get(comparison_key(skip.cell)) if skip.cell.measure in TIMED else None
+        group = groups.get(skip.compared.key) if skip.cell.measure in TIMED else None
         if group and skip.cell.stack not in group.rows:
             group.skipped[skip.cell.stack] = skip.cell
-    return groups
+    return list(groups.values())
 
 
 def _statistics(groups: Sequence[_Group], measured: Measurements) -> list[_Statistics]:
@@ -207,31 +205,16 @@ def _rivals(rates: Mapping[str, Mapping[int, float]], best: str) -> list[str]:
     return [name for name, by_round in rates.items() if name != best and by_round]
 
 
-def _labels(groups: Sequence[_Group]) -> list[str]:
-    """A label each; where two read alike, what differs between them is added."""
-    cells = [next(iter(group.rows.values())).cell for group in groups]
-    labels = [label(cell) for cell in cells]
-    counts = Counter(labels)
-    alike = {shown: [cell for cell, other in zip(cells, labels, strict=True) if other == shown]
-             for shown, count in counts.items() if count > 1}
-    return [", ".join([shown, *_differences(cell, alike.get(shown, []))])
-            for cell, shown in zip(cells, labels, strict=True)]
-
-
-def _differences(cell: Cell, others: Sequence[Cell]) -> list[str]:
-    return [f"{name} {value}" for name, value in cell._asdict().items()
-            if name != "stack" and any(getattr(other, name) != value for other in others)]
-
-
-def _comparison(group_key: str, group: _Group, found: _Statistics, shown: str, cpus: int | None,
-                proved: Proved, unstamped: Mapping[Cell, float]) -> Comparison:
+def _comparison(group: _Group, found: _Statistics, cpus: int | None, proved: Proved, unstamped: Mapping[Cell, float]
+                ) -> Comparison:
     first = next(iter(group.rows.values()))
     results = [_result(row, found, flags(row, cpus, proved), unstamped.get(_unstamped_key(row.cell)))
                for row in group.rows.values()]
     results += [_skipped_result(cell) for cell in group.skipped.values()]
     wins = {stats.verdict(ratio) for ratio in found.against.values()} == {Verdict.FASTER}
     return Comparison(
-        key=group_key, experiment=first.experiment, label=shown, task=first.cell.task, measure=first.cell.measure,
+        key=first.compared.key, experiment=first.experiment, label=first.compared.label, task=first.cell.task,
+        measure=first.cell.measure,
         settings={name: value for name, value in compared(first.cell)._asdict().items() if name != "stack"},
         results=tuple(results),
         winner=_fastest({name: row.rates for name, row in group.rows.items()}) if wins else None,
@@ -393,7 +376,7 @@ def _geometric_means(comparisons: Sequence[Comparison], names: Sequence[str], ba
 
 def _failures(measured: Measurements) -> tuple[Failure, ...]:
     return tuple(
-        Failure(run=run.name, stack=row.cell.stack, label=label(row.cell), round=run.round, ending=run.ending,
+        Failure(run=run.name, stack=row.cell.stack, label=row.compared.label, round=run.round, ending=run.ending,
                 message=run.message)
         for row in measured.rows for run in row.runs if run.ending != "ok"
     )

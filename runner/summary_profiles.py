@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from runner import operators, quantities
-from runner.cell import label
 from runner.rows import Row, by_comparison
 from runner.runs import Run, middle
 from runner.summary_format import (
@@ -31,7 +30,7 @@ def _grouped(rows: Sequence[Row], measure: str, found: Callable[[Row], Any]) -> 
     """The fields of a table a comparison."""
     for group in by_comparison(row for row in rows if row.cell.measure == measure).values():
         stacks = {row.cell.stack: found(row) for row in group if row.ok_runs}
-        yield {"experiment": group[0].experiment, "label": label(group[0].cell), "task": group[0].cell.task,
+        yield {"experiment": group[0].experiment, "label": group[0].compared.label, "task": group[0].cell.task,
                "stacks": {name: value for name, value in stacks.items() if value is not None}}
 
 

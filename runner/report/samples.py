@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.cell import label
 from runner.report.parts import Box, Boxes, Chart, Group, Table
 from runner.report.shown import cut, fitting, thousandths
 from runner.rows import Row
@@ -61,8 +60,8 @@ def spreads(rows: Sequence[Row], series: Mapping[str, int]) -> Spreads:
             count = sum(map(len, seconds))
             if count >= _LEAST:
                 spread = _Spread(row, count, _percentiles(np.concatenate(seconds)))
-                found.setdefault(row.comparison, []).append(spread)
-    return [(label(each[0].row.cell), sorted(each, key=lambda spread: series.get(spread.row.cell.stack, 0)))
+                found.setdefault(row.compared.key, []).append(spread)
+    return [(each[0].row.compared.label, sorted(each, key=lambda spread: series.get(spread.row.cell.stack, 0)))
             for each in found.values()]
 
 

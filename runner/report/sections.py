@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from runner import words
-from runner.cell import label
 from runner.report import breakdown, curves, published, rates, samples
 from runner.report.parts import Section, Table, plain
 from runner.report.shown import Given, Shown, endings
@@ -54,7 +53,7 @@ def _notes(given: Given, experiment: Experiment, rows: Sequence[Row]) -> Iterato
 def _others(rows: Sequence[Row]) -> Iterator[Table]:
     """Cells that have no table above."""
     told = ("train", "infer", "epochs", "phases", "operators", "kernels", "graph", "max_batch")
-    lines = tuple((row.cell.stack, label(row.cell), endings(_counts(row))) for row in rows
+    lines = tuple((row.cell.stack, row.compared.label, endings(_counts(row))) for row in rows
                   if row.cell.measure not in told or (row.cell.measure in told[4:] and not row.ok_runs))
     if lines:
         yield plain("Runs without a rate", ("stack", "what", "ended"), lines)

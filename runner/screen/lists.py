@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from runner import words
-from runner.cell import label as cell_label
+from runner.cell import comparisons
 from runner.screen.page import GAP, Page, View, fitted, skips
 from workloads.spec.cell import parse
 
@@ -27,18 +27,19 @@ class PlanView(View):
         yield page.text(f"{words.count(len(cells), 'cell')} x {words.count(rounds, 'round')} = "
                         f"{words.count(len(cells) * rounds, 'run')}, about {words.seconds(self._seconds)}; "
                         f"baseline {self._record['baseline']}", "bold")
+        items = [*cells, *self._record["skipped"]]
+        labels = [compared.label for compared in comparisons(parse(item["cell"]) for item in items)]
+        found = [(item, item["cell"]["stack"], label) for item, label in zip(items, labels, strict=True)]
         rows: dict[tuple[str, str], list[str]] = {}
-        for item in cells:
-            cell = parse(item["cell"])
-            rows.setdefault((item["experiment"], cell_label(cell)), []).append(cell.stack)
+        for item, stack, label in found[:len(cells)]:
+            rows.setdefault((item["experiment"], label), []).append(stack)
         if rows:
             yield ""
             table = page.table(["experiment", "cell", "stacks"])
             for (experiment, label), stacks in rows.items():
                 table.add_row(page.text(experiment), page.text(label), page.text(", ".join(stacks)))
             yield table
-        skipped = [(item, parse(item["cell"])) for item in self._record["skipped"]]
-        yield from skips(page, [(cell.stack, cell_label(cell), item["reason"]) for item, cell in skipped])
+        yield from skips(page, [(stack, label, item["reason"]) for item, stack, label in found[len(cells):]])
 
 
 def plan_view(record: Mapping[str, Any], seconds: float) -> RenderableType:

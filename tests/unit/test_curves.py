@@ -60,7 +60,8 @@ def test_curves_are_listed_by_training_a_line_a_stack() -> None:
                      ({"init": "framework"}, [2.0]), ({"stack": "tf", "init": "framework"}, [3.0]))
     tables = curves.listed(found)
 
-    assert [f"lenet5, float64, init {init}, order seeded" for init in ("seeded", "framework")] == list(tables)
+    label = "lenet5 train, batch 10, 32 px, precision float64"
+    assert [label, f"{label}, init framework"] == list(tables)
     assert [["tf", "mxnet"], ["tf"]] == [[row["stack"] for row in rows] for rows in tables.values()]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.cell import comparison_key, key, label
+from runner.cell import comparison_key, comparisons, key, label
 from runner.errors import InputError
 from runner.plan import Plan, Planned, Wishes, estimate_seconds, plan
 from runner.study import parse
@@ -79,6 +79,15 @@ def test_a_key_is_of_the_content_alone_and_a_new_field_s_default_would_not_chang
 def test_a_label_names_the_switches_that_are_not_the_default() -> None:
     cell = Cell(stack="a", task="lenet5", measure="train", precision="amp")
     assert "lenet5 train, batch 42, 32 px, precision amp" == label(cell)
+
+
+def test_labels_of_different_comparisons_never_read_alike() -> None:
+    cell = Cell(stack="a", task="lenet5", measure="train", nodes=3, parallel="allreduce")
+    found = comparisons([cell, cell._replace(stack="b", parallel="horovod"), cell._replace(seed=2, cpus=4)])
+
+    assert found[0] == found[1]
+    assert ["cpus 1, seed 1", "cpus 4, seed 2"] == [found[place].label.split("parallel sync, ")[1] for place in (0, 2)]
+    assert label(cell) == comparisons([cell])[0].label
 
 
 def test_the_record_has_every_experiment_with_its_cells_those_it_shares_too() -> None:

@@ -86,7 +86,7 @@ def test_a_stack_that_did_not_run_at_all_is_left_out_with_its_reason() -> None:
     found = contents(plan={"skipped": skipped})
 
     assert "mxnet: no Python 3.6 here." == said(found)["stacks left out"]
-    assert ("e", "mxnet", "lenet5 train, batch 10, 32 px", "no Python 3.6 here") in found.left_out[0].lines
+    assert ("e", "mxnet", "lenet5 train, batch 10, 32 px, steps 2", "no Python 3.6 here") in found.left_out[0].lines
 
 
 def test_an_experiment_that_shares_all_its_cells_shows_them_and_says_whose_they_are() -> None:
@@ -179,6 +179,14 @@ def test_epochs_are_drawn_against_their_number_and_their_time() -> None:
     assert (epochs.curves[0].low, epochs.curves[0].high) == ((0.5, 0.7), (0.5, 0.9))
     assert ("torch", "2", "2.0 s", "2.0 s", "500 ms", "0.5", "80 %", "80 %") == table(
         section, "Epochs").lines[0]
+
+
+def test_epochs_of_two_seeds_are_told_apart() -> None:
+    cells = [made.cell("torch", measure="epochs", seed=seed) for seed in (1, 2)]
+    epoch = {"event": "epoch", "index": 0, "steps": 2, "train_seconds": 2.0, "loss": 1.0}
+    found = contents(*(record for cell in cells for record in made.run(cell, 0, epoch)), cells=dict.fromkeys(cells, ()))
+
+    assert ["seed 1", "seed 2"] == [group.label[-6:] for group in table(found.sections[0], "Epochs").groups]
 
 
 def test_runs_that_failed_alike_are_one_line() -> None:

@@ -168,6 +168,12 @@ def test_a_plan_shows_its_runs_its_time_and_what_is_skipped() -> None:
     assert "mxnet, lenet5 train, batch 10, 32 px: no image" in shown
 
 
+def test_a_plan_tells_cells_apart_that_differ_by_what_labels_leave_out() -> None:
+    shown = printed(plan_view(made.plan(*(made.cell("torch", seed=seed) for seed in (1, 2))), 1.0))
+
+    assert re.search(r"32 px, seed 1 +torch *\n.*32 px, seed 2 +torch *\n", shown)
+
+
 def test_an_empty_list_says_so() -> None:
     assert "nothing yet\n" == printed(list_view([]))
 
