@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from workloads.spec import cluster
@@ -32,19 +32,16 @@ class Compared(NamedTuple):
 
 def comparisons(cells: Iterable[Cell]) -> list[Compared]:
     """Of each cell its comparison; where labels of different ones read alike, they say what differs between them."""
-    found = list(cells)
-    keys = list(map(comparison_key, found))
-    by_label: dict[str, dict[str, Cell]] = {}
-    for of_each, cell in dict(zip(keys, found, strict=True)).items():
-        by_label.setdefault(label(cell), {})[of_each] = compared(cell)
-    labels = {of_each: ", ".join([shown, *_differences(cell, tuple(alike.values()))])
-              for shown, alike in by_label.items() for of_each, cell in alike.items()}
-    return [Compared(of_each, labels[of_each]) for of_each in keys]
-
-
-def _differences(cell: Cell, alike: Collection[Cell]) -> list[str]:
-    return [f"{name} {value}" for name, value in cell._asdict().items()
-            if name != "stack" and any(getattr(other, name) != value for other in alike)] if len(alike) > 1 else []
+    by_key = [(comparison_key(cell), cell) for cell in cells]
+    alike: dict[str, dict[str, Cell]] = {}
+    for own, cell in dict(by_key).items():
+        alike.setdefault(label(cell), {})[own] = compared(cell)._replace(stack="")
+    labels: dict[str, str] = {}
+    for shown, group in alike.items():
+        differing = [name for name in Cell._fields if len({getattr(cell, name) for cell in group.values()}) > 1]
+        labels |= {own: ", ".join([shown, *(f"{name} {getattr(cell, name)}" for name in differing)])
+                   for own, cell in group.items()}
+    return [Compared(own, labels[own]) for own, _ in by_key]
 
 
 def compared(cell: Cell) -> Cell:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from runner import gpus, machine, side_by_side, store, telemetry
-from runner.cell import label
+from runner.cell import comparisons
 from runner.errors import BenchError, DiskFull, Stopped
 from runner.launch import Ending, Exit, Launcher, Limits, Running, follow, limits
 from runner.plan import Plan, Planned
@@ -62,6 +62,7 @@ class Turn(NamedTuple):
     round: int
     attempt: int                                  # 1, or more where an earlier session was interrupted
     number: int                                   # in this session's order
+    label: str                                    # of its comparison
 
     @property
     def name(self) -> str:
@@ -71,7 +72,7 @@ class Turn(NamedTuple):
     @property
     def shown(self) -> str:
         """The run for people."""
-        return f"{self.planned.experiment}: {self.planned.cell.stack}: {label(self.planned.cell)}"
+        return f"{self.planned.experiment}: {self.planned.cell.stack}: {self.label}"
 
 
 def run(bench: Bench, kept: Kept | None = None) -> bool:
@@ -98,7 +99,9 @@ def _turns(plan: Plan, kept: Kept | None) -> list[Turn]:
     waiting = [(planned, index) for index in range(plan.rounds) for planned in plan.order(index)
                if not kept or (planned.key, index) not in kept.finished]
     attempts = kept.attempts if kept else {}
-    return [Turn(planned, index, attempts.get((planned.key, index), 0) + 1, number)
+    compared = comparisons([*(planned.cell for planned in plan.cells), *(skip.cell for skip in plan.skipped)])
+    labels = {planned.key: each.label for planned, each in zip(plan.cells, compared, strict=False)}
+    return [Turn(planned, index, attempts.get((planned.key, index), 0) + 1, number, labels[planned.key])
             for number, (planned, index) in enumerate(waiting)]
 
 

@@ -50,9 +50,8 @@ def _phase_line(result: Result) -> tuple[str, ...]:
 
 def operator_tables(given: Given, rows: Sequence[Row]) -> list[OperatorTable]:
     """The summary's that are about the rows."""
-    labels = {(row.experiment, row.compared.label) for row in rows if row.cell.measure == "operators"}
-    wanted = {name for _, name in labels}
-    return [table for table in given.summary.operators if table.label in wanted]
+    labels = {row.compared.label for row in rows if row.cell.measure == "operators"}
+    return [table for table in given.summary.operators if table.label in labels]
 
 
 def _operator_words(table: OperatorTable) -> list[str]:

@@ -256,3 +256,23 @@ def test_another_stack_or_a_smaller_batch_is_no_reason_to_leave_a_cell_out() -> 
     assert 32 == memory.smaller(cell._replace(batch=64))
     assert (None, None, None) == tuple(map(memory.smaller, (
         cell, cell._replace(stack="b", batch=64), cell._replace(batch=16))))
+
+
+class Told(QuietProgress):
+    """Keeps what each run is called."""
+
+    def __init__(self) -> None:
+        self.labels: list[str] = []
+
+    def run_started(self, label: str, index: int, key: str) -> None:
+        self.labels.append(label)
+
+
+def test_runs_that_differ_by_what_labels_leave_out_are_told_apart(tmp_path: Path) -> None:
+    seeds = parse(STUDY + b"grid = {seed = [1, 2]}\n", "s.toml")
+    planned = plan(seeds, STACKS, MACHINE, Wishes(), lambda stack: None)
+    told = Told()
+    run(bench(tmp_path / "r")._replace(plan=planned, progress=told))
+
+    assert {f"e: {name}: lenet5 train, batch 42, 32 px, seed {seed}"
+            for name in "ab" for seed in (1, 2)} == set(told.labels)
