@@ -29,11 +29,8 @@ def html(report: Report) -> str:
     def drawing(chart: Chart) -> Markup:
         return Markup(charts.svg(chart, next(salts)))      # whose text matplotlib has escaped
 
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalize,
-                                     loader=jinja2.FileSystemLoader(_FOLDER), undefined=jinja2.StrictUndefined)
-    environment.filters.update(mood=lambda text: _MOODS.get(text, ""), anchor=anchor, is_short=is_short)
     style = Markup((_FOLDER / "page.css").read_text(encoding="utf-8"))
-    return environment.get_template("page.html").render(report=report, style=style, drawing=drawing) + "\n"
+    return _TEMPLATE.render(report=report, style=style, drawing=drawing) + "\n"
 
 
 def _finalize(value: object) -> object:
@@ -48,3 +45,13 @@ def anchor(text: str) -> str:
 def is_short(text: str) -> bool:
     """Whether a text stays on one line: numbers with their intervals do."""
     return len(text) <= _SHORT
+
+
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalize,
+                                     loader=jinja2.FileSystemLoader(_FOLDER), undefined=jinja2.StrictUndefined)
+    environment.filters.update(mood=lambda text: _MOODS.get(text, ""), anchor=anchor, is_short=is_short)
+    return environment.get_template("page.html")
+
+
+_TEMPLATE = _template()        # compiled with the import, which the drawing process does while results are read

@@ -87,7 +87,7 @@ class PartsView(View):
                 yield page.text(part)
             elif isinstance(part, Mapping):
                 titles = list(next(iter(part.values()))[0])
-                yield from page.sections(titles, [(label, [[page.text(fact) for fact in row.values()] for row in rows])
+                yield from page.sections(titles, [(label, [[page.cell(fact) for fact in row.values()] for row in rows])
                                                   for label, rows in part.items()])
             else:
                 yield from ListView(part).parts(page)

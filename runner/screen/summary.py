@@ -8,7 +8,7 @@ from rich.text import Text
 from runner import words
 from runner.flags import Flag
 from runner.screen import judged, observed
-from runner.screen.page import GAP, Page, View, skips
+from runner.screen.page import GAP, Cell, Page, View, skips
 from runner.stats import Verdict
 from runner.summary_format import Comparison, Failure, Result, Summary
 
@@ -84,14 +84,15 @@ class SummaryView(View):
         if result.rate_per_worker is None:
             return page.lines(page.text(line) for line in self._endings(result))
         texts = [page.text(words.rate(result.rate_per_worker, result.rate_interval)), page.text(_ratio(result)),
-                 self._verdict(page, comparison, result), page.text(self._marked(result.flags))]
+                 page.text(*self._verdict(comparison, result)), page.text(self._marked(result.flags))]
         return page.lines(text for text in texts if text)
 
-    def _verdict(self, page: Page, comparison: Comparison, result: Result) -> Text:
+    def _verdict(self, comparison: Comparison, result: Result) -> tuple[str, str]:
+        """The word and its style."""
         if result.stack == comparison.winner:
-            return page.text("WINNER", "bold green")
+            return "WINNER", "bold green"
         said = "" if result.verdict is Verdict.BASELINE else result.verdict.value
-        return page.text(said, _STYLES.get(result.verdict, ""))
+        return said, _STYLES.get(result.verdict, "")
 
     def _marked(self, flags: Iterable[Flag]) -> str:
         marks = ",".join(self._marks[flag] for flag in flags)
@@ -108,12 +109,12 @@ class SummaryView(View):
             (comparison.label, [self._line(page, comparison, result) for result in comparison.results])
             for comparison in self._summary.comparisons])
 
-    def _line(self, page: Page, comparison: Comparison, result: Result) -> list[Text]:
-        name = page.text(result.stack, "bold green" if result.stack == comparison.winner else "")
+    def _line(self, page: Page, comparison: Comparison, result: Result) -> list[Cell]:
+        name = page.cell(result.stack, "bold green" if result.stack == comparison.winner else "")
         if result.rate_per_worker is None:
-            return [name, page.text(", ".join(self._endings(result))), *[page.text("")] * 3]
-        return [name, page.text(words.rate(result.rate_per_worker, result.rate_interval)), page.text(_ratio(result)),
-                self._verdict(page, comparison, result), page.text(self._marked(result.flags))]
+            return [name, page.cell(", ".join(self._endings(result))), *[page.cell("")] * 3]
+        return [name, page.cell(words.rate(result.rate_per_worker, result.rate_interval)), page.cell(_ratio(result)),
+                page.cell(*self._verdict(comparison, result)), page.cell(self._marked(result.flags))]
 
     def _seen(self, page: Page) -> Iterator[RenderableType]:
         """What was measured beside the rates, a line a stack."""
@@ -121,7 +122,7 @@ class SummaryView(View):
         if all(result.accuracy is None for each in self._summary.comparisons for result in each.results):
             titles.pop()
         yield from page.sections(titles, [
-            (comparison.label, [[page.text(fact) for fact in self._facts(result)[:len(titles)]]
+            (comparison.label, [[page.cell(fact) for fact in self._facts(result)[:len(titles)]]
                                 for result in comparison.results if result.rate_per_worker is not None])
             for comparison in self._summary.comparisons])
 
