@@ -23,14 +23,14 @@ def comparison_key(cell: Cell) -> str:
     return _hash({name: value for name, value in content(compared(cell)).items() if name != "stack"})
 
 
-class Compared(NamedTuple):
-    """What a cell is compared in."""
+class Comparison(NamedTuple):
+    """What is compared: cells that are equal but for the stack."""
 
     key: str
     label: str
 
 
-def comparisons(cells: Iterable[Cell]) -> list[Compared]:
+def comparisons(cells: Iterable[Cell]) -> list[Comparison]:
     """Of each cell its comparison; where labels of different ones read alike, they say what differs between them."""
     by_key = [(comparison_key(cell), cell) for cell in cells]
     alike: dict[str, dict[str, Cell]] = {}
@@ -41,7 +41,7 @@ def comparisons(cells: Iterable[Cell]) -> list[Compared]:
         differing = [name for name in Cell._fields if len({getattr(cell, name) for cell in group.values()}) > 1]
         labels |= {own: ", ".join([shown, *(f"{name} {getattr(cell, name)}" for name in differing)])
                    for own, cell in group.items()}
-    return [Compared(own, labels[own]) for own, _ in by_key]
+    return [Comparison(own, labels[own]) for own, _ in by_key]
 
 
 def compared(cell: Cell) -> Cell:

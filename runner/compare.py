@@ -87,7 +87,7 @@ def compare(a: Measurements, b: Measurements) -> Comparison:
     rows = tuple(_compared(one, other, ratio) for (one, other), ratio in zip(found, ratios, strict=True))
     paired = {id(row) for pair in pairs for row in pair}
     for name, measured in zip(names, (a, b), strict=True):
-        alone += [Alone(row.cell.stack, row.compared.label, f"only in {name}") for row in measured.rows
+        alone += [Alone(row.cell.stack, row.comparison.label, f"only in {name}") for row in measured.rows
                   if id(row) not in paired]
     return Comparison(*names, _differences(a, b), rows, tuple(alone))
 
@@ -115,13 +115,13 @@ def _key_anywhere(cell: Cell) -> str:
 
 def _compared(one: Row, other: Row, ratio: Ratio) -> Compared:
     a, b = (list(row.rates.values()) for row in (one, other))
-    return Compared(one.key, one.cell.stack, one.compared.label, stats.median(a) or 0.0, stats.median(b) or 0.0, len(a),
-                    len(b), ratio, stats.verdict(ratio), one.key != other.key)
+    return Compared(one.key, one.cell.stack, one.comparison.label, stats.median(a) or 0.0, stats.median(b) or 0.0,
+                    len(a), len(b), ratio, stats.verdict(ratio), one.key != other.key)
 
 
 def _unmeasured(one: Row, other: Row, names: tuple[str, str]) -> Alone:
     reasons = [f"{_reason(row)} in {name}" for row, name in zip((one, other), names, strict=True) if not row.rates]
-    return Alone(one.cell.stack, one.compared.label, ", ".join(reasons))
+    return Alone(one.cell.stack, one.comparison.label, ", ".join(reasons))
 
 
 def _reason(row: Row) -> str:

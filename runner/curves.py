@@ -106,6 +106,6 @@ def _same_round(row: Row, to: Row) -> tuple[Samples, Samples] | None:
 def _apart(pair: Pair) -> Apart:
     differences, cell = pair.distances(), pair.row.cell
     most = int(np.argmax(differences))
-    return Apart(pair.row.experiment, pair.row.compared.label, cell.task, cell.precision, cell.init, cell.order,
+    return Apart(pair.row.experiment, pair.row.comparison.label, cell.task, cell.precision, cell.init, cell.order,
                  cell.stack, pair.to.cell.stack, len(differences), float(differences[0]), float(differences[most]),
                  most + 1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from runner.cell import Compared, comparisons
+from runner.cell import Comparison, comparisons
 from runner.errors import InputError
 from runner.lines import Begun, ended
 from runner.runs import Run, rate_per_worker
@@ -21,7 +21,7 @@ class Row:
     key: str
     experiment: str
     cell: Cell
-    compared: Compared                     # the comparison that it is in
+    comparison: Comparison                 # that it is in
     runs: tuple[Run, ...]
 
     @cached_property
@@ -40,7 +40,7 @@ def by_comparison(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """The rows that are compared with each other, by their comparison's key, in the order of the first."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row.compared.key, []).append(row)
+        found.setdefault(row.comparison.key, []).append(row)
     return found
 
 
@@ -60,7 +60,7 @@ class Skipped:
 
     experiment: str
     cell: Cell
-    compared: Compared
+    comparison: Comparison
     reason: str
 
 
@@ -143,10 +143,10 @@ def _plan(gathered: _Gathered, record: Mapping[str, Any]) -> None:
     items = [*record["cells"], *record["skipped"]]
     cells, planned = [parse(item["cell"]) for item in items], len(record["cells"])
     found = list(zip(items, cells, comparisons(cells), strict=True))
-    rows = tuple(Row(text(item["key"]), text(item["experiment"]), cell, compared, ())
-                 for item, cell, compared in found[:planned])
-    skipped = tuple(Skipped(text(item["experiment"]), cell, compared, text(item["reason"]))
-                    for item, cell, compared in found[planned:])
+    rows = tuple(Row(text(item["key"]), text(item["experiment"]), cell, comparison, ())
+                 for item, cell, comparison in found[:planned])
+    skipped = tuple(Skipped(text(item["experiment"]), cell, comparison, text(item["reason"]))
+                    for item, cell, comparison in found[planned:])
     published = tuple(mapping(item) for item in record.get("published", ()))
     claims = tuple(mapping(item) for item in record.get("claims", ()))
     gathered.plan = _Plan(count(record["rounds"]), text(record["baseline"]), rows, skipped, published, claims,

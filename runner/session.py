@@ -99,8 +99,8 @@ def _turns(plan: Plan, kept: Kept | None) -> list[Turn]:
     waiting = [(planned, index) for index in range(plan.rounds) for planned in plan.order(index)
                if not kept or (planned.key, index) not in kept.finished]
     attempts = kept.attempts if kept else {}
-    compared = comparisons([*(planned.cell for planned in plan.cells), *(skip.cell for skip in plan.skipped)])
-    labels = {planned.key: each.label for planned, each in zip(plan.cells, compared, strict=False)}
+    found = comparisons([*(planned.cell for planned in plan.cells), *(skip.cell for skip in plan.skipped)])
+    labels = {planned.key: comparison.label for planned, comparison in zip(plan.cells, found, strict=False)}
     return [Turn(planned, index, attempts.get((planned.key, index), 0) + 1, number, labels[planned.key])
             for number, (planned, index) in enumerate(waiting)]
 

@@ -91,7 +91,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         is_complete=measured.is_done, machine=machine, data=_data(measured), rounds=measured.rounds,
         baseline=measured.baseline, columns=tuple(_column(name, measured) for name in names), comparisons=comparisons,
         geometric_means=_geometric_means(comparisons, names, measured.baseline), failures=_failures(measured),
-        skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.compared.label,
+        skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
                            reason=each.reason)
                       for each in measured.skipped),
         **summary_profiles.tables(measured.rows), published=_published(measured), claims=found,
@@ -166,7 +166,7 @@ def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
         rows.sort(key=lambda row: names.index(row.cell.stack))
         groups[group_key] = _Group({row.cell.stack: row for row in rows}, {})
     for skip in measured.skipped:
-        group = groups.get(skip.compared.key) if skip.cell.measure in TIMED else None
+        group = groups.get(skip.comparison.key) if skip.cell.measure in TIMED else None
         if group and skip.cell.stack not in group.rows:
             group.skipped[skip.cell.stack] = skip.cell
     return list(groups.values())
@@ -213,7 +213,7 @@ def _comparison(group: _Group, found: _Statistics, cpus: int | None, proved: Pro
     results += [_skipped_result(cell) for cell in group.skipped.values()]
     wins = {stats.verdict(ratio) for ratio in found.against.values()} == {Verdict.FASTER}
     return Comparison(
-        key=first.compared.key, experiment=first.experiment, label=first.compared.label, task=first.cell.task,
+        key=first.comparison.key, experiment=first.experiment, label=first.comparison.label, task=first.cell.task,
         measure=first.cell.measure,
         settings={name: value for name, value in compared(first.cell)._asdict().items() if name != "stack"},
         results=tuple(results),
@@ -376,7 +376,7 @@ def _geometric_means(comparisons: Sequence[Comparison], names: Sequence[str], ba
 
 def _failures(measured: Measurements) -> tuple[Failure, ...]:
     return tuple(
-        Failure(run=run.name, stack=row.cell.stack, label=row.compared.label, round=run.round, ending=run.ending,
+        Failure(run=run.name, stack=row.cell.stack, label=row.comparison.label, round=run.round, ending=run.ending,
                 message=run.message)
         for row in measured.rows for run in row.runs if run.ending != "ok"
     )

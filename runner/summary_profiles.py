@@ -30,7 +30,7 @@ def _grouped(rows: Sequence[Row], measure: str, found: Callable[[Row], Any]) -> 
     """The fields of a table a comparison."""
     for group in by_comparison(row for row in rows if row.cell.measure == measure).values():
         stacks = {row.cell.stack: found(row) for row in group if row.ok_runs}
-        yield {"experiment": group[0].experiment, "label": group[0].compared.label, "task": group[0].cell.task,
+        yield {"experiment": group[0].experiment, "label": group[0].comparison.label, "task": group[0].cell.task,
                "stacks": {name: value for name, value in stacks.items() if value is not None}}
 
 

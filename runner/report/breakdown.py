@@ -50,7 +50,7 @@ def _phase_line(result: Result) -> tuple[str, ...]:
 
 def operator_tables(given: Given, rows: Sequence[Row]) -> list[OperatorTable]:
     """The summary's that are about the rows."""
-    labels = {row.compared.label for row in rows if row.cell.measure == "operators"}
+    labels = {row.comparison.label for row in rows if row.cell.measure == "operators"}
     return [table for table in given.summary.operators if table.label in labels]
 
 
@@ -104,7 +104,7 @@ def memory(compared: Sequence[Shown]) -> Iterator[Table]:
 def _kernel_line(row: Row, found: Kernels) -> tuple[str, ...]:
     share = found.share(found.kernel_seconds)
     seconds = (found.kernel_seconds, found.copy_seconds, found.overlap_seconds, found.gap_seconds)
-    return (row.cell.stack, row.compared.label, *(thousandths(each / found.steps) for each in seconds),
+    return (row.cell.stack, row.comparison.label, *(thousandths(each / found.steps) for each in seconds),
             "" if share is None else words.share(share), f"{found.kernels / found.steps:.0f}")
 
 
@@ -119,15 +119,16 @@ def profiles(rows: Sequence[Row]) -> Iterator[Table]:
                     " ".join(dict.fromkeys(f"{row.cell.stack}: {found.source}." for row, found in traced
                                            if found.source)))
         yield plain("The kernels that take longest", ("stack", "what", "kernel", "calls a step", "ms a step"), tuple(
-            (row.cell.stack, row.compared.label, name, f"{calls / found.steps:.0f}", thousandths(seconds / found.steps))
+            (row.cell.stack, row.comparison.label, name, f"{calls / found.steps:.0f}",
+             thousandths(seconds / found.steps))
             for row, found in traced for name, calls, seconds in found.top), is_extra=True)
-    graphs = tuple((row.cell.stack, row.compared.label, f"{found.nodes_before:,}", f"{found.nodes_after:,}",
+    graphs = tuple((row.cell.stack, row.comparison.label, f"{found.nodes_before:,}", f"{found.nodes_after:,}",
                     words.share(found.removed_share), *(f"{count:,}" for _, count in found.removed))
                    for row in rows for found in [next((run.graph for run in row.ok_runs if run.graph), None)] if found)
     if graphs:
         yield plain("Nodes of the graph", ("stack", "what", "before", "after", "removed", "expensive", "cheap",
                                            "no operation"), graphs)
-    batches = tuple((row.cell.stack, row.compared.label, f"{found.largest:,}",
+    batches = tuple((row.cell.stack, row.comparison.label, f"{found.largest:,}",
                      f"{found.smallest_oom:,}" if found.smallest_oom else "not met",
                      words.size(found.limit_bytes) if found.limit_bytes else "the GPU's",
                      ", ".join(f"{each.batch:,} {each.ending}" for each in found.tried))

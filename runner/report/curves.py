@@ -23,7 +23,7 @@ def charts(rows: Sequence[Row], series: Mapping[str, int]) -> Iterator[Chart]:
         what, is_zero_based = ("accuracy", False) if has_accuracy else ("loss", True)
         for axis in ("epoch", "seconds of training"):
             found = tuple(_curve(row, what, axis, series) for row in group)
-            yield Curves(f"{group[0].compared.label}: {what}, the median run and the span of all", axis, what, found,
+            yield Curves(f"{group[0].comparison.label}: {what}, the median run and the span of all", axis, what, found,
                          is_zero_based)
 
 
@@ -32,7 +32,7 @@ def step_charts(rows: Sequence[Row], baseline: str, series: Mapping[str, int]) -
     told = [row for row in rows if row.cell.measure == "train" and not row.cell.warmup]
     groups = [group for group in curves.pairs(told, baseline) if len(group[0].own) >= _LEAST_STEPS]
     for group in groups[:_MOST_CHARTS]:
-        name, to = group[0].row.compared.label, group[0].to
+        name, to = group[0].row.comparison.label, group[0].to
         losses = [(to, group[0].other), *((pair.row, pair.own) for pair in group)]
         yield Curves(f"{name}: loss", "step", "loss", tuple(_of_steps(row, values, series) for row, values in losses))
         apart = tuple(_of_steps(pair.row, pair.distances(), series) for pair in group)
@@ -75,7 +75,7 @@ def _floats(values: NDArray[Any]) -> tuple[float, ...]:
 
 def tables(rows: Sequence[Row]) -> Iterator[Table]:
     """Each stack's epochs: the first apart from later ones, validation, and what came of it."""
-    groups = tuple(Group(found[0].compared.label, tuple(_line(row) for row in found))
+    groups = tuple(Group(found[0].comparison.label, tuple(_line(row) for row in found))
                    for found in _groups(rows, 1).values())
     if groups:
         yield Table("Epochs", ("stack", "epochs", "first epoch", "later epochs", "validation", "last loss",

@@ -60,8 +60,8 @@ def spreads(rows: Sequence[Row], series: Mapping[str, int]) -> Spreads:
             count = sum(map(len, seconds))
             if count >= _LEAST:
                 spread = _Spread(row, count, _percentiles(np.concatenate(seconds)))
-                found.setdefault(row.compared.key, []).append(spread)
-    return [(each[0].row.compared.label, sorted(each, key=lambda spread: series.get(spread.row.cell.stack, 0)))
+                found.setdefault(row.comparison.key, []).append(spread)
+    return [(each[0].row.comparison.label, sorted(each, key=lambda spread: series.get(spread.row.cell.stack, 0)))
             for each in found.values()]
 
 

@@ -28,7 +28,7 @@ class PlanView(View):
                         f"{words.count(len(cells) * rounds, 'run')}, about {words.seconds(self._seconds)}; "
                         f"baseline {self._record['baseline']}", "bold")
         items = [*cells, *self._record["skipped"]]
-        labels = [compared.label for compared in comparisons(parse(item["cell"]) for item in items)]
+        labels = [comparison.label for comparison in comparisons(parse(item["cell"]) for item in items)]
         found = [(item, item["cell"]["stack"], label) for item, label in zip(items, labels, strict=True)]
         rows: dict[tuple[str, str], list[str]] = {}
         for item, stack, label in found[:len(cells)]:
@@ -87,7 +87,7 @@ class PartsView(View):
                 yield page.text(part)
             elif isinstance(part, Mapping):
                 titles = list(next(iter(part.values()))[0])
-                yield from page.sections(titles, [(label, [[page.cell(fact) for fact in row.values()] for row in rows])
+                yield from page.sections(titles, [(label, [[page.entry(fact) for fact in row.values()] for row in rows])
                                                   for label, rows in part.items()])
             else:
                 yield from ListView(part).parts(page)

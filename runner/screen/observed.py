@@ -52,7 +52,7 @@ def operators(summary: Summary, page: Page) -> Iterator[RenderableType]:
         names = [name for name, profile in table.stacks.items() if profile.names]
         lines = [[word.replace("_", " "), *(_milliseconds(table.stacks[name].seconds.get(word)) for name in names)]
                  for word in WORDS if any(word in table.stacks[name].seconds for name in names)]
-        yield from page.sections(["", *names], [(table.label, [[page.cell(fact) for fact in line]
+        yield from page.sections(["", *names], [(table.label, [[page.entry(fact) for fact in line]
                                                                for line in lines])])
     yield page.text("Calls of exchange overlap and wait for other workers: together they may exceed a step.", "dim")
 
@@ -97,7 +97,7 @@ def memory(summary: Summary, page: Page) -> Iterator[RenderableType]:
 def _tables(page: Page, title: str, titles: Sequence[str], blocks: Sequence[tuple[str, Sequence[Sequence[str]]]],
             ) -> Iterator[RenderableType]:
     """The blocks that have lines, under a title where it is not empty; nothing where none has lines."""
-    filled = [(label, [[page.cell(fact) for fact in line] for line in lines]) for label, lines in blocks if lines]
+    filled = [(label, [[page.entry(fact) for fact in line] for line in lines]) for label, lines in blocks if lines]
     if filled:
         yield ""
         if title:

@@ -8,7 +8,7 @@ from rich.text import Text
 from runner import words
 from runner.flags import Flag
 from runner.screen import judged, observed
-from runner.screen.page import GAP, Cell, Page, View, skips
+from runner.screen.page import GAP, Entry, Page, View, skips
 from runner.stats import Verdict
 from runner.summary_format import Comparison, Failure, Result, Summary
 
@@ -109,12 +109,12 @@ class SummaryView(View):
             (comparison.label, [self._line(page, comparison, result) for result in comparison.results])
             for comparison in self._summary.comparisons])
 
-    def _line(self, page: Page, comparison: Comparison, result: Result) -> list[Cell]:
-        name = page.cell(result.stack, "bold green" if result.stack == comparison.winner else "")
+    def _line(self, page: Page, comparison: Comparison, result: Result) -> list[Entry]:
+        name = page.entry(result.stack, "bold green" if result.stack == comparison.winner else "")
         if result.rate_per_worker is None:
-            return [name, page.cell(", ".join(self._endings(result))), *[page.cell("")] * 3]
-        return [name, page.cell(words.rate(result.rate_per_worker, result.rate_interval)), page.cell(_ratio(result)),
-                page.cell(*self._verdict(comparison, result)), page.cell(self._marked(result.flags))]
+            return [name, page.entry(", ".join(self._endings(result))), *[page.entry("")] * 3]
+        return [name, page.entry(words.rate(result.rate_per_worker, result.rate_interval)), page.entry(_ratio(result)),
+                page.entry(*self._verdict(comparison, result)), page.entry(self._marked(result.flags))]
 
     def _seen(self, page: Page) -> Iterator[RenderableType]:
         """What was measured beside the rates, a line a stack."""
@@ -122,7 +122,7 @@ class SummaryView(View):
         if all(result.accuracy is None for each in self._summary.comparisons for result in each.results):
             titles.pop()
         yield from page.sections(titles, [
-            (comparison.label, [[page.cell(fact) for fact in self._facts(result)[:len(titles)]]
+            (comparison.label, [[page.entry(fact) for fact in self._facts(result)[:len(titles)]]
                                 for result in comparison.results if result.rate_per_worker is not None])
             for comparison in self._summary.comparisons])
 
