@@ -18,11 +18,14 @@ def samples(values: list[float]) -> Samples:
     """An array of finite numbers."""
     if values == []:                       # most lists of most runs
         return _NO_SAMPLES
-    array = np.asarray(values, dtype=np.float64)
-    # the sum of squares is finite where all are, unless it overflows, and costs a third of asking each
-    if array.ndim != 1 or not (math.isfinite(array.dot(array)) or np.isfinite(array).all()):
+    try:
+        # the sum is finite where all are, unless it overflows, and costs a third of asking each
+        are_finite = math.isfinite(sum(values)) or all(map(math.isfinite, values))
+    except (TypeError, OverflowError):
+        are_finite = False
+    if not are_finite:
         raise ValueError("expected a list of finite numbers")
-    return array
+    return np.asarray(values, dtype=np.float64)
 
 
 def seconds(values: list[float]) -> Samples:
