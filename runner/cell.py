@@ -30,18 +30,18 @@ class Comparison(NamedTuple):
     label: str
 
 
-def comparisons(cells: Iterable[Cell]) -> list[Comparison]:
-    """Of each cell its comparison; where labels of different ones read alike, they say what differs between them."""
-    by_key = [(comparison_key(cell), cell) for cell in cells]
+def comparisons(cells: Iterable[Cell]) -> dict[Cell, Comparison]:
+    """Each cell's comparison; where labels of different ones read alike, they say what differs between them."""
+    keys = {cell: comparison_key(cell) for cell in cells}
     alike: dict[str, dict[str, Cell]] = {}
-    for own, cell in dict(by_key).items():
+    for own, cell in {own: cell for cell, own in keys.items()}.items():
         alike.setdefault(label(cell), {})[own] = compared(cell)._replace(stack="")
     labels: dict[str, str] = {}
     for shown, group in alike.items():
         differing = [name for name in Cell._fields if len({getattr(cell, name) for cell in group.values()}) > 1]
         labels |= {own: ", ".join([shown, *(f"{name} {getattr(cell, name)}" for name in differing)])
                    for own, cell in group.items()}
-    return [Comparison(own, labels[own]) for own, _ in by_key]
+    return {cell: Comparison(own, labels[own]) for cell, own in keys.items()}
 
 
 def compared(cell: Cell) -> Cell:

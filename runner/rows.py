@@ -140,13 +140,11 @@ def _session(gathered: _Gathered, record: Mapping[str, Any]) -> None:
 
 
 def _plan(gathered: _Gathered, record: Mapping[str, Any]) -> None:
-    items = [*record["cells"], *record["skipped"]]
-    cells, planned = [parse(item["cell"]) for item in items], len(record["cells"])
-    found = list(zip(items, cells, comparisons(cells), strict=True))
-    rows = tuple(Row(text(item["key"]), text(item["experiment"]), cell, comparison, ())
-                 for item, cell, comparison in found[:planned])
-    skipped = tuple(Skipped(text(item["experiment"]), cell, comparison, text(item["reason"]))
-                    for item, cell, comparison in found[planned:])
+    planned, left_out = ([(item, parse(item["cell"])) for item in record[name]] for name in ("cells", "skipped"))
+    found = comparisons(cell for _, cell in (*planned, *left_out))
+    rows = tuple(Row(text(item["key"]), text(item["experiment"]), cell, found[cell], ()) for item, cell in planned)
+    skipped = tuple(Skipped(text(item["experiment"]), cell, found[cell], text(item["reason"]))
+                    for item, cell in left_out)
     published = tuple(mapping(item) for item in record.get("published", ()))
     claims = tuple(mapping(item) for item in record.get("claims", ()))
     gathered.plan = _Plan(count(record["rounds"]), text(record["baseline"]), rows, skipped, published, claims,

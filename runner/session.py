@@ -100,8 +100,7 @@ def _turns(plan: Plan, kept: Kept | None) -> list[Turn]:
                if not kept or (planned.key, index) not in kept.finished]
     attempts = kept.attempts if kept else {}
     found = comparisons([*(planned.cell for planned in plan.cells), *(skip.cell for skip in plan.skipped)])
-    labels = {planned.key: comparison.label for planned, comparison in zip(plan.cells, found, strict=False)}
-    return [Turn(planned, index, attempts.get((planned.key, index), 0) + 1, number, labels[planned.key])
+    return [Turn(planned, index, attempts.get((planned.key, index), 0) + 1, number, found[planned.cell].label)
             for number, (planned, index) in enumerate(waiting)]
 
 

@@ -27,19 +27,19 @@ class PlanView(View):
         yield page.text(f"{words.count(len(cells), 'cell')} x {words.count(rounds, 'round')} = "
                         f"{words.count(len(cells) * rounds, 'run')}, about {words.seconds(self._seconds)}; "
                         f"baseline {self._record['baseline']}", "bold")
-        items = [*cells, *self._record["skipped"]]
-        labels = [comparison.label for comparison in comparisons(parse(item["cell"]) for item in items)]
-        found = [(item, item["cell"]["stack"], label) for item, label in zip(items, labels, strict=True)]
+        planned, skipped = ([(item, parse(item["cell"])) for item in items]
+                            for items in (cells, self._record["skipped"]))
+        found = comparisons(cell for _, cell in (*planned, *skipped))
         rows: dict[tuple[str, str], list[str]] = {}
-        for item, stack, label in found[:len(cells)]:
-            rows.setdefault((item["experiment"], label), []).append(stack)
+        for item, cell in planned:
+            rows.setdefault((item["experiment"], found[cell].label), []).append(cell.stack)
         if rows:
             yield ""
             table = page.table(["experiment", "cell", "stacks"])
             for (experiment, label), stacks in rows.items():
                 table.add_row(page.text(experiment), page.text(label), page.text(", ".join(stacks)))
             yield table
-        yield from skips(page, [(stack, label, item["reason"]) for item, stack, label in found[len(cells):]])
+        yield from skips(page, [(cell.stack, found[cell].label, item["reason"]) for item, cell in skipped])
 
 
 def plan_view(record: Mapping[str, Any], seconds: float) -> RenderableType:

@@ -83,11 +83,12 @@ def test_a_label_names_the_switches_that_are_not_the_default() -> None:
 
 def test_labels_of_different_comparisons_never_read_alike() -> None:
     cell = Cell(stack="a", task="lenet5", measure="train", nodes=3, parallel="allreduce")
-    found = comparisons([cell, cell._replace(stack="b", parallel="horovod"), cell._replace(seed=2, cpus=4)])
+    cells = [cell, cell._replace(stack="b", parallel="horovod"), cell._replace(seed=2, cpus=4)]
+    found = list(comparisons(cells).values())
 
     assert found[0] == found[1]
     assert ["cpus 1, seed 1", "cpus 4, seed 2"] == [found[place].label.split("parallel sync, ")[1] for place in (0, 2)]
-    assert label(cell) == comparisons([cell])[0].label
+    assert label(cell) == comparisons([cell])[cell].label
 
 
 def test_the_record_has_every_experiment_with_its_cells_those_it_shares_too() -> None:
