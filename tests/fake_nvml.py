@@ -1,4 +1,4 @@
-"""NVML as tests script it: what runner.nvml asks of pynvml, answered from GPUs that are given."""
+"""NVML as tests script it: what runner.machine.nvml asks of pynvml, answered from GPUs that are given."""
 
 from types import SimpleNamespace
 from typing import Any, NamedTuple

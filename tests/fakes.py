@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import EngineUnreachable
-from runner.launch import Exit
-from runner.machine import Machine, Reading
-from runner.stack import CAPABILITIES, GpuCode, Stack
-from runner.study import Study, from_document
+from runner.launchers.watchdog import Exit
+from runner.machine.host import Machine, Reading
+from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
+from runner.study.file import Study, from_document
 from workloads.spec.cell import Cell
 
 MACHINE = Machine("a CPU", 2, 8 * 2**30, "6.1", "Debian", "host")

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from runner import stack, study
-from runner.job import STACKS, STUDIES
-from runner.plan import Plan, Wishes, plan
+from runner.analysis.summary import summary_of
+from runner.analysis.summary_format import Summary
+from runner.measuring.job import STACKS, STUDIES
+from runner.planning.plan import Plan, Wishes, plan
 from runner.report.contents import report
-from runner.report.parts import Report
-from runner.rows import Measurements, measurements
-from runner.summary import summary_of
-from runner.summary_format import Summary
+from runner.report.document import Report
+from runner.results.rows import Measurements, measurements
+from runner.stacks import definition
+from runner.study import file
 from tests import fakes
 from tests import made_rows as made
 from workloads.spec.cell import Cell
@@ -31,8 +32,8 @@ def records(*more: Any, cells: dict[Cell, list[float]] | None = None, session: d
 
 def planned(name: str) -> Plan:
     """A study of the repository, planned for two CPUs; a stack that has no folder yet is a made one."""
-    read = study.read(name, STUDIES)
-    known = stack.read_all(STACKS)
+    read = file.read(name, STUDIES)
+    known = definition.read_all(STACKS)
     missing = {each for one in read.experiments for each in one.stacks} - known.keys()
     return plan(read, {**known, **{each: fakes.stack(each) for each in missing}}, fakes.MACHINE, Wishes(),
                 lambda stack: None)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runner.cell import key
+from runner.cells import key
 from workloads.spec.cell import Cell
 
 Record = dict[str, Any]

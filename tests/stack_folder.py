@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from runner.stack import Stack, read
+from runner.stacks.definition import Stack, read
 
 DIGEST = "0123456789abcdef" * 4
 

@@ -8,13 +8,15 @@ import os
 import sys
 import traceback
 
-from workloads import cluster, emit, environment, max_batch
-from workloads.errors import DataError, NotFinite, Unsupported
+from workloads.measuring import max_batch
+from workloads.places import cluster
+from workloads.process import emit, environment
+from workloads.process.errors import DataError, NotFinite, Unsupported
 from workloads.spec import library
 from workloads.spec.cell import CellError, loads
 
 USAGE = "usage: python -m workloads '<cell JSON>' [--data FOLDER]"
-FRAMEWORKS = (("torch", "for_pytorch"), ("tensorflow", "for_tensorflow"), ("mxnet", "for_mxnet"))
+FRAMEWORKS = (("torch", "pytorch"), ("tensorflow", "tensorflow"), ("mxnet", "mxnet"))
 
 
 def main(arguments):
@@ -27,7 +29,7 @@ def main(arguments):
         os.environ.update(environment.variables(cell))
         name = find_adapter()
         joined = None if cell.parallel == "none" else _joined(cell, name, arguments[0], folder)
-        adapter = importlib.import_module("workloads." + name)
+        adapter = importlib.import_module("workloads.frameworks." + name)
     except CellError as error:
         return _end(send, "error", "cell: %s" % error, 2)
     except (ImportError, OSError, AttributeError) as error:     # a library is missing, or numpy is of another age
@@ -37,7 +39,7 @@ def main(arguments):
 
 def _joined(cell, adapter, text, folder):
     """The Cluster of a parallel cell, its variables set and the helpers of this place started."""
-    found = cluster.read(cell, framework_of(adapter))
+    found = cluster.read(cell, adapter)
     os.environ.update(cluster.variables(found, found.place.main))
     cluster.start_helpers(found, text, folder)
     return found
@@ -52,23 +54,18 @@ def _read(arguments):
 
 
 def find_adapter():
-    """The name of the adapter of the one framework that this stack has. Raises CellError where it has none."""
+    """The name of the one framework that this stack has, and of its adapter. Raises CellError where it has none."""
     for package, adapter in FRAMEWORKS:
         if importlib.util.find_spec(package):
             return adapter
     if library.found(sys.prefix):
-        return "for_library"
+        return "library"
     raise CellError("this interpreter has none of %s: run the cell in a stack's image or environment"
                     % ", ".join(package for package, _ in FRAMEWORKS))
 
 
-def framework_of(adapter):
-    """The framework's name in spec: "pytorch" of for_pytorch."""
-    return adapter[len("for_"):]
-
-
 def _measured(cell, adapter, folder, send, joined):
-    from workloads import measures  # imports numpy, whose threads the environment sets
+    from workloads.measuring import measures  # imports numpy, whose threads the environment sets
     try:
         measures.run(cell, adapter, folder, send, joined)
     except Unsupported as error:

@@ -1,4 +1,4 @@
-# Compiles the bare LSTM against CUDA and cuDNN into an environment, for workloads/for_library:
+# Compiles the bare LSTM against CUDA and cuDNN into an environment, for workloads/frameworks/library:
 #   sh build.sh PREFIX     or, to see whether compiler and library are here:  sh build.sh check
 # cuDNN 7 takes its own interface; 8 and 9 take the newer one. Other folders of headers and libraries: CPATH, LIBRARY_PATH.
 set -eu

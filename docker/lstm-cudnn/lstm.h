@@ -1,4 +1,4 @@
-// One LSTM layer of a bare library, as workloads/for_library calls it. A twin of this file lies in docker/lstm-onednn/.
+// One LSTM layer of a bare library, as workloads/frameworks/library calls it. A twin of this file lies in docker/lstm-onednn/.
 //
 // Arrays are float32 and lie on the host: x (length, batch, inputs), h (length, batch, hidden), weights (4 hidden, inputs)
 // and (4 hidden, hidden), bias (4 hidden,), gates in the order i, f, g, o. Every function but the first two returns 0, or

@@ -1,4 +1,4 @@
-# Compiles the bare LSTM against oneDNN into an environment, for workloads/for_library:
+# Compiles the bare LSTM against oneDNN into an environment, for workloads/frameworks/library:
 #   sh build.sh PREFIX     or, to see whether compiler and library are here:  sh build.sh check
 set -eu
 here=$(dirname "$0")

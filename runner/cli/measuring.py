@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from runner import aa, check, every, job, kubernetes, rerun, screen, stack, staged, store, words
+from runner import formatting, screen
 from runner.cli.options import (
     RESULTS,
     AsJson,
@@ -38,12 +38,16 @@ from runner.cli.options import (
 from runner.cli.proving import checked
 from runner.cli.results import show_result, show_with_page
 from runner.errors import InputError, Stopped
-from runner.plan import Wishes, estimate_seconds
-from runner.rows import measurements
+from runner.measuring import adaptive, all_studies, equality, job, rerun, self_comparison
+from runner.measuring.session import Bench
+from runner.measuring.until import CAP, Until
+from runner.measuring.until import parse as parse_until
+from runner.planning import kubernetes
+from runner.planning.plan import Wishes, estimate_seconds
+from runner.results import store
+from runner.results.rows import measurements
 from runner.screen.progress import progress
-from runner.session import Bench
-from runner.until import CAP, Until
-from runner.until import parse as parse_until
+from runner.stacks import definition
 
 app = typer.Typer()
 
@@ -71,7 +75,7 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
     """Measure a study; the same command resumes an interrupted session."""
     asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm)
     how = _How(results, fresh, prove, stall, parse_until(width, cap) if width else None, gpus_in_parallel)
-    is_ok = _every(asked, how) if name == every.NAME else _ran(_named(asked, how), how)
+    is_ok = _every(asked, how) if name == all_studies.NAME else _ran(_named(asked, how), how)
     sys.exit(0 if is_ok else 1)
 
 
@@ -94,14 +98,15 @@ def _named(asked: job.Asked, how: _How) -> job.Job:
         wanted = wanted._replace(facts={"gpus_in_parallel": True})
     if not how.until:
         return wanted
-    staged.check(wanted.plan)
+    adaptive.check(wanted.plan)
     return wanted._replace(facts={**wanted.facts, **how.until.record()})
 
 
 def _every(asked: job.Asked, how: _How) -> bool:
     """Run every published study in turn, write their pages, and show how each went."""
-    turns = every.run(job.STUDIES, how.results, every.command((asked, how.until)), asked.scale, how.is_fresh,
-                      lambda name: _ran(_named(asked._replace(study=name), how), how, show_with_page), screen.say)
+    turns = all_studies.run(job.STUDIES, how.results, all_studies.command((asked, how.until)), asked.scale,
+                            how.is_fresh,
+                            lambda name: _ran(_named(asked._replace(study=name), how), how, show_with_page), screen.say)
     screen.show(screen.list_view([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK",
                                    "": turn.reason} for turn in turns]))
     return all(turn.is_ok for turn in turns)
@@ -131,7 +136,7 @@ def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How,
                       is_stopping=is_stopping, watches=lambda planned: job.gpu_watch(wanted, planned),
                       side_by_side=job.side_by_side(wanted) if how.is_side_by_side else None)
         try:
-            is_ok = staged.run(wanted, bench, kept, how.until, progress, screen.say)
+            is_ok = adaptive.run(wanted, bench, kept, how.until, progress, screen.say)
         except Stopped:
             show(folder)
             screen.say("interrupted; the same command goes on from here")
@@ -173,7 +178,7 @@ def _prove(wanted: job.Job, results: Path) -> None:
     """Check the tasks and stacks of the plan that no check has shown to compute the same yet."""
     stacks = [wanted.stacks[name] for name in dict.fromkeys(planned.cell.stack for planned in wanted.plan.cells)]
     made_of = {each.name: wanted.launcher.fingerprint(each) for each in stacks}
-    known = check.proved(results, made_of)
+    known = equality.proved(results, made_of)
     tasks = [task for task in dict.fromkeys(planned.cell.task for planned in wanted.plan.cells)
              if any((task, each.name) not in known for each in stacks)]
     if len(stacks) > 1 and tasks:
@@ -191,7 +196,7 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
         raise InputError(f'plan --export: found "{export_to}", expected one of {", ".join(kubernetes.NAMES)}')
     asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm)
     known = store.known_seconds(results)
-    if name == every.NAME:
+    if name == all_studies.NAME:
         if export_to:
             raise InputError("plan --export: found all studies, expected one; name it")
         _plan_every(asked, known, as_json)
@@ -211,14 +216,14 @@ def _plan_every(asked: job.Asked, known: Mapping[str, float], is_json: bool) -> 
     """A line a published study."""
     say_once = cache(screen.say)                 # what each of them would tell of the launcher and the data
     plans = {name: job.planned(asked._replace(study=name), say_once).plan
-             for name in every.published(job.STUDIES, asked.scale)}
+             for name in all_studies.published(job.STUDIES, asked.scale)}
     seconds = {name: estimate_seconds(found, known) for name, found in plans.items()}
     print_rows([{"study": name, "cells": len(found.cells), "runs": len(found.cells) * found.rounds,
                  "skipped": len(found.skipped),
-                 **({"estimate_seconds": seconds[name]} if is_json else {"about": words.seconds(seconds[name])})}
+                 **({"estimate_seconds": seconds[name]} if is_json else {"about": formatting.seconds(seconds[name])})}
                 for name, found in plans.items()], is_json)
     if not is_json:
-        screen.say(f"in all about {words.seconds(sum(seconds.values()))}")
+        screen.say(f"in all about {formatting.seconds(sum(seconds.values()))}")
 
 
 @app.command("rerun")
@@ -230,7 +235,8 @@ def rerun_(name: ResultName, key: Annotated[str, typer.Option(help="The cell of 
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     found = rerun.chosen(rerun.recorded(store.located(name, results)), key, number)
     asked = job.Asked(name, None, launcher, data, Wishes(rounds=rounds), tuple(split(swarm)))
-    is_ok = _ran(rerun.again(found, stack.read_all(job.STACKS), asked, screen.say), _How(results, fresh, stall=stall))
+    again = rerun.again(found, definition.read_all(job.STACKS), asked, screen.say)
+    is_ok = _ran(again, _How(results, fresh, stall=stall))
     sys.exit(0 if is_ok else 1)
 
 
@@ -243,22 +249,22 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
         launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
         results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None, as_json: AsJson = False) -> None:
     """Compare a stack with itself, and say how often it is called faster or slower."""
-    wanted = aa.Plan(rounds, repetitions)
-    made = aa.study(stack_name, task, measure, wanted)
-    asked = _asked(aa.ID, None, None, seed, None, "", launcher, data, pairs)
+    wanted = self_comparison.Plan(rounds, repetitions)
+    made = self_comparison.study(stack_name, task, measure, wanted)
+    asked = _asked(self_comparison.ID, None, None, seed, None, "", launcher, data, pairs)
     again = job.planned_study(made, asked, screen.say)._replace(facts={"aa": wanted._asdict()})
     is_ok = _ran(again, _How(results, fresh, stall=stall),
                  lambda folder: _show_aa(folder, made.title, wanted, seed, as_json))
     sys.exit(0 if is_ok else 1)
 
 
-def _show_aa(folder: Path, title: str, wanted: aa.Plan, seed: int, is_json: bool) -> None:
+def _show_aa(folder: Path, title: str, wanted: self_comparison.Plan, seed: int, is_json: bool) -> None:
     """Write aa.json beside the events, and print what was found."""
-    found = aa.judge(measurements(store.read(folder)), wanted, seed)
+    found = self_comparison.judge(measurements(store.read(folder)), wanted, seed)
     text = json.dumps(found.record(), indent=2, allow_nan=False)
     store.write_beside(folder, "aa.json", text)
     if is_json:
         print(text)
     else:
-        screen.show(screen.parts_view(aa.words(found, title)))
+        screen.show(screen.parts_view(self_comparison.words(found, title)))
         screen.say(f"results: {folder}")

@@ -7,21 +7,8 @@ from typing import Annotated
 import requests
 import typer
 
-from runner import (
-    data_commands,
-    doctor,
-    doctor_swarm,
-    engine,
-    images,
-    job,
-    listings,
-    lock,
-    sbom,
-    screen,
-    stack,
-    store,
-    twice,
-)
+from runner import screen
+from runner.cli import listings
 from runner.cli.options import (
     RESULTS,
     AsJson,
@@ -33,12 +20,18 @@ from runner.cli.options import (
     print_rows,
     split,
 )
-from runner.download import Net
+from runner.datasets import library
+from runner.datasets.download import Net
+from runner.datasets.prepare_wanted import Wanted
+from runner.doctor import host
+from runner.doctor import swarm as doctor_swarm
 from runner.errors import InputError
-from runner.prepare_wanted import Wanted
+from runner.launchers.swarm_manager import options as swarm_options
+from runner.measuring import job
+from runner.results import store
 from runner.screen.progress import transfer
-from runner.stack import chosen_names
-from runner.swarm import options as swarm_options
+from runner.stacks import definition, engine, images, locking, reproducible, sbom
+from runner.stacks.definition import chosen_names
 
 app = typer.Typer()
 data_app = typer.Typer(no_args_is_help=True, help="Data sets: list, get, verify, prepare.")
@@ -55,7 +48,7 @@ def list_(what: Annotated[str, typer.Argument(metavar="WHAT",
     """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""
     known = {"stacks": listings.stacks, "tasks": listings.all_tasks,
              "studies": lambda: listings.studies(results, scale, screen.say),
-             "data": lambda: data_commands.listing(job.cache_folder()), "results": lambda: store.listing(results)}
+             "data": lambda: library.listing(job.cache_folder()), "results": lambda: store.listing(results)}
     if what not in known:
         raise InputError(f'list: found "{what}", expected one of {", ".join(known)}')
     print_rows(known[what](), as_json)
@@ -75,18 +68,18 @@ def images_(names: SomeStacks = None,
         return
     chosen = [known[name] for name in chosen_names(names, known)]
     if is_twice:
-        alike = [_are_alike(twice.run(client, each, screen.say)) for each in chosen]
+        alike = [_are_alike(reproducible.run(client, each, screen.say)) for each in chosen]
         sys.exit(0 if all(alike) else 1)
     for each in chosen:
         images.build(client, each, screen.say)
 
 
-def _pinned() -> dict[str, stack.Pinned]:
+def _pinned() -> dict[str, definition.Pinned]:
     """All that has an image: the stacks and the runner."""
-    return {**stack.read_all(job.STACKS), stack.RUNNER: stack.read_runner(job.STACKS)}
+    return {**definition.read_all(job.STACKS), definition.RUNNER: definition.read_runner(job.STACKS)}
 
 
-def _are_alike(found: twice.Verdict) -> bool:
+def _are_alike(found: reproducible.Verdict) -> bool:
     """Say what two builds of a stack showed; whether nothing differs."""
     for each in found.differences:
         print(f"{found.stack}: {each.path}: {each.what}")
@@ -97,21 +90,21 @@ def _are_alike(found: twice.Verdict) -> bool:
 @data_app.command("list")
 def data_list(as_json: AsJson = False) -> None:
     """What is here, what is missing, its size, licence and who published its checksum."""
-    print_rows(data_commands.listing(job.cache_folder()), as_json)
+    print_rows(library.listing(job.cache_folder()), as_json)
 
 
 @data_app.command("get")
 def data_get(name: DataName) -> None:
     """Download, verify and unpack a data set; the same command goes on after an interruption."""
     with transfer() as told, requests.Session() as net:
-        data_commands.get(name, job.cache_folder(), Net(net, say=screen.say, told=told))
+        library.get(name, job.cache_folder(), Net(net, say=screen.say, told=told))
 
 
 @data_app.command("verify")
 def data_verify(name: DataName, folder: Annotated[Path | None, typer.Option(
         help="Where it lies; the cache if left out.")] = None) -> None:
     """Look whether every file is there and whole, and say which one is not."""
-    screen.say(data_commands.verify(name, folder, job.cache_folder()))
+    screen.say(library.verify(name, folder, job.cache_folder()))
 
 
 @data_app.command("prepare")
@@ -126,20 +119,20 @@ def data_prepare(name: DataName,
                      help="Text: a file with one token a line (vocab.bpe.32000, BERT's vocab.txt).")] = None) -> None:
     """Write a data set once in the form that every stack reads: equal bytes for all of them."""
     asked = Wanted(image, limit, labels, vocabulary)
-    data_commands.prepare(name, source, job.cache_folder(), asked, screen.say)
+    library.prepare(name, source, job.cache_folder(), asked, screen.say)
 
 
 @app.command("doctor")
 def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every node of a Docker Swarm.")] = "auto",
             swarm: SwarmWords = None, as_json: AsJson = False) -> None:
     """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
-    known = stack.read_all(job.STACKS)
+    known = definition.read_all(job.STACKS)
     if launcher not in ("auto", "swarm"):
         raise InputError(f'doctor --launcher: found "{launcher}", expected swarm, or nothing for this machine')
     if launcher == "swarm":
         findings = doctor_swarm.examine(engine.connect(), known, swarm_options(split(swarm)))
     else:
-        findings = doctor.examine(known, job.cache_folder())
+        findings = host.examine(known, job.cache_folder())
     print_rows([finding._asdict() for finding in findings], as_json)
     sys.exit(1 if any(finding.grade == "fails" for finding in findings) else 0)
 
@@ -150,7 +143,7 @@ def sbom_(names: SomeStacks = None,
           licences: Annotated[bool, typer.Option("--licences", help="A table of packages and licences.")] = False,
           launcher: LauncherName = "auto") -> None:
     """Say what the images or virtual environments of stacks hold: CycloneDX JSON with versions, hashes and licences."""
-    known = stack.read_all(job.STACKS)
+    known = definition.read_all(job.STACKS)
     chosen = [known[name] for name in chosen_names(names, known)]
     if len(chosen) > 1 and not out and not licences:
         raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
@@ -170,5 +163,5 @@ def lock_(names: SomeStacks = None) -> None:
     """Make the locks of stacks and of the runner (requirements.txt) anew from their requirements.in."""
     known = _pinned()
     for name in chosen_names(names, known):
-        known[name].lock.write_text(lock.relock(known[name]))
+        known[name].lock.write_text(locking.relock(known[name]))
         screen.say(f"{name}: wrote {known[name].lock}")

@@ -8,20 +8,14 @@ from typing import Annotated
 
 import typer
 
-from runner import bench_self, check, job, machine, screen, stack
-from runner.cli.options import (
-    RESULTS,
-    AsJson,
-    LauncherName,
-    Results,
-    StackNames,
-    SwarmWords,
-    print_rows,
-    split,
-)
+from runner import screen
+from runner.cli.options import RESULTS, AsJson, LauncherName, Results, StackNames, SwarmWords, print_rows, split
 from runner.errors import InputError
-from runner.launch import Launcher
-from runner.stack import chosen_names
+from runner.launchers.watchdog import Launcher
+from runner.machine import host
+from runner.measuring import equality, job, overhead
+from runner.stacks import definition
+from runner.stacks.definition import chosen_names
 from workloads.spec import tasks as known_tasks
 
 app = typer.Typer()
@@ -38,35 +32,35 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
            launcher: LauncherName = "auto", swarm: SwarmWords = None, results: Results = RESULTS,
            as_json: AsJson = False) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
-    known = stack.read_all(job.STACKS)
+    known = definition.read_all(job.STACKS)
     chosen = [known[name] for name in chosen_names(split(stacks), known)]
     tasks = list(known_tasks.NAMES) if every else names or ["lenet5"]
     for name in tasks:
         if name not in known_tasks.NAMES:
             raise InputError(f'check: task "{name}" is unknown; known: {", ".join(known_tasks.NAMES)}')
-    if precision not in check.LIMITS:
+    if precision not in equality.LIMITS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
     how = job.chosen_launcher(launcher, screen.say, words=split(swarm))
     chosen = job.buildable(chosen, how, screen.say)
     with job.measuring_alone(job.cache_folder()):
-        verdicts = checked(tasks, chosen, precision, how, results, check.run_parallel if parallel else check.run)
+        verdicts = checked(tasks, chosen, precision, how, results, equality.run_parallel if parallel else equality.run)
     if table:
-        table.write_text(check.markdown(verdicts))
+        table.write_text(equality.markdown(verdicts))
     if not as_json:
         against = "one worker" if parallel else ", ".join(sorted({verdict.reference for verdict in verdicts}))
         screen.say(f"worst relative differences, against {against}:")
-    print_rows([{**verdict._asdict(), "passed": verdict.passed} if as_json else check.listed(verdict)
+    print_rows([{**verdict._asdict(), "passed": verdict.passed} if as_json else equality.listed(verdict)
             for verdict in verdicts], as_json)
     sys.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
 
 
-def checked(tasks: list[str], stacks: list[stack.Stack], precision: str, how: Launcher, results: Path,
-             run: Callable[..., list[check.Verdict]] = check.run) -> list[check.Verdict]:
+def checked(tasks: list[str], stacks: list[definition.Stack], precision: str, how: Launcher, results: Path,
+             run: Callable[..., list[equality.Verdict]] = equality.run) -> list[equality.Verdict]:
     """The verdicts of a check, kept in the results and said one by one."""
-    here = machine.observe()
+    here = host.observe()
     verdicts = run(tasks, stacks, precision, how, job.cache_folder(), (here.cpus, here.limit_bytes), time.monotonic,
                    screen.say)
-    check.keep(verdicts, {each.name: how.fingerprint(each) for each in stacks}, results)
+    equality.keep(verdicts, {each.name: how.fingerprint(each) for each in stacks}, results)
     return verdicts
 
 
@@ -78,25 +72,25 @@ def bench_self_(stacks: StackNames = None,
                 turns: Annotated[int, typer.Option(min=1, help="Processes of each kind.")] = 10,
                 launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
-    known = stack.read_all(job.STACKS)
+    known = definition.read_all(job.STACKS)
     tasks = split(only)
     for name in tasks:
-        if name not in bench_self.SIZES:
-            raise InputError(f'--task: found "{name}", expected one of {", ".join(bench_self.SIZES)}')
+        if name not in overhead.SIZES:
+            raise InputError(f'--task: found "{name}", expected one of {", ".join(overhead.SIZES)}')
     if tasks and not with_peers:
         raise InputError("--task: only with --peers; the loop and the start are measured with lenet5")
     how = job.chosen_launcher(launcher, screen.say)
     chosen = job.buildable([known[name] for name in chosen_names(split(stacks), known)], how, screen.say)
     with job.measuring_alone(job.cache_folder()):
-        setup = bench_self.Setup(how, job.cache_folder(), machine.observe().cpus, turns, time.monotonic)
-        bench = (bench_self.run_peers(chosen, setup, screen.say, tasks) if with_peers
-                 else bench_self.run(chosen, setup, screen.say))
+        setup = overhead.Setup(how, job.cache_folder(), host.observe().cpus, turns, time.monotonic)
+        bench = (overhead.run_peers(chosen, setup, screen.say, tasks) if with_peers
+                 else overhead.run(chosen, setup, screen.say))
         costs = [_said(cost) for cost in bench]
     print_rows([{**cost._asdict(), "met": cost.is_met} if as_json else cost.listed() for cost in costs], as_json)
     sys.exit(0 if all(cost.is_met for cost in costs) else 1)
 
 
-def _said(cost: bench_self.Cost) -> bench_self.Cost:
+def _said(cost: overhead.Cost) -> overhead.Cost:
     """The figure, told as soon as it is found: an interrupted bench was not in vain."""
     screen.say(" ".join(filter(None, cost.listed().values())))
     return cost

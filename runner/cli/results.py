@@ -7,20 +7,16 @@ from typing import Annotated
 
 import typer
 
-from runner import check, compare, curves, export, manifest, screen, store, summary, words
-from runner.cli.options import (
-    RESULTS,
-    AsJson,
-    NewestResult,
-    ResultName,
-    Results,
-    print_rows,
-)
+from runner import formatting, screen
+from runner.analysis import comparing, curves, summary
+from runner.analysis.summary_format import Summary
+from runner.cli.options import RESULTS, AsJson, NewestResult, ResultName, Results, print_rows
 from runner.errors import InputError
-from runner.report import contents, writing
-from runner.rows import Measurements, measurements
+from runner.measuring import equality
+from runner.report import contents, export, forms
+from runner.results import manifest, store
+from runner.results.rows import Measurements, measurements
 from runner.screen.summary import summary_view
-from runner.summary_format import Summary
 
 app = typer.Typer()
 
@@ -35,20 +31,20 @@ def report(name: NewestResult = "",
            out: Annotated[Path | None, typer.Option(help="The file, instead of report.html in the result's folder, "
                                                          "or of standard output for the other forms.")] = None) -> None:
     """Print the summary of a session again and write its page, report.html; or only one form of it."""
-    form = writing.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
+    form = forms.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
     folder = store.located(name, results)
     if form in (None, "html"):
-        with writing.drawing() as drawn:
+        with forms.drawing() as drawn:
             found, measured = read(folder)
             page = drawn(contents.report(found, measured))
             if form is None:
                 _show_summary(found, folder, as_json)
-            _write_page(page.result(), out or folder / writing.PAGE)
+            _write_page(page.result(), out or folder / forms.PAGE)
         return
     found, measured = read(folder)
-    text = writing.FORMS[form](found, measured)
+    text = forms.FORMS[form](found, measured)
     if out:
-        screen.say(f"written: {writing.write(text, out)}")
+        screen.say(f"written: {forms.write(text, out)}")
     else:
         print(text, end="")
 
@@ -56,7 +52,7 @@ def report(name: NewestResult = "",
 def read(folder: Path) -> tuple[Summary, Measurements]:
     """What a result's events say, read once."""
     measured = measurements(store.read(folder))
-    return summary.summary_of(measured, check.proved(folder.parent, measured.made_of())), measured
+    return summary.summary_of(measured, equality.proved(folder.parent, measured.made_of())), measured
 
 
 def show_result(folder: Path) -> None:
@@ -69,11 +65,11 @@ def show_with_page(folder: Path) -> None:
     """Write summary.json and the page beside the events, and print the summary."""
     found, measured = read(folder)
     _show_summary(found, folder, is_json=False)
-    _write_page(writing.FORMS["html"](found, measured), folder / writing.PAGE)
+    _write_page(forms.FORMS["html"](found, measured), folder / forms.PAGE)
 
 
 def _write_page(text: str, to: Path) -> None:
-    screen.say(f"page: {writing.write(text, to)}")
+    screen.say(f"page: {forms.write(text, to)}")
 
 
 def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
@@ -89,11 +85,11 @@ def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
 @app.command("compare")
 def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Compare two sessions: what differed around them, then the ratio of every cell that both measured."""
-    found = compare.compare(*(measurements(store.read(store.located(name, results))) for name in (a, b)))
+    found = comparing.compare(*(measurements(store.read(store.located(name, results))) for name in (a, b)))
     if as_json:
         print(json.dumps(found.record(), indent=2, allow_nan=False))
     else:
-        screen.show(screen.parts_view(compare.lines(found)))
+        screen.show(screen.parts_view(comparing.lines(found)))
 
 
 @app.command("export")
@@ -106,7 +102,7 @@ def export_(name: ResultName, parquet: Annotated[Path | None, typer.Option(help=
     measured = measurements(store.read(store.located(name, results)))
     for path, write in ((parquet, export.to_parquet), (to_csv, export.to_csv)):
         if path:
-            screen.say(f"{path}: {words.count(write(measured, path), 'row')}")
+            screen.say(f"{path}: {formatting.count(write(measured, path), 'row')}")
 
 
 @app.command("curves")
@@ -131,5 +127,5 @@ def verify_(name: NewestResult = "", results: Results = RESULTS, as_json: AsJson
     elif not found.is_whole:
         print_rows(found.rows(), is_json=False)
     else:
-        screen.say(f"{folder}: {words.count(found.files, 'file')}, all as {manifest.NAME} says")
+        screen.say(f"{folder}: {formatting.count(found.files, 'file')}, all as {manifest.NAME} says")
     sys.exit(0 if found.is_whole else 1)

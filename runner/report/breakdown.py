@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from runner import words
-from runner.profiles import Kernels
-from runner.quantities import PHASES
-from runner.report.parts import Bar, Bars, Chart, Dots, Group, Mark, Table, plain
-from runner.report.shown import MOST_GROUPS, Given, Shown, cut, fitting, thousandths, without_empty
-from runner.rows import Row
-from runner.summary_format import OperatorTable, Result
+from runner import formatting
+from runner.analysis.summary_format import OperatorTable, Result
+from runner.report.comparisons import MOST_GROUPS, Given, Shown, cut, fitting, thousandths, without_empty
+from runner.report.document import Bar, Bars, Chart, Dots, Group, Mark, Table, plain
+from runner.results.profiles import Kernels
+from runner.results.rows import Row
+from runner.study.quantities import PHASES
 
 _MOST_CHARTS = 4
 
@@ -25,7 +25,7 @@ def phase_charts(compared: Sequence[Shown]) -> Iterator[Chart]:
 
 def _phase_bar(result: Result) -> Bar:
     parts = tuple((name, result.phases[name] * 1000) for name in PHASES if name in result.phases)
-    return Bar(result.stack, parts, words.milliseconds(sum(value for _, value in parts) / 1000))
+    return Bar(result.stack, parts, formatting.milliseconds(sum(value for _, value in parts) / 1000))
 
 
 def phases(compared: Sequence[Shown]) -> Iterator[Table]:
@@ -63,7 +63,7 @@ def operator_charts(given: Given, tables: Sequence[OperatorTable]) -> Iterator[C
     for table in tables[:_MOST_CHARTS]:
         groups = [(word.replace("_", " "), tuple(
             Mark(stack, given.series.get(stack, 0), profile.seconds[word] * 1000, None, None,
-                 words.milliseconds(profile.seconds[word]))
+                 formatting.milliseconds(profile.seconds[word]))
             for stack, profile in table.stacks.items() if profile.seconds.get(word)))
             for word in _operator_words(table)]
         groups = [group for group in groups if group[1]]
@@ -93,8 +93,8 @@ def own_names(table: OperatorTable) -> Table:
 def memory(compared: Sequence[Shown]) -> Iterator[Table]:
     """Of runs on several places."""
     groups = tuple(Group(shown.label, tuple(
-        (result.stack, words.size(sum(result.place_peaks.values())),
-         ", ".join(f"{place} {words.size(peak)}" for place, peak in result.place_peaks.items()))
+        (result.stack, formatting.size(sum(result.place_peaks.values())),
+         ", ".join(f"{place} {formatting.size(peak)}" for place, peak in result.place_peaks.items()))
         for result in shown.results if result.place_peaks)) for shown in compared)
     groups = tuple(group for group in groups if group.lines)
     if groups:
@@ -105,7 +105,7 @@ def _kernel_line(row: Row, found: Kernels) -> tuple[str, ...]:
     share = found.share(found.kernel_seconds)
     seconds = (found.kernel_seconds, found.copy_seconds, found.overlap_seconds, found.gap_seconds)
     return (row.cell.stack, row.comparison.label, *(thousandths(each / found.steps) for each in seconds),
-            "" if share is None else words.share(share), f"{found.kernels / found.steps:.0f}")
+            "" if share is None else formatting.share(share), f"{found.kernels / found.steps:.0f}")
 
 
 def profiles(rows: Sequence[Row]) -> Iterator[Table]:
@@ -123,14 +123,14 @@ def profiles(rows: Sequence[Row]) -> Iterator[Table]:
              thousandths(seconds / found.steps))
             for row, found in traced for name, calls, seconds in found.top), is_extra=True)
     graphs = tuple((row.cell.stack, row.comparison.label, f"{found.nodes_before:,}", f"{found.nodes_after:,}",
-                    words.share(found.removed_share), *(f"{count:,}" for _, count in found.removed))
+                    formatting.share(found.removed_share), *(f"{count:,}" for _, count in found.removed))
                    for row in rows for found in [next((run.graph for run in row.ok_runs if run.graph), None)] if found)
     if graphs:
         yield plain("Nodes of the graph", ("stack", "what", "before", "after", "removed", "expensive", "cheap",
                                            "no operation"), graphs)
     batches = tuple((row.cell.stack, row.comparison.label, f"{found.largest:,}",
                      f"{found.smallest_oom:,}" if found.smallest_oom else "not met",
-                     words.size(found.limit_bytes) if found.limit_bytes else "the GPU's",
+                     formatting.size(found.limit_bytes) if found.limit_bytes else "the GPU's",
                      ", ".join(f"{each.batch:,} {each.ending}" for each in found.tried))
                     for row in rows for run in row.ok_runs[:1] for found in [run.max_batch] if found)
     if batches:

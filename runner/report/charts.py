@@ -19,8 +19,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from runner.report.parts import Bar, Bars, Box, Boxes, Chart, Curves, Dots, Mark
-from runner.words import clean
+from runner.formatting import clean
+from runner.report.document import Bar, Bars, Box, Boxes, Chart, Curves, Dots, Mark
 
 SERIES = 8                     # signs that can be told apart
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")

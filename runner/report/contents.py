@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from runner import claim_words, claims, words
-from runner.report import environment, published
+from runner import formatting
+from runner.analysis.summary_format import Claim, ClaimNumber, Failure, Skip, Summary
+from runner.report import claim_text, environment, published
+from runner.report.comparisons import Given, without_empty
 from runner.report.deviations import deviations, is_published
-from runner.report.parts import Group, Report, Section, Table, plain
+from runner.report.document import Group, Report, Section, Table, plain
 from runner.report.sections import sections
-from runner.report.shown import Given, without_empty
-from runner.rows import Measurements
-from runner.summary_format import Claim, ClaimNumber, Failure, Skip, Summary
+from runner.results.rows import Measurements
+from runner.study import claims
 
 _LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jsonl
 _OF_A_PAPER = ("What holds here holds on this machine, with these versions and sizes. It is no reproduction on the "
@@ -59,13 +60,13 @@ def _in_short(summary: Summary) -> Iterator[str]:
     """Who won how often, and what the claims came to."""
     if summary.paper_claims:
         found = [claim.verdict for claim in summary.paper_claims]
-        yield f"{words.count(len(found), 'claim')}: " + ", ".join(
+        yield f"{formatting.count(len(found), 'claim')}: " + ", ".join(
             f"{verdict.value} {found.count(verdict)}" for verdict in claims.Verdict if verdict in found) + "."
     for measure in dict.fromkeys(comparison.measure for comparison in summary.comparisons):
         yield from _wins(summary, measure)
     for mean in summary.geometric_means:
-        ratios = ", ".join(f"{name} {words.ratio(ratio, None)}" for name, ratio in mean.ratios.items())
-        yield (f"{mean.measure}: geometric mean over {words.count(mean.comparisons, 'comparison')}, "
+        ratios = ", ".join(f"{name} {formatting.ratio(ratio, None)}" for name, ratio in mean.ratios.items())
+        yield (f"{mean.measure}: geometric mean over {formatting.count(mean.comparisons, 'comparison')}, "
                f"to {summary.baseline}: {ratios}.")
 
 
@@ -82,7 +83,7 @@ def _wins(summary: Summary, measure: str) -> Iterator[str]:
     undecided = winners.count(None)
     if undecided:
         said.append(f"no stack is shown to be the fastest in {undecided}")
-    yield f"{measure}: of {words.count(len(found), 'comparison')}, {', '.join(said)}."
+    yield f"{measure}: of {formatting.count(len(found), 'comparison')}, {', '.join(said)}."
 
 
 # ---- claims
@@ -90,7 +91,7 @@ def _wins(summary: Summary, measure: str) -> Iterator[str]:
 def _claims(summary: Summary) -> Iterator[Table]:
     if not summary.claims:
         return
-    lines = tuple((claim.id, claim.verdict.value, claim.text, claim_words.here(claim), claim_words.theirs(claim),
+    lines = tuple((claim.id, claim.verdict.value, claim.text, claim_text.here(claim), claim_text.theirs(claim),
                    f"assumed: {claim.assumed}" if claim.assumed else "") for claim in summary.claims)
     yield without_empty(plain(
         f"Claims of {summary.study}, on this machine", ("claim", "verdict", "what the study says", "here", "theirs",
@@ -119,7 +120,7 @@ def _number(claim: Claim, number: ClaimNumber) -> tuple[str, ...]:
     case = ", ".join(f"{name} {value}" for name, value in number.case.items())
     ends = [f"{name} {end:.3g}" for name, end in (("from", number.low), ("to", number.high)) if end is not None]
     allowed = ("not " if number.is_turned else "") + " ".join(ends)
-    return (number.what, case, claim_words.amount(claim, number.value, number.interval), str(number.rounds), allowed,
+    return (number.what, case, claim_text.amount(claim, number.value, number.interval), str(number.rounds), allowed,
             number.verdict.value)
 
 
@@ -145,5 +146,5 @@ def _skipped(found: Sequence[Skip]) -> Iterator[Table]:
         labels.setdefault((skip.experiment, skip.stack, skip.reason), []).append(skip.label)
     if labels:
         yield plain("Skipped", ("experiment", "stack", "cells", "reason"), tuple(
-            (experiment, stack, names[0] if len(names) == 1 else words.count(len(names), "cell"), reason)
+            (experiment, stack, names[0] if len(names) == 1 else formatting.count(len(names), "cell"), reason)
             for (experiment, stack, reason), names in labels.items()))

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner import curves, words
-from runner.report.parts import Chart, Curve, Curves, Group, Table
-from runner.rows import Row, by_comparison
-from runner.runs import Epoch
-from runner.stats import median
+from runner import formatting
+from runner.analysis import curves
+from runner.analysis.stats import median
+from runner.report.document import Chart, Curve, Curves, Group, Table
+from runner.results.rows import Row, by_comparison
+from runner.results.runs import Epoch
 
 _MOST_CHARTS = 6               # comparisons that are drawn; the tables have all
 _LEAST_STEPS = 10              # that make a curve
@@ -93,6 +94,6 @@ def _line(row: Row) -> tuple[str, ...]:
     best = median([max(known) for epochs in runs
                    if (known := [epoch.accuracy for epoch in epochs if epoch.accuracy is not None])])
     return (row.cell.stack, str(max(map(len, runs))),
-            *("" if value is None else words.seconds(value) for value in (first, later, validation)),
+            *("" if value is None else formatting.seconds(value) for value in (first, later, validation)),
             "" if loss is None else f"{loss:.3g}",
-            *("" if value is None else words.share(value) for value in (last, best)))
+            *("" if value is None else formatting.share(value) for value in (last, best)))

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from runner import words
-from runner.flags import Flag
-from runner.report.parts import Deviation
-from runner.rows import Measurements
-from runner.summary_format import Summary
+from runner import formatting
+from runner.analysis.flags import Flag
+from runner.analysis.summary_format import Summary
+from runner.report.document import Deviation
+from runner.results.rows import Measurements
 
 # flags that are about how all was measured; the others stand beside the numbers they are about
 _GENERAL = {
@@ -53,7 +53,7 @@ def _places(summary: Summary, measured: Measurements) -> Iterator[Deviation]:
     nodes = sorted({row.cell.nodes for row in measured.rows if row.cell.nodes > 1})
     if nodes and summary.launcher != "swarm":
         yield Deviation("one machine", f"All {'/'.join(map(str, nodes))} nodes are on this machine and share its "
-                        f"{words.count(summary.machine.cpus or 0, 'CPU')}: no network lies between them.")
+                        f"{formatting.count(summary.machine.cpus or 0, 'CPU')}: no network lies between them.")
 
 
 def _flagged(summary: Summary) -> Iterator[Deviation]:
@@ -83,9 +83,10 @@ def _left_out(summary: Summary) -> Iterator[Deviation]:
         yield Deviation("stacks left out", f"{', '.join(stacks)}: {reason}.")
     partly = sum(skip.stack in planned for skip in summary.skipped)
     if partly:
-        yield Deviation("cells left out", f"{words.count(partly, 'cell')} of stacks that ran otherwise; reasons below.")
+        yield Deviation("cells left out",
+                        f"{formatting.count(partly, 'cell')} of stacks that ran otherwise; reasons below.")
     if summary.failures:
-        yield Deviation("failed runs", f"{words.count(len(summary.failures), 'run')} did not end ok: "
+        yield Deviation("failed runs", f"{formatting.count(len(summary.failures), 'run')} did not end ok: "
                         f"{_tally([failure.ending for failure in summary.failures])}.")
 
 

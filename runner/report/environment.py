@@ -4,19 +4,19 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runner import words
-from runner.report.parts import Table, plain
-from runner.report.shown import without_empty
-from runner.rows import Measurements
-from runner.summary_format import Column, Machine, Summary
+from runner import formatting
+from runner.analysis.summary_format import Column, Machine, Summary
+from runner.report.comparisons import without_empty
+from runner.report.document import Table, plain
+from runner.results.rows import Measurements
 
 _DIGEST_LETTERS = 19           # of "sha256:..." that a table shows; the facts below it have all
 
 
 def machine(found: Machine) -> str:
     """The machine in a line."""
-    facts = [found.cpu, found.cpus and words.count(found.cpus, "CPU"),
-             found.memory_bytes and words.size(found.memory_bytes), found.system,
+    facts = [found.cpu, found.cpus and formatting.count(found.cpus, "CPU"),
+             found.memory_bytes and formatting.size(found.memory_bytes), found.system,
              found.kernel and f"Linux {found.kernel}"]
     return ", ".join(str(fact) for fact in facts if fact) or "an unknown machine"
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from runner.summary_format import Comparison, Interval, Result, Summary
-from runner.words import clean, number
+from runner.analysis.summary_format import Comparison, Interval, Result, Summary
+from runner.formatting import clean, number
 
 _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_",
             "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from runner.report.parts import Report, Section, Table
-from runner.words import clean
+from runner.formatting import clean
+from runner.report.document import Report, Section, Table
 
 
 def markdown(report: Report) -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from runner import words
+from runner import formatting
 from runner.report import charts
-from runner.report.parts import Chart, Report
+from runner.report.document import Chart, Report
 
 _SHORT = 28                    # letters: "11,737 (6,498–13,400)" is one of the longest numbers
 _FOLDER = Path(__file__).parent
@@ -34,7 +34,7 @@ def html(report: Report) -> str:
 
 
 def _finalize(value: object) -> object:
-    return value if isinstance(value, Markup) or not isinstance(value, str) else words.clean(value)
+    return value if isinstance(value, Markup) or not isinstance(value, str) else formatting.clean(value)
 
 
 def anchor(text: str) -> str:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from runner import claim_words, quantities, words
-from runner.report.parts import Chart, Dots, Mark, Table, plain
-from runner.report.shown import cut, fitting
-from runner.rows import Experiment, Measurements
-from runner.summary_format import PublishedNumber, Summary
+from runner import formatting
+from runner.analysis.summary_format import PublishedNumber, Summary
+from runner.report import claim_text
+from runner.report.comparisons import cut, fitting
+from runner.report.document import Chart, Dots, Mark, Table, plain
+from runner.results.rows import Experiment, Measurements
+from runner.study import quantities
 from workloads.spec.cell import Cell
 
 Numbers = Sequence[PublishedNumber]
@@ -54,7 +56,7 @@ def _is_of(number: PublishedNumber, cell: Cell) -> bool:
 def tables(numbers: Numbers) -> Iterator[Table]:
     """Theirs, ours, and how they compare; none without numbers."""
     if numbers:
-        lines = tuple((*claim_words.beside(number), _ours_to_theirs(number)) for number in numbers)
+        lines = tuple((*claim_text.beside(number), _ours_to_theirs(number)) for number in numbers)
         yield plain("Published, and the same here",
                     ("source", "of", "quantity", "published", "here", "here / published"), lines,
                     "On other hardware; seconds here are of one step unless the quantity says otherwise.")
@@ -63,7 +65,7 @@ def tables(numbers: Numbers) -> Iterator[Table]:
 def _ours_to_theirs(number: PublishedNumber) -> str:
     if number.ours is None or not number.value or number.unit == "mpe" or number.ours / number.value <= 0:
         return ""
-    return words.ratio(number.ours / number.value, None)
+    return formatting.ratio(number.ours / number.value, None)
 
 
 def charts(numbers: Numbers) -> Iterator[Chart]:
@@ -77,7 +79,7 @@ def charts(numbers: Numbers) -> Iterator[Chart]:
 
 
 def _group(number: PublishedNumber) -> tuple[str, tuple[Mark, ...]]:
-    source, whose, quantity, theirs, here, *_ = claim_words.beside(number)
+    source, whose, quantity, theirs, here, *_ = claim_text.beside(number)
     return f"{source}: {quantity}, {whose}", (
         Mark("published", THEIRS, number.value, None, None, theirs),
         Mark("here", OURS, number.ours or 0.0, None, None, here))

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from runner import words
-from runner.report.parts import Chart, Curve, Curves, Dots, Group, Mark, Table
-from runner.report.shown import Given, Shown, cut, endings, fitting, without_empty
-from runner.stats import Verdict
-from runner.summary_format import Comparison, Result
+from runner import formatting
+from runner.analysis.stats import Verdict
+from runner.analysis.summary_format import Comparison, Result
+from runner.report.comparisons import Given, Shown, cut, endings, fitting, without_empty
+from runner.report.document import Chart, Curve, Curves, Dots, Group, Mark, Table
 
 _MOST_CURVE_CHARTS = 4
 _LEAST_POINTS = 3              # of a curve; fewer are read better as single values
@@ -34,7 +34,7 @@ def _rate_mark(given: Given, result: Result) -> Mark:
     interval = result.rate_interval
     value = result.rate_per_worker or 0.0
     return Mark(result.stack, given.series.get(result.stack, 0), value, interval.low if interval else None,
-                interval.high if interval else None, words.number(value) + "/s")
+                interval.high if interval else None, formatting.number(value) + "/s")
 
 
 def _varied(timed: Sequence[Shown]) -> str | None:
@@ -99,11 +99,11 @@ def _rate_line(given: Given, comparison: Comparison, result: Result) -> tuple[st
     verdict = "fastest" if result.stack == comparison.winner else result.verdict.value
     loss = (f"{result.loss_first:.3g} to {result.loss_last:.3g}"
             if result.loss_first is not None and result.loss_last is not None else "")
-    seen = [(result.step_seconds, words.milliseconds), (result.first_step_seconds, words.seconds),
-            (result.load_share, words.share), (result.peak_bytes, words.size)]
-    return (result.stack, words.rate(result.rate_per_worker, result.rate_interval),
+    seen = [(result.step_seconds, formatting.milliseconds), (result.first_step_seconds, formatting.seconds),
+            (result.load_share, formatting.share), (result.peak_bytes, formatting.size)]
+    return (result.stack, formatting.rate(result.rate_per_worker, result.rate_interval),
             "1" if result.verdict is Verdict.BASELINE else
-            "" if result.ratio is None else words.ratio(result.ratio, result.ratio_interval), verdict, marks,
+            "" if result.ratio is None else formatting.ratio(result.ratio, result.ratio_interval), verdict, marks,
             f"{result.endings.get('ok', 0)} of {given.summary.rounds}",
             *("" if value is None else shown(value) for value, shown in seen),
-            loss, "" if result.accuracy is None else words.share(result.accuracy))
+            loss, "" if result.accuracy is None else formatting.share(result.accuracy))

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.report.parts import Box, Boxes, Chart, Group, Table
-from runner.report.shown import cut, fitting, thousandths
-from runner.rows import Row
-from runner.shapes import Samples
+from runner.report.comparisons import cut, fitting, thousandths
+from runner.report.document import Box, Boxes, Chart, Group, Table
+from runner.results.rows import Row
+from runner.results.values import Samples
 
 _PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 _LEAST = 8                     # samples of a cell; fewer have no percentiles worth showing

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from runner import words
+from runner import formatting
 from runner.report import breakdown, curves, published, rates, samples
-from runner.report.parts import Section, Table, plain
-from runner.report.shown import Given, Shown, endings
-from runner.rows import Experiment, Row
+from runner.report.comparisons import Given, Shown, endings
+from runner.report.document import Section, Table, plain
+from runner.results.rows import Experiment, Row
 
 
 def sections(given: Given) -> Iterator[Section]:
@@ -45,7 +45,7 @@ def _notes(given: Given, experiment: Experiment, rows: Sequence[Row]) -> Iterato
     if skipped and not rows:
         yield f"Nothing of it could run here. {'; '.join(reasons)}."
     elif skipped:
-        yield f"Left out: {words.count(len(skipped), 'cell')}. {'; '.join(reasons)}."
+        yield f"Left out: {formatting.count(len(skipped), 'cell')}. {'; '.join(reasons)}."
     if rows and not any(row.runs for row in rows):
         yield "No run of it has ended yet."
 

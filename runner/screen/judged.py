@@ -4,9 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
-from runner import claim_words, claims, words
+from runner import formatting
+from runner.analysis.summary_format import Summary
+from runner.report import claim_text
 from runner.screen.page import Page
-from runner.summary_format import Summary
+from runner.study import claims
 
 _STYLES = {claims.Verdict.HOLDS: "green", claims.Verdict.DOES_NOT_HOLD: "red"}
 
@@ -17,7 +19,7 @@ def published(summary: Summary, page: Page) -> Iterator[RenderableType]:
         return
     table = page.table(["source", "of", "quantity", "published", "here"])
     for number in summary.published:
-        table.add_row(*(page.text(fact) for fact in claim_words.beside(number)))
+        table.add_row(*(page.text(fact) for fact in claim_text.beside(number)))
     yield ""
     yield page.text(f"What {summary.study} published, and the same here (another machine; seconds here are "
                     "of one step):", "bold")
@@ -31,7 +33,7 @@ def verdicts(summary: Summary, page: Page) -> Iterator[RenderableType]:
     table = page.table(["claim", "verdict", "here", "theirs"])
     for claim in summary.claims:
         table.add_row(page.text(claim.id), page.text(claim.verdict.value, _STYLES.get(claim.verdict, "")),
-                      page.text(claim_words.here(claim)), page.text(claim_words.theirs(claim)))
+                      page.text(claim_text.here(claim)), page.text(claim_text.theirs(claim)))
     yield ""
     tally = _tally([claim.verdict for claim in summary.claims], with_none=True)
     yield page.text(f"Claims of {summary.study}, on this machine: {tally}", "bold")
@@ -57,7 +59,7 @@ def _paper_claims(summary: Summary, page: Page) -> Iterator[RenderableType]:
 def means(summary: Summary, page: Page) -> Iterator[RenderableType]:
     """Geometric means of the ratios, a line a measure."""
     for mean in summary.geometric_means:
-        ratios = ", ".join(f"{name} {words.ratio(ratio, None)}" for name, ratio in mean.ratios.items())
+        ratios = ", ".join(f"{name} {formatting.ratio(ratio, None)}" for name, ratio in mean.ratios.items())
         yield ""
         yield page.text(f"Geometric mean over {mean.comparisons} comparisons of {mean.measure}: {ratios}")
 

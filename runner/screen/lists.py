@@ -5,8 +5,8 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from runner import words
-from runner.cell import comparisons
+from runner import formatting
+from runner.cells import comparisons
 from runner.screen.page import GAP, Page, View, fitted, skips
 from workloads.spec.cell import parse
 
@@ -24,8 +24,8 @@ class PlanView(View):
     def parts(self, page: Page) -> Iterable[RenderableType]:
         """The sum, the cells by comparison, the skipped ones."""
         cells, rounds = self._record["cells"], self._record["rounds"]
-        yield page.text(f"{words.count(len(cells), 'cell')} x {words.count(rounds, 'round')} = "
-                        f"{words.count(len(cells) * rounds, 'run')}, about {words.seconds(self._seconds)}; "
+        yield page.text(f"{formatting.count(len(cells), 'cell')} x {formatting.count(rounds, 'round')} = "
+                        f"{formatting.count(len(cells) * rounds, 'run')}, about {formatting.seconds(self._seconds)}; "
                         f"baseline {self._record['baseline']}", "bold")
         planned, skipped = ([(item, parse(item["cell"])) for item in items]
                             for items in (cells, self._record["skipped"]))

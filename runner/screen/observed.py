@@ -4,18 +4,18 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
-from runner import words
-from runner.operators import WORDS
-from runner.quantities import PHASES
+from runner import formatting
+from runner.analysis.summary_format import Result, Summary
 from runner.screen.page import Page
-from runner.summary_format import Result, Summary
+from runner.study.operators import WORDS
+from runner.study.quantities import PHASES
 
 
 def tokens(summary: Summary, page: Page) -> Iterator[RenderableType]:
     """What of sequences was real and what was padding, a line a stack."""
     yield from _tables(page, "", ["", "tokens/s", "with padding"],
-                       [(comparison.label, [[result.stack, words.number(result.tokens_per_second),
-                                             words.number(result.padded_tokens_per_second)]
+                       [(comparison.label, [[result.stack, formatting.number(result.tokens_per_second),
+                                             formatting.number(result.padded_tokens_per_second)]
                                             for result in comparison.results
                                             if result.tokens_per_second is not None
                                             and result.padded_tokens_per_second is not None])
@@ -62,7 +62,8 @@ def kernels(summary: Summary, page: Page) -> Iterator[RenderableType]:
     yield from _tables(page, "Where the device's time goes, from profiled runs:",
                        ["", "kernels", "copies", "gaps", "launches", "kernels a step"],
                        [(table.label, [[name, *map(_share, (found.kernels, found.copies, found.gaps, found.launches)),
-                                        "-" if found.kernels_a_step is None else words.number(found.kernels_a_step)]
+                                        "-" if found.kernels_a_step is None
+                                        else formatting.number(found.kernels_a_step)]
                                        for name, found in table.stacks.items()]) for table in summary.kernels])
 
 
@@ -80,7 +81,7 @@ def largest_batches(summary: Summary, page: Page) -> Iterator[RenderableType]:
     yield from _tables(page, "The largest batch that trains:", ["", "trains", "out of memory", "limit"],
                        [(table.label, [[name, f"{found.largest:,}",
                                         f"{found.smallest_oom:,}" if found.smallest_oom else "not met",
-                                        words.size(found.limit_bytes) if found.limit_bytes else "the GPU's"]
+                                        formatting.size(found.limit_bytes) if found.limit_bytes else "the GPU's"]
                                        for name, found in table.stacks.items()]) for table in summary.largest_batches])
 
 
@@ -88,8 +89,8 @@ def memory(summary: Summary, page: Page) -> Iterator[RenderableType]:
     """Peak memory of the places, a line a stack."""
     yield from _tables(page, "Peak memory of the places:", ["", "together", "by place"],
                        [(comparison.label,
-                         [[result.stack, words.size(sum(result.place_peaks.values())),
-                           ", ".join(f"{place} {words.size(peak)}" for place, peak in result.place_peaks.items())]
+                         [[result.stack, formatting.size(sum(result.place_peaks.values())),
+                           ", ".join(f"{place} {formatting.size(peak)}" for place, peak in result.place_peaks.items())]
                           for result in comparison.results if result.place_peaks])
                         for comparison in summary.comparisons if comparison.measure == "train"])
 
@@ -122,8 +123,8 @@ def _phases(result: Result) -> list[str]:
 
 
 def _share(value: float | None) -> str:
-    return "-" if value is None else words.share(value)
+    return "-" if value is None else formatting.share(value)
 
 
 def _milliseconds(seconds: float | None) -> str:
-    return "-" if seconds is None else words.number(seconds * 1000)
+    return "-" if seconds is None else formatting.number(seconds * 1000)

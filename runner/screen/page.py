@@ -12,7 +12,7 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
-from runner import words
+from runner import formatting
 
 GAP = 2                        # between columns
 _LEAST_WIDTH = 8               # of a column that must give way
@@ -37,7 +37,7 @@ def show(renderable: RenderableType) -> None:
 
 def say(text: str) -> None:
     """Tell people something, on standard error, in a line of its own however long."""
-    people().print(words.clean(text), soft_wrap=True)
+    people().print(formatting.clean(text), soft_wrap=True)
 
 
 def people() -> Console:
@@ -72,8 +72,8 @@ class Page:
         return Entry(self._shown(words_), style)
 
     def _shown(self, words_: object) -> str:
-        cleaned = words.clean(words_)
-        return words.in_ascii(cleaned) if self._is_ascii else cleaned
+        cleaned = formatting.clean(words_)
+        return formatting.in_ascii(cleaned) if self._is_ascii else cleaned
 
     def lines(self, texts: Iterable[Text]) -> Text:
         """Texts under each other."""
@@ -162,4 +162,4 @@ def skips(page: Page, skips: Sequence[tuple[str, str, str]]) -> Iterator[Rendera
     if skips:
         yield ""
         yield page.text("Skipped:", "bold")
-    yield from map(page.item, words.by_reason(skips))
+    yield from map(page.item, formatting.by_reason(skips))

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
-from runner import words
+from runner import formatting
+from runner.measuring.session import Progress
 from runner.screen.page import people
-from runner.session import Progress
 
 
 class LineProgress:
@@ -24,8 +24,8 @@ class LineProgress:
     def begin(self, total: int, seconds_estimate: float | None) -> None:
         """So many runs are ahead."""
         self._total = total
-        about = f", about {words.seconds(seconds_estimate)}" if seconds_estimate else ""
-        self.line(words.count(total, "run") + about)
+        about = f", about {formatting.seconds(seconds_estimate)}" if seconds_estimate else ""
+        self.line(formatting.count(total, "run") + about)
 
     def run_started(self, label: str, index: int, key: str) -> None:
         """A run begins."""
@@ -37,9 +37,9 @@ class LineProgress:
     def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
         """A run is over."""
         self._done += 1
-        measured = f", {words.number(rate)} samples/s" if rate else ""
+        measured = f", {formatting.number(rate)} samples/s" if rate else ""
         why = f": {message}" if message else ""
-        end = f"{ending}{measured}, {words.seconds(seconds)}{why}"
+        end = f"{ending}{measured}, {formatting.seconds(seconds)}{why}"
         self.line(f"[{self._done}/{self._total}] {self._key} {label}: {end}")
 
     def close(self) -> None:
@@ -47,9 +47,9 @@ class LineProgress:
 
     def line(self, text: str) -> None:
         """Print it whole: a broken line cannot be grepped."""
-        cleaned = words.clean(text)
+        cleaned = formatting.clean(text)
         is_ascii = not self._console.encoding.lower().startswith("utf")
-        self._console.print(words.in_ascii(cleaned) if is_ascii else cleaned, soft_wrap=True)
+        self._console.print(formatting.in_ascii(cleaned) if is_ascii else cleaned, soft_wrap=True)
 
 
 class LiveProgress(LineProgress):
@@ -78,12 +78,12 @@ class LiveProgress(LineProgress):
     def run_started(self, label: str, index: int, key: str) -> None:
         """A run begins."""
         super().run_started(label, index, key)
-        self._label = words.clean(label)
+        self._label = formatting.clean(label)
         self._draw("starting")
 
     def rate(self, samples_per_second: float) -> None:
         """What the run does now."""
-        self._draw(f"{words.number(samples_per_second)} samples/s")
+        self._draw(f"{formatting.number(samples_per_second)} samples/s")
 
     def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
         """A run is over."""
@@ -97,7 +97,7 @@ class LiveProgress(LineProgress):
 
     def _draw(self, now: str) -> None:
         each = sum(self._spent) / len(self._spent) if self._spent else self._estimate
-        left = f"{words.seconds(each * (self._total - self._done))} left" if each else ""
+        left = f"{formatting.seconds(each * (self._total - self._done))} left" if each else ""
         self._bar.update(self._task, description=self._label, completed=self._done, left=left, now=now, refresh=True)
 
 
@@ -126,7 +126,7 @@ def transfer(console: Console | None = None) -> Iterator[Callable[[str, int, int
 
         def told(file: str, done: int, total: int) -> None:
             if file not in tasks:
-                tasks[file] = bar.add_task(words.clean(file), total=total)
+                tasks[file] = bar.add_task(formatting.clean(file), total=total)
             bar.update(tasks[file], completed=done)
         yield told
 
@@ -138,5 +138,5 @@ def _tenths(console: Console) -> Callable[[str, int, int], None]:
         tenth = done * 10 // total
         if tenth != said.get(file):
             said[file] = tenth
-            console.print(f"{words.clean(file)}: {tenth * 10} % of {words.size(total)}", soft_wrap=True)
+            console.print(f"{formatting.clean(file)}: {tenth * 10} % of {formatting.size(total)}", soft_wrap=True)
     return told

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from runner import words
-from runner.flags import Flag
+from runner import formatting
+from runner.analysis.flags import Flag
+from runner.analysis.stats import Verdict
+from runner.analysis.summary_format import Comparison, Failure, Result, Summary
 from runner.screen import judged, observed
 from runner.screen.page import GAP, Entry, Page, View, skips
-from runner.stats import Verdict
-from runner.summary_format import Comparison, Failure, Result, Summary
 
 _LABEL_WIDTH = 15              # "batch 42, 32 px": a narrower label would break within its parts
 _LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jsonl
@@ -52,10 +52,10 @@ class SummaryView(View):
     def _head(self, page: Page) -> Iterator[RenderableType]:
         summary, machine = self._summary, self._summary.machine
         names = dict.fromkeys(each.name + (" (stand-in)" if each.is_stand_in else "") for each in summary.data)
-        facts = [summary.study, words.count(summary.rounds, "round"), summary.launcher, *names]
+        facts = [summary.study, formatting.count(summary.rounds, "round"), summary.launcher, *names]
         yield page.text(f"{summary.id}: " + ", ".join(fact for fact in facts if fact), "bold")
-        here = [machine.cpu, machine.cpus and words.count(machine.cpus, "CPU"),
-                machine.memory_bytes and words.size(machine.memory_bytes), machine.system]
+        here = [machine.cpu, machine.cpus and formatting.count(machine.cpus, "CPU"),
+                machine.memory_bytes and formatting.size(machine.memory_bytes), machine.system]
         yield page.text("measured on " + (", ".join(str(fact) for fact in here if fact) or "an unknown machine"))
         if not summary.is_complete:
             yield page.text("NOT COMPLETE: the session has not run to its end.", "bold yellow")
@@ -83,7 +83,7 @@ class SummaryView(View):
             return page.text("-")
         if result.rate_per_worker is None:
             return page.lines(page.text(line) for line in self._endings(result))
-        texts = [page.text(words.rate(result.rate_per_worker, result.rate_interval)), page.text(_ratio(result)),
+        texts = [page.text(formatting.rate(result.rate_per_worker, result.rate_interval)), page.text(_ratio(result)),
                  page.text(*self._verdict(comparison, result)), page.text(self._marked(result.flags))]
         return page.lines(text for text in texts if text)
 
@@ -113,7 +113,8 @@ class SummaryView(View):
         name = page.entry(result.stack, "bold green" if result.stack == comparison.winner else "")
         if result.rate_per_worker is None:
             return [name, page.entry(", ".join(self._endings(result))), *[page.entry("")] * 3]
-        return [name, page.entry(words.rate(result.rate_per_worker, result.rate_interval)), page.entry(_ratio(result)),
+        rate = formatting.rate(result.rate_per_worker, result.rate_interval)
+        return [name, page.entry(rate), page.entry(_ratio(result)),
                 page.entry(*self._verdict(comparison, result)), page.entry(self._marked(result.flags))]
 
     def _seen(self, page: Page) -> Iterator[RenderableType]:
@@ -129,11 +130,11 @@ class SummaryView(View):
     def _facts(self, result: Result) -> list[str]:
         loss = (f"{result.loss_first:.3g} to {result.loss_last:.3g}"
                 if result.loss_first is not None and result.loss_last is not None else "-")
-        measured = [(result.first_step_seconds, words.seconds), (result.load_share, words.share),
-                    (result.peak_bytes, words.size)]
+        measured = [(result.first_step_seconds, formatting.seconds), (result.load_share, formatting.share),
+                    (result.peak_bytes, formatting.size)]
         return [result.stack, f"{result.endings.get('ok', 0)} of {self._summary.rounds}",
                 *("-" if value is None else shown(value) for value, shown in measured),
-                loss, "-" if result.accuracy is None else words.share(result.accuracy)]
+                loss, "-" if result.accuracy is None else formatting.share(result.accuracy)]
 
     def _outliers(self, page: Page) -> Iterator[RenderableType]:
         found = [(comparison.label, result) for comparison in self._summary.comparisons
@@ -156,7 +157,7 @@ class SummaryView(View):
             kinds.setdefault((failure.stack, which, failure.ending, message), []).append(failure)
         for (stack, _, ending, message), found in kinds.items():
             labels, rounds = dict.fromkeys(each.label for each in found), sorted({each.round for each in found})
-            what = next(iter(labels)) if len(labels) == 1 else words.count(len(labels), "cell")
+            what = next(iter(labels)) if len(labels) == 1 else formatting.count(len(labels), "cell")
             yield page.item(f"{stack}, {what}, {_rounds(rounds)}: {ending}" + (f": {message}" if message else ""))
 
     def _skipped(self, page: Page) -> Iterator[RenderableType]:
@@ -174,7 +175,7 @@ class SummaryView(View):
         yield ""
         yield page.text(
             "Rates are samples a second of one worker: the median run, with a 95 % interval over runs. "
-            f"1.32x (1.28{words.DASH}1.37) is 1.32 times as fast as {self._summary.baseline} in the same rounds, "
+            f"1.32x (1.28{formatting.DASH}1.37) is 1.32 times as fast as {self._summary.baseline} in the same rounds, "
             "with its 95 % interval. Faster, slower and WINNER (faster than every other stack) are only said where "
             "the interval excludes 1.", "dim")
 
@@ -182,7 +183,7 @@ class SummaryView(View):
 def _ratio(result: Result) -> str:
     if result.verdict is Verdict.BASELINE:
         return "baseline"
-    return "" if result.ratio is None else words.ratio(result.ratio, result.ratio_interval)
+    return "" if result.ratio is None else formatting.ratio(result.ratio, result.ratio_interval)
 
 
 def _rounds(rounds: Sequence[int]) -> str:

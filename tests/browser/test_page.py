@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from runner import study
-from runner.job import STUDIES
+from runner.analysis.summary import summary_of
+from runner.measuring.job import STUDIES
 from runner.report import page
 from runner.report.contents import report
-from runner.rows import measurements
-from runner.summary import summary_of
+from runner.results.rows import measurements
+from runner.study import file as study
 from tests import made_report
 from tests import made_rows as made
 from workloads.spec.cell import Cell, parse

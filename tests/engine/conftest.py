@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from runner import datasets, engine, job
+from runner.datasets import choice
 from runner.errors import EngineUnreachable
+from runner.measuring import job
+from runner.stacks import engine
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,4 +29,4 @@ def client() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    return datasets.digits32(job.cache_folder(), lambda text: None)
+    return choice.digits32(job.cache_folder(), lambda text: None)

@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from runner import job, machine, stack
-from runner.docker_launcher import OWNER, DockerLauncher
-from runner.launch import Ending, Limits, follow
+from runner.launchers.docker import OWNER, DockerLauncher
+from runner.launchers.watchdog import Ending, Limits, follow
+from runner.machine import host
+from runner.measuring import job
+from runner.stacks import definition
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
-STACKS = stack.read_all(job.STACKS)
+STACKS = definition.read_all(job.STACKS)
 MODES = [("torch-1.7", "allreduce"), ("tf-2.5", "allreduce"), ("tf-2.5", "ps-async"), ("mxnet-1.7", "ps-sync"),
          ("mxnet-1.7", "ps-async"), ("tf-1.15-horovod", "horovod")]
 LIMITS = Limits(start=90, stall=15)
@@ -27,7 +29,7 @@ def launcher(client: Any) -> DockerLauncher:
 
 
 def cell(name: str, parallel: str, **values: Any) -> Cell:
-    facts = {"task": "lenet5", "measure": "train", "nodes": 3, "cpus": 1, "memory_bytes": 3 * machine.GIB, "steps": 10,
+    facts = {"task": "lenet5", "measure": "train", "nodes": 3, "cpus": 1, "memory_bytes": 3 * host.GIB, "steps": 10,
              "warmup": 3}
     return Cell(stack=name, parallel=parallel, **{**facts, **values})
 

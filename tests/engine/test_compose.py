@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from runner import engine, images, job, stack, store
+from runner.measuring import job
+from runner.results import store
+from runner.stacks import definition, engine, images
 
 pytestmark = pytest.mark.engine
 PROJECT = "evenbench-test"
@@ -23,8 +25,8 @@ Compose = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
     client = engine.connect()
-    for name in ("torch-1.7", stack.RUNNER):
-        known = stack.read_runner(job.STACKS) if name == stack.RUNNER else stack.read(job.STACKS / name)
+    for name in ("torch-1.7", definition.RUNNER):
+        known = definition.read_runner(job.STACKS) if name == definition.RUNNER else definition.read(job.STACKS / name)
         images.build(client, known, lambda text: None)
     client.close()
 

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from runner import engine, images, twice
 from runner.errors import BuildFailed, EngineUnreachable
-from runner.stack import read, read_all
+from runner.stacks import engine, images, reproducible
+from runner.stacks.definition import read, read_all
 from tests.stack_folder import STACK_TOML, repository
 
 pytestmark = pytest.mark.engine
@@ -120,15 +120,16 @@ def test_a_run_need_not_compile_the_workloads(client, name):
     if not images.is_current(client, STACKS[name]):
         pytest.skip(f"{name} is not built here, or not of the files of now")
 
-    said = client.containers.run(images.tag(STACKS[name]), ["-v", "-c", "import workloads.emit"], entrypoint="python",
-                                 stderr=True, remove=True, read_only=True, network_mode="none", cap_drop=["ALL"])
+    said = client.containers.run(images.tag(STACKS[name]), ["-v", "-c", "import workloads.process.emit"],
+                                 entrypoint="python", stderr=True, remove=True, read_only=True,
+                                 network_mode="none", cap_drop=["ALL"])
 
     assert b"code object from '/opt/evenbench/workloads/__pycache__/emit." in said
 
 
 def test_a_second_build_gives_the_same_files(client):
     """The smallest stack; docs/faults.md has what all of them showed."""
-    found = twice.run(client, STACKS["mxnet-1.7"], lambda line: None)
+    found = reproducible.run(client, STACKS["mxnet-1.7"], lambda line: None)
 
     assert found.paths > 10_000
     assert found.differences == ()

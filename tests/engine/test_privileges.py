@@ -12,16 +12,18 @@ from typing import Any
 
 import pytest
 
-from runner import job, machine, sbom, stack
-from runner.docker_launcher import OWNER, DockerLauncher
 from runner.errors import BenchError
+from runner.launchers.docker import OWNER, DockerLauncher
+from runner.machine import host
+from runner.measuring import job
+from runner.stacks import definition, sbom
 from tests.engine.privileges import excess
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
 SMALL = "mxnet-1.9"          # the smallest of today's images
-STACK = stack.read(job.STACKS / SMALL)
-CELL = Cell(SMALL, "lenet5", "train", cpus=1, memory_bytes=2 * machine.GIB, steps=100_000)
+STACK = definition.read(job.STACKS / SMALL)
+CELL = Cell(SMALL, "lenet5", "train", cpus=1, memory_bytes=2 * host.GIB, steps=100_000)
 FILES = ("compose.yaml", "compose.gpu.yaml")
 
 

@@ -11,15 +11,18 @@ from typing import Any
 
 import pytest
 
-from runner import images, job, machine, stack, store
-from runner.docker_launcher import OWNER, DockerLauncher, sweep
-from runner.launch import Ending, Limits, follow
+from runner.launchers.docker import OWNER, DockerLauncher, sweep
+from runner.launchers.watchdog import Ending, Limits, follow
+from runner.machine import host as machine
+from runner.measuring import job
+from runner.results import store
+from runner.stacks import definition, images
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
 SIX = ("tf-2.5", "torch-1.7", "mxnet-1.7", "tf-2.21", "torch-2.13-cpu", "mxnet-1.9")
 SMALL = "mxnet-1.9"          # the smallest of today's images
-STACKS = stack.read_all(job.STACKS)
+STACKS = definition.read_all(job.STACKS)
 
 
 def quiet(text: str) -> None:

@@ -5,12 +5,14 @@ import time
 
 import pytest
 
-from runner import check, datasets, engine, images, job, stack
-from runner.docker_launcher import DockerLauncher
+from runner.datasets import choice
+from runner.launchers.docker import DockerLauncher
+from runner.measuring import equality, job
+from runner.stacks import definition, engine, images
 
 pytestmark = pytest.mark.engine
 SIX = ("tf-2.5", "torch-1.7", "mxnet-1.7", "tf-2.21", "torch-2.13-cpu", "mxnet-1.9")
-STACKS = stack.read_all(job.STACKS)
+STACKS = definition.read_all(job.STACKS)
 # all but the deep models, which take minutes: `evenbench check --all` is for them
 CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "Definition", "Weights", "Steps",
          "Epochs", "Optimizers")
@@ -64,8 +66,8 @@ def test_stacks_compute_the_same_activations_gradients_and_update(tasks: tuple[s
     launcher = DockerLauncher(client)
     stacks = [STACKS[name] for name in names]
     launcher.prepare(stacks, quiet)
-    data = datasets.digits32(job.cache_folder(), quiet)
-    verdicts = check.run(list(tasks), stacks, "float64", launcher, data, (1, 2**31), time.monotonic, quiet)
+    data = choice.digits32(job.cache_folder(), quiet)
+    verdicts = equality.run(list(tasks), stacks, "float64", launcher, data, (1, 2**31), time.monotonic, quiet)
     client.close()
     assert len(verdicts) == len(tasks) * (len(names) - 1)
     assert [verdict for verdict in verdicts if not verdict.passed] == []

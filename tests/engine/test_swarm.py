@@ -13,15 +13,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from runner import engine, images, job, machine, stack, swarm
 from runner.errors import ImageMissing
-from runner.launch import Ending, follow, limits
-from runner.swarm_launcher import SwarmLauncher
+from runner.launchers import swarm_manager
+from runner.launchers.swarm import SwarmLauncher
+from runner.launchers.watchdog import Ending, follow, limits
+from runner.machine import host
+from runner.measuring import job
+from runner.stacks import definition, engine, images
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
 LAB = job.ROOT.parent / "shared" / "engine" / "swarm-lab"
-STACK = stack.read_all(job.STACKS)["mxnet-1.7"]            # the smallest image
+STACK = definition.read_all(job.STACKS)["mxnet-1.7"]            # the smallest image
 NAMES = ("lab1", "lab2", "lab3")
 
 
@@ -42,7 +45,8 @@ class Lab(NamedTuple):
     def becomes_clean(self, seconds: float = 15.0) -> bool:
         """Whether nothing of ours is left: at once at the manager, soon on the nodes, which clear up by themselves."""
         manager = self.clients["lab1"].api
-        known = manager.services(filters={"label": swarm.OWNER}) + manager.networks(filters={"label": swarm.OWNER})
+        ours = {"label": swarm_manager.OWNER}
+        known = manager.services(filters=ours) + manager.networks(filters=ours)
         return not known and _becomes(lambda: not any(self.left(name) for name in NAMES), seconds)
 
 
@@ -110,7 +114,7 @@ def lab() -> Iterator[Lab]:
 
 
 def cell(**values: Any) -> Cell:
-    facts = {"task": "lenet5", "measure": "train", "nodes": 3, "cpus": 1, "memory_bytes": machine.GIB, "steps": 10,
+    facts = {"task": "lenet5", "measure": "train", "nodes": 3, "cpus": 1, "memory_bytes": host.GIB, "steps": 10,
              "warmup": 3, "parallel": "ps-sync"}
     return Cell(stack=STACK.name, **{**facts, **values})
 
@@ -132,7 +136,7 @@ def ended(launcher: SwarmLauncher, asked: Cell, data: Path, run: str, begun: Cal
 
 
 def test_a_node_that_lacks_the_image_is_named_before_anything_is_measured(lab: Lab) -> None:
-    launcher = SwarmLauncher(lab.clients["lab1"], swarm.options([f"engine:lab2={lab.url('lab2')}"]))
+    launcher = SwarmLauncher(lab.clients["lab1"], swarm_manager.options([f"engine:lab2={lab.url('lab2')}"]))
     with pytest.raises(ImageMissing, match="lab3 lacks the image sha256:"):
         launcher.prepare([STACK], lambda text: None)
     assert lab.becomes_clean()
@@ -141,7 +145,7 @@ def test_a_node_that_lacks_the_image_is_named_before_anything_is_measured(lab: L
 @pytest.fixture(scope="module")
 def launcher(lab: Lab) -> SwarmLauncher:
     words = [f"engine:{name}={lab.url(name)}" for name in NAMES]
-    made = SwarmLauncher(lab.clients["lab1"], swarm.options(words))
+    made = SwarmLauncher(lab.clients["lab1"], swarm_manager.options(words))
     made.prepare([STACK], lambda text: None)
     return made
 
@@ -149,7 +153,7 @@ def launcher(lab: Lab) -> SwarmLauncher:
 def test_three_nodes_train_together_and_each_is_on_its_own_engine(lab: Lab, launcher: SwarmLauncher,
                                                                   data: Path) -> None:
     running = launcher.start(cell(), STACK, data, "together.0.1")
-    [container] = lab.clients["lab2"].api.containers(filters={"label": f"{swarm.RUN}=together.0.1"})
+    [container] = lab.clients["lab2"].api.containers(filters={"label": f"{swarm_manager.RUN}=together.0.1"})
     about = lab.clients["lab2"].api.inspect_container(container["Id"])
     try:
         *events, ending = follow(running, limits(cell()), time.monotonic)
@@ -161,7 +165,7 @@ def test_three_nodes_train_together_and_each_is_on_its_own_engine(lab: Lab, laun
     assert abs(running.place["nodes"]["node2"]["clock_ahead_seconds"]) < 0.5      # one machine, one clock
     assert all(said["peak_bytes"] for said in ending.said["places"].values())
     limited = about["HostConfig"]
-    assert ("bench", True, ["ALL"], machine.GIB, 10**9) == (
+    assert ("bench", True, ["ALL"], host.GIB, 10**9) == (
         about["Config"]["User"], limited["ReadonlyRootfs"], limited["CapDrop"], limited["Memory"], limited["NanoCpus"])
     assert not limited["Privileged"] and ["/data"] == [
         mount["Destination"] for mount in about["Mounts"] if mount["Type"] == "bind"]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from runner import bases, engine
+from runner.stacks import bases, engine
 from tests.faults.lab import PYTHON
 
 _PATIENCE_SECONDS = 60.0

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from runner import engine as engines
-from runner.docker_launcher import RUN
+from runner.launchers.docker import RUN
+from runner.stacks import engine as engines
 from tests.faults import kills, lab, worker
 from tests.faults.engines import Engine
 from tests.faults.lab import PATIENCE_SECONDS, Lab, Session

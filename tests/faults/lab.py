@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import psutil
 from pydantic_core import from_json
 
-from runner import engine, job, store
-from runner.docker_launcher import OWNER
+from runner.launchers.docker import OWNER
+from runner.measuring import job
+from runner.results import store
+from runner.stacks import engine
 from tests.faults import worker
 
 STACK = "faulty"

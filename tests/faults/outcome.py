@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner import store
+from runner.results import store
 from tests.faults.lab import Lab
 
 Record = dict[str, Any]

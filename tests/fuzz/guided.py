@@ -16,14 +16,18 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports():
-    from runner import launch, stack, store, study, summary
+    from runner.analysis import summary
+    from runner.datasets.archives import unpack
     from runner.errors import BenchError
-    from runner.job import STACKS, STUDIES
-    from runner.rows import measurements
-    from runner.unpack import unpack
+    from runner.launchers import watchdog
+    from runner.measuring.job import STACKS, STUDIES
+    from runner.results import store
+    from runner.results.rows import measurements
+    from runner.stacks import definition
+    from runner.study import file
     from tests.fuzz import test_data, test_results
-    from workloads import pickled
-    from workloads.errors import DataError
+    from workloads.inputs import pickled
+    from workloads.process.errors import DataError
     from workloads.spec import cell
 
 from tests.fuzz.mutations import json_lines
@@ -50,14 +54,14 @@ def _unpacked(archive: Path) -> None:
 
 
 def _told(line: bytes) -> None:
-    with contextlib.suppress(launch.NotAnEvent):
-        launch.parsed(line)
+    with contextlib.suppress(watchdog.NotAnEvent):
+        watchdog.parsed(line)
 
 
 TARGETS: dict[str, tuple[Target, list[bytes]]] = {
-    "study": (lambda content: study.parse(content, "s.toml"),        # large ones take seconds each
+    "study": (lambda content: file.parse(content, "s.toml"),        # large ones take seconds each
               [path.read_bytes() for path in STUDIES.glob("*.toml") if path.stat().st_size < 2000]),
-    "stack": (_in_a_file("s/stack.toml", lambda path: stack.read(path.parent)),
+    "stack": (_in_a_file("s/stack.toml", lambda path: definition.read(path.parent)),
               [path.read_bytes() for path in STACKS.glob("*/stack.toml")]),
     "cell": (lambda content: cell.loads(content.decode(errors="surrogateescape")),
              [json.dumps(cell.Cell("a", "lenet5", "train")._asdict()).encode()]),

@@ -17,13 +17,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner import datasets, layouts, prepare_images, prepare_text, prepared
+from runner.datasets import choice, images, layouts, writing
+from runner.datasets import text as prepare_text
+from runner.datasets.archives import unpack
+from runner.datasets.prepare_wanted import Wanted
 from runner.errors import BenchError
-from runner.prepare_wanted import Wanted
-from runner.unpack import unpack
 from tests.fuzz.mutations import bytes_of, document_of
-from workloads import data, ragged
-from workloads.errors import DataError
+from workloads.inputs import images as inputs
+from workloads.inputs import ragged
+from workloads.process.errors import DataError
 from workloads.spec.cell import Cell
 
 CELL = Cell("s", "lenet5", "train", batch=2, steps=1, warmup=0, data="cifar10")
@@ -59,7 +61,7 @@ def test_a_pickle_of_cifar(content: bytes) -> None:
     with folder() as here:
         for name in BATCHES:
             (here / name).write_bytes(content)
-        read_or_refused(lambda: data.read(str(here), CELL))
+        read_or_refused(lambda: inputs.read(str(here), CELL))
 
 
 @given(st.lists(st.sampled_from((b"c", b"(", b"t", b"R", b"o", b"i", b"b", b".", b"0", b"\x93", b"\x94", b"\x81",
@@ -73,7 +75,7 @@ def test_a_pickle_of_a_stranger_s_own_making(content: bytes) -> None:
     with folder() as here:
         for name in BATCHES:
             (here / name).write_bytes(b"\x80\x04" + content)
-        assert read_or_refused(lambda: data.read(str(here), CELL)) is None
+        assert read_or_refused(lambda: inputs.read(str(here), CELL)) is None
 
 
 @given(st.binary(max_size=400), st.integers(-2, 2))
@@ -82,8 +84,8 @@ def test_a_binary_file_of_cifar(content: bytes, more: int) -> None:
     with folder() as here:
         for name in BATCHES:
             (here / f"{name}.bin").write_bytes(whole[: 3073 * 20 + more])
-        read_or_refused(lambda: datasets.verify("cifar10", here))
-        read_or_refused(lambda: data.read(str(here), CELL._replace(data="digits32")))
+        read_or_refused(lambda: choice.verify("cifar10", here))
+        read_or_refused(lambda: inputs.read(str(here), CELL._replace(data="digits32")))
 
 
 FACTS = {"format": 1, "name": "wmt16", "title": "t", "licence": "l", "sources": {}, "counts": {"pairs": 2},
@@ -92,10 +94,10 @@ FACTS = {"format": 1, "name": "wmt16", "title": "t", "licence": "l", "sources": 
 
 def sequences(here: Path) -> None:
     for name in ("source", "target"):
-        with prepared.RaggedWriter(here, name, np.dtype(np.int32)) as writer:
+        with writing.RaggedWriter(here, name, np.dtype(np.int32)) as writer:
             writer.append(np.array([1, 2, 3], np.int32))
             writer.append(np.array([4], np.int32))
-    prepared.finished(here, "wmt16", {name: value for name, value in FACTS.items() if name not in ("format", "name",
+    writing.finished(here, "wmt16", {name: value for name, value in FACTS.items() if name not in ("format", "name",
                                                                                                    "files")})
 
 
@@ -108,7 +110,7 @@ def test_a_prepared_folder(drawn: st.DataObject) -> None:
         (here / name).write_bytes(drawn.draw(bytes_of(content) if drawn.draw(st.booleans()) or name != "facts.json" else
                                              document_of(json.loads(content)).map(lambda found:
                                                                                   json.dumps(found).encode())))
-        read_or_refused(lambda: datasets.verify("wmt16", here))
+        read_or_refused(lambda: choice.verify("wmt16", here))
         read_or_refused(lambda: ragged.facts(str(here), "wmt16"))
         found = read_or_refused(lambda: ragged.ragged(str(here), "source"))
         if found is not None:
@@ -219,4 +221,4 @@ def test_class_numbers(content: bytes) -> None:
         for name in ("a.JPEG", "b.JPEG", "c.JPEG"):
             (here / name).write_bytes(b"")
         (here / "labels").write_bytes(content)
-        read_or_refused(lambda: prepare_images.found(here, here / "labels"))
+        read_or_refused(lambda: images.found(here, here / "labels"))

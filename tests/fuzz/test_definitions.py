@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner import stack, study
 from runner.errors import InputError
-from runner.job import STACKS, STUDIES
+from runner.measuring.job import STACKS, STUDIES
+from runner.stacks import definition
+from runner.study import file
 from tests.fuzz.mutations import bytes_of, document_of
 from workloads.spec import cell
 
@@ -27,7 +28,7 @@ def refused_in_one_line(error: Exception) -> bool:
 def test_a_study_s_file(data: st.DataObject) -> None:
     content = data.draw(bytes_of(data.draw(st.sampled_from(SMALL))))
     try:
-        assert isinstance(study.parse(content, "s.toml"), study.Study)
+        assert isinstance(file.parse(content, "s.toml"), file.Study)
     except InputError as error:
         assert refused_in_one_line(error)
 
@@ -39,7 +40,7 @@ def test_a_study_s_tables(data: st.DataObject) -> None:
              "claim": whole["claim"][:2]}
     document = data.draw(document_of(small))
     try:
-        assert isinstance(study.from_document(document, "s.toml"), study.Study)
+        assert isinstance(file.from_document(document, "s.toml"), file.Study)
     except InputError as error:
         assert refused_in_one_line(error)
 
@@ -50,7 +51,7 @@ def test_a_stack_s_file(content: bytes, tmp_path_factory: pytest.TempPathFactory
     folder.mkdir(exist_ok=True)
     (folder / "stack.toml").write_bytes(content)
     try:
-        assert isinstance(stack.read(folder), stack.Stack)
+        assert isinstance(definition.read(folder), definition.Stack)
     except InputError as error:
         assert refused_in_one_line(error)
 

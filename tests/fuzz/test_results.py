@@ -13,16 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from runner import check, compare, coverage, curves, every, export, job, rerun, screen, stack, store, summary
+from runner import screen
+from runner.analysis import comparing, curves, summary
 from runner.errors import InputError
-from runner.report import writing
-from runner.rows import Measurements, measurements
+from runner.measuring import all_studies, coverage, equality, job, rerun
+from runner.report import export, forms
+from runner.results import store
+from runner.results.rows import Measurements, measurements
 from runner.screen.summary import summary_view
+from runner.stacks import definition
 from tests import made_rows
 from tests.fuzz.mutations import bytes_of, document_of, json_lines
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")    # of a session that fails a test
-STACKS = stack.read_all(job.STACKS)
+STACKS = definition.read_all(job.STACKS)
 
 
 def session() -> list[Any]:
@@ -82,8 +86,8 @@ def use(folder: Path) -> None:
     measured = read_or_refused(lambda: measurements(store.read(folder)))
     if measured is not None:
         _report(measured, folder)
-        read_or_refused(lambda: json.dumps(compare.compare(measured, measured).record(), allow_nan=False))
-        assert _is_plain(screen.parts_view(compare.lines(compare.compare(measured, measured))))
+        read_or_refused(lambda: json.dumps(comparing.compare(measured, measured).record(), allow_nan=False))
+        assert _is_plain(screen.parts_view(comparing.lines(comparing.compare(measured, measured))))
         read_or_refused(lambda: curves.compared(measured))
         read_or_refused(lambda: export.to_csv(measured, folder / "samples.csv"))
         read_or_refused(lambda: export.to_parquet(measured, folder / "samples.parquet"))
@@ -107,7 +111,7 @@ def _report(measured: Measurements, folder: Path) -> None:
     store.write_beside(folder, "summary.json", summary.to_json(found))
     assert _is_plain(summary_view(found))
     for form in ("markdown", "csv", "latex"):
-        text = writing.FORMS[form](found, measured)
+        text = forms.FORMS[form](found, measured)
         assert text.encode() and all(letter.isprintable() or letter == "\n" for letter in text)
 
 
@@ -147,7 +151,7 @@ def test_a_page_with_other_values(records: Any, folder: Path) -> None:
     measured = read_or_refused(lambda: measurements(store.read(written(folder, json_lines(records)))))
     found = measured and read_or_refused(lambda: summary.summary_of(measured))
     if found:
-        text = writing.FORMS["html"](found, measured)
+        text = forms.FORMS["html"](found, measured)
         assert "<script" not in text and text.encode()
 
 
@@ -159,15 +163,15 @@ VERDICT = {"schema": 1, "when": "", "task": "lenet5", "stack": "a", "reference":
 @given(content=st.one_of(bytes_of(json_lines([VERDICT])), document_of([VERDICT]).map(json_lines)))
 def test_verdicts_of_checks_that_prove_nothing_are_passed_over(content: bytes, folder: Path) -> None:
     folder.parent.mkdir(exist_ok=True)
-    (folder.parent / check.VERDICTS).write_bytes(content)
-    assert {name for _, name in check.proved(folder.parent, {"a": "f", "b": "g"})} <= {"a", "b"}
+    (folder.parent / equality.VERDICTS).write_bytes(content)
+    assert {name for _, name in equality.proved(folder.parent, {"a": "f", "b": "g"})} <= {"a", "b"}
 
 
 @given(bytes_of(b'{"event": "begin", "command": "c"}\n{"event": "study", "study": "s", "ok": true, "reason": ""}\n'))
 def test_what_is_left_of_a_run_of_all_studies(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as name:
-        (Path(name) / every.KEPT).write_bytes(content)
-        every.unfinished(Path(name), "c")
+        (Path(name) / all_studies.KEPT).write_bytes(content)
+        all_studies.unfinished(Path(name), "c")
 
 
 def test_csv_reads_back(folder: Path) -> None:

@@ -9,10 +9,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner import launch, node_words, session, store, summary
-from runner.plan import Plan, Planned
-from runner.rows import measurements
-from runner.study import Study
+from runner.analysis import summary
+from runner.launchers import compose_messages, watchdog
+from runner.measuring import session
+from runner.planning.plan import Plan, Planned
+from runner.results import store
+from runner.results.rows import measurements
+from runner.study.file import Study
 from tests import fakes
 from tests.clock import FakeClock
 from tests.fuzz.mutations import bytes_of, document_of
@@ -53,7 +56,7 @@ def ran(broken: list[bytes]) -> None:
                                       clock=clock, readings=lambda: fakes.READING))
         found = measurements(store.read(Path(name)))
         first, second = found.rows[0].runs
-        assert first.ending in launch.ENDINGS and "ok" == second.ending
+        assert first.ending in watchdog.ENDINGS and "ok" == second.ending
         assert summary.summary_of(found).rounds == 2
 
 
@@ -89,11 +92,11 @@ def broken(message: Any) -> st.SearchStrategy[bytes]:
 
 @given(broken(ABOUT))
 def test_a_node_s_greeting(line: bytes) -> None:
-    with suppress(node_words.Unheard):
-        assert isinstance(node_words.about(line).place, str)
+    with suppress(compose_messages.Unheard):
+        assert isinstance(compose_messages.about(line).place, str)
 
 
 @given(st.sampled_from(MESSAGES).flatmap(broken))
 def test_a_node_s_message(line: bytes) -> None:
-    with suppress(node_words.Unheard):
-        assert isinstance(node_words.said(line), bytes | launch.Exit | node_words.Alive | None)
+    with suppress(compose_messages.Unheard):
+        assert isinstance(compose_messages.said(line), bytes | watchdog.Exit | compose_messages.Alive | None)

@@ -9,8 +9,10 @@ import unittest
 import numpy as np
 
 from tests.stack.places import run_places
-from workloads import data, for_pytorch, measures
-from workloads import weights as initial
+from workloads.frameworks import pytorch
+from workloads.inputs import images
+from workloads.inputs import weights as initial
+from workloads.measuring import measures
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
 
@@ -77,9 +79,9 @@ class Parallel(unittest.TestCase):
         """The events of a check by one worker in this process."""
         cell, sent = cell._replace(nodes=1, parallel="none"), []
         table = tasks.table(cell.task, cell.classes)
-        workload = for_pytorch.Workload(table, cell)
+        workload = pytorch.Workload(table, cell)
         workload.load(initial.seeded(layers.parameters(table, tasks.input_shape(cell.image)), cell.seed, "float64"))
-        measures.check(cell, for_pytorch, workload, data.synthetic(cell), "",
+        measures.check(cell, pytorch, workload, images.synthetic(cell), "",
                        lambda event, **values: sent.append(dict(values, event=event)))
         return sent
 

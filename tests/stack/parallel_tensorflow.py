@@ -83,7 +83,7 @@ class Parallel(Reporting):
 
     def test_weights_on_the_host_are_updated_as_those_of_one_device(self):
         """The parameter server of one node, by one update and by losses."""
-        from workloads.for_tensorflow.optimizers import IS_KERAS_3
+        from workloads.frameworks.tensorflow.optimizers import IS_KERAS_3
         alone = {"parallel": "none", "nodes": 1, "batch": 8, "weight_decay": 0.1}
         served = dict(alone, parallel="central")
         if IS_KERAS_3:

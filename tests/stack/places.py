@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from workloads.__main__ import find_adapter, framework_of
+from workloads.__main__ import find_adapter
 from workloads.spec.cluster import places
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +21,7 @@ def run_places(cell, seconds=120.0):
 
     Raises AssertionError with a reporter's last words where it does not end in time.
     """
-    found = places(framework_of(find_adapter()), cell.parallel, cell.nodes)
+    found = places(find_adapter(), cell.parallel, cell.nodes)
     first = _free_port(len(found) * PORTS)
     nodes = ",".join(f"127.0.0.1:{first + rank * PORTS}" for rank in range(len(found)))
     with tempfile.TemporaryDirectory() as folder:

@@ -10,8 +10,12 @@ import unittest
 
 import numpy as np
 
-from workloads import course, data, errors, for_numpy, passes
-from workloads import weights as initial
+from workloads.frameworks import numpy
+from workloads.inputs import images as data
+from workloads.inputs import passes
+from workloads.inputs import weights as initial
+from workloads.measuring import epochs
+from workloads.process import errors
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.layers import (
@@ -76,7 +80,7 @@ def varied(parameters, seed=5):
 def built(table, cell):
     """The adapter's workload, the reference and their common weights."""
     weights = varied(layers.parameters(table, tasks.input_shape(cell.image)))
-    workload, reference = adapter.Workload(table, cell), for_numpy.Workload(table, cell)
+    workload, reference = adapter.Workload(table, cell), numpy.Workload(table, cell)
     workload.load(weights)
     reference.load(weights)
     return workload, reference, weights
@@ -127,7 +131,7 @@ class Equality(AdapterCase):
         self.assert_all_close(activations, found["activation"], FORWARD)
         last = places[-1]
         self.assert_close(activations[last], found["logits"], FORWARD, "logits")
-        loss = for_numpy.model.cross_entropy(activations[last], sample.labels)
+        loss = numpy.model.cross_entropy(activations[last], sample.labels)
         self.assert_close(loss, found["loss"], BACKWARD, "loss")
         self.assert_slope(reference, weights, found["gradient"], sample)
         self.assert_update(table, cell, weights, found)
@@ -216,7 +220,7 @@ class Definition(AdapterCase):
 
     def assert_differs(self, wrong, right, cell):
         weights = varied(layers.parameters(right, tasks.input_shape(cell.image)))
-        workload, reference = adapter.Workload(wrong, cell), for_numpy.Workload(right, cell)
+        workload, reference = adapter.Workload(wrong, cell), numpy.Workload(right, cell)
         workload.load(weights)
         reference.load(weights)
         images = data.synthetic(cell).images
@@ -239,7 +243,7 @@ class Definition(AdapterCase):
         weights = varied(layers.parameters(right, tasks.input_shape(cell.image)))
         wider = np.zeros((6, 3, 4, 4))
         wider[:, :, 1:, 1:] = weights["0.weight"]
-        workload, reference = adapter.Workload(same, cell), for_numpy.Workload(right, cell)
+        workload, reference = adapter.Workload(same, cell), numpy.Workload(right, cell)
         workload.load(dict(weights, **{"0.weight": wider}))
         reference.load(weights)
         images = data.synthetic(cell).images
@@ -461,9 +465,9 @@ class Epochs(AdapterCase):
         cell = cell_of(measure="epochs", epochs=2, **changes)
         workload = built(tasks.table("lenet5", cell.classes), cell)[0]
         sample, told = data.synthetic(cell._replace(batch=10)), []
-        steps = course.Course(cell, workload, data.synthetic(cell._replace(batch=5, seed=2)), 3,
+        steps = epochs.Course(cell, workload, data.synthetic(cell._replace(batch=5, seed=2)), 3,
                               lambda event, **values: told.append(values))
-        course.follow(steps, workload.passes(sample.images, sample.labels, passes.drawn(cell, 10)))
+        epochs.follow(steps, workload.passes(sample.images, sample.labels, passes.drawn(cell, 10)))
         return told
 
     def test_an_epoch_learns_times_and_validates(self):
@@ -573,7 +577,7 @@ class Switches(AdapterCase):
     def test_pytorch_s_device_clock_gives_the_seconds_between_marks_and_forgets_them(self):
         if adapter.NAME != "pytorch":
             self.skipTest("only PyTorch has a door to the device's clock")
-        from workloads.for_pytorch.device_clock import DeviceClock
+        from workloads.frameworks.pytorch.device_clock import DeviceClock
 
         moments = [3.0, 10.0, 12.5, 20.0, 21.0]
 
@@ -600,5 +604,5 @@ class Switches(AdapterCase):
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in ADAPTERS:
         sys.exit("usage: python -m tests.stack.test_adapter " + "|".join(ADAPTERS) + " [Class.test ...]")
-    adapter = importlib.import_module("workloads.for_" + sys.argv.pop(1))
+    adapter = importlib.import_module("workloads.frameworks." + sys.argv.pop(1))
     unittest.main(argv=sys.argv, warnings="default")

@@ -5,7 +5,7 @@ Only the standard library, numpy and TensorFlow 1.15, Python 3.6 and later; else
 import importlib.util
 import unittest
 
-from workloads import data, weights
+from workloads.inputs import images, weights
 from workloads.spec import graph_operations, tasks
 from workloads.spec.cell import Cell
 
@@ -22,10 +22,10 @@ def cell_of(**changes):
 
 def built(cell):
     """The cell's Workload with seeded weights, and its batches."""
-    from workloads import for_tensorflow
-    workload = for_tensorflow.Workload(tasks.table(cell.task, cell.classes), cell)
+    from workloads.frameworks import tensorflow
+    workload = tensorflow.Workload(tasks.table(cell.task, cell.classes), cell)
     workload.load(weights.seeded(tasks.parameters(cell), cell.seed))
-    return workload, workload.synthetic(*data.synthetic(cell).given)
+    return workload, workload.synthetic(*images.synthetic(cell).given)
 
 
 class Watch:

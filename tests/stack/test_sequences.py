@@ -13,9 +13,9 @@ import numpy as np
 
 from tests.stack import test_adapter
 from tests.stack.test_adapter import ADAPTERS, varied
-from workloads import errors
-from workloads import sequences as batches
-from workloads.for_numpy import recurrent
+from workloads.frameworks.numpy import recurrent
+from workloads.inputs import sequences as batches
+from workloads.process import errors
 from workloads.spec import sequences
 from workloads.spec.cell import SWITCHES, Cell
 
@@ -180,5 +180,5 @@ class Models(SequenceCase):
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in RUN_BY:
         sys.exit("usage: python -m tests.stack.test_sequences " + "|".join(RUN_BY) + " [Class.test ...]")
-    adapter = importlib.import_module("workloads.for_" + sys.argv.pop(1) + ".sequences")
+    adapter = importlib.import_module("workloads.frameworks." + sys.argv.pop(1) + ".sequences")
     unittest.main(argv=sys.argv, warnings="default")

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from runner.aa import Plan, binomial, judge, study, words
 from runner.errors import InputError
-from runner.plan import Wishes, plan
-from runner.rows import Measurements, measurements
+from runner.measuring.self_comparison import Plan, binomial, judge, study, words
+from runner.planning.plan import Wishes, plan
+from runner.results.rows import Measurements, measurements
 from tests import made_rows as made
 from tests.fakes import MACHINE, stack
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from runner import bench_self
-from runner.stats import Interval
+from runner.analysis.stats import Interval
+from runner.measuring import overhead
 from tests import fakes
 from tests.clock import FakeClock
 from workloads.spec.cell import Cell
@@ -25,17 +25,17 @@ def launcher(script: Any) -> fakes.FakeLauncher:
     return fakes.FakeLauncher(FakeClock(), script)
 
 
-def setup(how: fakes.FakeLauncher, turns: int, data: Path = Path("data")) -> bench_self.Setup:
-    return bench_self.Setup(how, data, 2, turns, FakeClock())
+def setup(how: fakes.FakeLauncher, turns: int, data: Path = Path("data")) -> overhead.Setup:
+    return overhead.Setup(how, data, 2, turns, FakeClock())
 
 
-def harness(how: fakes.FakeLauncher, turns: int = 3) -> bench_self.Cost:
-    return bench_self.harness(fakes.stack(), setup(how, turns))
+def harness(how: fakes.FakeLauncher, turns: int = 3) -> overhead.Cost:
+    return overhead.harness(fakes.stack(), setup(how, turns))
 
 
-def peers(how: fakes.FakeLauncher, framework: str = "pytorch", turns: int = 3) -> list[bench_self.Cost]:
-    peer = next(peer for peer in bench_self.PEERS[framework] if "vgg16" in peer.tasks)
-    return list(bench_self.peers(peer, fakes.stack(framework=framework), setup(how, turns)))
+def peers(how: fakes.FakeLauncher, framework: str = "pytorch", turns: int = 3) -> list[overhead.Cost]:
+    peer = next(peer for peer in overhead.PEERS[framework] if "vgg16" in peer.tasks)
+    return list(overhead.peers(peer, fakes.stack(framework=framework), setup(how, turns)))
 
 
 def test_the_loop_s_cost_is_the_mean_over_processes_of_the_median_over_blocks() -> None:
@@ -83,7 +83,7 @@ def test_a_process_without_blocks_is_no_figure() -> None:
 ])
 def test_a_goal_is_missed_where_the_whole_interval_is_beyond_it(interval: Interval, is_more_better: bool,
                                                                is_met: bool) -> None:
-    cost = bench_self.Cost("x", "torch-x", 1.0, interval, "x", 1.0, 3, is_more_better=is_more_better)
+    cost = overhead.Cost("x", "torch-x", 1.0, interval, "x", 1.0, 3, is_more_better=is_more_better)
     assert is_met == cost.is_met
 
 
@@ -121,10 +121,10 @@ def test_a_peer_is_compared_in_its_own_variant_and_in_both_measures(framework: s
 def test_a_stack_is_compared_with_the_library_that_is_locked_for_it_alone(tmp_path: Path) -> None:
     locked = "# not torchvision==1\nregex==1 \\\ntransformers==5.23.0 \\\n    --hash=sha256:0\n"
     (tmp_path / "peers.txt").write_text(locked)
-    own, peer = bench_self._peers_of(fakes.stack(folder=tmp_path))
+    own, peer = overhead._peers_of(fakes.stack(folder=tmp_path))
     assert ("torch.nn", "transformers") == (own.library, peer.library)
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
-    list(bench_self.peers(peer, fakes.stack(), setup(how, turns=1)))
+    list(overhead.peers(peer, fakes.stack(), setup(how, turns=1)))
     assert {("bert", "small", 10)} == {(cell.task, cell.preset, cell.classes) for cell, _ in how.started}
 
 
@@ -132,7 +132,7 @@ def test_a_stack_for_which_no_library_is_locked_is_compared_with_its_frameworks_
     said: list[str] = []
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
 
-    costs = list(bench_self.run_peers([fakes.stack(folder=tmp_path)], setup(how, 3, tmp_path), said.append))
+    costs = list(overhead.run_peers([fakes.stack(folder=tmp_path)], setup(how, 3, tmp_path), said.append))
     assert ["lstm train, ours / torch.nn", "lstm infer, ours / torch.nn"] == [cost.what for cost in costs]
     assert ["bench-self: torch-x and torch.nn"] == said
 
@@ -140,8 +140,8 @@ def test_a_stack_for_which_no_library_is_locked_is_compared_with_its_frameworks_
 def test_only_the_tasks_that_are_named_are_compared(tmp_path: Path) -> None:
     how, said = launcher(lambda cell, run: blocks((1.0, 1.0))), list[str]()
     stack = fakes.stack(folder=tmp_path)
-    assert [] == list(bench_self.run_peers([stack], setup(how, 1, tmp_path), said.append, only=["vgg16"]))
-    costs = list(bench_self.run_peers([stack], setup(how, 1, tmp_path), said.append, only=["vgg16", "lstm"]))
+    assert [] == list(overhead.run_peers([stack], setup(how, 1, tmp_path), said.append, only=["vgg16"]))
+    costs = list(overhead.run_peers([stack], setup(how, 1, tmp_path), said.append, only=["vgg16", "lstm"]))
     assert ["lstm", "lstm"] == [cost.what.split()[0] for cost in costs] == [cell.task for cell, _ in how.started]
 
 
@@ -158,6 +158,6 @@ def test_a_start_is_dearer_by_what_lies_before_the_first_step() -> None:
         return [warm, ENDED]
 
     how = fakes.FakeLauncher(clock, script)
-    cost = bench_self.start(fakes.stack(), bench_self.Setup(how, Path("data"), 2, 2, clock))
+    cost = overhead.start(fakes.stack(), overhead.Setup(how, Path("data"), 2, 2, clock))
 
     assert (2.0, None, "s", False) == (cost.value, cost.interval, cost.unit, cost.is_met)

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner.prepared import RaggedWriter, finished
-from workloads import sequences
-from workloads.errors import DataError
+from runner.datasets.writing import RaggedWriter, finished
 from workloads.inputs import bert as inputs
+from workloads.inputs import sequences
+from workloads.process.errors import DataError
 from workloads.spec import bert
 from workloads.spec.cell import Cell
 

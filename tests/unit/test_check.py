@@ -5,29 +5,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner import check
-from runner.launch import Ending
+from runner.launchers.watchdog import Ending
+from runner.measuring import equality
 from tests.fakes import stack
-from workloads.sketch import WIDTH, sketch
+from workloads.measuring.sketch import WIDTH, sketch
 from workloads.spec.cell import Cell
 
 TORCH, TF = stack("torch-x"), stack("tf-x", framework="tensorflow")
 
 
 def cell(precision: str = "float64") -> Cell:
-    return check.check_cell("lenet5", "tf-x", precision, 2, 0)
+    return equality.check_cell("lenet5", "tf-x", precision, 2, 0)
 
 
-def arrays(scale: float = 1.0, name: str = "3", kind: str = "activation") -> check.Sent:
+def arrays(scale: float = 1.0, name: str = "3", kind: str = "activation") -> equality.Sent:
     """Made arrays of LeNet-5's layers, one of them times scale."""
     random = np.random.default_rng(3)
-    made = {each: {path: random.normal(size=8) for path in ("0", "3", "7.weight")} for each in check.KINDS}
+    made = {each: {path: random.normal(size=8) for path in ("0", "3", "7.weight")} for each in equality.KINDS}
     made[kind][name] = made[kind][name] * scale
-    return check.Sent(made)
+    return equality.Sent(made)
 
 
 def test_equal_arrays_pass() -> None:
-    assert check.compare(cell(), arrays(), arrays(), TF, TORCH).passed
+    assert equality.compare(cell(), arrays(), arrays(), TF, TORCH).passed
 
 
 @pytest.mark.parametrize(("pair", "difference", "passes"), [
@@ -36,23 +36,23 @@ def test_equal_arrays_pass() -> None:
 def test_float64_must_agree_to_1e_10_and_1e_6_with_tensorflow(pair: tuple[object, object], difference: float,
                                                              passes: bool) -> None:
     ours, reference = pair
-    found = check.compare(cell(), arrays(1 + difference), arrays(), ours, reference)  # type: ignore[arg-type]
+    found = equality.compare(cell(), arrays(1 + difference), arrays(), ours, reference)  # type: ignore[arg-type]
     assert passes == found.passed
 
 
 def test_the_first_layer_that_differs_is_named_with_its_type() -> None:
-    found = check.compare(cell(), arrays(1.5, "3"), arrays(), TF, TORCH)
+    found = equality.compare(cell(), arrays(1.5, "3"), arrays(), TF, TORCH)
     assert not found.passed
     assert "activation 3 (Conv)" == found.first
-    assert "gradient 7.weight (Dense)" == check.compare(cell(), arrays(1.5, "7.weight", "gradient"), arrays(), TF,
+    assert "gradient 7.weight (Dense)" == equality.compare(cell(), arrays(1.5, "7.weight", "gradient"), arrays(), TF,
                                                         TORCH).first
 
 
 def test_a_gradient_that_is_zero_but_for_rounding_may_be_rounded_otherwise() -> None:
     ours, theirs = arrays(1e-16, kind="gradient"), arrays(-1e-16, kind="gradient")
-    assert check.compare(cell(), ours, theirs, TORCH, TORCH).passed
+    assert equality.compare(cell(), ours, theirs, TORCH, TORCH).passed
     ours, theirs = arrays(1e-12, kind="gradient"), arrays(-1e-12, kind="gradient")
-    assert not check.compare(cell(), ours, theirs, TORCH, TORCH).passed
+    assert not equality.compare(cell(), ours, theirs, TORCH, TORCH).passed
 
 
 def test_in_float32_one_gradient_may_be_far_off_if_the_whole_is_not() -> None:
@@ -60,17 +60,17 @@ def test_in_float32_one_gradient_may_be_far_off_if_the_whole_is_not() -> None:
     ours.arrays["gradient"]["0"] = ours.arrays["gradient"]["0"] * 100         # the one that counts
     theirs.arrays["gradient"]["0"] = theirs.arrays["gradient"]["0"] * 100
     ours.arrays["gradient"]["3"] = ours.arrays["gradient"]["3"] * 1.2
-    assert check.compare(cell("float32"), ours, theirs, TF, TORCH).passed
-    assert not check.compare(cell("float64"), ours, theirs, TF, TORCH).passed
+    assert equality.compare(cell("float32"), ours, theirs, TF, TORCH).passed
+    assert not equality.compare(cell("float64"), ours, theirs, TF, TORCH).passed
 
 
 def test_what_is_not_a_number_never_passes() -> None:
-    assert not check.compare(cell(), arrays(np.nan), arrays(), TF, TORCH).passed
-    assert not check.compare(cell("float32"), arrays(np.nan), arrays(), TF, TORCH).passed
+    assert not equality.compare(cell(), arrays(np.nan), arrays(), TF, TORCH).passed
+    assert not equality.compare(cell("float32"), arrays(np.nan), arrays(), TF, TORCH).passed
 
 
 def test_a_stack_that_cannot_run_the_task_is_not_passed_and_says_why() -> None:
-    found = check.compare(cell(), Ending("unsupported", "no such layer"), arrays(), TF, TORCH)
+    found = equality.compare(cell(), Ending("unsupported", "no such layer"), arrays(), TF, TORCH)
     assert not found.passed and "tf-x: unsupported: no such layer" == found.problem
 
 
@@ -89,16 +89,16 @@ def test_a_small_array_is_sent_whole() -> None:
 
 
 def test_verdicts_prove_only_what_the_stacks_are_made_of_now(tmp_path: Path) -> None:
-    verdict = check.compare(cell(), arrays(), arrays(), TF, TORCH)
-    check.keep([verdict], {"tf-x": "1", "torch-x": "2"}, tmp_path)
-    assert {("lenet5", "tf-x"), ("lenet5", "torch-x")} == check.proved(tmp_path, {"tf-x": "1", "torch-x": "2"})
-    assert set() == check.proved(tmp_path, {"tf-x": "1", "torch-x": "3"})
+    verdict = equality.compare(cell(), arrays(), arrays(), TF, TORCH)
+    equality.keep([verdict], {"tf-x": "1", "torch-x": "2"}, tmp_path)
+    assert {("lenet5", "tf-x"), ("lenet5", "torch-x")} == equality.proved(tmp_path, {"tf-x": "1", "torch-x": "2"})
+    assert set() == equality.proved(tmp_path, {"tf-x": "1", "torch-x": "3"})
 
 
 def test_a_later_failure_takes_an_earlier_proof_back_and_garbage_proves_nothing(tmp_path: Path) -> None:
     made_of = {"tf-x": "1", "torch-x": "2"}
-    check.keep([check.compare(cell(), arrays(), arrays(), TF, TORCH)], made_of, tmp_path)
-    check.keep([check.compare(cell(), arrays(2.0), arrays(), TF, TORCH)], made_of, tmp_path)
-    with (tmp_path / check.VERDICTS).open("a") as file:
+    equality.keep([equality.compare(cell(), arrays(), arrays(), TF, TORCH)], made_of, tmp_path)
+    equality.keep([equality.compare(cell(), arrays(2.0), arrays(), TF, TORCH)], made_of, tmp_path)
+    with (tmp_path / equality.VERDICTS).open("a") as file:
         file.write('nonsense\n{"task": 1}\n[]\n')
-    assert set() == check.proved(tmp_path, made_of)
+    assert set() == equality.proved(tmp_path, made_of)

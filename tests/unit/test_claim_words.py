@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from runner import claim_words, quantities
-from runner.claims import Claim as Asked
+from runner.analysis.summary import summarise
+from runner.analysis.summary_format import Claim, PublishedNumber
+from runner.report import claim_text
 from runner.screen.summary import summary_view
-from runner.subjects import Subject
-from runner.summary import summarise
-from runner.summary_format import Claim, PublishedNumber
+from runner.study import quantities
+from runner.study.claims import Claim as Asked
+from runner.study.subjects import Subject
 from tests import made_rows as made
 from tests.unit.test_screen import printed
 
@@ -33,12 +34,12 @@ def claim(low: float | None, high: float | None, value: float, **values: Any) ->
     (claim(None, -0.5, -0.9, kind="mpe", at_most=-0.5), "-0.90 (-0.95–-0.85)", "to -0.5"),
     (claim(0.7, None, 0.8, kind="share", at_least=0.7), "80 % (75 %–85 %)", "from 70 %")])
 def test_a_claim_is_told_by_its_number_and_what_is_claimed(found: Claim, here: str, theirs: str) -> None:
-    assert (here, theirs) == (claim_words.here(found), claim_words.theirs(found))
+    assert (here, theirs) == (claim_text.here(found), claim_text.theirs(found))
 
 
 def test_a_claim_without_a_number_tells_what_is_missing() -> None:
     found = Claim.model_validate({**CLAIM, "verdict": "no data", "missing": ("one", "two"), "numbers": ()})
-    assert "one, and 1 more" == claim_words.here(found)
+    assert "one, and 1 more" == claim_text.here(found)
 
 
 @pytest.mark.parametrize(("unit", "value", "expected"), [
@@ -51,7 +52,7 @@ def test_every_unit_has_words(unit: str, value: float, expected: str) -> None:
                              experiment="")
 
     assert ["Table 1", "tf lstm cudnn / torch sync gpus 2 (vgg16)", "first epoch", expected,
-            "no data"] == claim_words.beside(number)
+            "no data"] == claim_text.beside(number)
 
 
 def test_the_paper_s_own_claims_follow_ours() -> None:
@@ -70,4 +71,4 @@ def test_the_paper_s_own_claims_follow_ours() -> None:
 
 
 def test_a_study_s_own_word_for_a_unit_is_one_that_has_words() -> None:
-    assert set(quantities.UNITS) == set(claim_words.IN_UNIT)
+    assert set(quantities.UNITS) == set(claim_text.IN_UNIT)

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner import claims, study
-from runner.claims import Claim, Verdict
+from runner.analysis.judging import Finding, Side, judge
+from runner.analysis.stats import Interval
+from runner.analysis.summary import summarise
 from runner.errors import InputError
-from runner.judging import Finding, Side, judge
-from runner.rows import Measurements, measurements
+from runner.results.rows import Measurements, measurements
 from runner.screen.summary import summary_view
-from runner.stats import Interval
-from runner.subjects import Subject
-from runner.summary import summarise
+from runner.study import claims, file
+from runner.study.claims import Claim, Verdict
+from runner.study.subjects import Subject
 from tests import made_rows as made
 from tests.unit.test_screen import printed
 from workloads.spec.cell import Cell
@@ -324,12 +324,12 @@ turned_for = [{ task = "vgg16" }]
 """
 
 
-def parsed(*changes: tuple[str, str], scale: str | None = None) -> study.Study:
+def parsed(*changes: tuple[str, str], scale: str | None = None) -> file.Study:
     text = STUDY
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
-    return study.parse(text.encode(), "s.toml", scale)
+    return file.parse(text.encode(), "s.toml", scale)
 
 
 def test_a_claim_is_read_with_the_study_s_cases_at_its_scale() -> None:
@@ -411,7 +411,7 @@ def test_a_mistake_is_told_in_one_line_with_file_claim_and_key(changes: Any, mes
 
 def test_two_claims_of_one_id_are_refused() -> None:
     with pytest.raises(InputError, match='claim id "c" is there twice'):
-        study.parse((STUDY + STUDY[STUDY.index("[[claim]]"):]).encode(), "s.toml")
+        file.parse((STUDY + STUDY[STUDY.index("[[claim]]"):]).encode(), "s.toml")
 
 
 def test_subjects_of_different_batches_are_not_compared() -> None:
@@ -422,7 +422,7 @@ def test_subjects_of_different_batches_are_not_compared() -> None:
 
 @pytest.mark.parametrize("scale", ["paper", "quick"])
 def test_krisilias_twelve_claims_are_there_and_survive_the_store(scale: str) -> None:
-    found = study.read("krisilias", STUDIES, scale).claims
+    found = file.read("krisilias", STUDIES, scale).claims
 
     assert {f"kri-c{number}" for number in range(1, 13)} == {
         match[0] for each in found if (match := re.match(r"kri-c\d+", each.id))}
@@ -465,7 +465,7 @@ def test_the_summary_tells_claims_with_verdicts_numbers_and_what_is_missing() ->
 
 
 def test_krisilias_claims_fit_80_columns() -> None:
-    chosen = study.read("krisilias", STUDIES, "quick").claims
+    chosen = file.read("krisilias", STUDIES, "quick").claims
     times = {made.cell(stack, task="lenet5", batch=42, steps=100, nodes=3, parallel=parallel): time
              for stack, parallel, time in (("tf-2.5", "allreduce", [2.0, 2.02, 1.98, 2.01, 1.99]),
                                            ("torch-1.7", "allreduce", ABOUT_ONE),
@@ -511,6 +511,6 @@ def test_a_mutated_claim_is_read_or_refused_but_never_breaks(data: st.DataObject
                 document["claim"][index] = data.draw(ODD)
     document["claim"] = document["claim"][index:index + 1]
     try:
-        assert isinstance(study.from_document(document, "s.toml"), study.Study)
+        assert isinstance(file.from_document(document, "s.toml"), file.Study)
     except InputError as error:
         assert "\n" not in str(error)

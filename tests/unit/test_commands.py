@@ -1,13 +1,13 @@
 import pytest
 
-from runner import commands
+from runner import processes
 from runner.errors import BuildFailed
 
 
 def test_a_commands_output_is_kept_and_told(tmp_path):
     told = []
 
-    commands.run(["sh", "-c", "echo one; echo two >&2"], tmp_path / "log", told.append)
+    processes.run(["sh", "-c", "echo one; echo two >&2"], tmp_path / "log", told.append)
 
     assert told == ["one", "two"]
     assert (tmp_path / "log").read_text().splitlines()[1:] == ["one", "two"]
@@ -17,14 +17,14 @@ def test_a_failed_command_says_its_reason_and_where_its_log_is(tmp_path):
     script = "echo looking; echo 'ERROR: No matching distribution found for torch==9'; echo 'ERROR: gave up'; exit 1"
 
     with pytest.raises(BuildFailed) as caught:
-        commands.run(["sh", "-c", script], tmp_path / "log")
+        processes.run(["sh", "-c", script], tmp_path / "log")
 
     assert str(caught.value) == f"No matching distribution found for torch==9 (log: {tmp_path}/log)"
 
 
 def test_a_command_that_is_not_there_says_so(tmp_path):
     with pytest.raises(BuildFailed, match="no-such-command did not start: No such file"):
-        commands.run(["no-such-command"], tmp_path / "log")
+        processes.run(["no-such-command"], tmp_path / "log")
 
 
 @pytest.mark.parametrize(("lines", "expected"), [
@@ -35,14 +35,14 @@ def test_a_command_that_is_not_there_says_so(tmp_path):
     ([], "exit status 3"),
 ])
 def test_the_reason_is_the_line_that_tells_most(lines, expected):
-    assert commands.reason(lines, 3) == expected
+    assert processes.reason(lines, 3) == expected
 
 
 def test_an_interpreters_variables_do_not_reach_another_one(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     monkeypatch.setenv("PIP_FIND_LINKS", "/wheels")
 
-    environment = commands.clean_environment()
+    environment = processes.clean_environment()
 
     assert "PYTHONPATH" not in environment
     assert environment["PIP_FIND_LINKS"] == "/wheels"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from runner.compare import Alone, Comparison, Difference, compare, lines
-from runner.rows import Measurements, measurements
-from runner.stats import Verdict
+from runner.analysis.comparing import Alone, Comparison, Difference, compare, lines
+from runner.analysis.stats import Verdict
+from runner.results.rows import Measurements, measurements
 from tests import made_rows as made
 from workloads.spec.cell import Cell
 

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from runner import compose, job, study
+from runner.cli import compose
 from runner.errors import InputError
-from runner.machine import Machine
+from runner.machine.host import Machine
+from runner.measuring import job
+from runner.study import file
 
 UNSET = dict.fromkeys(["PARALLEL", "TASK", "BATCH", "STEPS", "ROUNDS", "DATA", "DATA_FOLDER"], "")
 DEFAULT = {**UNSET, "STACK": "torch-1.7", "NODE_CPU_QUOTA": "400000", "NODE_MEMORY": "16g", "STALL": "50"}
@@ -67,6 +69,6 @@ def test_the_runner_becomes_the_owner_of_the_results(tmp_path: Path, monkeypatch
 
 
 def test_the_study_is_of_as_many_nodes_as_compose_has() -> None:
-    [experiment] = study.read("cluster", job.STUDIES).experiments
+    [experiment] = file.read("cluster", job.STUDIES).experiments
     assert compose.NODES == experiment.settings["nodes"]
     assert all(f"  node{rank}: " in (job.ROOT / "compose.yaml").read_text() for rank in range(compose.NODES))

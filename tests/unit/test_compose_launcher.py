@@ -14,11 +14,11 @@ from typing import Any
 import psutil
 import pytest
 
-from runner.compose_launcher import ComposeLauncher
 from runner.errors import BenchError, ImageMissing
-from runner.launch import Ending, Limits, follow
-from runner.stack import read, workloads_digest
-from workloads import node
+from runner.launchers.compose import ComposeLauncher
+from runner.launchers.watchdog import Ending, Limits, follow
+from runner.stacks.definition import read, workloads_digest
+from workloads.places import compose_node
 from workloads.spec.cell import Cell
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +62,8 @@ def nodes(launcher: ComposeLauncher, tmp_path: Path) -> Iterator[Callable[..., l
         for name in names:
             environment = {**os.environ, "EVENBENCH_PLACE": name, "EVENBENCH_STACK": STACK.name,
                            "EVENBENCH_BASE": STACK.base_image, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
-            started.append(subprocess.Popen([sys.executable, "-m", "workloads.node", f"{host}:{port}"], cwd=ROOT,
+            command = [sys.executable, "-m", "workloads.places.compose_node", f"{host}:{port}"]
+            started.append(subprocess.Popen(command, cwd=ROOT,
                                             env=environment, stderr=subprocess.DEVNULL))
         return started
 
@@ -261,7 +262,7 @@ def test_the_record_says_how_the_run_was_isolated_and_on_which_base(launcher: An
 
 
 def test_a_node_and_the_runner_know_workloads_by_the_same_digest() -> None:
-    assert workloads_digest(ROOT) == node.digest(str(ROOT / "workloads"))
+    assert workloads_digest(ROOT) == compose_node.digest(str(ROOT / "workloads"))
 
 
 def test_a_node_without_a_runner_gives_up() -> None:
@@ -269,4 +270,4 @@ def test_a_node_without_a_runner_gives_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(ConnectionRefusedError):
-        node.connected("127.0.0.1", port, clock=lambda: next(readings), wait=lambda seconds: None)
+        compose_node.connected("127.0.0.1", port, clock=lambda: next(readings), wait=lambda seconds: None)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from workloads.environment import variables
-from workloads.errors import Unsupported, refuse_convolutions
+from workloads.process.environment import variables
+from workloads.process.errors import Unsupported, refuse_convolutions
 from workloads.spec.cell import Cell
 
 CELL = Cell(stack="s", task="resnet50", measure="train", device="gpu")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.clock import FakeClock
-from workloads import course, measures
-from workloads.data import Images
-from workloads.errors import NotFinite, Unsupported
+from workloads.inputs.images import Images
+from workloads.measuring import epochs, measures
+from workloads.process.errors import NotFinite, Unsupported
 from workloads.spec.cell import Cell
 
 CELL = Cell(stack="s", task="lenet5", measure="epochs", batch=2, epochs=2, classes=3)
@@ -59,8 +59,8 @@ class Fit(Workload):
 def followed(kind: type[Workload], losses: list[float]) -> tuple[list[dict[str, Any]], Workload]:
     clock, told = FakeClock(step=0.0), []
     workload = kind(clock, losses)
-    steps = course.Course(CELL, workload, HELD_OUT, 3, lambda event, **values: told.append(values), clock)
-    course.follow(steps, None)
+    steps = epochs.Course(CELL, workload, HELD_OUT, 3, lambda event, **values: told.append(values), clock)
+    epochs.follow(steps, None)
     return told, workload
 
 

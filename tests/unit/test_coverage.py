@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from runner import store
-from runner.coverage import Experiment, endings, experiments
-from runner.plan import Plan, Wishes, plan
+from runner.measuring.coverage import Experiment, endings, experiments
+from runner.planning.plan import Plan, Wishes, plan
+from runner.results import store
 from tests import made_rows as made
 from tests.fakes import MACHINE, stack, study
 from workloads.spec.cell import Cell

@@ -3,10 +3,11 @@ from typing import Any
 
 import pytest
 
-from runner import curves, rows
+from runner.analysis import curves
 from runner.report import charts
 from runner.report import curves as drawn
-from runner.report.parts import Curves
+from runner.report.document import Curves
+from runner.results import rows
 from tests import made_rows as made
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner import datasets
+from runner.datasets import choice
 from runner.errors import InputError
-from workloads import data, pickled
-from workloads.errors import DataError
+from workloads.inputs import images as data
+from workloads.inputs import pickled
+from workloads.process.errors import DataError
 from workloads.spec.cell import Cell
 
 CELL = Cell(stack="s", task="lenet5", measure="epochs", batch=4)
@@ -22,7 +23,7 @@ def quiet(text: str) -> None:
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return datasets.digits32(tmp_path_factory.mktemp("cache"), quiet, images=3000)
+    return choice.digits32(tmp_path_factory.mktemp("cache"), quiet, images=3000)
 
 
 def cifar(folder: Path, name: str = "cifar10") -> Path:
@@ -82,7 +83,7 @@ def test_the_test_digits_are_drawn_from_all_writers(digits: Path) -> None:
 
 def test_a_second_session_finds_the_digits_written(digits: Path) -> None:
     said: list[str] = []
-    assert digits == datasets.digits32(digits.parents[1], said.append, images=3000) and not said
+    assert digits == choice.digits32(digits.parents[1], said.append, images=3000) and not said
 
 
 def test_the_order_is_the_seed_s(digits: Path) -> None:
@@ -158,7 +159,7 @@ def test_a_file_cut_short_is_named_before_anything_starts(tmp_path: Path) -> Non
     folder = cifar(tmp_path / "c")
     (folder / "data_batch_3.bin").write_bytes(b"\0" * 3073 * 5000)
     with pytest.raises(InputError, match=r"data_batch_3\.bin: found 15365000 bytes, expected 30730000: cut short"):
-        datasets.verify("cifar10", folder)
+        choice.verify("cifar10", folder)
     with pytest.raises(DataError, match=r"data_batch_3\.bin: found 15365000 bytes"):
         data.read(str(folder), CELL._replace(data="cifar10"))
 
@@ -169,7 +170,7 @@ def test_a_file_cut_short_is_named_before_anything_starts(tmp_path: Path) -> Non
     ("cifar10=/no/such", "/no/such: no such folder"), ("cifar10=/tmp", r"found no data_batch_1\.bin")])
 def test_a_wrong_data_argument_is_told(argument: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
-        datasets.chosen(argument, tmp_path, quiet)
+        choice.chosen(argument, tmp_path, quiet)
 
 
 def test_labels_beyond_the_classes_are_refused(digits: Path) -> None:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pytest
 import typer
 
-from runner.claims import paper_claim
 from runner.cli import app
-from runner.job import STACKS, STUDIES
+from runner.measuring.job import STACKS, STUDIES
+from runner.study.claims import paper_claim
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from runner import doctor_gpu, nvml
-from runner.doctor_gpu import Finding
-from runner.stack import read_all
+from runner.doctor import gpu
+from runner.doctor.gpu import Finding
+from runner.machine import nvml
+from runner.stacks.definition import read_all
 from tests.fake_nvml import H100, V100, FakeGpu, FakeNvml
 
 STACKS = read_all(Path(__file__).parents[2] / "docker")
@@ -18,7 +19,7 @@ WITH_TOOLKIT = {"Runtimes": {"runc": {}, "nvidia": {}}}
 def found(*fakes: FakeGpu, info: Any = WITH_TOOLKIT, driver: str = "550.54.15", failure: str = "",
           parameters: Path = Path("/nowhere")) -> dict[str, Finding]:
     library = FakeNvml(*fakes, driver=driver, failure=failure)
-    findings = doctor_gpu.examine(STACKS, nvml.observe(library), nvml.states(library), info, parameters)
+    findings = gpu.examine(STACKS, nvml.observe(library), nvml.states(library), info, parameters)
     return {finding.what: finding for finding in findings}
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import requests
 
-from runner import catalogue, data_commands
-from runner.catalogue import Download, Known
-from runner.download import TRIES, Net, fetch
+from runner.datasets import catalogue, library
+from runner.datasets.archives import unpack
+from runner.datasets.catalogue import Download, Known
+from runner.datasets.download import TRIES, Net, fetch
 from runner.errors import DiskFull, DownloadFailed, InputError
-from runner.unpack import unpack
 from tests.web import Site, serving
 
 CONTENT = bytes(range(256)) * 4096          # in blocks of 64 KiB: a block that broke off is asked for again
@@ -159,7 +159,7 @@ def got(content: bytes, cache: Path, monkeypatch: pytest.MonkeyPatch, free: int 
     with serving(Site(content)) as site, requests.Session() as session:
         known = Known("t", "page", "licence", (download(site, content),), 184_500_000, "cifar-100-binary")
         monkeypatch.setitem(catalogue.KNOWN, "cifar100", known)
-        return data_commands.get("cifar100", cache, Listener().net()._replace(session=session), lambda folder: free)
+        return library.get("cifar100", cache, Listener().net()._replace(session=session), lambda folder: free)
 
 
 def test_what_was_got_is_what_a_run_reads_and_the_archive_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
@@ -189,7 +189,7 @@ def test_a_full_disk_is_told_before_the_first_byte(tmp_path: Path, monkeypatch: 
 
 def test_a_data_set_that_only_its_publisher_gives_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="registered users alone"):
-        data_commands.get("imagenet", tmp_path, Listener().net())
+        library.get("imagenet", tmp_path, Listener().net())
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/outside"])

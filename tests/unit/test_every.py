@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from runner import every
 from runner.errors import DiskFull, InputError
-from runner.every import Turn
+from runner.measuring import all_studies
+from runner.measuring.all_studies import Turn
 
 OURS = '[study]\nid = "{id}"\ntitle = "T"\nscales = [{scales}]\n[[experiment]]\nid = "e"\nmeasure = "train"\n' \
        'task = "lenet5"\nstacks = ["a"]\n'
@@ -27,7 +27,8 @@ class Runner:
         return bool(found)
 
     def run(self, folder: Path, command: str = "c", scale: str | None = "quick", is_fresh: bool = False) -> list[Turn]:
-        return every.run(folder / "studies", folder / "results", command, scale, is_fresh, self.one, self.said.append)
+        return all_studies.run(folder / "studies", folder / "results", command, scale, is_fresh, self.one,
+                               self.said.append)
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_studies_of_our_own_are_not_among_all(place: Path) -> None:
     runner.run(place)
 
     assert ["a", "c"] == runner.ran
-    assert ["a", "c"] == every.published(place / "studies", "quick")
+    assert ["a", "c"] == all_studies.published(place / "studies", "quick")
 
 
 def test_without_a_scale_all_are_run(place: Path) -> None:
@@ -113,7 +114,7 @@ def test_a_full_disk_ends_it(place: Path) -> None:
 def test_a_torn_or_foreign_line_is_passed_over(place: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         Runner(b=KeyboardInterrupt()).run(place)
-    with (place / "results" / every.KEPT).open("a") as file:
+    with (place / "results" / all_studies.KEPT).open("a") as file:
         file.write('[1]\n{"event": "stu')
     runner = Runner()
     runner.run(place)

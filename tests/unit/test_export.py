@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from runner.errors import InputError
-from runner.export import COLUMNS, rows, to_csv, to_parquet
-from runner.rows import Measurements, measurements
+from runner.report.export import COLUMNS, rows, to_csv, to_parquet
+from runner.results.rows import Measurements, measurements
 from tests import made_rows as made
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "export.md"

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.flags import FOOTNOTES, Flag, flags, is_not_falling, is_unsteady
-from runner.rows import measurements
+from runner.analysis.flags import FOOTNOTES, Flag, flags, is_not_falling, is_unsteady
+from runner.results.rows import measurements
 from tests import made_rows as made
 
 CELL = made.cell()

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner.prepared import RaggedWriter, finished
-from workloads.errors import DataError
+from runner.datasets.writing import RaggedWriter, finished
 from workloads.inputs import gnmt as inputs
+from workloads.process.errors import DataError
 from workloads.spec import gnmt
 
 SIZES = gnmt.PRESETS["small"]

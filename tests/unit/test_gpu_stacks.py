@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from runner.errors import InputError
-from runner.stack import CAPABILITIES, GpuCode, Stack, read, read_all
+from runner.stacks.definition import CAPABILITIES, GpuCode, Stack, read, read_all
 from tests.stack_folder import STACK_TOML, repository
 
 STACKS = read_all(Path(__file__).parents[2] / "docker")

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from runner import bases, job, nvml
 from runner.cli import measuring
 from runner.errors import BuildFailed, InputError
-from runner.plan import Wishes, plan
-from runner.stack import chosen_names, read_all
-from runner.study import read
-from runner.venv_launcher import VenvLauncher
+from runner.launchers.venv import VenvLauncher
+from runner.machine import nvml
+from runner.measuring import job
+from runner.planning.plan import Wishes, plan
+from runner.stacks import bases
+from runner.stacks.definition import chosen_names, read_all
+from runner.study.file import read
 from tests.fake_nvml import V100, FakeNvml
 from tests.fakes import MACHINE
 from workloads.spec.cell import loads

@@ -8,12 +8,14 @@ import docker
 import pytest
 import requests
 
-from runner import docker_launcher, gpus, nvml, venv_launcher
-from runner.docker_launcher import DockerLauncher
 from runner.errors import EngineUnreachable
-from runner.gpus import Found
-from runner.plan import Plan, Wishes, plan
-from runner.stack import read_all
+from runner.launchers import docker as docker_launcher
+from runner.launchers import venv
+from runner.launchers.docker import DockerLauncher
+from runner.machine import gpus, nvml
+from runner.machine.gpus import Found
+from runner.planning.plan import Plan, Wishes, plan
+from runner.stacks.definition import read_all
 from tests.fake_nvml import H100, P100, RTX, SLICED, V100, FakeNvml
 from tests.fakes import MACHINE, study
 from workloads.spec import cluster
@@ -166,5 +168,5 @@ def test_an_engine_without_the_container_toolkit_is_told_with_the_command_that_m
 
 def test_a_worker_on_the_host_sees_its_gpus_alone() -> None:
     own = gpus.assigned(cell(gpus=2), STACKS["torch-1.4"], seen(*V100))
-    assert {"CUDA_VISIBLE_DEVICES": "GPU-v0,GPU-v1"} == venv_launcher.visible(own)
-    assert {} == venv_launcher.visible(())
+    assert {"CUDA_VISIBLE_DEVICES": "GPU-v0,GPU-v1"} == venv.visible(own)
+    assert {} == venv.visible(())

@@ -7,13 +7,19 @@ from typing import Any
 
 import pytest
 
-from runner import datasets, export, job, rerun, stack, stats, store, study
+from runner.analysis import stats
+from runner.datasets import choice
 from runner.errors import BenchError, InputError
-from runner.plan import Wishes, plan
-from runner.rows import measurements
+from runner.measuring import job, rerun
+from runner.planning.plan import Wishes, plan
+from runner.report import export
+from runner.results import store
+from runner.results.rows import measurements
+from runner.stacks import definition
+from runner.study import file as study
 from tests import fakes, made_report, made_rows
 
-STACKS = stack.read_all(job.STACKS)
+STACKS = definition.read_all(job.STACKS)
 EVIL_IDS = ("../../outside", "/outside", "a/b", "..", "a\\0b", "a\\nb", "\\u202e", "x" * 65, "")
 STUDY = '[study]\nid = "s"\ntitle = "S"\n[[experiment]]\nid = "e"\nmeasure = "train"\ntask = "lenet5"\nstacks = ["a"]\n'
 
@@ -34,7 +40,7 @@ def test_a_rerun_stays_in_the_results_whatever_the_record_calls_its_study(name: 
     wanted = rerun.plan_again(found, STACKS, None)
     asked = job.Asked("x")
     folder = job.new_folder(job.Job(asked, wanted, STACKS, fakes.FakeLauncher(None), fakes.MACHINE,
-                                    datasets.Data("digits32", tmp_path)), tmp_path)
+                                    choice.Data("digits32", tmp_path)), tmp_path)
 
     assert tmp_path == folder.parent and folder.name.isascii() and len(folder.name) < 100
     folder.mkdir()

@@ -10,18 +10,19 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STANDARD = sys.stdlib_module_names
-FRAMEWORKS = {"for_pytorch": {"torch", "torchvision", "transformers"}, "for_tensorflow": {"tensorflow", "horovod"},
-              "for_mxnet": {"mxnet"}, "for_mxnet_servers": {"mxnet"}, "for_horovod_rendezvous": {"horovod"},
-              "for_numpy": set(), "for_library": set()}
+FRAMEWORKS = {"frameworks/pytorch": {"torch", "torchvision", "transformers"},
+              "frameworks/tensorflow": {"tensorflow", "horovod"}, "frameworks/mxnet": {"mxnet"},
+              "places/mxnet_servers": {"mxnet"}, "places/horovod_rendezvous": {"horovod"},
+              "frameworks/numpy": set(), "frameworks/library": set()}
 # where the time of day is read: moments for people, TensorFlow's own stamps inside a graph, which know no other, and
 # the probe that tells how far the clocks of a Swarm's nodes lie apart
-WALL_CLOCK = {"runner/check.py": 1, "runner/job.py": 2, "runner/session.py": 1,
-              "workloads/for_tensorflow/sessions.py": 1, "workloads/probe.py": 3}
+WALL_CLOCK = {"runner/measuring/equality.py": 1, "runner/measuring/job.py": 2, "runner/measuring/session.py": 1,
+              "workloads/frameworks/tensorflow/sessions.py": 1, "workloads/places/swarm_probe.py": 3}
 OF_THE_WALL = {"time.time", "time.localtime", "time.gmtime", "datetime.now", "datetime.utcnow", "datetime.today"}
 # each is imported in one place only, a file or a folder
-ALONE = {"docker": "runner/engine.py", "rich": "runner/screen/", "typer": "runner/cli/",
-         "pynvml": "runner/nvml.py", "jinja2": "runner/report/page.py", "matplotlib": "runner/report/charts.py",
-         "cyclonedx": "runner/sbom.py"}
+ALONE = {"docker": "runner/stacks/engine.py", "rich": "runner/screen/", "typer": "runner/cli/",
+         "pynvml": "runner/machine/nvml.py", "jinja2": "runner/report/page.py", "matplotlib": "runner/report/charts.py",
+         "cyclonedx": "runner/stacks/sbom.py"}
 
 
 def sources(folder: str) -> list[Path]:
@@ -48,7 +49,8 @@ def test_the_spec_imports_the_standard_library_alone(path: Path) -> None:
 
 @pytest.mark.parametrize("adapter", FRAMEWORKS)
 def test_an_adapter_imports_its_framework_numpy_and_what_all_share(adapter: str) -> None:
-    ours = (f"workloads.{adapter}", "workloads.spec", "workloads.errors", "workloads.data", "workloads.passes")
+    ours = (f"workloads.{adapter.replace('/', '.')}", "workloads.spec", "workloads.process.errors",
+            "workloads.inputs.images", "workloads.inputs.passes")
     for path in sources(f"workloads/{adapter}"):
         for name in imports(path):
             allowed = top(name) in STANDARD | FRAMEWORKS[adapter] | {"numpy"} or f"{name}.".startswith(ours)
@@ -56,7 +58,9 @@ def test_an_adapter_imports_its_framework_numpy_and_what_all_share(adapter: str)
 
 
 def test_what_measures_imports_no_framework() -> None:
-    for path in (ROOT / "workloads").glob("*.py"):
+    shared = [path for path in sources("workloads") if path.relative_to(ROOT / "workloads").parts[0] != "frameworks"
+              and path.parent.name not in ("mxnet_servers", "horovod_rendezvous")]
+    for path in shared:
         foreign = {top(name) for name in imports(path)} - STANDARD - {"numpy", "workloads"}
         assert not foreign, f"{path} imports {foreign}"
 
@@ -74,8 +78,9 @@ def test_a_package_that_has_one_place_is_imported_there_alone(package: str) -> N
 
 
 def test_plans_rows_and_statistics_touch_no_world() -> None:
-    pure = ("cell", "claims", "plan", "published", "rows", "lines", "runs", "shapes", "stats", "flags", "summary",
-            "operators", "shares", "gpus", "swarm", "kubernetes")
+    pure = ("cells", "study/claims", "planning/plan", "study/published", "results/rows", "results/worker_lines",
+            "results/runs", "results/values", "analysis/stats", "analysis/flags", "analysis/summary",
+            "study/operators", "machine/cpu_sets", "machine/gpus", "launchers/swarm_manager", "planning/kubernetes")
     for path in (ROOT / "runner" / f"{name}.py" for name in pure):
         assert not {"os", "time", "subprocess", "socket", "random.random"} & set(map(top, imports(path))), path
 

@@ -4,9 +4,9 @@ import stat
 
 import pytest
 
-from runner import images
-from runner.bases import RECIPE, RECIPE_LABEL, Base
-from runner.stack import fingerprint
+from runner.stacks import images
+from runner.stacks.bases import RECIPE, RECIPE_LABEL, Base
+from runner.stacks.definition import fingerprint
 from tests.stack_folder import small_stack
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from runner import claims
-from runner.claims import Claim, Verdict, paper_claim, together
-from runner.judging import Finding, Side, judge
-from runner.rows import Measurements, measurements
-from runner.stats import Interval
-from runner.subjects import Subject
+from runner.analysis.judging import Finding, Side, judge
+from runner.analysis.stats import Interval
+from runner.results.rows import Measurements, measurements
+from runner.study import claims
+from runner.study.claims import Claim, Verdict, paper_claim, together
+from runner.study.subjects import Subject
 from tests import made_rows as made
 from workloads.spec.cell import Cell
 

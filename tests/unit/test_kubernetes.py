@@ -6,9 +6,9 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from runner import kubernetes
-from runner.plan import Plan, Wishes, plan
-from runner.study import parse
+from runner.planning import kubernetes
+from runner.planning.plan import Plan, Wishes, plan
+from runner.study.file import parse
 from tests.fakes import MACHINE, stack
 
 STACKS = {"torch-x": stack("torch-x"), "tf-x": stack("tf-x", framework="tensorflow")}

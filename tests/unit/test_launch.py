@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runner.launch import ENDINGS, Ending, Exit, Limits, follow, limits
+from runner.launchers.watchdog import ENDINGS, Ending, Exit, Limits, follow, limits
 from tests.clock import FakeClock
 from tests.fakes import FakeRunning, good_lines
 from workloads.spec.cell import Cell

@@ -3,7 +3,7 @@ import hashlib
 import pytest
 
 from runner.errors import InputError
-from runner.lock import lock_text, project
+from runner.stacks.locking import lock_text, project
 from tests.stack_folder import small_stack
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runner import manifest, store
 from runner.cli import app
 from runner.errors import InputError
+from runner.results import manifest, store
 
 SESSION = {"event": "session", "schema": 1, "command": "c"}
 

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from workloads import max_batch
+from workloads.measuring import max_batch
 from workloads.spec.cell import Cell
 
 CELL = Cell(stack="s", task="lenet5", measure="max_batch", batch=8, memory_bytes=2 ** 30)

@@ -1,6 +1,6 @@
 import pytest
 
-from runner import mirrors
+from runner.stacks import package_sources
 
 ONE_LINE = """
 # deb http://old.example/debian bookworm main
@@ -23,30 +23,31 @@ Components: main
 def test_pips_variables_win_over_its_files():
     listed = ":env:.find-links='/env'\nglobal.find-links='/file'\nglobal.index-url='https://file.example'\n"
 
-    found = mirrors.settings_of(listed, {"PIP_INDEX_URL": "https://variable.example"})
+    found = package_sources.settings_of(listed, {"PIP_INDEX_URL": "https://variable.example"})
 
     assert found == {"find-links": "/file", "index-url": "https://variable.example"}
 
 
 def test_an_empty_variable_unsets_what_a_file_says():
-    assert mirrors.settings_of("global.extra-index-url='https://file.example'\n", {"PIP_EXTRA_INDEX_URL": ""}) == {}
+    said = "global.extra-index-url='https://file.example'\n"
+    assert package_sources.settings_of(said, {"PIP_EXTRA_INDEX_URL": ""}) == {}
 
 
 def test_settings_that_say_nothing_about_where_packages_come_from_are_left_out():
-    assert mirrors.settings_of("global.cert='/ca.crt'\ninstall.user='true'\n", {"PIP_CERT": "/ca.crt"}) == {}
+    assert package_sources.settings_of("global.cert='/ca.crt'\ninstall.user='true'\n", {"PIP_CERT": "/ca.crt"}) == {}
 
 
 def test_wheel_folders_are_the_links_that_are_folders_here(tmp_path):
     links = f"https://wheels.example {tmp_path} file://{tmp_path} {tmp_path}/none"
 
-    assert mirrors.wheel_folders({"find-links": links}) == [tmp_path, tmp_path]
+    assert package_sources.wheel_folders({"find-links": links}) == [tmp_path, tmp_path]
 
 
 def test_a_containers_configuration_has_no_path_of_this_machine():
     settings = {"index-url": "https://index.example/simple", "extra-index-url": "file:///more https://extra.example",
                 "find-links": "/wheels", "trusted-host": "index.example", "timeout": "180"}
 
-    assert mirrors.pip_configuration(settings) == (
+    assert package_sources.pip_configuration(settings) == (
         "[global]\nindex-url = https://index.example/simple\nextra-index-url = https://extra.example\n"
         "trusted-host = index.example\ntimeout = 180\n")
 
@@ -59,7 +60,7 @@ def test_a_containers_configuration_has_no_path_of_this_machine():
     ([], "bookworm", None),
 ])
 def test_the_package_mirror_is_the_first_source_of_the_release(texts, release, expected):
-    assert mirrors.package_mirror(texts, release) == expected
+    assert package_sources.package_mirror(texts, release) == expected
 
 
 def test_certificates_named_by_a_variable_win_if_they_are_there(tmp_path, monkeypatch):
@@ -68,7 +69,7 @@ def test_certificates_named_by_a_variable_win_if_they_are_there(tmp_path, monkey
     monkeypatch.setenv("PIP_CERT", str(tmp_path / "none.crt"))
     monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
 
-    assert mirrors.certificates() == bundle
+    assert package_sources.certificates() == bundle
 
 
 def test_proxies_are_found_in_large_letters_too(monkeypatch):
@@ -76,4 +77,4 @@ def test_proxies_are_found_in_large_letters_too(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
 
-    assert mirrors.proxies() == {"https_proxy": "http://proxy.example:3128"}
+    assert package_sources.proxies() == {"https_proxy": "http://proxy.example:3128"}

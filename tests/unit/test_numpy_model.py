@@ -4,8 +4,10 @@ import math
 import numpy as np
 import pytest
 
-from workloads import data, for_numpy, weights
-from workloads.for_numpy import model
+from workloads.frameworks import numpy
+from workloads.frameworks.numpy import model
+from workloads.inputs import images as data
+from workloads.inputs import weights
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.layers import (
@@ -146,7 +148,7 @@ def test_cross_entropy_of_great_logits_is_finite():
 def test_every_place_comes_out_in_the_shape_that_the_table_says(task):
     cell = Cell("here", task, "check", batch=2, image=tasks.TASKS[task].least)
     table, shape = tasks.table(task, cell.classes), tasks.input_shape(cell.image)
-    reference = for_numpy.Workload(table, cell)
+    reference = numpy.Workload(table, cell)
     reference.load(weights.seeded(layers.parameters(table, shape), 1))
 
     found = reference.activations(data.synthetic(cell).images)
@@ -157,6 +159,6 @@ def test_every_place_comes_out_in_the_shape_that_the_table_says(task):
 
 def test_images_are_taken_from_bytes_to_minus_one_to_one():
     cell = Cell("here", "lenet5", "check", batch=1, image=1, classes=2)
-    reference = for_numpy.Workload((Flatten(),), cell)
+    reference = numpy.Workload((Flatten(),), cell)
     images = np.array([0, 51, 255], dtype=np.uint8).reshape(1, 3, 1, 1)
     assert [-1, -0.6, 1] == pytest.approx(reference.logits(images)[0].tolist())

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from workloads.for_numpy.recurrent import lstm, lstm_step
+from workloads.frameworks.numpy.recurrent import lstm, lstm_step
 
 # one unit, one input; the gates i, f, g, o of x = 1, h = 0.5 by hand: 2*1 + 1*0.5 - 0.5 = 2 and so on
 WEIGHTS = {"a.input.weight": np.array([[2.0], [1.0], [0.5], [-1.0]]),

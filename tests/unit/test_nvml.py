@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner import nvml
+from runner.machine import nvml
 from tests.fake_nvml import H100, RTX, SLICED, V100, FakeNvml, NVMLError
 
 

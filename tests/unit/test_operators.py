@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner import operators
+from runner.study import operators
 
 
 @pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "mxnet"])

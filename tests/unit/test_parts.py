@@ -2,7 +2,7 @@
 
 import pytest
 
-from workloads.sequences import Sequences
+from workloads.inputs.sequences import Sequences
 
 SIX = Sequences(tuple({"index": index} for index in range(6)), {"name": "made", "batches": 6})
 

@@ -1,7 +1,7 @@
 """The order and the moves of every pass over the training images."""
 import numpy as np
 
-from workloads import passes
+from workloads.inputs import passes
 from workloads.spec.cell import Cell
 
 

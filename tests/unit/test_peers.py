@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runner import peers
 from runner.errors import BuildFailed
-from runner.stack import Stack, fingerprint, read, wheels_fingerprint
+from runner.stacks import peers
+from runner.stacks.definition import Stack, fingerprint, read, wheels_fingerprint
 from tests.stack_folder import STACK_TOML, repository
 from tests.unit.test_venvs import MINOR, lock_of_wheel
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from runner.cell import comparison_key, comparisons, key, label
+from runner.cells import comparison_key, comparisons, key, label
 from runner.errors import InputError
-from runner.plan import Plan, Planned, Wishes, estimate_seconds, plan
-from runner.study import parse
+from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, plan
+from runner.study.file import parse
 from tests.fakes import MACHINE, stack
 from workloads.spec.cell import Cell
 

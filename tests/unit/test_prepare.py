@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner import data_commands, datasets, layouts
+from runner.datasets import choice, layouts, library
+from runner.datasets.prepare_wanted import Wanted
+from runner.datasets.speech import mel_bands, spectrogram
+from runner.datasets.wordpiece import Wordpiece
 from runner.errors import InputError
-from runner.prepare_speech import mel_bands, spectrogram
-from runner.prepare_wanted import Wanted
-from runner.wordpiece import Wordpiece
-from workloads import data, ragged
+from workloads.inputs import images, ragged
 from workloads.spec.cell import Cell
 from workloads.spec.framing import LIBRISPEECH, LJSPEECH, frame_count
 
@@ -22,7 +22,7 @@ def quiet(text: str) -> None:
 
 
 def prepared(name: str, source: Path, wanted: Wanted | None = None) -> Path:
-    return data_commands.prepare(name, source, source.parent / "cache", wanted or Wanted(), quiet)
+    return library.prepare(name, source, source.parent / "cache", wanted or Wanted(), quiet)
 
 
 def tone(path: Path, samples: int, rate: int = 22050) -> None:
@@ -57,15 +57,15 @@ def test_ljspeech_becomes_frames_and_character_ids(speech: Path) -> None:
 
 def test_a_prepared_folder_is_what_a_run_takes_from_the_cache(speech: Path) -> None:
     folder = prepared("ljspeech", speech)
-    assert datasets.Data("ljspeech", folder) == datasets.chosen("ljspeech", speech.parent / "cache", quiet)
-    assert datasets.Data("ljspeech", folder) == datasets.chosen(f"ljspeech={folder}", speech, quiet)
+    assert choice.Data("ljspeech", folder) == choice.chosen("ljspeech", speech.parent / "cache", quiet)
+    assert choice.Data("ljspeech", folder) == choice.chosen(f"ljspeech={folder}", speech, quiet)
 
 
 def test_a_prepared_file_cut_short_is_named_before_a_run(speech: Path) -> None:
     folder = prepared("ljspeech", speech)
     (folder / "frames.npy").write_bytes((folder / "frames.npy").read_bytes()[:-1])
     with pytest.raises(InputError, match=r"frames\.npy: found \d+ bytes, expected \d+: cut short"):
-        datasets.chosen("ljspeech", speech.parent / "cache", quiet)
+        choice.chosen("ljspeech", speech.parent / "cache", quiet)
 
 
 def test_a_recording_cut_short_is_named_and_nothing_is_left(speech: Path) -> None:
@@ -221,8 +221,8 @@ def test_imagenet_s_folders_become_records_that_workers_read(tmp_path: Path) -> 
                                        "val/n00000001/d.png"])
     folder = prepared("imagenet", source, Wanted(image=8))
     cell = Cell(stack="s", task="vgg16", measure="epochs", batch=2, image=8, classes=2, data="imagenet")
-    datasets.verify("imagenet", folder)
-    found = data.read(str(folder), cell)
+    choice.verify("imagenet", folder)
+    found = images.read(str(folder), cell)
     assert (2, 3, 8, 8) == found.images.shape
     by_label = dict(zip(found.labels.tolist(), found.images.tolist(), strict=True))
     assert 10 == by_label[0][0][0][0] and 0 == by_label[1][0][0][0] and 255 == by_label[0][2][7][7]
@@ -233,8 +233,8 @@ def test_classes_beyond_a_byte_are_read(tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("1\n1000\n300\n2\n3\n")
     folder = prepared("imagenet", source, Wanted(image=8, labels=tmp_path / "labels.txt"))
     cell = Cell(stack="s", task="vgg16", measure="epochs", batch=1, image=8, classes=1000, data="imagenet")
-    assert {999, 299, 1, 2} == set(data.read(str(folder), cell).labels.tolist())
-    assert [0] == data.read(str(folder), cell, "test").labels.tolist()
+    assert {999, 299, 1, 2} == set(images.read(str(folder), cell).labels.tolist())
+    assert [0] == images.read(str(folder), cell, "test").labels.tolist()
 
 
 def test_an_image_cut_short_is_named(tmp_path: Path) -> None:
@@ -262,15 +262,15 @@ def test_a_limit_is_taken_evenly_from_all_classes(tmp_path: Path) -> None:
 
 def test_the_list_says_what_is_here_and_what_is_not(speech: Path) -> None:
     prepared("ljspeech", speech)
-    rows = {row["data"]: row for row in data_commands.listing(speech.parent / "cache")}
+    rows = {row["data"]: row for row in library.listing(speech.parent / "cache")}
     assert "ready" == rows["ljspeech"]["here"] and "missing" == rows["cifar10"]["here"]
     assert "by hand" == rows["imagenet"]["size"] and "none published" == rows["wikitext103"]["checksum"]
 
 
 def test_an_unknown_name_and_an_absent_folder_are_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match='data set "mnist" is unknown; known: cifar10'):
-        data_commands.verify("mnist", None, tmp_path)
+        library.verify("mnist", None, tmp_path)
     with pytest.raises(InputError, match="run `evenbench data get wmt16`"):
-        data_commands.verify("wmt16", None, tmp_path)
+        library.verify("wmt16", None, tmp_path)
     with pytest.raises(InputError, match="no such folder"):
         prepared("wmt16", tmp_path / "none")

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from runner import job, stack
-from runner.datasets import Data
+from runner.datasets.choice import Data
 from runner.errors import BuildFailed, DiskFull
-from runner.launch import Launcher
-from runner.plan import Wishes, plan
-from runner.venv_launcher import VenvLauncher
+from runner.launchers.venv import VenvLauncher
+from runner.launchers.watchdog import Launcher
+from runner.measuring import job
+from runner.planning.plan import Wishes, plan
+from runner.stacks import definition
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, FakeLauncher, good_lines, study
 from tests.fakes import stack as made_stack
@@ -25,7 +26,7 @@ class Builder:
         self.failures, self.now, self.most, self.lock = failures, 0, 0, threading.Lock()
         self.together = threading.Event()
 
-    def build(self, stacks: list[stack.Stack]) -> None:
+    def build(self, stacks: list[definition.Stack]) -> None:
         with self.lock:
             self.now += 1
             self.most = max(self.most, self.now)
@@ -45,7 +46,7 @@ class Environments(VenvLauncher):
         super().__init__(Path("unused"))
         self.builder = builder
 
-    def prepare(self, stacks: list[stack.Stack], say: job.Say) -> None:
+    def prepare(self, stacks: list[definition.Stack], say: job.Say) -> None:
         self.builder.build(stacks)
 
 
@@ -56,7 +57,7 @@ class Images(FakeLauncher):
         super().__init__(FakeClock(step=0.001), lambda cell, name: good_lines())
         self.builder = builder
 
-    def prepare(self, stacks: list[stack.Stack], say: job.Say) -> None:
+    def prepare(self, stacks: list[definition.Stack], say: job.Say) -> None:
         self.builder.build(stacks)
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from runner import published
 from runner.errors import InputError
-from runner.published import Published, Subject
-from runner.rows import measurements
-from runner.study import parse
+from runner.results.rows import measurements
+from runner.study import published
+from runner.study.file import parse
+from runner.study.published import Published, Subject
 from tests import made_rows as made
 
 STUDY = b"""

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from runner import published, quantities
 from runner.errors import InputError
-from runner.published import Published
-from runner.rows import Row, measurements
-from runner.subjects import Subject
+from runner.results.rows import Row, measurements
+from runner.study import published, quantities
+from runner.study.published import Published
+from runner.study.subjects import Subject
 from tests import made_rows as made
 from workloads.spec.cell import Cell
 

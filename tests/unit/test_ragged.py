@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner.prepared import RaggedWriter, finished
-from workloads import ragged
-from workloads.errors import DataError
+from runner.datasets.writing import RaggedWriter, finished
+from workloads.inputs import ragged
+from workloads.process.errors import DataError
 
 ARRAYS = [np.array([[1, 2]], np.float32), np.zeros((0, 2), np.float32), np.array([[3, 4], [5, 6]], np.float32)]
 
@@ -106,6 +106,6 @@ def test_a_writer_that_failed_leaves_no_facts(tmp_path: Path) -> None:
 
 
 def test_the_reader_needs_numpy_alone(tmp_path: Path) -> None:
-    code = "import sys; import workloads.ragged; print([m for m in ('runner', 'scipy') if m in sys.modules])"
+    code = "import sys; import workloads.inputs.ragged; print([m for m in ('runner', 'scipy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "[]\n" == done.stdout

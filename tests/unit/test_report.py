@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from runner.analysis.summary import summary_of
 from runner.report.contents import report
-from runner.report.parts import Boxes, Curves, Dots, Report, Section, Table
-from runner.rows import measurements
-from runner.summary import summary_of
+from runner.report.document import Boxes, Curves, Dots, Report, Section, Table
+from runner.results.rows import measurements
 from tests import made_report
 from tests import made_rows as made
 from tests.made_report import FAST, SLOW, TF, TORCH

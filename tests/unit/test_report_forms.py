@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from runner import store, study
+from runner.analysis.summary import summary_of
 from runner.cli import app
 from runner.errors import InputError
-from runner.job import STUDIES
-from runner.report import charts, environment, flat, latex, markdown, page, writing
+from runner.measuring.job import STUDIES
+from runner.report import charts, environment, forms, latex, markdown, page, spreadsheet
 from runner.report.contents import report
-from runner.report.parts import Curve, Curves, Dots, Mark
-from runner.rows import measurements
-from runner.summary import summary_of
+from runner.report.document import Curve, Curves, Dots, Mark
+from runner.results import store
+from runner.results.rows import measurements
+from runner.study import file
 from tests import made_report
 from tests import made_rows as made
 from tests.made_report import EVIL
@@ -68,7 +69,7 @@ def test_the_same_records_make_the_same_page() -> None:
 
 def test_a_page_that_another_process_draws_is_the_same() -> None:
     found = made_report.contents(made_report.evil())[2]
-    with writing.drawing() as drawn:
+    with forms.drawing() as drawn:
         elsewhere = drawn(found)
 
     assert elsewhere.result() == page.html(found)
@@ -77,7 +78,7 @@ def test_a_page_that_another_process_draws_is_the_same() -> None:
 def test_what_goes_wrong_while_another_process_draws_goes_wrong_here() -> None:
     broken = Curves("loss", "step", "loss", (Curve("tf", 0, (1.0, 2.0), (1.0,)),))
     found = made_report.contents(made_report.records())[2]
-    with writing.drawing() as drawn, pytest.raises(ValueError, match="same first dimension"):
+    with forms.drawing() as drawn, pytest.raises(ValueError, match="same first dimension"):
         drawn(found._replace(sections=(found.sections[0]._replace(charts=(broken,)),))).result()
 
 
@@ -93,7 +94,7 @@ def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
     assert capsys.readouterr().out == ""
 
     measured = measurements(store.read(tmp_path))
-    written = writing.FORMS["html"](summary_of(measured), measured)
+    written = forms.FORMS["html"](summary_of(measured), measured)
     assert (tmp_path / "report.html").read_text() == (tmp_path / "other.html").read_text() == written
 
 
@@ -150,19 +151,20 @@ def test_latex_has_a_booktabs_table_a_comparison() -> None:
 
 
 def test_csv_has_a_line_a_result_under_documented_columns() -> None:
-    rows = list(csv.DictReader(io.StringIO(flat.comma_separated(made_report.contents(made_report.records())[0]))))
+    text = spreadsheet.comma_separated(made_report.contents(made_report.records())[0])
+    rows = list(csv.DictReader(io.StringIO(text)))
     documented = (Path(__file__).parents[2] / "docs" / "report.md").read_text()
 
     assert ["torch", "tf"] == [row["stack"] for row in rows]
     assert ("100.0", "1", "ok:5") == (rows[0]["rate_per_worker"], rows[1]["is_winner"], rows[0]["endings"])
-    assert [name for name in flat.COLUMNS if f"`{name}`" not in documented] == []
+    assert [name for name in spreadsheet.COLUMNS if f"`{name}`" not in documented] == []
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1", " =1"])
 def test_no_spreadsheet_computes_a_text(name: str) -> None:
     cell = made.cell(name, steps=20)
     summary = made_report.contents(made_report.records(cells={cell: made_report.SLOW}))[0]
-    (row,) = csv.DictReader(io.StringIO(flat.comma_separated(summary)))
+    (row,) = csv.DictReader(io.StringIO(spreadsheet.comma_separated(summary)))
 
     assert not row["stack"].startswith(("=", "+", "-", "@", "\t"))
 
@@ -171,19 +173,19 @@ def test_a_negative_number_stays_a_number() -> None:
     line = made.steps([0.1, 0.1], loss=[-2.0, -3.0])
     summary = made_report.contents(made_report.records(*made.run(made_report.TORCH, 0, line), cells={
         made_report.TORCH: []}))[0]
-    (row,) = csv.DictReader(io.StringIO(flat.comma_separated(summary)))
+    (row,) = csv.DictReader(io.StringIO(spreadsheet.comma_separated(summary)))
 
     assert "-3.0" == row["loss_last"]
 
 
 def test_two_forms_at_once_are_refused_and_a_file_needs_a_form(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="found --html and --csv, expected one"):
-        writing.chosen({"html": True, "csv": True}, None)
+        forms.chosen({"html": True, "csv": True}, None)
     with pytest.raises(InputError, match="give the form too, one of --html, --csv"):
-        writing.chosen({"html": False, "csv": False}, tmp_path / "x")
+        forms.chosen({"html": False, "csv": False}, tmp_path / "x")
 
 
-@pytest.mark.parametrize("name", study.available(STUDIES))
+@pytest.mark.parametrize("name", file.available(STUDIES))
 def test_every_study_s_report_names_all_its_experiments_before_anything_ran(name: str) -> None:
     planned = made_report.planned(name)
     measured = measurements([made.session(study=name), planned.record()])

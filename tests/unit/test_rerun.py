@@ -5,18 +5,10 @@ from typing import Any
 
 import pytest
 
-from runner import store
-from runner.cell import key
+from runner.cells import key
 from runner.errors import InputError
-from runner.rerun import (
-    Recorded,
-    chosen,
-    data_argument,
-    differences,
-    launcher_name,
-    plan_again,
-    recorded,
-)
+from runner.measuring.rerun import Recorded, chosen, data_argument, differences, launcher_name, plan_again, recorded
+from runner.results import store
 from tests import made_rows as made
 from tests.fakes import MACHINE, stack
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from runner.errors import InputError
-from runner.lines import mistake
-from runner.rows import Row, measurements
-from runner.runs import rate_per_worker
+from runner.results.rows import Row, measurements
+from runner.results.runs import rate_per_worker
+from runner.results.worker_lines import mistake
 from tests import made_rows as made
 
 CELL = made.cell()

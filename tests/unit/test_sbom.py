@@ -7,12 +7,12 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from runner import sbom
 from runner.errors import BenchError, InputError
-from runner.sbom import Environment, Package
+from runner.stacks import sbom
+from runner.stacks.sbom import Environment, Package
 from tests.fakes import FakeLauncher
 from tests.stack_folder import DIGEST, small_stack
-from workloads import packages
+from workloads.process import inventory
 
 HEADERS = {
     "torch": "Name: torch\nVersion: 9.0\nLicense: BSD-3-Clause",
@@ -78,7 +78,7 @@ def test_the_environment_tells_the_header_of_each_package_once(tmp_path: Path) -
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
 
-    found = packages.headers([str(first), str(tmp_path / "no such"), str(second)])
+    found = inventory.headers([str(first), str(tmp_path / "no such"), str(second)])
     assert ["Name: a\nVersion: 1", "Name: b\nVersion: 2\n", "Name: d\nVersion: 4\n"] == found
 
 
@@ -86,5 +86,5 @@ def test_the_system_tells_what_is_installed_and_not_what_was(tmp_path: Path) -> 
     status = tmp_path / "status"
     status.write_text("Package: libc6\nStatus: install ok installed\nVersion: 2.36\nDescription: C\n more: of it\n\n"
                       "Package: gone\nStatus: deinstall ok config-files\nVersion: 1\n")
-    assert [["libc6", "2.36"]] == packages.system(str(status))
-    assert [] == packages.system(str(tmp_path / "none"))
+    assert [["libc6", "2.36"]] == inventory.system(str(status))
+    assert [] == inventory.system(str(tmp_path / "none"))

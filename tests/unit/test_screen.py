@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from runner import words
+from runner import formatting
+from runner.analysis.summary import summarise
+from runner.analysis.summary_format import Interval, Summary
 from runner.screen import list_view, parts_view, plan_view, say, show
 from runner.screen.progress import progress
 from runner.screen.summary import summary_view
-from runner.summary import summarise
-from runner.summary_format import Interval, Summary
 from tests import made_report
 from tests import made_rows as made
 
@@ -220,25 +220,25 @@ def test_a_terminal_shows_the_rate_of_the_moment_and_the_time_left(monkeypatch: 
     (1520.4, None, "1,520"), (1520.4, Interval(low=1480.2, high=1560.0), "1,520 (1,480–1,560)"),
     (12.345, Interval(low=9.876, high=13.0), "12.3 (9.9–13.0)"), (0.01234, None, "0.0123")])
 def test_rates_have_three_digits_or_more(value: float, interval: Interval | None, expected: str) -> None:
-    assert expected == words.rate(value, interval)
+    assert expected == formatting.rate(value, interval)
 
 
 @pytest.mark.parametrize(("value", "low", "high", "expected"), [
     (1.32, 1.28, 1.37, "1.32x (1.28–1.37)"), (1.02, 1.001, 1.04, "1.020x (1.001–1.040)"),
     (0.9999, 0.95, 1.05, "1.00x (0.95–1.05)"), (0.05, 0.04, 0.06, "0.0500x (0.0400–0.0600)")])
 def test_an_end_that_excludes_one_does_not_read_as_one(value: float, low: float, high: float, expected: str) -> None:
-    assert expected == words.ratio(value, Interval(low=low, high=high))
+    assert expected == formatting.ratio(value, Interval(low=low, high=high))
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [
     (0.0123, "12 ms"), (3.42, "3.4 s"), (25.4, "25 s"), (420.0, "7 min"), (9000.0, "2.5 h")])
 def test_seconds_are_scaled(seconds: float, expected: str) -> None:
-    assert expected == words.seconds(seconds)
+    assert expected == formatting.seconds(seconds)
 
 
 def test_sizes_and_shares_are_scaled() -> None:
     assert ["812 MB", "2.1 GB", "3.2 %", "10 %"] == [
-        words.size(812e6), words.size(2.1e9), words.share(0.032), words.share(0.0996)]
+        formatting.size(812e6), formatting.size(2.1e9), formatting.share(0.032), formatting.share(0.0996)]
 
 
 def test_a_list_keeps_names_whole_and_lets_long_words_give_way() -> None:

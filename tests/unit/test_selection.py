@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from runner import selection
 from runner.errors import InputError
+from runner.study import selection
 
 STUDIES = Path(__file__).parents[2] / "studies"
 

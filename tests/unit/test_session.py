@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from runner import store
 from runner.errors import DiskFull, Stopped
-from runner.plan import Wishes, plan
-from runner.session import Bench, Memory, run
-from runner.study import parse
+from runner.measuring.session import Bench, Memory, run
+from runner.planning.plan import Wishes, plan
+from runner.results import store
+from runner.study.file import parse
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, no_engine, stack
 from workloads.spec.cell import Cell

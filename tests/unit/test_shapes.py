@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.shapes import samples
+from runner.results.values import samples
 
 
 def test_samples_are_taken_up_to_the_largest_numbers() -> None:

@@ -1,6 +1,6 @@
 """How places share CPUs."""
 
-from runner.shares import reporters, servers, shared
+from runner.machine.cpu_sets import reporters, servers, shared
 from workloads.spec.cell import Cell
 from workloads.spec.cluster import places
 

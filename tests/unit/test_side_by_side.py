@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from runner import gpus, job, nvml, store
-from runner.compose_launcher import ComposeLauncher
 from runner.errors import InputError
-from runner.plan import Wishes, plan
-from runner.session import Bench, run
-from runner.side_by_side import Given, SideBySide, Slots
-from runner.venv_launcher import VenvLauncher
+from runner.launchers.compose import ComposeLauncher
+from runner.launchers.venv import VenvLauncher
+from runner.machine import gpus, nvml
+from runner.measuring import job
+from runner.measuring.gpu_slots import Given, SideBySide, Slots
+from runner.measuring.session import Bench, run
+from runner.planning.plan import Wishes, plan
+from runner.results import store
 from tests.clock import FakeClock
 from tests.fake_nvml import RTX, V100, FakeNvml
 from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, stack, study

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner.prepared import RaggedWriter, finished
-from workloads.errors import DataError
+from runner.datasets.writing import RaggedWriter, finished
 from workloads.inputs import deepspeech2 as spoken
 from workloads.inputs import tacotron2 as read
+from workloads.process.errors import DataError
 from workloads.spec import alphabets, deepspeech2, tacotron2
 
 LETTERS = alphabets.LIBRISPEECH_LETTERS

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import InputError
-from runner.stack import fingerprint, read, read_all, read_runner, wheels_fingerprint, workloads_digest
+from runner.stacks.definition import fingerprint, read, read_all, read_runner, wheels_fingerprint, workloads_digest
 from tests.stack_folder import DIGEST, STACK_TOML, repository, small_stack
 
 DOCKER = Path(__file__).parents[2] / "docker"

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from runner import datasets, job, staged, store
+from runner.datasets import choice
 from runner.errors import InputError, Stopped
-from runner.plan import Wishes, plan
-from runner.rows import measurements
-from runner.session import Bench, Progress
-from runner.study import parse
-from runner.until import Until
+from runner.measuring import adaptive, job
+from runner.measuring.session import Bench, Progress
+from runner.measuring.until import Until
+from runner.planning.plan import Wishes, plan
+from runner.results import store
+from runner.results.rows import measurements
+from runner.study.file import parse
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, stack
 
@@ -41,12 +43,12 @@ def ran(folder: Path, wished: Until | None, script: Any, kept: store.Kept | None
     """Whether all went well, and what was said."""
     launcher = FakeLauncher(FakeClock(step=0.001), script)
     planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
-    wanted = job.Job(job.Asked("s"), planned, STACKS, launcher, MACHINE, datasets.Data("digits32", folder))
+    wanted = job.Job(job.Asked("s"), planned, STACKS, launcher, MACHINE, choice.Data("digits32", folder))
     said: list[str] = []
     with store.Store(folder) as opened:
         bench = Bench(planned, STACKS, launcher, folder, opened, QuietProgress(), clock=FakeClock(step=0.001),
                       readings=lambda: READING)
-        return staged.run(wanted, bench, kept, wished, shown, said.append), said
+        return adaptive.run(wanted, bench, kept, wished, shown, said.append), said
 
 
 def rounds(folder: Path) -> list[int]:
@@ -120,5 +122,5 @@ def test_a_session_that_was_killed_in_a_later_stage_goes_on_there(tmp_path: Path
 def test_a_wish_without_two_stacks_to_compare_is_refused() -> None:
     alone = plan(parse(STUDY.replace(b', "b"', b""), "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
     with pytest.raises(InputError, match="--until: found no cell that two stacks run") as caught:
-        staged.check(alone)
+        adaptive.check(alone)
     assert "\n" not in str(caught.value)

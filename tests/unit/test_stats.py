@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runner.stats import (
+from runner.analysis.stats import (
     Interval,
     Ratio,
     Verdict,

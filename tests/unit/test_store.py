@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from runner import store
 from runner.errors import InputError
+from runner.results import store
 
 SESSION = {"event": "session", "schema": 1, "command": "c"}
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from runner import quantities, study
-from runner.claims import paper_claim
-from runner.study import Study
-from runner.subjects import selection
+from runner.study import file, quantities
+from runner.study.claims import paper_claim
+from runner.study.file import Study
+from runner.study.subjects import selection
 from workloads.spec import cell as cells
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
@@ -33,7 +33,7 @@ def cells_of(found: Study) -> list[Cell]:
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_and_table_is_an_experiment_and_every_claim_is_there(name: str) -> None:
     prefix, figures, claims = FIGURES[name]
-    found = study.read(name, STUDIES)
+    found = file.read(name, STUDIES)
 
     ids = {experiment.id for experiment in found.experiments if not experiment.title.startswith("Ours")}
     assert {f"{prefix}-{figure}" for figure in figures.split()} == ids
@@ -43,7 +43,7 @@ def test_every_figure_and_table_is_an_experiment_and_every_claim_is_there(name: 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_published_number_is_of_cells_that_the_study_has(name: str) -> None:
-    found = study.read(name, STUDIES, "paper")
+    found = file.read(name, STUDIES, "paper")
     every = cells_of(found)
 
     for number in found.published:
@@ -54,7 +54,7 @@ def test_every_published_number_is_of_cells_that_the_study_has(name: str) -> Non
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_quick_study_is_of_small_cells_for_a_cpu(name: str) -> None:
-    quick = {cell for cell in cells_of(study.read(name, STUDIES, "quick")) if cell.device == "cpu"}
+    quick = {cell for cell in cells_of(file.read(name, STUDIES, "quick")) if cell.device == "cpu"}
 
     assert 0 < len(quick) <= 100
     assert all(cell.image <= 96 and cell.steps <= 100 and cell.epochs <= 3 for cell in quick)
@@ -67,13 +67,13 @@ def test_the_papers_make_forty_two_claims_about_forty_one_figures_and_tables() -
 
 def test_claims_and_figures_are_named_after_their_study() -> None:
     for name, (prefix, _, _) in FIGURES.items():
-        found = study.read(name, STUDIES)
+        found = file.read(name, STUDIES)
         assert all(re.match(f"{prefix}-", each.id) for each in (*found.experiments, *found.published, *found.claims))
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_quick_study_stays_small_where_its_gpu_cells_are_put_on_a_cpu(name: str) -> None:
-    moved = [cell for cell in cells_of(study.read(name, STUDIES, "quick"))
+    moved = [cell for cell in cells_of(file.read(name, STUDIES, "quick"))
              if (cell.gpus, cell.conv) == (1, "default") and cell.measure != "kernels"]
 
     assert all(cell.image <= 96 and cell.steps <= 100 and cell.preset == "small" for cell in moved)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.errors import InputError
-from runner.study import Study, available, from_document, parse, read
+from runner.study.file import Study, available, from_document, parse, read
 
 STUDIES = Path(__file__).parents[2] / "studies"
 GOOD = """

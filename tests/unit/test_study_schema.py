@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from runner.study_schema import json_schema
+from runner.study.schema import json_schema
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted((ROOT / "studies").glob("*.toml"))
@@ -19,7 +19,7 @@ SCHEMA = jsonschema.Draft202012Validator(json_schema())
 
 def test_the_published_schema_is_that_of_the_code() -> None:
     jsonschema.Draft202012Validator.check_schema(json_schema())
-    assert json_schema() == json.loads(WRITTEN.read_text()), "python -m runner.study_schema > docs/study.schema.json"
+    assert json_schema() == json.loads(WRITTEN.read_text()), "python -m runner.study.schema > docs/study.schema.json"
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from runner import nvml
 from runner.errors import InputError
-from runner.plan import Wishes, plan
-from runner.stack import CAPABILITIES, GpuCode
-from runner.study import Study, parse
-from runner.subjects import Subject
+from runner.machine import nvml
+from runner.planning.plan import Wishes, plan
+from runner.stacks.definition import CAPABILITIES, GpuCode
+from runner.study.file import Study, parse
+from runner.study.subjects import Subject
 from tests.fake_nvml import P100, FakeNvml
 from tests.fakes import MACHINE, stack
 

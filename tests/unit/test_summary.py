@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import jsonschema
 import pytest
 
+from runner.analysis.schema import json_schema
+from runner.analysis.summary import summarise, to_json
+from runner.analysis.summary_format import Comparison, Result, Summary
 from runner.errors import InputError
-from runner.summary import summarise, to_json
-from runner.summary_format import Comparison, Result, Summary
-from runner.summary_schema import json_schema
 from tests import made_rows as made
 from workloads.spec.cell import Cell
 
@@ -229,7 +229,8 @@ def test_the_schema_refuses_a_key_that_it_does_not_know(place: tuple[Any, ...]) 
 
 
 def test_the_published_schema_is_that_of_the_models() -> None:
-    assert json_schema() == json.loads(SCHEMA.read_text()), "python -m runner.summary_schema > docs/summary.schema.json"
+    written = json.loads(SCHEMA.read_text())
+    assert json_schema() == written, "python -m runner.analysis.schema > docs/summary.schema.json"
 
 
 class Pressed(Enum):

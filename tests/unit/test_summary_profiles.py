@@ -2,9 +2,9 @@
 
 import pytest
 
+from runner.analysis.summary import summarise
+from runner.analysis.summary_format import Summary
 from runner.screen.summary import summary_view
-from runner.summary import summarise
-from runner.summary_format import Summary
 from tests import made_rows as made
 from tests.unit.test_quantities import GRAPH, KERNELS
 from tests.unit.test_screen import printed

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.stack import read_all, read_runner
+from runner.stacks.definition import read_all, read_runner
 
 DOCKER = Path(__file__).parents[2] / "docker"
 PINNED = [*read_all(DOCKER).values(), read_runner(DOCKER)]

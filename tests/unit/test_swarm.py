@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from runner import job, swarm, swarm_launcher, swarm_running
 from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputError
-from runner.launch import Ending, Exit, Limits, follow, gone
-from runner.plan import Wishes, plan
-from runner.swarm_launcher import SwarmLauncher, placed, services
-from runner.swarm_running import SwarmRunning
+from runner.launchers import swarm as swarm_launcher
+from runner.launchers import swarm_manager, swarm_run
+from runner.launchers.swarm import SwarmLauncher, placed, services
+from runner.launchers.swarm_run import SwarmRunning
+from runner.launchers.watchdog import Ending, Exit, Limits, follow, gone
+from runner.measuring import job
+from runner.planning.plan import Wishes, plan
 from tests.clock import FakeClock
 from tests.fake_swarm import (
     COMPLETE,
@@ -27,7 +29,7 @@ from tests.fake_swarm import (
     rejected,
 )
 from tests.fakes import MACHINE, good_lines, stack, study
-from workloads import place
+from workloads.places import swarm_node
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
 
@@ -42,7 +44,7 @@ def cell(**values: Any) -> Cell:
     return Cell(stack="torch-x", **{**facts, **values})
 
 
-def wanted(of: Cell = cell()) -> list[swarm.Wanted]:     # noqa: B008 (a Cell cannot be changed)
+def wanted(of: Cell = cell()) -> list[swarm_manager.Wanted]:     # noqa: B008 (a Cell cannot be changed)
     found = cluster.places("pytorch", of.parallel, of.nodes)
     return services(of, Path("/cache/digits"), found, placed(found, of, NODES), IMAGE)
 
@@ -55,9 +57,9 @@ def started(client: FakeSwarm, count: int = 3, is_encrypted: bool = False) -> Sw
 
 def test_a_place_s_service_asks_for_what_it_needs_and_no_more() -> None:
     text = json.dumps(cell()._asdict())
-    assert swarm.template(wanted()[1], "net", {"l": "x"}) == {
+    assert swarm_manager.template(wanted()[1], "net", {"l": "x"}) == {
         "ContainerSpec": {
-            "Image": IMAGE, "Command": ["python", "-m", "workloads.place"], "Args": ["workloads", text],
+            "Image": IMAGE, "Command": ["python", "-m", "workloads.places.swarm_node"], "Args": ["workloads", text],
             "Hostname": "node1", "Labels": {"l": "x"}, "Init": True, "ReadOnly": True,
             "Env": ["EVENBENCH_NODES=node0,node1,node2", "EVENBENCH_RANK=1"],
             "CapabilityDrop": ["ALL"], "Privileges": {"NoNewPrivileges": True}, "StopGracePeriod": 0,
@@ -74,8 +76,8 @@ def test_a_place_s_service_asks_for_what_it_needs_and_no_more() -> None:
 
 
 def test_gpus_are_reserved_as_the_kind_that_the_node_offers() -> None:
-    node = swarm.nodes([node_said(1, gpus=4)])[0]
-    made = swarm.template(swarm.Wanted("node0", node, IMAGE, (), "", gpus=2), "net", {})
+    node = swarm_manager.nodes([node_said(1, gpus=4)])[0]
+    made = swarm_manager.template(swarm_manager.Wanted("node0", node, IMAGE, (), "", gpus=2), "net", {})
     assert made["Resources"]["Reservations"] == {
         "GenericResources": [{"DiscreteResourceSpec": {"Kind": "NVIDIA-GPU", "Value": 2}}]}
 
@@ -83,7 +85,7 @@ def test_gpus_are_reserved_as_the_kind_that_the_node_offers() -> None:
 def test_a_node_that_offers_too_few_gpus_is_named() -> None:
     one = cell(nodes=1, parallel="none", device="gpu", gpus=2)
     with pytest.raises(BenchError, match=r"host1 offers 1 GPUs .* asks for 2"):
-        placed(places(1), one, swarm.nodes([node_said(1, gpus=1)]))
+        placed(places(1), one, swarm_manager.nodes([node_said(1, gpus=1)]))
 
 
 @pytest.mark.parametrize(("is_encrypted", "options"), [(False, None), (True, {"encrypted": "true"})])
@@ -198,11 +200,11 @@ def test_what_a_dead_runner_of_this_host_left_is_swept_and_nothing_else(monkeypa
     monkeypatch.setattr("socket.gethostname", lambda: "here")
     client, told = FakeSwarm(), []
     client.api.networks = lambda filters: list(client.nets.values())      # type: ignore[attr-defined]
-    alive = swarm_running.owner_here()
+    alive = swarm_run.owner_here()
     for name, owner in (("dead", "here:999999999:1.00"), ("ours", alive), ("theirs", "there:999999999:1.00")):
-        client.made[name] = {"ID": name, "Spec": {"Name": name, "Labels": {swarm.OWNER: owner}},
+        client.made[name] = {"ID": name, "Spec": {"Name": name, "Labels": {swarm_manager.OWNER: owner}},
                              "lines": queue.Queue()}
-        client.nets[name] = {"Id": name, "Labels": {swarm.OWNER: owner}}
+        client.nets[name] = {"Id": name, "Labels": {swarm_manager.OWNER: owner}}
     assert 1 == swarm_launcher.sweep(client, told.append)
     assert ["swarm: removing dead, left by a runner that is gone"] == told
     assert {"ours", "theirs"} == set(client.made) == set(client.nets)
@@ -236,14 +238,14 @@ def test_plans_are_made_for_the_smallest_node() -> None:
 
 
 def test_the_words_of_the_option_become_options() -> None:
-    found = swarm.options(["encrypted", "engine:a=ssh://a", "registry=r:5000/e"])
+    found = swarm_manager.options(["encrypted", "engine:a=ssh://a", "registry=r:5000/e"])
     assert (True, "r:5000/e", {"a": "ssh://a"}) == found
 
 
 @pytest.mark.parametrize("word", ["engine:=x", "engine:a", "registry=", "fast", "encrypted=no"])
 def test_another_word_is_refused(word: str) -> None:
     with pytest.raises(InputError, match="expected one of encrypted, registry=HOST/NAME, engine:NODE=URL"):
-        swarm.options([word])
+        swarm_manager.options([word])
 
 
 def test_the_option_without_its_launcher_is_refused() -> None:
@@ -254,7 +256,7 @@ def test_the_option_without_its_launcher_is_refused() -> None:
 @pytest.mark.parametrize(("code", "kills", "left"), [
     (0, 0, 0), (2, 0, 2), (-9, 0, 137), (-9, 1, cluster.OUT_OF_MEMORY), (-11, 0, 139), (1, 1, 1)])
 def test_a_place_leaves_as_its_worker_did_or_says_that_memory_ran_out(code: int, kills: int, left: int) -> None:
-    assert left == place.exit_code(code, kills)
+    assert left == swarm_node.exit_code(code, kills)
 
 
 def test_a_stream_that_ends_under_a_running_place_is_taken_up_where_it_ended() -> None:

@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
-from runner import doctor_swarm, images, swarm_probe
+from runner.doctor import swarm
 from runner.errors import BenchError, BuildFailed, InputError
-from runner.launch import Exit
-from runner.swarm import Options
-from runner.swarm_images import deliver
+from runner.launchers import swarm_probe
+from runner.launchers.swarm_images import deliver
+from runner.launchers.swarm_manager import Options
+from runner.launchers.watchdog import Exit
+from runner.stacks import images
 from tests.clock import FakeClock
 from tests.fake_swarm import NODES
 from tests.fakes import FakeRunning
-from workloads import probe
+from workloads.places import swarm_probe as probe
 
 HERE = {"cpu": "a CPU", "kernel": "6.1", "mtu": 1450, "swap_bytes": 0, "free_bytes": 8 * 2**30, "data": "d",
         "no_new_privileges": True}
@@ -114,13 +116,13 @@ def test_a_probe_that_dies_is_told_with_its_last_words() -> None:
     ({}, "host2 clock", "note"), ({}, "host1 clock", "good"),
     ({"no_new_privileges": False}, "host2 privileges", "fails")])
 def test_the_doctor_grades_every_node(changed: dict[str, Any], what: str, grade: str) -> None:
-    found = {finding.what: finding for finding in doctor_swarm.judged(seen(**changed))}
+    found = {finding.what: finding for finding in swarm.judged(seen(**changed))}
     assert grade == found[what].grade, found[what]
 
 
 def test_a_near_clock_is_good() -> None:
     near = {**said(), "node0": {**HERE, "reached": {"node1": answer(0.0015)}}}
-    found = doctor_swarm.judged(swarm_probe.seen(near, {"node0": "host1", "node1": "host2"}))
+    found = swarm.judged(swarm_probe.seen(near, {"node0": "host1", "node1": "host2"}))
     [clock] = [finding for finding in found if finding.what == "host2 clock"]
     assert ("good", "+1.500 ms ± 1.000 ms against host1") == (clock.grade, clock.found)
 

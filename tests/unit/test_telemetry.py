@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from runner import store
-from runner.nvml import GpuReading
-from runner.session import Bench, run
-from runner.telemetry import Sample, Watch, seen
+from runner.machine.nvml import GpuReading
+from runner.machine.telemetry import Sample, Watch, seen
+from runner.measuring.session import Bench, run
+from runner.results import store
 from tests.clock import FakeClock
 from tests.fakes import good_lines
 from tests.unit.test_session import bench

@@ -7,9 +7,9 @@ import weakref
 import pytest
 
 from tests.clock import FakeClock
-from workloads.errors import NotFinite
+from workloads.measuring.watch import Beats, Watch, WorkersWatch
+from workloads.process.errors import NotFinite
 from workloads.spec.cell import Cell
-from workloads.timing import Beats, Watch, WorkersWatch
 
 
 class Sent(list):

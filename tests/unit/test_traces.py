@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.profiles import Kernels
+from runner.results.profiles import Kernels
 from workloads.spec import traces
 from workloads.spec.traces import Span, Trace
 

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from runner.analysis.stats import Interval, intervals
+from runner.analysis.summary import summarise
 from runner.errors import InputError
-from runner.stats import Interval, intervals
-from runner.summary import summarise
-from runner.until import Outcome, Until, Width, looks, outcome, parse, widths, words
+from runner.measuring.until import Outcome, Until, Width, looks, outcome, parse, widths, words
 from tests import made_rows as made
 
 TWO = Until(0.02, 30)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runner import venvs
 from runner.errors import BuildFailed, DiskFull, InterpreterMissing
-from runner.stack import read
+from runner.stacks import environments
+from runner.stacks.definition import read
 from tests.stack_folder import STACK_TOML, repository
 
 MINOR = f"3.{sys.version_info.minor}"
@@ -38,7 +38,7 @@ def test_the_newest_interpreter_of_a_version_is_found_wherever_it_lies(bare):
     interpreter(bare / "uv/cpython-3.6.7-linux-x86_64-gnu/bin/python3.6", "3.6.7")
     newest = interpreter(bare / "pyenv/versions/3.6.15/bin/python3.6", "3.6.15")
 
-    assert venvs.find_interpreter("3.6") == newest
+    assert environments.find_interpreter("3.6") == newest
 
 
 def test_an_interpreter_that_does_not_start_is_passed_over(bare):
@@ -46,14 +46,14 @@ def test_an_interpreter_that_does_not_start_is_passed_over(bare):
     broken.write_text("#!/bin/sh\nexit 127\n")
     starting = interpreter(bare / "bin/python3.6", "3.6.9")
 
-    assert venvs.find_interpreter("3.6") == starting
+    assert environments.find_interpreter("3.6") == starting
 
 
 def test_a_program_that_is_another_version_than_its_name_says_is_passed_over(bare):
     interpreter(bare / "bin/python3.6", "3.12.1")
 
     with pytest.raises(InterpreterMissing, match=r"no Python 3\.6 .*: run `pyenv install 3\.6`"):
-        venvs.find_interpreter("3.6")
+        environments.find_interpreter("3.6")
 
 
 def lock_of_wheel(folder: Path, name: str) -> str:
@@ -91,7 +91,8 @@ def stack(tmp_path, monkeypatch):
 
 def test_callers_at_once_get_one_environment_that_holds_the_lock(stack, tmp_path):
     said, pythons = [], []
-    callers = [threading.Thread(target=lambda: pythons.append(venvs.ready(stack, tmp_path / "cache", said.append)))
+    cache = tmp_path / "cache"
+    callers = [threading.Thread(target=lambda: pythons.append(environments.ready(stack, cache, said.append)))
                for _ in range(2)]
     for caller in callers:
         caller.start()
@@ -107,7 +108,7 @@ def test_a_package_that_is_not_the_locked_one_is_refused_and_nothing_is_left(sta
     stack.lock.write_text("evenly==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n")
 
     with pytest.raises(BuildFailed, match=r"^torch-9: THESE PACKAGES DO NOT MATCH THE HASHES.* \(log: .*\.log\)$"):
-        venvs.ready(stack, tmp_path / "cache")
+        environments.ready(stack, tmp_path / "cache")
 
     assert [path.suffix for path in sorted((tmp_path / "cache/venvs").iterdir())] == [".lock", ".log"]
 
@@ -116,13 +117,13 @@ def test_a_disk_that_is_too_small_is_said_before_anything_is_made(stack, tmp_pat
     too_big = stack.model_copy(update={"wheels_bytes": 10 ** 18})
 
     with pytest.raises(DiskFull, match=r"torch-9: .* needs 1600000000\.0 GB in .*, .* GB are free"):
-        venvs.ready(too_big, tmp_path / "cache")
+        environments.ready(too_big, tmp_path / "cache")
 
-    assert not venvs.folder(too_big, tmp_path / "cache").exists()
+    assert not environments.folder(too_big, tmp_path / "cache").exists()
 
 
 def test_another_lock_is_another_environment(stack, tmp_path):
-    before = venvs.folder(stack, tmp_path)
+    before = environments.folder(stack, tmp_path)
     stack.lock.write_text("evenly==2.0\n")
 
-    assert venvs.folder(stack, tmp_path) != before
+    assert environments.folder(stack, tmp_path) != before

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runner.engine import APIError, DockerException, Waiting
+from runner.stacks.engine import APIError, DockerException, Waiting
 from tests.clock import FakeClock
 
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workloads import ragged
-from workloads.errors import DataError
+from workloads.inputs import ragged
 from workloads.inputs.padding import mask, padded
+from workloads.process.errors import DataError
 from workloads.spec import bert
 from workloads.spec.lengths import WIKITEXT_LONGEST, lengths
 

@@ -1,8 +1,8 @@
 """Recorded sentences of a prepared data set: frames and characters. Python 3.6 and later, numpy only."""
 import numpy as np
 
-from workloads import ragged
-from workloads.errors import DataError
+from workloads.inputs import ragged
+from workloads.process.errors import DataError
 
 
 def taken(folder, name, sizes, count, random):

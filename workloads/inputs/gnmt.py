@@ -1,9 +1,9 @@
 """Pairs of sentences: WMT'16's in a seeded order, or evenly drawn tokens in their lengths (spec/lengths.py)."""
 import numpy as np
 
-from workloads import ragged
-from workloads.errors import DataError
+from workloads.inputs import ragged
 from workloads.inputs.padding import counts, mask, padded
+from workloads.process.errors import DataError
 from workloads.spec import gnmt
 from workloads.spec.gnmt import BEGIN, END, FIRST_WORD, UNKNOWN
 from workloads.spec.lengths import WMT16_LONGEST, lengths

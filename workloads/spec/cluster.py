@@ -10,7 +10,8 @@ PARALLEL = ("none", "sync", "async", "allreduce", "central", "ps-sync", "ps-asyn
 
 MEASURES = ("train", "phases", "operators", "check")       # what can be done on many nodes
 
-# what workloads.place leaves with where its worker ran out of memory: no signal's code, and none of an interpreter's
+# what workloads.places.swarm_node leaves with where its worker ran out of memory: no signal's code, and none of an
+# interpreter's
 OUT_OF_MEMORY = 82
 
 

@@ -5,8 +5,8 @@
     parameters(sizes)       the tuple of layers.Parameter, running statistics included, in order of computation
     forward_flops(sizes)    of one sample of full length, products alone, a multiply-add counted as 2
 
-and its docstring says the computation as numbered steps with their source, which for_X/<model>.py follows. What goes in
-is made by inputs/<model>.py. Python 3.6 and later, standard library only.
+and its docstring says the computation as numbered steps with their source, which frameworks/X/<model>.py follows. What
+goes in is made by inputs/<model>.py. Python 3.6 and later, standard library only.
 """
 from typing import Any, NamedTuple
 

@@ -1,0 +1,1 @@
+"""What the samples say: statistics, flags, claims judged, sessions compared, the summary."""

@@ -1,0 +1,180 @@
+"""What a reader must know beside a number: a closed list of flags, each with its footnote. Pure."""
+
+from collections.abc import Callable, Set
+from enum import StrEnum
+from typing import NamedTuple
+
+from runner.analysis.stats import LEAST_RUNS, median
+from runner.machine.gpus import THROTTLED_SHARE
+from runner.results.rows import Row
+from runner.results.runs import Run
+from runner.results.values import Samples
+from workloads.spec import cluster
+from workloads.spec.cell import Cell
+
+Proved = Set[tuple[str, str]]      # (task, stack) whose build was checked to be the same model
+
+_LEAST_LOSSES = 8                  # fewer do not show whether a loss falls
+_LEAST_SAMPLES = 10                # fewer do not show whether a run is steady
+_UNSTEADY = 0.10                   # difference of the halves' medians; noise of single steps stays below
+_BUSY_LOAD = 0.5                   # of the CPUs
+_FOREIGN_SHARE = 0.1               # of the machine's CPU time
+_SWAP_BYTES = 2**20                # less is bookkeeping of the kernel
+_CLOCK_SHARE = 0.02                # both clocks see the same steps: waiting for one takes microseconds
+_DRAIN_SHARE = 0.05                # reading a finished loss takes microseconds
+
+
+class Flag(StrEnum):
+    """In the order of the footnotes."""
+
+    UNPROVED = "unproved"
+    TIMER_MISMATCH = "timer_mismatch"
+    CLOCKS_DISAGREE = "clocks_disagree"
+    FEW_RUNS = "few_runs"
+    OTHER_BASE = "other_base"
+    VENV = "venv"
+    STAND_IN_DATA = "stand_in_data"
+    THREADS_DIFFER = "threads_differ"
+    ONEDNN_DIFFERS = "onednn_differs"
+    GPUS_IN_PARALLEL = "gpus_in_parallel"
+    THROTTLED = "throttled"
+    GPU_THROTTLED = "gpu_throttled"
+    LOADED_HOST = "loaded_host"
+    SWAPPING = "swapping"
+    UNSTEADY = "unsteady"
+    LOSS_NOT_FALLING = "loss_not_falling"
+    WEIGHTS_DIFFER = "weights_differ"
+
+
+FOOTNOTES = {
+    Flag.UNPROVED: "It was not checked here that this stack builds the same model as the others.",
+    Flag.TIMER_MISMATCH: "Reading losses took more than 5 % of the timed seconds: steps were not waited for.",
+    Flag.CLOCKS_DISAGREE: "The GPU's own clock and the host's differ by more than 2 % over the timed steps of a run.",
+    Flag.FEW_RUNS: f"Fewer than {LEAST_RUNS} runs ended ok: no interval.",
+    Flag.OTHER_BASE: "Ran in an image on another base than the stack's pinned one.",
+    Flag.VENV: "Ran in a virtual environment on the host, not in a container: the host's system libraries.",
+    Flag.STAND_IN_DATA: "The data stand in for a published set: good for speed; losses and accuracies are the "
+                        "stand-in's.",
+    Flag.THREADS_DIFFER: "The framework used another number of threads than the cell asks for.",
+    Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
+    Flag.GPUS_IN_PARALLEL: "Ran beside other cells on other GPUs, with which it shared the CPUs and the memory.",
+    Flag.THROTTLED: "The CPU limit throttled at least one run.",
+    Flag.GPU_THROTTLED: "Heat or its power supply slowed the GPU down, also when the run was repeated.",
+    Flag.LOADED_HOST: "Other programs took more than 10 % of the CPUs (where that is not known: the load was high).",
+    Flag.SWAPPING: "Swap in use grew during at least one run.",
+    Flag.UNSTEADY: "The second half of a run was more than 10 % faster or slower than the first.",
+    Flag.LOSS_NOT_FALLING: "The loss did not fall over the timed steps of at least one run.",
+    Flag.WEIGHTS_DIFFER: "After synchronous steps the workers did not hold the same weights.",
+}
+
+
+class _Seen(NamedTuple):
+    """What a run is judged by."""
+
+    cell: Cell
+    run: Run
+    cpus: int              # of the machine
+
+
+def flags(row: Row, cpus: int | None, proved: Proved) -> tuple[Flag, ...]:
+    """What holds for the row or for any of its ok runs, in the order of the footnotes. cpus: the machine's."""
+    seen = [_Seen(row.cell, run, cpus or row.cell.cpus) for run in row.ok_runs]
+    found = {flag for flag, holds in _OF_A_RUN.items() if any(map(holds, seen))}
+    if row.ok_runs and len(row.ok_runs) < LEAST_RUNS:
+        found.add(Flag.FEW_RUNS)
+    if row.ok_runs and (row.cell.task, row.cell.stack) not in proved:
+        found.add(Flag.UNPROVED)
+    return tuple(flag for flag in Flag if flag in found)
+
+
+def is_unsteady(seconds: Samples) -> bool:
+    """Whether the median of the second half of the samples differs from the first's by more than 10 %."""
+    if len(seconds) < _LEAST_SAMPLES:
+        return False
+    half = len(seconds) // 2
+    first, second = median(seconds[:half]) or 0.0, median(seconds[-half:]) or 0.0
+    return abs(second - first) > _UNSTEADY * first
+
+
+def is_not_falling(losses: Samples) -> bool:
+    """Whether the median of the last quarter of the losses is no lower than the first's."""
+    if len(losses) < _LEAST_LOSSES:
+        return False
+    quarter = len(losses) // 4
+    return (median(losses[-quarter:]) or 0.0) >= (median(losses[:quarter]) or 0.0)
+
+
+def _is_loaded(seen: _Seen) -> bool:
+    """The share that others took says more than the load, which the run before this one raises as well.
+
+    Of many nodes the share is not known, and the load tells nothing of others: each of them raises it by itself.
+    """
+    share = seen.run.after.get("foreign_cpu_share")
+    if share is not None:
+        return share > _FOREIGN_SHARE
+    if seen.cell.nodes > 1:
+        return False
+    return (seen.run.before.get("load_1m") or 0.0) > _BUSY_LOAD * seen.cpus
+
+
+def _is_swapping(seen: _Seen) -> bool:
+    before, after = seen.run.before.get("swap_used_bytes"), seen.run.after.get("swap_used_bytes")
+    return before is not None and after is not None and after - before > _SWAP_BYTES
+
+
+def _is_mistimed(seen: _Seen) -> bool:
+    return any(worker.drain_seconds > _DRAIN_SHARE * worker.timed_seconds for worker in seen.run.workers)
+
+
+def _has_clocks_that_disagree(seen: _Seen) -> bool:
+    """Of workers that told both times of every step."""
+    return any(abs(float(worker.device_seconds.sum()) / worker.timed_seconds - 1) > _CLOCK_SHARE
+               for worker in seen.run.workers
+               if len(worker.device_seconds) and len(worker.device_seconds) == len(worker.step_seconds)
+               and worker.timed_seconds > 0)
+
+
+def _have_other_weights(seen: _Seen) -> bool:
+    return len(set(seen.run.digests.values())) > 1 and bool(cluster.kind(seen.cell.parallel) == "sync")
+
+
+def _is_throttled(seen: _Seen) -> bool:
+    return any((used.get("throttled_periods") or 0) > 0 for used in (seen.run.after, *seen.run.usage.values()))
+
+
+def _has_stand_in(seen: _Seen) -> bool:
+    data = seen.run.facts.get("data")
+    return isinstance(data, dict) and data.get("stand_in") is True
+
+
+def _has_other_threads(seen: _Seen) -> bool:
+    threads = seen.run.facts.get("threads")
+    return bool(threads is not None and threads != seen.cell.cpus)
+
+
+def _has_other_onednn(seen: _Seen) -> bool:
+    found = seen.run.facts.get("onednn")
+    return isinstance(found, bool) and seen.cell.onednn != "default" and found != (seen.cell.onednn == "on")
+
+
+def _is_venv(seen: _Seen) -> bool:
+    return bool(seen.run.place.get("isolation") == "venv")
+
+
+_OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
+    Flag.TIMER_MISMATCH: _is_mistimed,
+    Flag.CLOCKS_DISAGREE: _has_clocks_that_disagree,
+    Flag.OTHER_BASE: lambda seen: seen.run.place.get("base_is_default") is False and not _is_venv(seen),
+    Flag.VENV: _is_venv,
+    Flag.STAND_IN_DATA: _has_stand_in,
+    Flag.THREADS_DIFFER: _has_other_threads,
+    Flag.ONEDNN_DIFFERS: _has_other_onednn,
+    Flag.GPUS_IN_PARALLEL: lambda seen: seen.run.place.get("gpus_in_parallel") is True,
+    Flag.THROTTLED: _is_throttled,
+    Flag.GPU_THROTTLED: lambda seen: (seen.run.after.get("gpu_throttled_share") or 0.0) > THROTTLED_SHARE,
+    Flag.LOADED_HOST: _is_loaded,
+    Flag.SWAPPING: _is_swapping,
+    Flag.UNSTEADY: lambda seen: any(is_unsteady(worker.step_seconds) for worker in seen.run.workers),
+    Flag.LOSS_NOT_FALLING: lambda seen: seen.cell.measure == "train" and is_not_falling(seen.run.first.losses),
+    Flag.WEIGHTS_DIFFER: _have_other_weights,
+}

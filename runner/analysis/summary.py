@@ -1,0 +1,388 @@
+"""Rows to a Summary: what a session found, comparison by comparison, with intervals, verdicts and what to mistrust."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from runner.analysis import judging, stats, summary_profiles
+from runner.analysis.flags import FOOTNOTES, Flag, Proved, flags
+from runner.analysis.stats import Ratio, Verdict
+from runner.analysis.summary_format import (
+    Claim,
+    ClaimNumber,
+    Column,
+    Comparison,
+    Data,
+    Failure,
+    Footnote,
+    GeometricMean,
+    Interval,
+    Machine,
+    Methods,
+    PaperClaim,
+    PublishedNumber,
+    Result,
+    Skip,
+    Summary,
+)
+from runner.cells import compared, key
+from runner.errors import InputError
+from runner.results.rows import Measurements, Row, by_comparison, measurements
+from runner.results.runs import Run, middle, rate_per_worker, step_seconds
+from runner.results.values import Facts
+from runner.study import claims, published, quantities
+from workloads.spec.cell import Cell
+
+TIMED = ("train", "infer", "epochs", "phases")       # measures that have a rate
+
+
+class _Group(NamedTuple):
+    """The cells of a comparison by stack: planned ones with their rows, and skipped ones."""
+
+    rows: dict[str, Row]
+    skipped: dict[str, Cell]
+
+
+class _Statistics(NamedTuple):
+    """Of one comparison, by stack."""
+
+    rates: dict[str, stats.Interval | None]
+    ratios: dict[str, Ratio]               # to the baseline, of all others
+    against: dict[str, Ratio]              # of the stack with the highest median rate, to each other
+
+
+def summarise(records: Iterable[Mapping[str, Any]], proved: Proved = frozenset()) -> Summary:
+    """The Summary of a store's records. proved: the (task, stack) whose check has passed. Raises InputError."""
+    return summary_of(measurements(records), proved)
+
+
+def summary_of(measured: Measurements, proved: Proved = frozenset()) -> Summary:
+    """The Summary of what was measured. Raises InputError."""
+    try:
+        return _summary(measured, proved)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InputError(f"the events cannot be summarised: {error.title} {where}: {first['msg']}") from error
+
+
+def to_json(summary: Summary) -> str:
+    """What summary.json holds."""
+    try:
+        return summary.model_dump_json(indent=2, by_alias=True)
+    except PydanticSerializationError as error:
+        if KeyboardInterrupt.__name__ in str(error):         # which pydantic makes an error of its own
+            raise KeyboardInterrupt from error
+        # a stranger's text that is no Unicode; this way takes five times as long
+        return json.dumps(summary.model_dump(by_alias=True), indent=2, allow_nan=False)
+
+
+def _summary(measured: Measurements, proved: Proved) -> Summary:
+    session, names = measured.session, _names(measured)
+    machine = Machine(**_known(session.get("machine"), Machine.model_fields))
+    comparisons, found = _comparisons(measured, names, machine.cpus, proved), _claims(measured)
+    return Summary(
+        **{"id": "", "study": "", "scale": None, "evenbench": None, "began": None, "launcher": None, "seed": None,
+           **_known(session, ("id", "study", "scale", "evenbench", "began", "launcher", "seed"))},
+        is_complete=measured.is_done, machine=machine, data=_data(measured), rounds=measured.rounds,
+        baseline=measured.baseline, columns=tuple(_column(name, measured) for name in names), comparisons=comparisons,
+        geometric_means=_geometric_means(comparisons, names, measured.baseline), failures=_failures(measured),
+        skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
+                           reason=each.reason)
+                      for each in measured.skipped),
+        **summary_profiles.tables(measured.rows), published=_published(measured), claims=found,
+        paper_claims=_paper_claims(found), footnotes=_footnotes(comparisons), methods=Methods(),
+    )
+
+
+def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
+    found = []
+    for record in measured.published:
+        try:
+            number = published.from_record(record)
+        except ValueError as error:
+            raise InputError(f"the plan's published numbers: {' '.join(str(error).split())}") from error
+        ours = published.ours(number, measured.rows)
+        found.append(PublishedNumber(**{**number.record(), "ours": ours.value, "cells": ours.cells}))
+    return tuple(found)
+
+
+def _claims(measured: Measurements) -> tuple[Claim, ...]:
+    found = []
+    for record in measured.claims:
+        try:
+            claim = claims.from_record(record)
+        except ValueError as error:
+            raise InputError(f"the plan's claims: {' '.join(str(error).split())}") from error
+        finding = judging.judge(claim, measured)
+        found.append(Claim(**{name: value for name, value in claim.record().items() if name != "cases"},
+                           verdict=finding.verdict, numbers=tuple(map(_claim_number, finding.numbers)),
+                           missing=finding.missing))
+    return tuple(found)
+
+
+def _claim_number(number: judging.Number) -> ClaimNumber:
+    low, high, _, is_turned = number.side
+    return ClaimNumber(what=number.what, case=dict(number.case), value=number.value,
+                       interval=_interval(number.interval), rounds=number.rounds,
+                       low=low if low and math.isfinite(low) else None, high=high if math.isfinite(high) else None,
+                       is_turned=is_turned, verdict=number.verdict)
+
+
+def _paper_claims(found: Sequence[Claim]) -> tuple[PaperClaim, ...]:
+    parts: dict[str, list[Claim]] = {}
+    for claim in found:
+        parts.setdefault(claims.paper_claim(claim.id), []).append(claim)
+    return tuple(PaperClaim(id=name, parts=tuple(claim.id for claim in each),
+                            verdict=claims.together(claim.verdict for claim in each))
+                 for name, each in parts.items())
+
+
+def _known(values: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: values[name] for name in names if name in values} if isinstance(values, dict) else {}
+
+
+def _names(measured: Measurements) -> list[str]:
+    """The stacks that were planned, the baseline first."""
+    names = list(dict.fromkeys(row.cell.stack for row in measured.rows if row.cell.measure in (*TIMED, "operators")))
+    return sorted(names, key=lambda name: name != measured.baseline)
+
+
+def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None, proved: Proved
+                 ) -> tuple[Comparison, ...]:
+    groups, unstamped = _groups(measured, names), _unstamped(measured)
+    return tuple(_comparison(group, statistics, cpus, proved, unstamped)
+                 for group, statistics in zip(groups, _statistics(groups, measured), strict=True))
+
+
+def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
+    """A group a comparison, in the plan's order; stacks in the order of names."""
+    groups = {}
+    for group_key, rows in by_comparison(row for row in measured.rows if row.cell.measure in TIMED).items():
+        rows.sort(key=lambda row: names.index(row.cell.stack))
+        groups[group_key] = _Group({row.cell.stack: row for row in rows}, {})
+    for skip in measured.skipped:
+        group = groups.get(skip.comparison.key) if skip.cell.measure in TIMED else None
+        if group and skip.cell.stack not in group.rows:
+            group.skipped[skip.cell.stack] = skip.cell
+    return list(groups.values())
+
+
+def _statistics(groups: Sequence[_Group], measured: Measurements) -> list[_Statistics]:
+    """All intervals at once: groups of as many runs share their resamples."""
+    rates = [{name: row.rates for name, row in group.rows.items()} for group in groups]
+    singles = [list(by_round.values()) for found in rates for by_round in found.values()]
+    baseline = measured.baseline
+    fastest = [_fastest(found) for found in rates]
+    bases = [(place, name, baseline) for place, found in enumerate(rates) for name in _others(found, baseline)]
+    rivals = [(place, best, name) for place, best in enumerate(fastest) if best for name in _rivals(rates[place], best)]
+    asked = dict.fromkeys([*bases, *rivals])             # the fastest stack to the baseline is in both
+    ratios = dict(zip(asked, stats.ratios([(rates[place][one], rates[place].get(other, {}))
+                                           for place, one, other in asked]), strict=True))
+    intervals = iter(stats.intervals(singles))
+    return [_Statistics({name: next(intervals) for name in found},
+                        {name: ratios[place, name, baseline] for name in _others(found, baseline)},
+                        {name: ratios[place, best, name] for name in _rivals(found, best)} if best else {})
+            for place, (found, best) in enumerate(zip(rates, fastest, strict=True))]
+
+
+def _others(names: Iterable[str], baseline: str) -> list[str]:
+    """All but the baseline."""
+    return [name for name in names if name != baseline]
+
+
+def _fastest(rates: Mapping[str, Mapping[int, float]]) -> str | None:
+    medians = {name: stats.median(list(by_round.values())) for name, by_round in rates.items()}
+    return max(medians, key=lambda name: medians[name] or 0.0) if any(medians.values()) else None
+
+
+def _rivals(rates: Mapping[str, Mapping[int, float]], best: str) -> list[str]:
+    """The other stacks that were measured."""
+    return [name for name, by_round in rates.items() if name != best and by_round]
+
+
+def _comparison(group: _Group, found: _Statistics, cpus: int | None, proved: Proved, unstamped: Mapping[Cell, float]
+                ) -> Comparison:
+    first = next(iter(group.rows.values()))
+    results = [_result(row, found, flags(row, cpus, proved), unstamped.get(_unstamped_key(row.cell)))
+               for row in group.rows.values()]
+    results += [_skipped_result(cell) for cell in group.skipped.values()]
+    wins = {stats.verdict(ratio) for ratio in found.against.values()} == {Verdict.FASTER}
+    return Comparison(
+        key=first.comparison.key, experiment=first.experiment, label=first.comparison.label, task=first.cell.task,
+        measure=first.cell.measure,
+        settings={name: value for name, value in compared(first.cell)._asdict().items() if name != "stack"},
+        results=tuple(results),
+        winner=_fastest({name: row.rates for name, row in group.rows.items()}) if wins else None,
+        unproved=tuple(result.stack for result in results if Flag.UNPROVED in result.flags),
+    )
+
+
+def _unstamped_key(cell: Cell) -> Cell:
+    """The cell of the plain training that a cell of phases stamps; how many steps each takes does not matter."""
+    return cell._replace(measure="train", steps=0, warmup=0)
+
+
+def _unstamped(measured: Measurements) -> dict[Cell, float]:
+    """Seconds of a plain training step where any are stamped: the median over runs."""
+    if not any(row.cell.measure == "phases" for row in measured.rows):
+        return {}
+    found = {_unstamped_key(row.cell): middle(row.ok_runs, step_seconds) for row in measured.rows
+             if row.cell.measure == "train"}
+    return {cell: seconds for cell, seconds in found.items() if seconds is not None}
+
+
+def _result(row: Row, found: _Statistics, flagged: tuple[Flag, ...], plain_seconds: float | None) -> Result:
+    name, runs, rates = row.cell.stack, row.ok_runs, row.rates
+    ratio = found.ratios.get(name, Ratio(None, None, len(rates)))      # the baseline's, to itself
+    seconds, phases = middle(runs, step_seconds), _phases(row)
+    peak, parameters = middle(runs, _peak_bytes), [run.parameters for run in runs if run.parameters is not None]
+    return Result(
+        stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)),
+        rate_per_worker=stats.median(list(rates.values())), rate_interval=_interval(found.rates[name]),
+        ratio=ratio.value, ratio_interval=_interval(ratio.interval), pairs=ratio.pairs,
+        verdict=stats.verdict(ratio) if name in found.ratios else Verdict.BASELINE, flags=flagged,
+        outlier_rounds=tuple(list(rates)[place] for place in stats.outliers(list(rates.values()))),
+        workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), step_seconds=seconds, phases=phases,
+        communication=_fact(runs, "communication") if phases else None,
+        stamping_cost=seconds / plain_seconds - 1 if phases and seconds and plain_seconds else None,
+        place_peaks=_place_peaks(runs),
+        weights_agree=all(len(set(run.digests.values())) == 1 for run in runs if run.digests)
+        if any(len(run.digests) > 1 for run in runs) else None,
+        first_step_seconds=middle(runs, lambda run: _first_step_seconds(row.cell, run)),
+        load_share=middle(runs, _load_share),
+        loss_first=middle(runs, lambda run: _loss(run, 0)),
+        loss_last=middle(runs, lambda run: _loss(run, -1)),
+        accuracy=middle(runs, lambda run: run.accuracy), peak_bytes=None if peak is None else round(peak),
+        parameters=parameters[0] if parameters else None,
+        tokens_per_second=middle(runs, lambda run: _tokens_per_second(run, "tokens")),
+        padded_tokens_per_second=middle(runs, lambda run: _tokens_per_second(run, "padded_tokens")),
+        gpu_watts=middle(runs, lambda run: run.after.get("gpu_watts")),
+        joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run)),
+        gpu_sm_clock=middle(runs, lambda run: run.after.get("gpu_sm_clock")),
+    )
+
+
+def _skipped_result(cell: Cell) -> Result:
+    return Result(
+        stack=cell.stack, key=key(cell), endings={"skipped": 1}, rate_per_worker=None, rate_interval=None, ratio=None,
+        ratio_interval=None, pairs=0, verdict=Verdict.NO_DATA, flags=(), outlier_rounds=(), workers=0, mode=None,
+        step_seconds=None, phases={}, communication=None, stamping_cost=None, place_peaks={}, weights_agree=None,
+        first_step_seconds=None,
+        load_share=None, loss_first=None, loss_last=None, accuracy=None, peak_bytes=None, parameters=None,
+    )
+
+
+def _interval(found: stats.Interval | None) -> Interval | None:
+    return None if found is None else Interval(low=found.low, high=found.high)
+
+
+def _first_step_seconds(cell: Cell, run: Run) -> float | None:
+    if cell.sync != "each" or not len(run.first.warm_seconds):
+        return None                        # with sync=end no single step is waited for
+    return float(run.first.warm_seconds[0])
+
+
+def _loss(run: Run, index: int) -> float | None:
+    return float(run.first.losses[index]) if len(run.first.losses) else None
+
+
+def _fact(runs: Sequence[Run], name: str) -> str | None:
+    return next((str(run.facts[name]) for run in runs if name in run.facts), None)
+
+
+def _phases(row: Row) -> dict[str, float]:
+    if row.cell.measure != "phases":
+        return {}
+    found = {name: middle(row.ok_runs, lambda run, name=name: run.phase_seconds(name))  # type: ignore[misc]
+             for name in quantities.PHASES}
+    return {name: seconds for name, seconds in found.items() if seconds is not None}
+
+
+def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:
+    peaks = [quantities.place_peaks(run) for run in runs]
+    names = sorted({name for found in peaks for name in found})
+    return {name: round(stats.median([found[name] for found in peaks if name in found]) or 0) for name in names}
+
+
+def _load_share(run: Run) -> float | None:
+    load, step = run.phase_seconds("load"), step_seconds(run)
+    return load / step if load is not None and step else None
+
+
+def _tokens_per_second(run: Run, name: str) -> float | None:
+    """None where the run's data are no sequences."""
+    data = run.facts.get("data")
+    count = data.get(name) if isinstance(data, dict) else None
+    if isinstance(count, bool) or not isinstance(count, int | float):
+        return None
+    seconds = step_seconds(run)
+    return count / seconds if seconds else None
+
+
+def _joules(batch: int, run: Run) -> float | None:
+    """Of a sample: watts over samples a second."""
+    watts = run.after.get("gpu_watts")
+    rate = None if watts is None else rate_per_worker(batch, run)
+    return watts / (rate * len(run.workers)) if watts is not None and rate else None
+
+
+def _peak_bytes(run: Run) -> float | None:
+    """Of the run's only place."""
+    return None if run.usage else run.after.get("peak_bytes")
+
+
+def _column(name: str, measured: Measurements) -> Column:
+    """From the stack's first run that told of itself."""
+    runs = [run for row in measured.rows if row.cell.stack == name for run in row.runs]
+    facts: Facts = next((run.facts for run in runs if run.facts), {})
+    place: Facts = next((run.place for run in runs if run.place), {})
+    return Column(stack=name,
+                  **{field: facts.get(field) for field in ("framework", "version", "python", "onednn", "threads")},
+                  **{field: place.get(field) for field in ("isolation", "image", "base", "base_is_default")})
+
+
+def _data(measured: Measurements) -> tuple[Data, ...]:
+    found: dict[tuple[Any, ...], Facts] = {}
+    for row in measured.rows:
+        for run in row.runs:
+            facts = run.facts.get("data")
+            if isinstance(facts, dict) and facts.get("name") is not None:
+                found[tuple(facts.get(name) for name in ("name", "images", "sha256"))] = facts
+    return tuple(Data(name=facts["name"], images=facts.get("images"), is_stand_in=facts.get("stand_in") is True,
+                      sha256=facts.get("sha256"))
+                 for facts in found.values())
+
+
+def _geometric_means(comparisons: Sequence[Comparison], names: Sequence[str], baseline: str
+                     ) -> tuple[GeometricMean, ...]:
+    """One a measure: rows of different measures answer different questions."""
+    others = _others(names, baseline)
+    by_measure: dict[str, list[dict[str, float]]] = {}
+    for comparison in comparisons:
+        ratios = {result.stack: result.ratio for result in comparison.results if result.ratio is not None}
+        if others and all(name in ratios for name in others):
+            by_measure.setdefault(comparison.measure, []).append(ratios)
+    return tuple(
+        GeometricMean(measure=measure, comparisons=len(rows),
+                      ratios={name: stats.geometric_mean([ratios[name] for ratios in rows]) for name in others})
+        for measure, rows in by_measure.items() if len(rows) > 1
+    )
+
+
+def _failures(measured: Measurements) -> tuple[Failure, ...]:
+    return tuple(
+        Failure(run=run.name, stack=row.cell.stack, label=row.comparison.label, round=run.round, ending=run.ending,
+                message=run.message)
+        for row in measured.rows for run in row.runs if run.ending != "ok"
+    )
+
+
+def _footnotes(comparisons: Iterable[Comparison]) -> tuple[Footnote, ...]:
+    used = {flag for comparison in comparisons for result in comparison.results for flag in result.flags}
+    return tuple(Footnote(flag=flag, text=FOOTNOTES[flag]) for flag in Flag if flag in used)

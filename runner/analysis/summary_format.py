@@ -1,0 +1,446 @@
+"""summary.json's format: the Summary and its parts, as frozen models; summary_schema.py publishes it.
+
+Format 5 (2026-11-21): kernels, graphs, largest batches.
+Format 4 (2026-11-21): subjects by settings, the paper's own claims. Format 3 (2026-11-21): claims. Format 2
+(2026-11-21): workers, phases, operators, memory of places, published numbers. Format 1: the first.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from runner.analysis import stats
+from runner.analysis.flags import Flag
+from runner.analysis.stats import Verdict
+from runner.study import claims
+
+UNIT: Literal["samples/s"] = "samples/s"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
+
+
+class Interval(_Model):
+    """A 95 % interval; methods.interval says how it was made."""
+
+    low: float
+    high: float
+
+
+class Machine(_Model):
+    """What was measured on. Null: not recorded."""
+
+    cpu: str | None = None
+    cpus: int | None = None
+    """That the session could use."""
+    memory_bytes: int | None = None
+    kernel: str | None = None
+    system: str | None = None
+    hostname: str | None = None
+
+
+class Data(_Model):
+    """A data set that runs read, as they observed it."""
+
+    name: str
+    images: int | None
+    """That one run used."""
+    is_stand_in: bool
+    sha256: str | None
+    """Of the images and labels in the files' order; null for synthetic input."""
+
+
+class Column(_Model):
+    """A stack and what its runs observed; null where none started."""
+
+    stack: str
+    framework: str | None
+    version: str | None
+    python: str | None
+    isolation: str | None
+    """docker, or venv: a virtual environment on the host."""
+    image: str | None
+    """Digest of the image that ran."""
+    base: str | None
+    """The base image, or the host's interpreter."""
+    base_is_default: bool | None
+    """Whether it is the base that the stack pins."""
+    onednn: bool | None
+    threads: int | None
+
+
+class Result(_Model):
+    """A stack in a comparison."""
+
+    stack: str
+    key: str
+    """The cell's key: finds its runs in events.jsonl."""
+    endings: dict[str, int]
+    """How many runs ended with each word."""
+    rate_per_worker: float | None
+    """Median of the runs' rates, in the comparison's unit; null without an ok run."""
+    rate_interval: Interval | None
+    """Null with fewer than three ok runs."""
+    ratio: float | None
+    """How many times as fast as the baseline; null without a common round, and for the baseline itself."""
+    ratio_interval: Interval | None
+    pairs: int
+    """Rounds in which both this stack and the baseline ran ok."""
+    verdict: Verdict
+    flags: tuple[Flag, ...]
+    outlier_rounds: tuple[int, ...]
+    """Rounds whose rate is far from the others; they count like the others."""
+    workers: int
+    """That trained together; 1 on one node, 0 without an ok run."""
+    mode: str | None
+    """How they did, in the framework's own words; null on one node."""
+    step_seconds: float | None
+    """Of one worker."""
+    phases: dict[str, float]
+    """Seconds a step by phase: load, forward, backward, communication, update, dispatch; empty if not stamped."""
+    communication: Literal["exposed", "full"] | None
+    """exposed: only what does not overlap with the backward pass; full: all of it."""
+    stamping_cost: float | None
+    """Share by which stamped steps took longer than plain ones of this session; null where those were not measured."""
+    place_peaks: dict[str, int]
+    """Peak bytes by place of a parallel run; empty on one node."""
+    weights_agree: bool | None
+    """Whether all workers held the same weights after the last step; null where there are not many that told."""
+    first_step_seconds: float | None
+    load_share: float | None
+    loss_first: float | None
+    loss_last: float | None
+    accuracy: float | None
+    peak_bytes: int | None
+    tokens_per_second: float | None = None
+    padded_tokens_per_second: float | None = None
+    gpu_watts: float | None = None
+    joules_per_sample: float | None = None
+    gpu_sm_clock: float | None = None
+    parameters: int | None
+
+
+class Comparison(_Model):
+    """The stacks in cells that are equal but for the stack."""
+
+    key: str
+    """A hash of all that is equal."""
+    experiment: str
+    label: str
+    unit: Literal["samples/s"] = UNIT
+    task: str
+    measure: Literal["train", "infer", "epochs", "phases"]
+    settings: dict[str, str | int | float]
+    """Every field of the cell but the stack."""
+    results: tuple[Result, ...]
+    winner: str | None
+    """The stack whose ratio to every other measured stack has an interval above 1; null where none has."""
+    unproved: tuple[str, ...]
+    """Measured stacks that no check has shown to build the same model."""
+
+
+class Profile(_Model):
+    """Operators of a stack, from profiled runs, which are not timed ones."""
+
+    seconds: dict[str, float]
+    """A step, by the studies' words."""
+    names: dict[str, dict[str, float]]
+    """The framework's own names behind each word, with seconds a step; "" holds those that have no word.
+    Those may contain each other's time."""
+
+
+class _Table(_Model):
+    experiment: str
+    label: str
+    task: str
+
+
+class OperatorTable(_Table):
+    """The operators of stacks in equal cells."""
+
+    stacks: dict[str, Profile]
+
+
+class DeviceTime(_Model):
+    """Where the time of a step goes on the device, from profiled runs; shares are of the whole of it."""
+
+    kernels: float | None
+    copies: float | None
+    gaps: float | None
+    """Neither a kernel nor a copy runs."""
+    launches: float | None
+    """The host's time of launching kernels; null where the profiler does not tell."""
+    kernels_a_step: float | None
+    top: dict[str, float]
+    """Seconds a step of the kernels that take longest, in the first run."""
+    source: str
+    """Whose record it is, and what it cannot tell."""
+
+
+class KernelTable(_Table):
+    """The device's time of stacks in equal cells."""
+
+    stacks: dict[str, DeviceTime]
+
+
+class GraphChange(_Model):
+    """A graph before and after its optimisation."""
+
+    nodes_before: int
+    nodes_after: int
+    removed: dict[str, int]
+    """Nodes that went, by what they do."""
+    passes: dict[str, int]
+    """How many fewer nodes there are for each optimisation; negative where it added some."""
+
+
+class GraphTable(_Table):
+    """The graphs of stacks in equal cells."""
+
+    stacks: dict[str, GraphChange]
+
+
+class LargestBatch(_Model):
+    """The largest batch that trains, each tried in a fresh process."""
+
+    largest: int
+    """0: none does."""
+    smallest_oom: int | None
+    """Null: none that was tried ran out of memory."""
+    limit_bytes: int | None
+    """Of the host's memory; null: a GPU's own is the limit."""
+
+
+class BatchTable(_Table):
+    """The largest batches of stacks in equal cells."""
+
+    stacks: dict[str, LargestBatch]
+
+
+class Subject(_Model):
+    """Whose number it is."""
+
+    stack: str
+    parallel: str
+    """sync or async; "" where no nodes or GPUs train together."""
+    settings: dict[str, str | int | float]
+    """Fields of its cells, where a study compares those."""
+    also: tuple[str, ...]
+    """Stacks that stand for it where it cannot run."""
+
+
+class PublishedNumber(_Model):
+    """A number of the study, and the same quantity here."""
+
+    id: str
+    source: str
+    text: str
+    quantity: str
+    of: Subject
+    to: Subject | None
+    """The number holds the other one's against this one's."""
+    where: dict[str, tuple[str | int | float, ...]]
+    """Cell fields and the values that it is about."""
+    value: float
+    unit: str
+    """s, bytes, W, share, %, count, samples/s or steps/s; of two subjects x (of / to), mpe ((of - to) / of) or % of it.
+    Rates are of all workers together."""
+    ours: float | None
+    """In the same unit; the mean over cells, of ratios the geometric mean; null without data."""
+    cells: int
+    """That ours is computed from."""
+    experiment: str
+    """The one that it is about; "" where all are."""
+
+
+class ClaimNumber(_Model):
+    """A number that a claim is judged by."""
+
+    what: str
+    """Whose time, or memory, over whose."""
+    case: dict[str, str | int | float]
+    """Values of the cell fields that tell the claim's cases apart; empty for a mean over them."""
+    value: float
+    """A ratio, a share, or an mpe."""
+    interval: Interval | None
+    """Null with fewer than three rounds."""
+    rounds: int
+    """That it is computed from."""
+    low: float | None
+    """The least value that the claim allows; null: any."""
+    high: float | None
+    """The greatest."""
+    is_turned: bool
+    """Whether it allows what is below low or above high instead."""
+    verdict: claims.Verdict
+
+
+class Claim(_Model):
+    """A claim of the study, and whether it holds here."""
+
+    id: str
+    text: str
+    kind: str
+    """faster, ratio, share, trend, slope, order, equal, differ or mpe."""
+    quantity: str
+    of: Subject | None
+    to: Subject | None
+    order: tuple[Subject, ...]
+    """From the least to the most."""
+    where: dict[str, tuple[str | int | float, ...]]
+    """Cell fields and the values that it is about."""
+    over: tuple[str, ...]
+    """Cell fields that tell its cases apart."""
+    holds_for: str
+    """each case, or the mean over them."""
+    along: str
+    """The cell field of a trend."""
+    direction: str
+    """up or down, of a trend; of a slope also flat."""
+    at_least: float | None
+    at_most: float | None
+    about: float | None
+    within: float | None
+    """Divides and multiplies about, or 1 where things are equal, once 1 is added to it."""
+    turned_for: tuple[dict[str, str | int | float], ...]
+    """Cases of which the opposite is claimed."""
+    assumed: str
+    """What the study leaves open and the claim takes for granted."""
+    experiment: str
+    """The one that it is about; "" where all are."""
+    skips_oom: bool
+    """Whether cases that ran out of memory are passed over."""
+    verdict: claims.Verdict
+    numbers: tuple[ClaimNumber, ...]
+    missing: tuple[str, ...]
+    """Cells without data, with reasons."""
+
+
+class PaperClaim(_Model):
+    """A claim as the paper makes it, of one or more of ours."""
+
+    id: str
+    parts: tuple[str, ...]
+    """Ids of ours."""
+    verdict: claims.Verdict
+    """Holds if all parts do, does not if one does not; else no data where a part has none, or inconclusive."""
+
+
+class GeometricMean(_Model):
+    """Over the comparisons of one measure in which every stack has a ratio."""
+
+    measure: str
+    comparisons: int
+    ratios: dict[str, float]
+    """By stack, to the baseline."""
+
+
+class Failure(_Model):
+    """A run that did not end ok."""
+
+    run: str
+    stack: str
+    label: str
+    round: int
+    ending: str
+    message: str
+
+
+class Skip(_Model):
+    """A cell that the plan left out."""
+
+    experiment: str
+    stack: str
+    label: str
+    reason: str
+
+
+class Footnote(_Model):
+    """What a flag means."""
+
+    flag: Flag
+    text: str
+
+
+class Methods(_Model):
+    """How each number was made."""
+
+    rate_per_worker: str = ("samples of the timed steps over the sum of their seconds, for one worker and each run; "
+                            "the median over the runs that ended ok")
+    interval: str = ("95 %, smoothed studentised bootstrap over runs of the mean logarithm (the median's, where rates "
+                     "scatter evenly on that scale), "
+                     f"{stats.RESAMPLES} resamples; none with fewer than {stats.LEAST_RUNS} runs or rounds")
+    ratio: str = ("rate over the baseline's rate in the same round; the geometric mean over the rounds in which both "
+                  "ended ok, its interval over those rounds")
+    verdict: str = "faster or slower only where the ratio's interval excludes 1"
+    winner: str = ("the stack with the highest median rate, where its paired ratio to every other measured stack has "
+                   "an interval above 1")
+    outlier_rounds: str = f"modified z-score of the run's rate above {stats.OUTLIER_SCORE:g}; flagged, never removed"
+    first_step_seconds: str = "the first warm-up step, compilation included; the median over runs"
+    load_share: str = "seconds of waiting for input over seconds of the timed steps; the median over runs"
+    loss: str = "the first and the last timed step's, or epoch's; the median over runs"
+    accuracy: str = "on the held-out images after the last epoch; the median over runs"
+    peak_bytes: str = "peak resident memory of the worker, on one node; the median over runs"
+    tokens_per_second: str = ("of one worker of a sequence task: real tokens or time steps of a batch, the mean over "
+                              "all batches, over the seconds of a step; the median over runs; padded ones count "
+                              "padding too")
+    gpu_watts: str = ("power of all of a run's GPUs over the timed steps, by their energy counters where they have "
+                      "them; the median over runs; of a MIG slice the whole board's")
+    joules_per_sample: str = "gpu_watts over the samples a second of all workers; the median over runs"
+    gpu_sm_clock: str = "hertz, the mean over the timed steps; the median over runs"
+    phases: str = ("seconds a step, the mean over steps and workers, the median over runs; from runs that stamp them, "
+                   "whose rates are compared among themselves")
+    operators: str = "by the framework's own profiler, seconds a step of one worker; the median over runs"
+    kernels: str = ("by the framework's own profiler, from runs of their own; shares of the steps' time on the device; "
+                    "the median over runs")
+    graphs: str = "nodes of the graph that the framework really ran, counted before and after; of the first ok run"
+    largest_batches: str = "doubled, then halved between the largest that trained and the smallest that did not; the " \
+                           "least of the runs"
+    place_peaks: str = ("the peak of the place's control group, page cache and helper processes included (in virtual "
+                        "environments the worker's resident memory); the median over runs")
+    claims: str = ("ratios paired by round, each with its own interval: a claim holds where all of them lie wholly on "
+                   "its side, and does not where one lies wholly on the other; inconclusive with fewer than "
+                   f"{stats.LEAST_RUNS} rounds; no data where a cell is missing")
+    geometric_mean: str = "of the ratios, over comparisons in which every stack has one"
+
+
+class Summary(_Model):
+    """What a session found. Raw samples stay in events.jsonl beside it."""
+
+    schema_: Literal[5] = Field(5, alias="schema")
+    """Version of this format."""
+    id: str
+    study: str
+    scale: str | None
+    evenbench: str | None
+    """Version that measured."""
+    began: str | None
+    """ISO 8601."""
+    is_complete: bool
+    """Whether the session ran to its end."""
+    machine: Machine
+    data: tuple[Data, ...]
+    launcher: str | None
+    seed: int | None
+    """Of the order of the runs."""
+    rounds: int
+    baseline: str
+    """The stack that ratios are taken to."""
+    columns: tuple[Column, ...]
+    """The stacks, the baseline first."""
+    comparisons: tuple[Comparison, ...]
+    geometric_means: tuple[GeometricMean, ...]
+    failures: tuple[Failure, ...]
+    skipped: tuple[Skip, ...]
+    operators: tuple[OperatorTable, ...]
+    kernels: tuple[KernelTable, ...]
+    graphs: tuple[GraphTable, ...]
+    largest_batches: tuple[BatchTable, ...]
+    published: tuple[PublishedNumber, ...]
+    """What the study printed; never used for ours."""
+    claims: tuple[Claim, ...]
+    paper_claims: tuple[PaperClaim, ...]
+    footnotes: tuple[Footnote, ...]
+    """Of the flags that are set."""
+    methods: Methods

@@ -1,0 +1,71 @@
+"""What profiled runs found: operators, the device's time, graphs; and largest batches. Tables of equal cells. Pure."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from runner.analysis.summary_format import (
+    BatchTable,
+    DeviceTime,
+    GraphChange,
+    GraphTable,
+    KernelTable,
+    LargestBatch,
+    OperatorTable,
+    Profile,
+)
+from runner.results.rows import Row, by_comparison
+from runner.results.runs import Run, middle
+from runner.study import operators, quantities
+
+
+def tables(rows: Sequence[Row]) -> dict[str, Any]:
+    """Fields of a Summary, each a table a comparison with what its stacks found."""
+    return {"operators": tuple(OperatorTable(**each) for each in _grouped(rows, "operators", _profile)),
+            "kernels": tuple(KernelTable(**each) for each in _grouped(rows, "kernels", _device_time)),
+            "graphs": tuple(GraphTable(**each) for each in _grouped(rows, "graph", _graph)),
+            "largest_batches": tuple(BatchTable(**each) for each in _grouped(rows, "max_batch", _largest))}
+
+
+def _grouped(rows: Sequence[Row], measure: str, found: Callable[[Row], Any]) -> Iterator[dict[str, Any]]:
+    """The fields of a table a comparison."""
+    for group in by_comparison(row for row in rows if row.cell.measure == measure).values():
+        stacks = {row.cell.stack: found(row) for row in group if row.ok_runs}
+        yield {"experiment": group[0].experiment, "label": group[0].comparison.label, "task": group[0].cell.task,
+               "stacks": {name: value for name, value in stacks.items() if value is not None}}
+
+
+def _profile(row: Row) -> Profile:
+    runs = [run for run in row.ok_runs if run.operators]
+    own = {name: middle(runs, lambda run, name=name: run.operators.get(name, 0.0)) or 0.0  # type: ignore[misc]
+           for name in sorted({name for run in runs for name in run.operators})}
+    found = operators.named(runs[0].framework if runs else "", own)
+    return Profile(seconds={word: sum(found[word].values()) for word in operators.WORDS if word in found},
+                   names={word: dict(sorted(found[word].items(), key=lambda item: -item[1]))
+                          for word in (*operators.WORDS, "") if word in found})
+
+
+def _device_time(row: Row) -> DeviceTime | None:
+    runs = [run for run in row.ok_runs if run.kernels]
+    if not runs or not runs[0].kernels:
+        return None
+    first = runs[0].kernels
+    kernels, copies, launches, count = (middle(runs, lambda run, name=name: quantities.of(name, row, run))  # type: ignore[misc]
+                                        for name in ("kernel_share", "copy_share", "launch_share", "kernels"))
+    return DeviceTime(kernels=kernels, copies=copies, gaps=middle(runs, _gaps), launches=launches, kernels_a_step=count,
+                      top={name: seconds / first.steps for name, _, seconds in first.top}, source=first.source)
+
+
+def _gaps(run: Run) -> float | None:
+    return run.kernels.share(run.kernels.gap_seconds) if run.kernels else None
+
+
+def _graph(row: Row) -> GraphChange | None:
+    found = next((run.graph for run in row.ok_runs if run.graph), None)
+    return GraphChange(nodes_before=found.nodes_before, nodes_after=found.nodes_after,
+                       removed=found.removed.model_dump(), passes=found.passes.model_dump()) if found else None
+
+
+def _largest(row: Row) -> LargestBatch | None:
+    found = min((run.max_batch for run in row.ok_runs if run.max_batch), key=lambda each: each.largest, default=None)
+    return LargestBatch(largest=found.largest, smallest_oom=found.smallest_oom,
+                        limit_bytes=found.limit_bytes) if found else None

@@ -1,0 +1,96 @@
+"""python -m runner.cli.compose: the runner's part under compose: from the variables of compose.yaml to `evenbench run`.
+
+It starts as root with nothing but the right to become another user: the one whom the folder of results belongs to.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from runner import screen
+from runner.datasets import choice
+from runner.errors import BenchError, InputError
+from runner.machine import host
+
+NODES = 3                        # of compose.yaml
+_RESULTS, _DATA = Path("/results"), Path("/data")
+_SETTINGS = {"PARALLEL": "parallel", "TASK": "task", "BATCH": "batch", "STEPS": "steps"}
+_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
+
+
+class Node(NamedTuple):
+    """What one node may use."""
+
+    cpus: float
+    memory_bytes: int
+
+
+def main() -> None:
+    """Become the owner of the results, and measure."""
+    try:
+        words = arguments(os.environ, host.observe(), screen.say)
+        if not os.environ.get("DATA"):
+            choice.digits32(_DATA.parent, screen.say)   # while the volume is ours
+        become_owner(_RESULTS)
+    except BenchError as error:
+        screen.say(f"evenbench: {error}")
+        sys.exit(2)
+    os.execv(sys.executable, [sys.executable, "-m", "runner", *words])
+
+
+def arguments(said: Mapping[str, str], here: host.Machine, say: Callable[[str], None]) -> list[str]:
+    """The words after `evenbench`. Raises InputError."""
+    asked, has = wanted(said), share(here)
+    node = Node(min(asked.cpus, has.cpus), min(asked.memory_bytes, has.memory_bytes))
+    if node != asked:
+        say(f"nodes: {_told(asked)} asked, {_told(node)} each: the machine has {here.cpus} CPUs and "
+            f"{here.memory_bytes / 1e9:.1f} GB for {NODES} nodes")
+    settings = {"cpus": str(max(1, int(node.cpus))), "memory_bytes": str(node.memory_bytes),
+                **{key: said[name] for name, key in _SETTINGS.items() if said.get(name)}}
+    return ["run", "cluster", "--launcher", "compose", "--stack", said["STACK"], "--stall", said["STALL"],
+            "--results", _RESULTS.name, "--data", data(said),
+            *(["--rounds", said["ROUNDS"]] if said.get("ROUNDS") else []),
+            *(word for key, value in settings.items() for word in ("--set", f"{key}={value}"))]
+
+
+def data(said: Mapping[str, str]) -> str:
+    """NAME=FOLDER. Raises InputError where one of the two is missing."""
+    if bool(said.get("DATA")) != bool(said.get("DATA_FOLDER")):
+        raise InputError("DATA and DATA_FOLDER belong together: DATA=cifar10 DATA_FOLDER=/path/to/cifar-10-batches-bin")
+    if said.get("DATA"):
+        return f"{said['DATA']}={_DATA}"
+    return f"{choice.STAND_IN}={choice.digits32_folder(_DATA.parent)}"
+
+
+def wanted(said: Mapping[str, str]) -> Node:
+    """What the variables ask for each node. Raises InputError."""
+    quota, memory = said["NODE_CPU_QUOTA"], said["NODE_MEMORY"].lower().removesuffix("b")
+    number, unit = (memory[:-1], _UNITS[memory[-1]]) if memory[-1:] in _UNITS else (memory, 1)
+    if not quota.isdigit() or int(quota) < 1000:
+        raise InputError(f'NODE_CPUS, NODE_CPU_QUOTA: found "{quota}" microseconds in 100000, expected 1000 or more')
+    if not number.isdigit() or int(number) < 1:
+        raise InputError(f'NODE_MEMORY: found "{said["NODE_MEMORY"]}", expected a number with k, m or g, such as 16g')
+    return Node(int(quota) / 100_000, int(number) * unit)
+
+
+def share(here: host.Machine) -> Node:
+    """A node's part of the machine."""
+    return Node(round(here.cpus / NODES, 2), here.limit_bytes // NODES)
+
+
+def _told(node: Node) -> str:
+    return f"{node.cpus:g} CPUs and {node.memory_bytes / 1e9:.1f} GB"
+
+
+def become_owner(folder: Path) -> None:
+    """Be the user who owns the folder, for good."""
+    owner = folder.stat()
+    os.setgroups([])
+    os.setgid(owner.st_gid)
+    os.setuid(owner.st_uid)
+
+
+if __name__ == "__main__":
+    main()

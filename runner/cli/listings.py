@@ -1,0 +1,49 @@
+"""What `evenbench list` shows of stacks, tasks and studies: rows of equal keys, for people and for programs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from runner.errors import InputError
+from runner.machine import host
+from runner.measuring import coverage, job
+from runner.planning.plan import Wishes, plan
+from runner.stacks import definition
+from runner.study import file
+from workloads.spec import tasks
+
+
+def stacks() -> list[dict[str, Any]]:
+    """A row a stack."""
+    return [{"stack": s.name, "framework": f"{s.framework} {s.version}", "python": s.python,
+             "devices": ", ".join(s.devices), "studies": ", ".join(s.studies)}
+            for s in definition.read_all(job.STACKS).values()]
+
+
+def all_tasks() -> list[dict[str, Any]]:
+    """A row a task, with the cell fields that it decides; None where there are no pixels."""
+    no_pixels = {"image": None, "classes": None}         # of sequence tasks
+    return [{"task": name, "title": tasks.title(name), **no_pixels, **tasks.defaults(name)} for name in tasks.NAMES]
+
+
+def studies(results: Path, scale: str | None, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Every experiment at the scale, or at its study's default one and those at which something was run."""
+    known_stacks, here, known = definition.read_all(job.STACKS), host.observe(), coverage.endings(results)
+    made_of = {name: definition.fingerprint(each) for name, each in known_stacks.items()}
+    found = []
+    for name in file.available(job.STUDIES):
+        default, *others = file.scales(name, job.STUDIES)
+        for each in [default, *others] if scale is None else [scale] if scale in (default, *others) else []:
+            read = file.read(name, job.STUDIES, each)
+            try:
+                plans = [plan(read._replace(experiments=(one,)), known_stacks, here, Wishes(), lambda stack: None)
+                         for one in read.experiments]
+            except InputError as error:                # one study that cannot be planned hides no other
+                say(str(error))
+                continue
+            states = coverage.experiments(plans, known, made_of)
+            if each in (scale, default) or any(state.is_touched for state in states):
+                found += [state.record() for state in states]
+    if scale and not found:
+        raise InputError(f'--scale: no study has a scale "{scale}"; `evenbench list studies` shows what there is')
+    return found

@@ -1,0 +1,1 @@
+"""Data sets: which there are, how they are fetched, checked, prepared and chosen."""

@@ -1,0 +1,156 @@
+"""Whether the published layout of a data set is whole in a folder: names, counts and sizes, each fault by its file."""
+
+import wave
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from runner.datasets import choice
+from runner.errors import InputError
+
+LJSPEECH_CLIPS = 13_100
+LIBRISPEECH_PARTS = {"train-clean-100": 28_539, "dev-clean": 2_703}
+WMT16_TEXTS = ("europarl-v7.de-en", "commoncrawl.de-en", "news-commentary-v11.de-en")
+WMT16_PAIRS = "train.tok.clean.bpe.32000"       # as the public preparation of WMT'16 names it
+WIKITEXT_FILES = ("wiki.train.raw", "wiki.valid.raw", "wiki.test.raw")
+_HEADERS = {".flac": b"fLaC"}
+
+
+def verify(name: str, folder: Path) -> str:
+    """What was found, as one line. Raises InputError naming the first file that is missing or cut short."""
+    if not folder.is_dir():
+        raise InputError(f"data {name}: {folder}: no such folder")
+    if (folder / "facts.json").is_file() or name not in _PUBLISHED:
+        choice.verify(name, folder)
+        return f"{folder}: {name} is whole and can be read by a run: --data {name}={folder}"
+    return f"{folder}: {_PUBLISHED[name](folder)}; next: `evenbench data prepare {name} --from {folder}`"
+
+
+def _ljspeech(folder: Path) -> str:
+    lines = ljspeech_lines(folder)
+    if len(lines) != LJSPEECH_CLIPS:
+        raise InputError(f"{folder / 'metadata.csv'}: found {len(lines)} lines, expected {LJSPEECH_CLIPS}: cut short")
+    for name, _ in lines:
+        whole_wave(folder / "wavs" / f"{name}.wav")
+    return f"LJSpeech with all {LJSPEECH_CLIPS:,} clips"
+
+
+def ljspeech_lines(folder: Path) -> list[tuple[str, str]]:
+    """(clip, normalised text) of each line of metadata.csv. Raises InputError."""
+    path = folder / "metadata.csv"
+    found = []
+    for number, line in enumerate(text_lines(path), 1):
+        fields = line.split("|")
+        if len(fields) != 3:
+            raise InputError(f"{path}: line {number}: found {len(fields)} fields, "
+                             "expected 3 (clip|text|normalised text)")
+        found.append((fields[0], fields[2]))
+    return found
+
+
+def whole_wave(path: Path) -> None:
+    """Raise InputError unless the file holds the samples that its header promises."""
+    try:
+        with wave.open(str(path)) as clip:
+            promised = clip.getnframes() * clip.getnchannels() * clip.getsampwidth()
+            header = 44                          # bytes of the shortest header that there is
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file, though metadata.csv lists it") from error
+    except (wave.Error, EOFError, OSError, RuntimeError) as error:      # RuntimeError: a chunk beyond the file
+        raise InputError(f"{path}: not a WAV file: {error or 'cut short'}") from error
+    if path.stat().st_size < promised + header:
+        raise InputError(f"{path}: found {path.stat().st_size} bytes, expected {promised + header} by its header: "
+                         "cut short")
+
+
+def _librispeech(folder: Path) -> str:
+    parts = [part for part in LIBRISPEECH_PARTS if (folder / part).is_dir()]
+    if not parts:
+        raise InputError(f"{folder}: found none of the folders {', '.join(LIBRISPEECH_PARTS)}")
+    for part in parts:
+        clips = list(librispeech_clips(folder / part))
+        if len(clips) != LIBRISPEECH_PARTS[part]:
+            raise InputError(f"{folder / part}: found {len(clips)} utterances in its *.trans.txt files, "
+                             f"expected {LIBRISPEECH_PARTS[part]}")
+        for path, _ in clips:
+            _begins(path)
+    return f"LibriSpeech with {', '.join(parts)} (a sound file cut short shows when it is prepared)"
+
+
+def librispeech_clips(folder: Path) -> Iterator[tuple[Path, str]]:
+    """(sound file, text) of each utterance of a part, in the order of their names."""
+    for path in sorted(folder.glob("*/*/*.trans.txt")):
+        for line in text_lines(path):
+            name, _, text = line.partition(" ")
+            yield path.parent / f"{name}.flac", text
+
+
+def _begins(path: Path) -> None:
+    """Raise InputError unless the file is there and begins as its kind does."""
+    expected = _HEADERS[path.suffix]
+    try:
+        with path.open("rb") as file:
+            found = file.read(len(expected))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}, though its transcript is there") from error
+    if found != expected:
+        raise InputError(f"{path}: not a {path.suffix[1:]} file, or an empty one")
+
+
+def _lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for _ in file)
+
+
+def _wmt16(folder: Path) -> str:
+    stems = wmt16_stems(folder)
+    for english, german in stems:
+        counts = [_lines(path) for path in (english, german)]
+        if counts[0] != counts[1]:
+            raise InputError(f"{german}: found {counts[1]} lines, expected the {counts[0]} of {english}: "
+                             "one of the two is cut short")
+    return f"WMT'16 English-German in {len(stems)} pair{'s' * (len(stems) > 1)} of files"
+
+
+def wmt16_stems(folder: Path) -> list[tuple[Path, Path]]:
+    """The (English, German) files: those split into byte pairs where there are any, else the plain corpora."""
+    for names in ((WMT16_PAIRS,), WMT16_TEXTS):
+        found = [path for name in names for path in sorted(folder.rglob(f"{name}.en"))]
+        pairs = [(path, path.with_suffix(".de")) for path in found]
+        for english, german in pairs:
+            if not german.is_file():
+                raise InputError(f"{german}: no such file, expected the translation of {english}")
+        if pairs:
+            return pairs
+    raise InputError(f"{folder}: found no {WMT16_PAIRS}.en and no {WMT16_TEXTS[0]}.en in it or below")
+
+
+def _wikitext(folder: Path) -> str:
+    for name in WIKITEXT_FILES:
+        path = folder / name
+        if not path.is_file() or not path.stat().st_size:
+            raise InputError(f"{path}: {'empty' if path.is_file() else 'no such file'}, expected WikiText-103's text")
+    return "WikiText-103 raw with its three files (nobody published their sizes)"
+
+
+def _imagenet(folder: Path) -> str:
+    from runner.datasets.images import found  # Pillow is not needed to look at names
+
+    images = found(folder, None)
+    return f"{len(images):,} images of {len({label for _, label in images}):,} classes"
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file without their ends. Raises InputError."""
+    try:
+        with path.open(encoding="utf-8", newline="\n") as file:
+            for line in file:
+                yield line.rstrip("\r\n")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from error
+
+
+_PUBLISHED: dict[str, Callable[[Path], str]] = {
+    "ljspeech": _ljspeech, "librispeech": _librispeech, "wmt16": _wmt16, "wikitext103": _wikitext,
+    "imagenet": _imagenet}

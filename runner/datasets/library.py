@@ -1,0 +1,148 @@
+"""What `evenbench data` does: list what is there, get what is not, verify what the user has, prepare it for stacks."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from runner import formatting
+from runner.datasets import catalogue, choice, layouts
+from runner.datasets.archives import unpack
+from runner.datasets.download import Net, fetch, missing_bytes
+from runner.datasets.prepare_wanted import Wanted
+from runner.datasets.writing import whole
+from runner.errors import DiskFull, InputError
+from runner.processes import locked
+from workloads.spec.datasets import DATA_SETS
+
+Free = Callable[[Path], int]
+_UNPACKED_MORE = 1.1                  # than the catalogue's round number; beyond it lies another archive, or a bomb
+_SPARE_BYTES = 500_000_000            # left on the disk by a download, for all else that goes on
+
+
+def free_bytes(folder: Path) -> int:
+    """Free space of the disk that a folder (there or not) is on."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    return shutil.disk_usage(there).free
+
+
+def sources(cache: Path, name: str) -> Path:
+    """Where the cache keeps a data set as published, for those that must be prepared."""
+    return cache / "sources" / name
+
+
+def listing(cache: Path) -> list[dict[str, Any]]:
+    """A row a data set: what is there, what it costs to get it, under which licence."""
+    rows = [{"data": choice.STAND_IN, "title": DATA_SETS[choice.STAND_IN].title,
+             "here": "made when first needed", "size": "31 MB", "licence": "CC BY 4.0 (UCI)", "checksum": "-"}]
+    for name, known in catalogue.KNOWN.items():
+        size = sum(download.size_bytes for download in known.downloads)
+        rows.append({"data": name, "title": known.title, "here": _here(cache, name),
+                     "size": formatting.size(size) if size else "by hand", "licence": known.licence,
+                     "checksum": ", ".join(dict.fromkeys(map(_by, known.downloads))) or "-"})
+    return rows
+
+
+def _by(download: catalogue.Download) -> str:
+    return (download.by or "publisher's") if download.checksum else "none published"
+
+
+def _here(cache: Path, name: str) -> str:
+    """What the cache has of a data set, in a word or the fault that makes it useless."""
+    if choice.cached(cache, name).is_dir():
+        try:
+            choice.verify(name, choice.cached(cache, name))
+        except InputError as error:
+            return str(error)
+        return "ready"
+    if sources(cache, name).is_dir():
+        return f"to be prepared: evenbench data prepare {name}"
+    files = [cache / "downloads" / f"{download.file}{end}" for download in catalogue.KNOWN[name].downloads
+             for end in ("", ".part")]
+    done = sum(path.stat().st_size for path in files if path.is_file())
+    return f"{formatting.size(done)} downloaded" if done else "missing"
+
+
+def get(name: str, cache: Path, net: Net, free: Free = free_bytes) -> Path:
+    """The folder of a data set, downloaded, verified and unpacked if it is not there.
+
+    Raises InputError, DownloadFailed, DiskFull.
+    """
+    known = catalogue.known(name)
+    if known.by_hand:
+        raise InputError(f"data {name}: {known.by_hand}")
+    target = sources(cache, name) if catalogue.needs_preparing(name) else choice.cached(cache, name)
+    with locked(cache / "downloads" / f"{name}.lock"):
+        if target.is_dir():
+            net.say(f"{name}: is in {target}")
+            return target
+        downloads = cache / "downloads"
+        _room(known, downloads, free)
+        net.say(f"{name}: {known.title}, licence: {known.licence}; {known.page}")
+        archives = [fetch(download, downloads, net) for download in known.downloads]
+        for download in known.downloads:
+            if not download.checksum:
+                net.say(f"{download.file}: no published checksum; its size is the expected one")
+        _unpack_all(name, known, archives, target)
+    for archive in archives:
+        archive.unlink()
+    net.say(f"{name}: unpacked to {target}")
+    return target
+
+
+def _room(known: catalogue.Known, downloads: Path, free: Free) -> None:
+    """Raise DiskFull unless archive, unpacked data and a little more fit."""
+    wanted = sum(missing_bytes(download, downloads) for download in known.downloads) + known.unpacked_bytes
+    has = free(downloads)
+    if has < wanted + _SPARE_BYTES:
+        raise DiskFull(f"{downloads}: {formatting.size(has)} free, {formatting.size(wanted + _SPARE_BYTES)} needed for "
+                       f"{known.title}: make room, or set XDG_CACHE_HOME to a larger disk")
+
+
+def _unpack_all(name: str, known: catalogue.Known, archives: list[Path], target: Path) -> None:
+    """Unpack beside the target, verify, and only then give it its name."""
+    holder = target.with_name(f"{target.name}.unpacked")
+    try:
+        with whole(holder) as unfinished:
+            for archive in archives:
+                unpack(archive, unfinished, int(known.unpacked_bytes * _UNPACKED_MORE))
+            inside = unfinished / known.inside
+            if not inside.is_dir():
+                raise InputError(f"{archives[0]}: found no folder {known.inside} in it")
+            layouts.verify(name, inside)
+        (holder / known.inside).rename(target)
+    finally:
+        shutil.rmtree(holder, ignore_errors=True)
+
+
+def verify(name: str, folder: Path | None, cache: Path) -> str:
+    """What was found in a folder, or else in the cache, in one line. Raises InputError."""
+    if name != choice.STAND_IN:
+        catalogue.known(name)
+    here = folder.expanduser().absolute() if folder else choice.cached(cache, name)
+    if folder is None and not here.is_dir() and sources(cache, name).is_dir():
+        here = sources(cache, name)
+    if folder is None and not here.is_dir():
+        raise InputError(f"data {name}: not in the cache ({here}): run `evenbench data get {name}`, "
+                         "or name its folder with --folder")
+    return layouts.verify(name, here)
+
+
+def prepare(name: str, source: Path | None, cache: Path, wanted: Wanted, say: Callable[[str], None]) -> Path:
+    """The cache's folder of a data set, written from its published layout. Raises InputError."""
+    from runner.datasets import images, speech, text  # SciPy and Pillow, for this alone
+
+    how = {"imagenet": images.imagenet, "ljspeech": speech.ljspeech,
+           "librispeech": speech.librispeech, "wmt16": text.wmt16,
+           "wikitext103": text.wikitext103}
+    if name not in how:
+        raise InputError(f'data prepare: found "{name}", expected one of {", ".join(how)}')
+    here = source.expanduser().absolute() if source else sources(cache, name)
+    if not here.is_dir():
+        raise InputError(f"data {name}: {here}: no such folder; run `evenbench data get {name}`, or name the folder of "
+                         "the published data with --from")
+    target = choice.cached(cache, name)
+    with locked(cache / "downloads" / f"{name}.lock"), whole(target) as unfinished:
+        how[name](here, unfinished, wanted, say)
+    say(f"{name}: prepared in {target}; measure with --data {name}")
+    return target

@@ -1,0 +1,1 @@
+"""What measuring on this machine needs, and what disturbs it."""

@@ -1,0 +1,110 @@
+"""What measuring on GPUs needs: driver, container toolkit, stacks that have code for them, and what disturbs them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner.machine import gpus, nvml
+from runner.stacks.definition import Stack
+
+PARAMETERS = Path("/proc/driver/nvidia/params")
+# what the engine answers a request for GPUs without the toolkit, with these capabilities
+NO_TOOLKIT = 'could not select device driver "" with capabilities: [[gpu compute utility]]'
+_CONFIGURE = "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    grade: str          # good, note: results say so, fails: nothing can be measured
+    found: str
+    mend: str = ""
+
+
+def examine(stacks: Mapping[str, Stack], found: gpus.Found, states: Sequence[nvml.State],
+            engine_info: Mapping[str, Any] | None, parameters: Path = PARAMETERS) -> list[Finding]:
+    """All findings about GPUs; one where there is none. engine_info: `docker info`, None without an engine."""
+    if not found.gpus:
+        return [Finding("gpu", "note", f"none: {found.problem}", _driver_command(found))]
+    return [_devices(found), _driver(stacks, found), _code(stacks, found), *_toolkit(engine_info),
+            _profiler(parameters), *(finding for index, state in enumerate(states) for finding in _state(index, state))]
+
+
+def _driver_command(found: gpus.Found) -> str:
+    return "" if found.driver else "install NVIDIA's driver where there is such a GPU: `sudo ubuntu-drivers install`"
+
+
+def _devices(found: gpus.Found) -> Finding:
+    names = ", ".join(f"{gpu.name}{' (slice)' if gpu.is_slice else ''} {gpu.capability}" for gpu in found.gpus)
+    return Finding("gpu", "good", names)
+
+
+def _driver(stacks: Mapping[str, Stack], found: gpus.Found) -> Finding:
+    old = [name for name, stack in stacks.items()
+           if stack.gpu and gpus.ordered(found.driver) < gpus.ordered(stack.gpu.driver)]
+    newest = max((stacks[name].gpu.driver for name in old), key=gpus.ordered, default="")  # type: ignore[union-attr]
+    return Finding("gpu driver", "note" if old else "good",
+                   f"{found.driver}" + (f", too old for {', '.join(old)}" if old else ""),
+                   f"update the NVIDIA driver to {newest} or newer" if old else "")
+
+
+def _code(stacks: Mapping[str, Stack], found: gpus.Found) -> Finding:
+    """Which stacks run on at least one GPU here."""
+    ways = {name: {gpus.way(stack.gpu, gpu.capability) for gpu in found.gpus}
+            for name, stack in stacks.items() if stack.gpu}
+    able = [name + ("" if "native" in each else " (compiled at each start)")
+            for name, each in ways.items() if each != {"unsupported"}]
+    return Finding("gpu stacks", "good" if able else "fails", ", ".join(able) or "none has code for these GPUs",
+                   "" if able else "write a stack for them: docker/torch-2-gpu is an example")
+
+
+def _toolkit(info: Mapping[str, Any] | None) -> list[Finding]:
+    """Whether the engine can give GPUs to containers; nothing without an engine."""
+    if info is None:
+        return []
+    devices = [str(device.get("ID", "")) for device in info.get("DiscoveredDevices") or ()]
+    if "nvidia" in (info.get("Runtimes") or {}) or any(name.startswith("nvidia.com/gpu") for name in devices):
+        return [Finding("container toolkit", "good", "the engine knows NVIDIA's runtime")]
+    return [Finding("container toolkit", "fails", f"the engine would answer: {NO_TOOLKIT}",
+                    f"install nvidia-container-toolkit, then run `{_CONFIGURE}`")]
+
+
+def _profiler(parameters: Path) -> Finding:
+    """Counters are not needed: kernels are traced. A closed door only shuts out Nsight Compute."""
+    try:
+        lines = dict(line.split(": ", 1) for line in parameters.read_text().splitlines() if ": " in line)
+    except OSError:
+        return Finding("gpu counters", "good", "not told; tracing kernels needs none")
+    if lines.get("RmProfilingAdminOnly") == "0":
+        return Finding("gpu counters", "good", "open to every user")
+    return Finding("gpu counters", "note", "for administrators only (ERR_NVGPUCTRPERM); tracing kernels needs none",
+                   "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | "
+                   "sudo tee /etc/modprobe.d/nvidia-profiling.conf, then reboot")
+
+
+def _state(index: int, state: nvml.State) -> list[Finding]:
+    """What is set up unlike for measuring; one good finding where nothing is."""
+    found = []
+    if state.persistence is False:
+        found.append(Finding(f"gpu {index} persistence", "note", "off: the driver is loaded anew for each run",
+                             f"sudo nvidia-smi -i {index} -pm 1"))
+    if state.processes:
+        ids = " ".join(map(str, state.processes))
+        found.append(Finding(f"gpu {index} processes", "note", f"others compute on it: {ids}", f"end them: kill {ids}"))
+    if _is_lowered(state):
+        highest = round((state.highest_clock_hz or 0) / 1e6)
+        found.append(Finding(f"gpu {index} clocks", "note",
+                             f"the application clock is {(state.application_clock_hz or 0) / 1e6:.0f} of {highest} MHz",
+                             f"sudo nvidia-smi -i {index} -rac"))
+    if state.ecc is False:
+        found.append(Finding(f"gpu {index} ECC", "note", "off: more memory and speed than with it, as results then are",
+                             f"sudo nvidia-smi -i {index} -e 1, then reboot"))
+    return found or [Finding(f"gpu {index}", "good", f"{state.name}: persistence, clocks, ECC and processes")]
+
+
+def _is_lowered(state: nvml.State) -> bool:
+    """Whether somebody holds the clock well below what the GPU reaches."""
+    if state.application_clock_hz is None or state.highest_clock_hz is None:
+        return False
+    return state.application_clock_hz < 0.7 * state.highest_clock_hz

@@ -1,0 +1,90 @@
+"""What measuring on this machine needs and what disturbs it, each with the command that mends it."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from runner.doctor import gpu
+from runner.doctor.gpu import Finding
+from runner.errors import BenchError
+from runner.machine import host, nvml
+from runner.stacks import engine, environments, images
+from runner.stacks.definition import Stack
+
+_ROOM_BYTES = 10 * host.GIB       # today's three images with their caches
+
+
+def examine(stacks: Mapping[str, Stack], cache: Path) -> list[Finding]:
+    """All findings, the engine's first. Builds and changes nothing."""
+    interpreters = _interpreters(stacks)
+    found = [*_engine(stacks, can_do_without=any(finding.grade == "good" for finding in interpreters)), *interpreters]
+    graphics = gpu.examine(stacks, nvml.observe(), nvml.states(), _engine_info())
+    return [*found, *graphics, _disk(cache), _load(), _swap(), _governor(), _groups()]
+
+
+def _engine_info() -> dict[str, Any] | None:
+    """What the engine says of itself, None where none answers."""
+    try:
+        return dict(engine.connect().info())
+    except BenchError:
+        return None
+
+
+def _engine(stacks: Mapping[str, Stack], can_do_without: bool) -> list[Finding]:
+    try:
+        client = engine.connect()
+    except BenchError as error:
+        reason, _, mend = str(error).partition(": ")
+        return [Finding("engine", "note" if can_do_without else "fails", reason, mend)]
+    plain = {name: stack for name, stack in stacks.items() if not stack.is_gpu_only}
+    missing = [name for name, stack in plain.items() if not images.is_current(client, stack)]
+    version = client.version()
+    return [Finding("engine", "good", f"Docker {version['Version']}, API {version['ApiVersion']}"),
+            Finding("images", "note" if missing else "good",
+                    f"{len(plain) - len(missing)} of {len(plain)} stacks are built and up to date",
+                    f"evenbench images {' '.join(missing)}" if missing else "")]
+
+
+def _interpreters(stacks: Mapping[str, Stack]) -> list[Finding]:
+    found = []
+    for python in sorted({stack.python for stack in stacks.values() if not stack.is_gpu_only}):
+        try:
+            found.append(Finding(f"python {python}", "good", str(environments.find_interpreter(python))))
+        except BenchError as error:
+            reason, _, mend = str(error).partition(": ")
+            found.append(Finding(f"python {python}", "note", reason, mend))
+    return found
+
+
+def _disk(cache: Path) -> Finding:
+    place = next(path for path in (cache, *cache.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    enough = free > _ROOM_BYTES
+    return Finding("disk", "good" if enough else "note", f"{free / host.GIB:.0f} GiB free at {place}",
+                   "" if enough else "evenbench images --prune; docker system df")
+
+
+def _load() -> Finding:
+    load, cpus = host.reading().load_1m, host.observe().cpus
+    return Finding("load", "good" if load < 0.5 * cpus else "note", f"{load:.2f} on {cpus} CPUs",
+                   "" if load < 0.5 * cpus else "end other programs before measuring")
+
+
+def _swap() -> Finding:
+    used = host.reading().swap_used_bytes
+    return Finding("swap", "note" if used else "good", f"{used / host.GIB:.1f} GiB used",
+                   "swapoff -a && swapon -a" if used else "")
+
+
+def _governor() -> Finding:
+    governor = host.governor()
+    if governor is None:
+        return Finding("governor", "good", "none visible, as on most virtual machines")
+    return Finding("governor", "good" if governor == "performance" else "note", governor,
+                   "" if governor == "performance" else "cpupower frequency-set -g performance")
+
+
+def _groups() -> Finding:
+    version = "2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "1"
+    return Finding("control groups", "good", f"version {version}")

@@ -1,0 +1,88 @@
+"""What measuring on a Docker Swarm needs of every node: engine, image, memory, reach, MTU, clock."""
+
+from collections.abc import Mapping, Sequence
+
+from runner.doctor.gpu import Finding
+from runner.errors import BenchError
+from runner.launchers import swarm_manager
+from runner.launchers.swarm import SwarmLauncher
+from runner.launchers.swarm_images import deliver
+from runner.launchers.swarm_probe import Seen
+from runner.machine import host
+from runner.stacks import images
+from runner.stacks.definition import Stack
+from runner.stacks.engine import DockerClient
+
+_FREE_BYTES = 2 * host.GIB           # a small cell's node
+_CLOCK_SECONDS = 0.1                    # by which the times in nodes' records may differ unnoticed
+_MTU = 1424                             # of an encrypted network over links of 1,500 bytes
+
+
+def examine(client: DockerClient, stacks: Mapping[str, Stack], options: swarm_manager.Options) -> list[Finding]:
+    """All findings, node by node. Starts a short service on every node for each stack that has an image here.
+
+    Raises EngineUnreachable where the engine manages no Swarm.
+    """
+    launcher = SwarmLauncher(client, options)
+    seen: dict[str, Seen] = {}
+    found = [_state(node) for node in swarm_manager.nodes(client.api.nodes())]
+    built = {name: image for name, stack in stacks.items() if (image := images.find(client, stack))}
+    if not built:
+        return [*found, Finding("images", "fails", "the manager's engine has no stack's image",
+                                f"evenbench images {next(iter(stacks))}")]
+    for name, image in built.items():
+        try:
+            delivered = deliver(client, image, options, launcher.nodes, lambda text: None)
+            seen = launcher.probed(delivered, None, launcher.nodes)
+            found.append(Finding(f"image {name}", "good", f"on {len(launcher.nodes)} nodes"))
+        except BenchError as error:
+            reason, _, mend = str(error).partition(": ")
+            found.append(Finding(f"image {name}", "note", reason, mend))
+    return [*found, *judged(seen)]
+
+
+def _state(node: swarm_manager.Node) -> Finding:
+    told = (f"Docker {node.engine}, {node.cpus} CPUs, {node.memory_bytes / 1e9:.1f} GB, {node.state}, "
+            f"{node.availability}")
+    mend = "" if node.is_usable else f"docker node inspect {node.name}; docker node update --availability active NODE"
+    return Finding(f"{node.name} engine", "good" if node.is_usable else "note", told, mend)
+
+
+def judged(seen: Mapping[str, Seen]) -> list[Finding]:
+    """What the nodes' answers say, in the order of the nodes."""
+    return [finding for name in sorted(seen) for finding in _of_node(name, seen[name], sorted(seen))]
+
+
+def _of_node(name: str, here: Seen, names: Sequence[str]) -> list[Finding]:
+    free, swap, mtu = (int(here.about[key] or 0) for key in ("free_bytes", "swap_bytes", "mtu"))
+    return [
+        Finding(f"{name} memory", "good" if free >= _FREE_BYTES else "note", f"{free / host.GIB:.1f} GiB free",
+                "" if free >= _FREE_BYTES else "end other programs there"),
+        Finding(f"{name} swap", "note" if swap else "good", f"{swap / host.GIB:.1f} GiB: a service cannot be kept "
+                "from it" if swap else "none", "swapoff -a" if swap else ""),
+        _reach(name, here, names),
+        Finding(f"{name} mtu", "good" if mtu >= _MTU else "note", f"{mtu} bytes on the run's network",
+                "" if mtu >= _MTU else "raise the MTU of the link between the nodes"),
+        _clock(name, here, names[0]),
+        Finding(f"{name} privileges", "good" if here.about["no_new_privileges"] else "fails",
+                "none can be gained" if here.about["no_new_privileges"] else "a place could gain privileges"),
+    ]
+
+
+def _reach(name: str, here: Seen, names: Sequence[str]) -> Finding:
+    if here.unreached:
+        told = ", ".join(f"{peer} ({why})" for peer, why in here.unreached.items())
+        return Finding(f"{name} reach", "fails", f"does not reach {told}",
+                       "let UDP 4789 and TCP and UDP 7946 pass; encrypted: IP protocol 50 too, and a kernel with ESP")
+    return Finding(f"{name} reach", "good", f"{', '.join(peer for peer in names if peer != name) or 'no other node'}")
+
+
+def _clock(name: str, here: Seen, first: str) -> Finding:
+    ahead, uncertainty = here.clock_ahead_seconds, here.clock_uncertainty_seconds
+    if ahead is None or uncertainty is None:
+        return Finding(f"{name} clock", "good" if name == first else "note",
+                       "the others are compared with it" if name == first else "could not be compared")
+    is_near = abs(ahead) - uncertainty <= _CLOCK_SECONDS
+    return Finding(f"{name} clock", "good" if is_near else "note",
+                   f"{1e3 * ahead:+.3f} ms ± {1e3 * uncertainty:.3f} ms against {first}",
+                   "" if is_near else "let chrony or systemd-timesyncd set it")

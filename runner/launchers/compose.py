@@ -1,0 +1,326 @@
+"""Runs cells on the nodes of compose.yaml, which connect to the runner; it has no engine and starts no container.
+
+A run is a fresh interpreter in every place (workloads/places/compose_node.py), not a fresh container: marked in every
+record. What a node is, it says itself; one that has other workloads than the runner is refused. Decided 2026-11-21:
+compose is to need neither a privileged container nor the engine's socket.
+"""
+
+import json
+import os
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from runner.errors import BenchError, ImageMissing
+from runner.launchers.compose_messages import Alive, Unheard, about, said
+from runner.launchers.line_queue import LONGEST_LINE, Pipe
+from runner.launchers.watchdog import Exit
+from runner.machine.cpu_sets import Share, reporters, servers, shared
+from runner.stacks.definition import Stack, fingerprint, workloads_digest
+from workloads.spec import cluster
+from workloads.spec.cell import Cell
+
+PORT = 9000
+_PATIENCE_SECONDS = 50.0         # for places that have not come yet, from the runner's start: named within a minute
+_GREETING_SECONDS = 20.0         # a node reads its sources first, which a busy machine makes slow
+_ANSWER_SECONDS = 2.0
+_STOP_SECONDS = 10.0
+_SILENCE_SECONDS = 25            # after which a network that has been cut counts as closed
+_KILLED = 137                    # what an engine says of a container that was killed
+_LONGEST_MESSAGE = 8 * LONGEST_LINE      # a line of a worker, as JSON
+
+
+class ComposeLauncher:
+    """Launches workers in the places that connect to it."""
+
+    name = "compose"
+
+    def __init__(self, address: tuple[str, int] = ("0.0.0.0", PORT), patience: float = _PATIENCE_SECONDS) -> None:
+        self._deadline = time.monotonic() + patience
+        self._changed = threading.Condition()
+        self._nodes: dict[str, _Node] = {}
+        self._server = socket.create_server(address)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens."""
+        host, port = self._server.getsockname()[:2]
+        return str(host), int(port)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._server.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._greet, args=(connection,), daemon=True).start()
+
+    def _greet(self, connection: socket.socket) -> None:
+        """Take in a place that says what it is, and listen to it; anything else is shut out."""
+        _notice_silence(connection)
+        try:
+            node = _Node(connection)
+        except (OSError, Unheard):
+            connection.close()
+            return
+        with self._changed:
+            if node.name in self._nodes:
+                node.close()
+                return
+            self._nodes[node.name] = node
+            self._changed.notify_all()
+        node.listen()
+
+    def missing(self, stack: Stack) -> str | None:
+        """Why the nodes that are there cannot run the stack; waits for the first of them. Raises BenchError."""
+        [first] = self._awaited(["node0"])
+        has = first.about.stack
+        return None if has == stack.name else f"the nodes are of {has}: run `STACK={stack.name} docker compose up`"
+
+    def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
+        """Check that the nodes are made of what this runner knows. Raises BenchError."""
+        for stack in stacks:
+            for node in self._awaited(["node0"]):
+                _check(node, stack)
+
+    def fingerprint(self, stack: Stack) -> str:
+        """As the image's: the Dockerfile, the locks and the workloads."""
+        return fingerprint(stack)
+
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads") -> "ComposeRunning":
+        """Start a worker in each place of the cell. Raises BenchError."""
+        places = cluster.places(stack.framework, cell.parallel, cell.nodes)
+        nodes = self._awaited([each.name for each in places])
+        for node in nodes:
+            _check(node, stack)
+            _check_room(node, cell)
+        share = shared(cell, os.sched_getaffinity(0))
+        running = ComposeRunning(places, nodes, _record(stack, nodes, share))
+        try:
+            running.begin([{"cell": cell._asdict(), "nodes": _names(places), "rank": rank, "module": module,
+                            "data": str(data), "cpus": share.cpus(rank)} for rank in range(len(places))])
+        except BaseException as error:
+            running.stop()
+            if isinstance(error, OSError):
+                raise BenchError(f"a place is gone: {error.strerror}") from error
+            raise
+        return running
+
+    def _awaited(self, names: list[str]) -> list["_Node"]:
+        """The places of those names. Raises BenchError where one has gone, or has not come in time."""
+        with self._changed:
+            while not self._nodes.keys() >= set(names):
+                left = self._deadline - time.monotonic()
+                if left <= 0:
+                    absent = [name for name in names if name not in self._nodes]
+                    raise BenchError(f"{', '.join(absent)} did not come within {_PATIENCE_SECONDS:g} s:"
+                                     f" see `docker compose logs {' '.join(absent)}`")
+                self._changed.wait(left)
+            found = [self._nodes[name] for name in names]
+        lost = [node.name for node in found if node.is_lost]
+        if lost:
+            raise BenchError(f"{', '.join(lost)} went in an earlier run: start again with `docker compose up`")
+        return found
+
+    def close(self) -> None:
+        """Listen no more, and let the nodes go."""
+        self._server.close()
+        for node in self._nodes.values():
+            node.close()
+
+
+def _check(node: "_Node", stack: Stack) -> None:
+    """Raises ImageMissing where a node is of another stack, or made of something else than the runner."""
+    has = node.about.stack
+    if has != stack.name:
+        raise ImageMissing(f"{node.name} is of {has}, not of {stack.name}")
+    is_same = (node.about.workloads == workloads_digest(stack.root)
+               and node.about.fingerprint in ("", fingerprint(stack)))      # "": built by compose or by hand
+    if not is_same:
+        raise ImageMissing(f"the images of {stack.name} and of the runner were not built from the same files: run "
+                           f'`make images STACKS="{stack.name} runner"`')
+
+
+def _check_room(node: "_Node", cell: Cell) -> None:
+    """Raises BenchError where a node may use fewer CPUs or less memory than the cell says."""
+    quota, memory = node.about.cpu_quota, node.about.memory_bytes
+    if quota is not None and cell.cpus > max(1.0, quota):
+        raise BenchError(f"{node.name} may use {quota:g} CPUs and the cell asks for {cell.cpus}: raise NODE_CPUS")
+    if memory is not None and cell.memory_bytes > memory:
+        raise BenchError(f"{node.name} may use {memory / 1e9:.1f} GB and the cell asks for "
+                         f"{cell.memory_bytes / 1e9:.1f} GB: raise NODE_MEMORY")
+
+
+def _record(stack: Stack, nodes: list["_Node"], share: Share) -> dict[str, Any]:
+    """What is known of the places, for the record. A quota that no set of CPUs reaches is none."""
+    base = nodes[0].about.base
+    quotas = [node.about.cpu_quota for node in nodes]
+    reach = len(share.cpus(0))
+    return {"launcher": "compose", "isolation": "compose", "image": f"evenbench:{stack.name}", "base": base,
+            "base_is_default": base == stack.base_image, "stack_version": stack.version,
+            "fingerprint": fingerprint(stack), "cpu_quota": min((q for q in quotas if q and q < reach), default=None),
+            "nodes": {node.name: {"affinity": node.about.affinity, "cpu_quota": node.about.cpu_quota,
+                                  "memory_bytes": node.about.memory_bytes} for node in nodes}}
+
+
+def _names(places: tuple[cluster.Place, ...]) -> str:
+    return ",".join(each.name for each in places) if len(places) > 1 else ""
+
+
+def _notice_silence(connection: socket.socket) -> None:
+    """The same as workloads.places.compose_node does at the other end."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3),
+                          (socket.TCP_USER_TIMEOUT, 1000 * _SILENCE_SECONDS)):
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+class ComposeRunning:
+    """A run in the places that take part."""
+
+    def __init__(self, places: tuple[cluster.Place, ...], nodes: list["_Node"], place: dict[str, Any]) -> None:
+        self.place = place
+        self.reporters, self.servers = reporters(places), servers(places)
+        self._pipe = Pipe()
+        self._nodes = {node.name: node for node in nodes}
+
+    def begin(self, orders: list[dict[str, Any]]) -> None:
+        """Give each place its order. Raises OSError."""
+        for node, order in zip(self._nodes.values(), orders, strict=True):
+            node.begin(order, self._pipe)
+
+    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
+        """As launch.Running."""
+        return self._pipe.next(seconds)
+
+    def exit(self, place: str, seconds: float) -> Exit:
+        """As launch.Running."""
+        return self._nodes[place].exit(seconds)
+
+    def trouble(self) -> dict[str, str]:
+        """As launch.Running, from what places answer when asked."""
+        found = {}
+        for node in self._nodes.values():
+            if node.is_lost:
+                found[node.name] = "is cut from the network, or gone"
+            elif node.asked() is None:
+                found[node.name] = "does not answer (it is paused, or cut from the network)"
+        return found
+
+    def used(self) -> dict[str, dict[str, int | None]]:
+        """As launch.Running, of the places that serve: the others say it themselves."""
+        answers = {name: self._nodes[name].asked() for name in self.servers}
+        return {name: answer._asdict() for name, answer in answers.items() if answer}
+
+    def stop(self) -> None:
+        """End the workers; a place that does not answer is let go, and its end then ends its worker."""
+        self._pipe.close()
+        for node in self._nodes.values():
+            node.stop()
+        deadline = time.monotonic() + _STOP_SECONDS
+        for node in self._nodes.values():
+            if not node.is_over.wait(0.0 if node.is_silent else max(0.0, deadline - time.monotonic())):
+                node.close()
+
+
+class _Node:
+    """A place that has connected."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        """Hear who it is. Raises OSError, Unheard where it is no place."""
+        self._connection = connection
+        self._stream = connection.makefile("rb")
+        connection.settimeout(_GREETING_SECONDS)
+        self.about = about(self._stream.readline(_LONGEST_MESSAGE))
+        connection.settimeout(None)
+        self.name = self.about.place
+        self.is_lost, self.is_silent = False, False
+        self._pipe: Pipe | None = None
+        self._exit = Exit(None)
+        self.is_over = threading.Event()
+        self.is_over.set()
+        self._answers: queue.Queue[Alive] = queue.Queue()
+
+    def listen(self) -> None:
+        """Hear everything, until the connection ends."""
+        try:
+            for line in iter(lambda: self._stream.readline(_LONGEST_MESSAGE), b""):
+                self._heard(said(line))
+        except ConnectionResetError:
+            pass                      # the same as its end
+        except Unheard:               # whoever that is has no business here
+            self.close()
+        except (OSError, ValueError):
+            self.is_lost = True       # silent: the watchdog waits, as for a paused one, then asks for the trouble
+            self.is_over.set()
+            return
+        self.is_lost = True
+        self._ended(Exit(_KILLED))
+
+    def _heard(self, message: bytes | Exit | Alive | None) -> None:
+        match message:
+            case bytes() if self._pipe:
+                self._pipe.put(self.name, message)
+            case Exit():
+                self._ended(message)
+            case Alive():
+                self._answers.put(message)
+
+    def _ended(self, found: Exit) -> None:
+        if not self.is_over.is_set():
+            self._exit = found
+            self.is_over.set()
+            if self._pipe:
+                self._pipe.put(self.name, b"")
+
+    def begin(self, order: dict[str, Any], pipe: Pipe) -> None:
+        """Have it start a worker, whose lines go to the pipe. Raises OSError."""
+        self._pipe, self._exit = pipe, Exit(None)
+        self.is_over.clear()
+        self._send(order)
+        if self.is_lost:              # between the check and now: nobody else would say so
+            self._ended(Exit(_KILLED))
+
+    def exit(self, seconds: float) -> Exit:
+        """How its worker went, waiting at most so long."""
+        self.is_over.wait(seconds)
+        return self._exit
+
+    def asked(self) -> Alive | None:
+        """What it answers, None if nothing comes soon, now or before."""
+        if self.is_silent:
+            return None
+        while not self._answers.empty():
+            self._answers.get()
+        try:
+            self._send({"ask": True})
+            return self._answers.get(timeout=_ANSWER_SECONDS)
+        except (OSError, queue.Empty):
+            self.is_silent = True
+            return None
+
+    def stop(self) -> None:
+        """Have it end its worker, if that still runs."""
+        if self.is_over.is_set():
+            return
+        try:
+            self._send({"stop": True})
+        except OSError:
+            pass                      # listen has seen it, or will
+
+    def close(self) -> None:
+        """Let it go: a node whose runner is gone ends."""
+        self.is_lost = True
+        try:
+            self._connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._connection.close()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._connection.sendall(json.dumps(message).encode() + b"\n")

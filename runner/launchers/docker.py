@@ -1,0 +1,331 @@
+"""Runs cells in fresh containers: pinned CPUs, memory without swap, no way out, nothing to write to."""
+
+import copy
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from runner import leftovers
+from runner.errors import BenchError, EngineUnreachable, ImageMissing
+from runner.launchers.line_queue import Pipe, lines_of_chunks
+from runner.launchers.watchdog import Exit
+from runner.machine import gpus
+from runner.machine.cpu_sets import Share, reporters, servers, shared
+from runner.stacks import images
+from runner.stacks.definition import Stack, fingerprint
+from runner.stacks.engine import (
+    APIError,
+    Container,
+    DockerClient,
+    DockerException,
+    Network,
+    NotFound,
+    Waiting,
+    aliased,
+    gpu_request,
+)
+from workloads.spec import cluster
+from workloads.spec.cell import Cell
+
+OWNER = "org.evenbench.owner"       # the runner whose container it is, as runner/leftovers.py names it
+RUN = "org.evenbench.run"
+_LAST_WORDS = 400                   # characters of standard error that an ending quotes
+_WRITABLE = {"/tmp": "rw,exec,nosuid,nodev,size=1g,mode=1777"}      # exec: torch.compile loads what it compiles
+
+# what every container of ours is created with, whatever it does: nothing to write to, and nobody to become
+CONFINED: dict[str, Any] = {
+    "read_only": True, "tmpfs": _WRITABLE, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"],
+    "pids_limit": 4096, "init": True}
+
+
+class DockerLauncher:
+    """Launches workers in images of the stacks."""
+
+    name = "docker"
+
+    def __init__(self, client: DockerClient, found: gpus.Found = gpus.NONE) -> None:
+        """found: the GPUs that cells are given."""
+        self._client, self._found = client, found
+        self._waiting = Waiting(client)
+        self._images: dict[str, images.Image] = {}
+
+    def giving(self, found: gpus.Found) -> Self:
+        """The same launcher, whose cells are given these GPUs alone."""
+        other = copy.copy(self)
+        other._found = found
+        return other
+
+    def missing(self, stack: Stack) -> str | None:
+        """Nothing is missing that prepare could not build; a failed build says why itself."""
+        return None
+
+    def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
+        """Build images that are missing or old, and remove what runners that are gone have left."""
+        sweep(self._client, say)
+        leftovers.sweep_folders(say)
+        for stack in stacks:
+            self._images[stack.name] = images.build(self._client, stack, say)
+
+    def fingerprint(self, stack: Stack) -> str:
+        """The Dockerfile, the locks and the workloads."""
+        return fingerprint(stack)
+
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str,
+              module: str = "workloads") -> "DockerRunning":
+        """Start a container a place, on a network of their own where there are many. Raises BenchError."""
+        if not self._waiting.is_back():
+            raise EngineUnreachable("the engine does not answer: look at `docker info`")
+        image = self._images.get(stack.name) or images.find(self._client, stack)
+        if image is None:
+            raise ImageMissing(f"stack {stack.name} has no image here: run `evenbench images {stack.name}`")
+        share = shared(cell, os.sched_getaffinity(0))
+        place = {"launcher": "docker", "isolation": "docker", "image": image.id, "base": image.base,
+                 "base_is_default": image.base_is_default, "stack_version": stack.version,
+                 "fingerprint": image.fingerprint, "cpu_quota": share.quota}
+        places = cluster.places(stack.framework, cell.parallel, cell.nodes)
+        own = gpus.assigned(cell, stack, self._found) if cell.device == "gpu" else ()
+        running = DockerRunning(self._client, self._waiting, places,
+                                {**place, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
+        try:
+            running.create(image.id, [{**settings(cell, data, run, each, places, share, module), **devices(own)}
+                                      for each in places])
+        except BaseException as error:
+            running.stop()
+            if isinstance(error, DockerException | OSError):       # requests' errors are OSErrors
+                raise EngineUnreachable(f"the engine did not start a container: {explained(error)}"
+                                        f"{_toolkit(explained(error))}") from error
+            raise
+        return running
+
+    def said(self, stack: Stack, module: str) -> bytes:
+        """What `python -m MODULE` prints in a container of the stack. Raises BenchError."""
+        image = self._images[stack.name]
+        try:
+            return bytes(self._client.containers.run(
+                image.id, entrypoint=["python", "-m", module], labels={OWNER: leftovers.mine()}, network_mode="none",
+                remove=True, **CONFINED))
+        except DockerException as error:
+            raise BenchError(f"{stack.name}: {module}: {explained(error)}") from error
+
+
+def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tuple[cluster.Place, ...], share: Share,
+             module: str = "workloads") -> dict[str, Any]:
+    """What a place's container is created with: no more than it needs."""
+    rank = places.index(place)
+    name = run_name(run)
+    # processes of one place find each other by the host's name, which must mean something
+    network: dict[str, Any] = {"network_mode": "none", "hostname": "localhost"}
+    if len(places) > 1:
+        network = {"network": name, "hostname": place.name, "nano_cpus": _nano(share.quota),
+                   "networking_config": {name: aliased(place.name)},
+                   "environment": {"EVENBENCH_NODES": ",".join(each.name for each in places),
+                                   "EVENBENCH_RANK": str(rank)}}
+    return {
+        "entrypoint": ["python", "-m", module],
+        "command": [json.dumps(cell._asdict())],
+        "name": f"{name}-{place.name}" if len(places) > 1 else name,
+        "labels": {OWNER: leftovers.mine(), RUN: run},
+        "cpuset_cpus": ",".join(map(str, share.cpus(rank))),
+        "mem_limit": cell.memory_bytes or None,
+        "memswap_limit": cell.memory_bytes or None,      # equal to the memory: no swap
+        **CONFINED,
+        "volumes": {str(data): {"bind": "/data", "mode": "ro"}},
+        "log_config": {"Type": "none"},                 # lines come by the attached stream; a log would be disk work
+        **network,
+    }
+
+
+def devices(own: Sequence[gpus.Gpu]) -> dict[str, Any]:
+    """The part of a container's settings that gives it GPUs; {} for none."""
+    return {"device_requests": [gpu_request([gpu.uuid for gpu in own])]} if own else {}
+
+
+def _toolkit(explanation: str) -> str:
+    """What mends an engine that cannot give GPUs away, "" for other trouble."""
+    if "could not select device driver" not in explanation:
+        return ""
+    return (": install nvidia-container-toolkit, then run `sudo nvidia-ctk runtime configure --runtime=docker && "
+            "sudo systemctl restart docker`")
+
+
+def _nano(cpus: float | None) -> int | None:
+    return None if cpus is None else int(cpus * 1e9)
+
+
+def run_name(run: str) -> str:
+    """The name of a run's network, and of its container before its place's."""
+    return f"evenbench-{run.replace('.', '-')}-{os.getpid()}"
+
+
+def explained(error: Exception) -> str:
+    """The engine's own words on one line."""
+    words = error.explanation if isinstance(error, APIError) and error.explanation else str(error)
+    return " ".join(str(words).split())[:300]
+
+
+def sweep(client: DockerClient, say: Callable[[str], None]) -> int:
+    """Remove the containers and networks of runners that no longer live; how many containers."""
+    removed = 0
+    for container in client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True):
+        if not leftovers.is_alive(container.labels[OWNER]):
+            say(f"engine: removing {container.name}, left by a runner that is gone")
+            _remove(container)
+            removed += 1
+    for network in client.networks.list(filters={"label": OWNER}):
+        if not leftovers.is_alive(network.attrs["Labels"][OWNER]):
+            _remove_network(network)
+    return removed
+
+
+def _remove_network(network: Network) -> None:
+    try:
+        network.remove()
+    except (NotFound, APIError):
+        pass      # a container that is being removed still holds it: the next sweep takes it
+
+
+def _remove(container: Container) -> None:
+    try:
+        container.remove(force=True, v=True)
+    except (NotFound, APIError):
+        pass      # it is being removed already
+
+
+class DockerRunning:
+    """The containers of a run, and their network."""
+
+    def __init__(self, client: DockerClient, waiting: Waiting, places: tuple[cluster.Place, ...],
+                 place: dict[str, Any]) -> None:
+        self.place = place
+        self._waiting = waiting
+        self.reporters, self.servers = reporters(places), servers(places)
+        self._names = [each.name for each in places]
+        self._client = client
+        self._pipe = Pipe()
+        self._network: Network | None = None
+        self._parts: dict[str, _Part] = {}
+
+    def create(self, image: str, each: list[dict[str, Any]]) -> None:
+        """Create and start a container a place, one after the other, so that the first imports while the last is made.
+
+        Raises DockerException; what was made is stop's to remove.
+        """
+        if "network" in each[0]:
+            self._network = self._client.networks.create(each[0]["network"], internal=True, labels=each[0]["labels"])
+        for name, how in zip(self._names, each, strict=True):
+            part = self._parts[name] = _Part(self._client.containers.create(image, **how))
+            self._pipe.add(name, part.attached(self._client))
+            part.container.start()
+
+    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
+        """As launch.Running."""
+        return self._pipe.next(seconds)
+
+    def exit(self, place: str, seconds: float) -> Exit:
+        """As launch.Running."""
+        return self._parts[place].exit(seconds)
+
+    def trouble(self) -> dict[str, str]:
+        """As launch.Running."""
+        found = {name: part.trouble(len(self._parts) > 1) for name, part in self._parts.items()}
+        return {name: what for name, what in found.items() if what}
+
+    def used(self) -> dict[str, dict[str, int | None]]:
+        """As launch.Running, of the places that serve: the others say it themselves."""
+        return {name: {"group_peak_bytes": self._parts[name].peak_bytes()} for name in self.servers}
+
+    def stop(self) -> None:
+        """Remove the containers, running or not, and their network; an engine that is being restarted is waited for."""
+        self._pipe.close()
+        for part in self._parts.values():
+            part.close()                          # first: the engine removes no container whose output nobody takes
+        try:
+            self._remove()
+        except OSError:
+            if self._waiting.is_back():
+                with suppress(OSError):           # what is left now is for the next session's sweep
+                    self._remove()
+
+    def _remove(self) -> None:
+        for part in self._parts.values():
+            _remove(part.container)
+        if self._network is not None:
+            _remove_network(self._network)
+
+
+class _Part:
+    """A place's container."""
+
+    def __init__(self, container: Container) -> None:
+        self.container = container
+        self._errors: deque[bytes] = deque(maxlen=64)
+        self._stream: Any = None
+
+    def attached(self, client: DockerClient) -> Iterator[bytes]:
+        """Its lines. Attached before the start, so that none is missed."""
+        self._stream = client.api.attach(str(self.container.id), stdout=True, stderr=True, stream=True, demux=True)
+        return lines_of_chunks(self._outputs())
+
+    def _outputs(self) -> Iterator[bytes]:
+        """Standard output's chunks; standard error's last ones are kept."""
+        for output, error in self._stream:
+            if error:
+                self._errors.append(error[-4 * _LAST_WORDS :])
+            if output:
+                yield output
+
+    def exit(self, seconds: float) -> Exit:
+        try:
+            if seconds:
+                self._wait(seconds)
+            self.container.reload()
+        except (DockerException, OSError) as error:      # removed, or the engine does not answer
+            return Exit(None, is_gone=True, last_words=self._last_words() or explained(error))
+        state = self.container.attrs["State"]
+        code = None if state["Running"] else int(state["ExitCode"])
+        return Exit(code, bool(state["OOMKilled"]), self._last_words())
+
+    def _wait(self, seconds: float) -> None:
+        """Until it has ended, or that long."""
+        try:
+            self.container.wait(timeout=seconds)
+        except OSError:
+            pass                                         # the time is over
+
+    def _last_words(self) -> str:
+        return " ".join(b"".join(self._errors).decode(errors="replace").split())[-_LAST_WORDS:]
+
+    def trouble(self, has_network: bool) -> str:
+        """What is wrong with a container that should be working, "" if nothing is seen."""
+        try:
+            self.container.reload()
+        except (DockerException, OSError):
+            return "is gone"
+        if self.container.attrs["State"]["Paused"]:
+            return "is paused"
+        if has_network and self.container.attrs["State"]["Running"] and not self.container.attrs["NetworkSettings"][
+                "Networks"]:
+            return "is cut from the network"
+        return ""
+
+    def peak_bytes(self) -> int | None:
+        """The most memory that it held so far; None where the engine does not say (control groups v2)."""
+        try:
+            stats: Any = self.container.stats(stream=False, one_shot=True)
+            found = stats["memory_stats"].get("max_usage")
+        except (DockerException, OSError, KeyError):
+            return None
+        return None if found is None else int(found)
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._stream is not None:
+            try:
+                self._stream.close()
+            except OSError:
+                pass                         # the engine has closed it already
+            self._stream._response.close()   # the stream's own close leaves its descriptor to the collector

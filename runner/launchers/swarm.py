@@ -1,0 +1,200 @@
+"""Runs cells on the nodes of a Docker Swarm: a service a place, pinned to its node, on a network made for the run.
+
+The manager is the engine that DOCKER_HOST names; nothing but its API is used, so nodes are reached as Swarm reaches
+them. What Swarm cannot do for a service: pin CPUs, forbid swap, say that the memory limit was hit, or take no network:
+a place gets a quota of CPUs, workloads.places.swarm_node tells of memory, and a node alone has a network with nobody
+else on it.
+"""
+
+import json
+import socket
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner import leftovers
+from runner.errors import BenchError, EngineUnreachable, ImageMissing
+from runner.launchers import swarm_images, swarm_manager, swarm_probe
+from runner.launchers.docker import explained
+from runner.launchers.swarm_run import SwarmRunning, remove_network, remove_service
+from runner.machine.host import Machine
+from runner.stacks import images
+from runner.stacks.definition import Stack, fingerprint
+from runner.stacks.engine import APIError, DockerClient, DockerException
+from workloads.spec import cluster
+from workloads.spec.cell import Cell
+
+
+class SwarmLauncher:
+    """Launches workers as services of an existing Swarm."""
+
+    name = "swarm"
+
+    def __init__(self, client: DockerClient, options: swarm_manager.Options = swarm_manager.NO_OPTIONS) -> None:
+        """Raises EngineUnreachable where the engine manages no Swarm."""
+        self._client, self._options = client, options
+        self._images: dict[str, swarm_images.Delivered] = {}
+        self._probed: dict[tuple[str, ...], dict[str, swarm_probe.Seen]] = {}
+        self.nodes = _usable(client)
+
+    @property
+    def hosts(self) -> int:
+        """How many machines the nodes of a run are spread over."""
+        return len(self.nodes)
+
+    def machine(self, here: Machine) -> Machine:
+        """What plans are made for: the smallest of the nodes, on each of which one node of a run is placed."""
+        return here._replace(cpus=min(node.cpus for node in self.nodes),
+                             memory_bytes=min(node.memory_bytes for node in self.nodes))
+
+    def record(self) -> dict[str, Any]:
+        """What the session's record says of the Swarm."""
+        return {**self._options.record(), "nodes": [node.record() for node in self.nodes]}
+
+    def missing(self, stack: Stack) -> str | None:
+        """Nothing is missing that prepare could not build; a failed build says why itself."""
+        return None
+
+    def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
+        """Build images on the manager's engine, bring them to the nodes, and remove what dead runners left."""
+        sweep(self._client, say)
+        for stack in stacks:
+            built = images.build(self._client, stack, say)
+            image = swarm_images.deliver(self._client, built, self._options, self.nodes, say)
+            self.probed(image, None, self.nodes)          # a node that lacks it is told before anything is measured
+            self._images[stack.name] = image
+
+    def fingerprint(self, stack: Stack) -> str:
+        """The Dockerfile, the locks and the workloads."""
+        return fingerprint(stack)
+
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads") -> "SwarmRunning":
+        """Start a service a place and wait until every one runs. Raises BenchError."""
+        image = self._images.get(stack.name) or self._found(stack)
+        places = cluster.places(stack.framework, cell.parallel, cell.nodes)
+        on = placed(places, cell, self.nodes)
+        seen = self._probe(image, data, on)
+        record = {"launcher": "swarm", "isolation": "swarm", "image": image.built.id, "base": image.built.base,
+                  "base_is_default": image.built.base_is_default, "stack_version": stack.version,
+                  "fingerprint": image.built.fingerprint, "cpu_quota": _quota(cell, on), "remote": True,
+                  "encrypted": self._options.is_encrypted,
+                  "nodes": {place.name: {**node.record(), **seen[node.name].record()}
+                            for place, node in zip(places, on, strict=True)}}
+        wanted = services(cell, data, places, on, image.reference, module)
+        return self._begun(SwarmRunning(self._client, places, record), run, wanted)
+
+    def _begun(self, running: "SwarmRunning", run: str, wanted: list[swarm_manager.Wanted]) -> "SwarmRunning":
+        try:
+            running.create(run, wanted, self._options.is_encrypted)
+            running.await_start()
+        except BaseException as error:
+            running.stop()
+            if isinstance(error, DockerException):
+                raise EngineUnreachable(f"the Swarm did not take a service: {explained(error)}") from error
+            raise
+        return running
+
+    def _found(self, stack: Stack) -> swarm_images.Delivered:
+        image = images.find(self._client, stack)
+        if image is None:
+            raise ImageMissing(f"stack {stack.name} has no image at the Swarm's manager: run `evenbench images "
+                               f"{stack.name}`")
+        return swarm_images.Delivered(image, image.id)
+
+    def _probe(self, image: swarm_images.Delivered, data: Path,
+               on: list[swarm_manager.Node]) -> dict[str, swarm_probe.Seen]:
+        """What the nodes say of themselves, once for each data and nodes. Raises BenchError where one is not fit."""
+        nodes = list(dict.fromkeys(on))
+        key = (str(data), *(node.id for node in nodes))
+        if key not in self._probed:
+            self._probed[key] = self.probed(image, data, nodes)
+        swarm_probe.check(self._probed[key], [node.name for node in nodes], str(data))
+        return self._probed[key]
+
+    def probed(self, image: swarm_images.Delivered, data: Path | None, nodes: Sequence[swarm_manager.Node]
+               ) -> dict[str, swarm_probe.Seen]:
+        """What these nodes say of themselves now, by name. Raises BenchError where one cannot start a place."""
+        places = tuple(cluster.Place(f"node{rank}", "probe", (), True) for rank in range(len(nodes)))
+        names = [place.name for place in places]
+        wanted = [swarm_manager.Wanted(name, node, image.reference, ("workloads.places.swarm_probe", json.dumps(
+            {"names": names, "rank": rank, "data": "/data"})), str(data or ""))
+            for rank, (name, node) in enumerate(zip(names, nodes, strict=True))]
+        running = self._begun(SwarmRunning(self._client, places, {}), "probe", wanted)
+        try:
+            heard = swarm_probe.heard(running, time.monotonic)
+        finally:
+            running.stop()
+        return swarm_probe.seen(heard, {place.name: node.name for place, node in zip(places, nodes, strict=True)})
+
+
+def _usable(client: DockerClient) -> tuple[swarm_manager.Node, ...]:
+    """The nodes that take services, by name. Raises EngineUnreachable."""
+    try:
+        found = swarm_manager.nodes(client.api.nodes())
+    except APIError as error:
+        raise EngineUnreachable(f"the engine manages no Swarm ({explained(error)}): set DOCKER_HOST to a manager's "
+                                "engine, or run `docker swarm init`") from error
+    usable = tuple(node for node in found if node.is_usable)
+    if not usable:
+        raise EngineUnreachable("no node of the Swarm is ready and active: look at `docker node ls`")
+    return usable
+
+
+def placed(places: tuple[cluster.Place, ...], cell: Cell,
+           nodes: tuple[swarm_manager.Node, ...]) -> list[swarm_manager.Node]:
+    """The node of each place, in order of rank; one after the nodes, as a coordinator has, is on the first's.
+
+    Raises BenchError where the Swarm has too few nodes, or one of them too little of something.
+    """
+    if cell.nodes > len(nodes):
+        raise BenchError(f"the cell is of {cell.nodes} nodes, and {len(nodes)} of the Swarm are ready and active: "
+                         "look at `docker node ls`, or measure with `--set nodes=...`")
+    chosen = [nodes[rank if rank < cell.nodes else 0] for rank in range(len(places))]
+    for node in chosen[:cell.nodes]:
+        if cell.cpus > node.cpus or cell.memory_bytes > node.memory_bytes:
+            raise BenchError(f"{node.name} has {node.cpus} CPUs and {node.memory_bytes / 1e9:.1f} GB, and the cell asks"
+                             f" for {cell.cpus} and {cell.memory_bytes / 1e9:.1f} GB: measure with `--set cpus=...`, "
+                             "`--set memory_bytes=...`")
+        if cell.device == "gpu" and cell.gpus > node.gpus[1]:
+            raise BenchError(f"{node.name} offers {node.gpus[1]} GPUs as generic resources, and the cell asks for "
+                             f"{cell.gpus}: set node-generic-resources in its /etc/docker/daemon.json")
+    return chosen
+
+
+def services(cell: Cell, data: Path, places: tuple[cluster.Place, ...], on: list[swarm_manager.Node], image: str,
+             module: str = "workloads") -> list[swarm_manager.Wanted]:
+    """What each place's service is to be. Only nodes reserve: a coordinator shares the first one's room."""
+    names = ",".join(place.name for place in places)
+    found = []
+    for rank, (place, node) in enumerate(zip(places, on, strict=True)):
+        others = {"EVENBENCH_NODES": names, "EVENBENCH_RANK": str(rank)} if len(places) > 1 else {}
+        found.append(swarm_manager.Wanted(place.name, node, image, (module, json.dumps(cell._asdict())), str(data),
+                                          cell.cpus, cell.memory_bytes, cell.gpus if cell.device == "gpu" else 0,
+                                          rank < cell.nodes, others))
+    return found
+
+
+def _quota(cell: Cell, on: list[swarm_manager.Node]) -> float | None:
+    """CPUs that each place may use, None where that is all that every node has."""
+    return float(cell.cpus) if any(node.cpus > cell.cpus for node in on) else None
+
+
+def sweep(client: DockerClient, say: Callable[[str], None]) -> int:
+    """Remove the services and networks of this host's runners that no longer live; how many services."""
+    removed = 0
+    for service in client.api.services(filters={"label": swarm_manager.OWNER}):
+        if _is_left(service["Spec"]["Labels"]):
+            say(f"swarm: removing {service['Spec']['Name']}, left by a runner that is gone")
+            remove_service(client, service["ID"])
+            removed += 1
+    for network in client.api.networks(filters={"label": swarm_manager.OWNER}):
+        if _is_left(network["Labels"]):
+            remove_network(client, network["Id"])
+    return removed
+
+
+def _is_left(labels: dict[str, str]) -> bool:
+    """Whether its runner was of this host and is gone; of another host's nothing is known."""
+    host, _, process = labels[swarm_manager.OWNER].partition(":")
+    return host == socket.gethostname() and not leftovers.is_alive(process)

@@ -1,0 +1,174 @@
+"""A Docker Swarm as a place to measure: what its manager says of nodes, and what a place's service is made of. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from runner.errors import InputError
+
+OWNER = "org.evenbench.swarm"       # "<host>:<pid>:<its start>" of the runner whose service or network it is
+RUN = "org.evenbench.run"
+_WRITABLE = {"Type": "tmpfs", "Target": "/tmp",
+             "TmpfsOptions": {"SizeBytes": 2**30, "Mode": 0o1777, "Options": [["exec"]]}}
+_PROCESSES = 4096
+_WORDS = "encrypted, registry=HOST/NAME, engine:NODE=URL"
+
+
+class Options(NamedTuple):
+    """What the user says of a Swarm, over what its manager says itself."""
+
+    is_encrypted: bool = False                                   # what places say to each other
+    registry: str = ""                                           # images go there, and nodes get them by digest
+    engines: Mapping[str, str] = MappingProxyType({})            # of nodes: images are copied to them
+
+    def record(self) -> dict[str, Any]:
+        """What the session's record says; an engine's address is how images came, not what was measured."""
+        return {"encrypted": self.is_encrypted, "registry": self.registry}
+
+
+NO_OPTIONS = Options()
+
+
+def options(words: Iterable[str]) -> Options:
+    """The Options of the words of --swarm. Raises InputError."""
+    found, engines = NO_OPTIONS, {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if word == "encrypted":
+            found = found._replace(is_encrypted=True)
+        elif name == "registry" and value:
+            found = found._replace(registry=value)
+        elif name.startswith("engine:") and name != "engine:" and value:
+            engines[name.removeprefix("engine:")] = value
+        else:
+            raise InputError(f'--swarm: found "{word}", expected one of {_WORDS}')
+    return found._replace(engines=engines)
+
+
+class Node(NamedTuple):
+    """A node as the manager knows it."""
+
+    id: str
+    name: str
+    engine: str                                  # version
+    state: str                                   # ready, down, unknown
+    availability: str                            # active, pause, drain
+    cpus: int
+    memory_bytes: int
+    gpus: tuple[str, int] = ("", 0)              # the kind of generic resource, and how many
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the Swarm starts anything there."""
+        return self.state == "ready" and self.availability == "active"
+
+    def record(self) -> dict[str, Any]:
+        """What records say of it."""
+        return {"host": self.name, "engine": self.engine, "cpus": self.cpus, "memory_bytes": self.memory_bytes}
+
+
+def nodes(said: Iterable[Mapping[str, Any]]) -> tuple[Node, ...]:
+    """The nodes in the manager's answer, by name."""
+    return tuple(sorted(map(_node, said), key=lambda node: (node.name, node.id)))
+
+
+def _node(said: Mapping[str, Any]) -> Node:
+    about, resources = said["Description"], said["Description"].get("Resources", {})
+    return Node(said["ID"], about["Hostname"], about.get("Engine", {}).get("EngineVersion", ""),
+                said["Status"]["State"], said["Spec"]["Availability"],
+                int(resources.get("NanoCPUs", 0) // 10**9), int(resources.get("MemoryBytes", 0)),
+                _gpus(resources.get("GenericResources") or ()))
+
+
+def _gpus(resources: Iterable[Mapping[str, Any]]) -> tuple[str, int]:
+    """The first kind that is named for GPUs: named ones count one each, discrete ones say how many."""
+    found: dict[str, int] = {}
+    for each in resources:
+        kind, spec = next(iter(each.items()))
+        count = int(spec["Value"]) if kind == "DiscreteResourceSpec" else 1
+        found[spec["Kind"]] = found.get(spec["Kind"], 0) + count
+    return next(((kind, count) for kind, count in found.items() if "gpu" in kind.lower()), ("", 0))
+
+
+class Wanted(NamedTuple):
+    """What a place's service is to be."""
+
+    name: str                                    # by which the others find it
+    node: Node
+    image: str                                   # by digest: the same bytes on every node
+    words: tuple[str, ...]                       # after `python -m workloads.places.swarm_node`
+    data: str                                    # the folder, the same path on every node; "": none
+    cpus: float = 0.0                            # 0: no limit
+    memory_bytes: int = 0                        # 0: no limit
+    gpus: int = 0
+    is_reserved: bool = False                    # whether what it may use is kept from others
+    environment: Mapping[str, str] = MappingProxyType({})
+
+
+def template(wanted: Wanted, network: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    """The service's task as the engine's API has it: no more than the place needs.
+
+    Engines up to 26 ignore NoNewPrivileges and tmpfs' options: there workloads.places.swarm_node does the first, and
+    nothing in /tmp can be executed.
+    """
+    limits = _resources(wanted)
+    return {
+        "ContainerSpec": {
+            "Image": wanted.image, "Command": ["python", "-m", "workloads.places.swarm_node"],
+            "Args": list(wanted.words),
+            "Hostname": wanted.name, "Labels": dict(labels), "Init": True, "ReadOnly": True,
+            "Env": [f"{key}={value}" for key, value in wanted.environment.items()],
+            "CapabilityDrop": ["ALL"], "Privileges": {"NoNewPrivileges": True}, "StopGracePeriod": 0,
+            "Mounts": [_WRITABLE, *_data(wanted)],
+        },
+        "Resources": {"Limits": {**limits, "Pids": _PROCESSES},
+                      "Reservations": {**(limits if wanted.is_reserved else {}), **_generic(wanted)}},
+        "RestartPolicy": {"Condition": "none"},
+        "Placement": {"Constraints": [f"node.id=={wanted.node.id}"]},
+        "Networks": [{"Target": network, "Aliases": [wanted.name]}],
+        "LogDriver": {"Name": "json-file"},      # whatever the node's own default: the manager reads it back
+    }
+
+
+def _data(wanted: Wanted) -> list[dict[str, Any]]:
+    return [{"Type": "bind", "Source": wanted.data, "Target": "/data", "ReadOnly": True}] if wanted.data else []
+
+
+def _resources(wanted: Wanted) -> dict[str, int]:
+    found = {"NanoCPUs": int(wanted.cpus * 10**9), "MemoryBytes": wanted.memory_bytes}
+    return {name: value for name, value in found.items() if value}
+
+
+def _generic(wanted: Wanted) -> dict[str, Any]:
+    kind, _ = wanted.node.gpus
+    return {"GenericResources": [{"DiscreteResourceSpec": {"Kind": kind, "Value": wanted.gpus}}]} if wanted.gpus else {}
+
+
+# states of a task from which it goes no further, and of them those of a task that never ran
+OVER = ("complete", "failed", "rejected", "shutdown", "orphaned", "remove")
+RUNNING = "running"
+
+
+class Task(NamedTuple):
+    """A service's one task as the manager knows it."""
+
+    state: str = "new"
+    message: str = ""
+    code: int | None = None                      # of its process, once that has gone
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more can come of it."""
+        return self.state in OVER
+
+
+def tasks(said: Sequence[Mapping[str, Any]]) -> dict[str, Task]:
+    """The tasks in the manager's answer, by service."""
+    return {each["ServiceID"]: _task(each["Status"]) for each in said}
+
+
+def _task(status: Mapping[str, Any]) -> Task:
+    found = status.get("ContainerStatus") or {}
+    has_run = bool(found.get("ContainerID")) and status["State"] in OVER and status["State"] != "rejected"
+    return Task(status["State"], status.get("Err") or status.get("Message") or "",
+                int(found.get("ExitCode", 0)) if has_run else None)

@@ -1,0 +1,78 @@
+"""What a Swarm's nodes say of themselves and of each other: memory, MTU, data, reach, clock.
+
+workloads/places/swarm_probe.py runs on them and says it."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from runner.errors import BenchError
+from runner.launchers.watchdog import Running
+
+_PATIENCE_SECONDS = 60.0        # workloads/places/swarm_probe.py gives up earlier on each peer
+
+
+class Seen(NamedTuple):
+    """A node as a place on it saw it. Clocks are compared with the first node's."""
+
+    about: dict[str, Any]
+    unreached: dict[str, str]                    # node -> why
+    clock_ahead_seconds: float | None            # of the first node's; None for itself, or where nobody could ask
+    clock_uncertainty_seconds: float | None
+
+    def record(self) -> dict[str, Any]:
+        """What a run's record keeps."""
+        return {"cpu": self.about["cpu"], "kernel": self.about["kernel"], "mtu": self.about["mtu"],
+                "swap_bytes": self.about["swap_bytes"], "clock_ahead_seconds": self.clock_ahead_seconds,
+                "clock_uncertainty_seconds": self.clock_uncertainty_seconds}
+
+
+def heard(running: Running, clock: Callable[[], float]) -> dict[str, dict[str, Any]]:
+    """Each place's line. Raises BenchError where one says nothing, or something else."""
+    found: dict[str, dict[str, Any]] = {}
+    deadline = clock() + _PATIENCE_SECONDS
+    while len(found) < len(running.reporters):
+        line = running.next_line(1.0)
+        if line and line[1] == b"":
+            raise BenchError(f"the probe of {line[0]} ended: {running.exit(line[0], 1.0).last_words}")
+        if line:
+            found[line[0]] = _parsed(*line)
+        elif clock() > deadline:
+            silent = [name for name in running.reporters if name not in found]
+            trouble = running.trouble()
+            raise BenchError(f"the probe of {', '.join(silent)} said nothing in {_PATIENCE_SECONDS:g} s"
+                             + "".join(f"; {name} {what}" for name, what in trouble.items()))
+    return found
+
+
+def _parsed(place: str, line: bytes) -> dict[str, Any]:
+    try:
+        said = json.loads(line)
+    except ValueError as error:
+        raise BenchError(f"the probe of {place} wrote what is no JSON: {line[:60]!a}") from error
+    return dict(said)
+
+
+def seen(said: Mapping[str, Mapping[str, Any]], nodes: Mapping[str, str]) -> dict[str, Seen]:
+    """By node, from each place's line and the nodes of the places."""
+    first = next(iter(nodes))
+    found = {}
+    for place, about in said.items():
+        reached = about["reached"]
+        asked = said[first]["reached"].get(place, {})        # how far this one is ahead of the first
+        found[nodes[place]] = Seen(dict(about), {nodes[peer]: answer["error"] for peer, answer in reached.items()
+                                                 if "error" in answer},
+                                   asked.get("ahead_seconds"), asked.get("uncertainty_seconds"))
+    return found
+
+
+def check(found: Mapping[str, Seen], names: Sequence[str], data: str) -> None:
+    """Raise BenchError where nodes of these names do not reach each other, or have other data than the first."""
+    for name in names:
+        for peer, why in found[name].unreached.items():
+            if peer in names:
+                raise BenchError(f"{name} does not reach {peer} on the run's network ({why}): let UDP 4789 and TCP and "
+                                 "UDP 7946 pass between the nodes; an encrypted network needs ESP (IP protocol 50) and "
+                                 "a kernel with it")
+        if found[name].about["data"] != found[names[0]].about["data"]:
+            raise BenchError(f"{data}: {name} has other files there than {names[0]}: copy the same to every node")

@@ -1,0 +1,242 @@
+"""A run on a Docker Swarm: its services and their network, seen through the manager's engine alone."""
+
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from runner import leftovers
+from runner.errors import BenchError, ImageMissing
+from runner.launchers import swarm_manager
+from runner.launchers.docker import run_name
+from runner.launchers.line_queue import Pipe, lines_of_chunks
+from runner.launchers.watchdog import Exit
+from runner.machine.cpu_sets import reporters, servers
+from runner.stacks.engine import DockerClient, DockerException, NotFound, service_output
+from workloads.spec import cluster
+
+_LAST_WORDS = 400                   # characters of standard error that an ending quotes
+_LOOK_SECONDS = 0.5                 # between two looks at the tasks
+_START_SECONDS = 40.0               # for all tasks to run; a node that is cut off never takes its own
+_GONE_SECONDS = 15.0                # for the containers to be gone
+
+
+def owner_here() -> str:
+    """This process, among those of all hosts that use the Swarm."""
+    return f"{socket.gethostname()}:{leftovers.mine()}"
+
+
+def remove_service(client: DockerClient, service: str) -> None:
+    """Remove a service, if it is there and the manager answers."""
+    try:
+        client.api.remove_service(service)
+    except (DockerException, OSError):
+        pass      # it is gone, or the manager is: then the next sweep takes it
+
+
+def remove_network(client: DockerClient, network: str) -> bool:
+    """Remove a network; whether it is gone."""
+    try:
+        client.api.remove_network(network)
+    except NotFound:
+        return True
+    except (DockerException, OSError):
+        return False      # a task that is being removed still holds it: the next sweep takes it
+    return True
+
+
+class SwarmRunning:
+    """The services of a run, and their network."""
+
+    def __init__(self, client: DockerClient, places: tuple[cluster.Place, ...], place: dict[str, Any]) -> None:
+        self.place = place
+        self.reporters, self.servers = reporters(places), servers(places)
+        self._client = client
+        self._pipe = Pipe()
+        self._network = ""
+        self._parts: dict[str, _Part] = {}
+        self._nodes: dict[str, swarm_manager.Node] = {}          # of the places
+        self._changed = threading.Condition()
+        self._is_stopped = False
+        self._watch = threading.Thread(target=self._look, daemon=True)
+
+    def create(self, run: str, wanted: list[swarm_manager.Wanted], is_encrypted: bool) -> None:
+        """Make network and services. Raises DockerException; what was made is stop's to remove."""
+        name = f"{run_name(run)}-{secrets.token_hex(2)}"        # process ids are only unique on one host
+        labels = {swarm_manager.OWNER: owner_here(), swarm_manager.RUN: run}
+        network = self._client.networks.create(
+            name, driver="overlay", scope="swarm", internal=True, attachable=True, labels=labels,
+            options={"encrypted": "true"} if is_encrypted else None)
+        self._network = str(network.id)
+        for each in wanted:
+            self._nodes[each.name] = each.node
+            made = self._client.api.create_service(
+                swarm_manager.template(each, self._network, labels), name=f"{name}-{each.name}", labels=labels,
+                endpoint_spec={"Mode": "dnsrr"})         # a name is its place's own address, not a balancer's
+            self._parts[each.name] = _Part(self._client, made["ID"])
+        self._watch.start()
+        for place, part in self._parts.items():
+            self._pipe.add(place, lines_of_chunks(part.output()))
+
+    def _look(self) -> None:
+        """Ask the manager for the tasks, again and again; one that cannot be asked is asked again."""
+        services = [part.service for part in self._parts.values()]
+        while not self._is_stopped:
+            try:
+                found = swarm_manager.tasks(self._client.api.tasks({"service": services}))
+            except (DockerException, OSError):
+                found = {}
+            with self._changed:
+                for part in self._parts.values():
+                    part.task = found.get(part.service, part.task)
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._is_stopped, _LOOK_SECONDS)
+            for part in self._parts.values():
+                if part.task.is_over:
+                    part.end_follow()
+
+    def _await(self, is_so: Callable[[], bool], seconds: float) -> None:
+        """Wait until that is true of the tasks, at most so long."""
+        with self._changed:
+            self._changed.wait_for(lambda: is_so() or self._is_stopped, seconds)
+
+    def await_start(self) -> None:
+        """Wait until every task runs or has run. Raises BenchError with the first reason why one does not."""
+        self._await(lambda: all(part.task.is_over or part.task.state == swarm_manager.RUNNING
+                                for part in self._parts.values()), _START_SECONDS)
+        for name, part in self._parts.items():
+            if part.task.state != swarm_manager.RUNNING and part.task.code is None:
+                raise _refused(self._nodes[name], part.task)
+
+    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
+        """As launch.Running."""
+        return self._pipe.next(seconds)
+
+    def exit(self, place: str, seconds: float) -> Exit:
+        """As launch.Running."""
+        part = self._parts[place]
+        self._await(lambda: part.task.is_over, seconds)
+        code = part.task.code
+        return Exit(137 if code == cluster.OUT_OF_MEMORY else code, code == cluster.OUT_OF_MEMORY, part.last_words())
+
+    def trouble(self) -> dict[str, str]:
+        """As launch.Running, from what the manager knows of the nodes."""
+        try:
+            known = {node.id: node for node in swarm_manager.nodes(self._client.api.nodes())}
+        except (DockerException, OSError):
+            return dict.fromkeys(self._parts, "cannot be seen: the Swarm's manager does not answer")
+        found = {}
+        for name, node in self._nodes.items():
+            now = known.get(node.id)
+            if now is None or now.state != "ready":
+                found[name] = f"is on {node.name}, which is cut off from the Swarm or gone"
+        return found
+
+    def used(self) -> dict[str, dict[str, int | None]]:
+        """Nothing: the manager does not know; reporters say it themselves."""
+        return {}
+
+    def stop(self) -> None:
+        """Remove the services, wait until their containers are gone where that can be seen, remove the network."""
+        self._pipe.close()
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
+        for part in self._parts.values():
+            part.end_follow()
+            remove_service(self._client, part.service)
+        deadline = time.monotonic() + _GONE_SECONDS
+        lost = {self._nodes[name].id for name in self.trouble()}
+        while time.monotonic() < deadline and self._stand(lost):
+            time.sleep(0.1)
+        while self._network and not remove_network(self._client, self._network) and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+    def _stand(self, lost: set[str]) -> bool:
+        """Whether a task of ours is still there on a node that is not lost; its service is gone, its labels are not."""
+        try:
+            found = self._client.api.tasks({"label": f"{swarm_manager.OWNER}={owner_here()}"})
+            return any(task.get("NodeID") not in lost for task in found)
+        except (DockerException, OSError):
+            return False
+
+
+def _refused(node: swarm_manager.Node, task: swarm_manager.Task) -> BenchError:
+    """What keeps a place from starting on a node, and what mends it."""
+    if "No such image" in task.message:
+        return ImageMissing(f"{node.name} lacks the image {task.message.rpartition(' ')[2]}: let evenbench copy it "
+                            f"(`--swarm engine:{node.name}=URL`) or send it through a registry (`--swarm "
+                            "registry=HOST/NAME`), or run `docker save IMAGE | ssh NODE docker load`")
+    if "bind source path does not exist" in task.message:
+        return BenchError(f"{node.name} lacks the data: {task.message.rpartition(': ')[2]} must be there as it is "
+                          "here: copy it to the same path on every node")
+    return BenchError(f"{node.name} did not start a place in {_START_SECONDS:g} s: {task.state}: {task.message}: look "
+                      "at `docker node ls`")
+
+
+class _Part:
+    """A place's service."""
+
+    def __init__(self, client: DockerClient, service: str) -> None:
+        self.service = service
+        self.task = swarm_manager.Task()
+        self._client = client
+        self._stream: Any = None
+        self._is_ending = threading.Event()
+        self._lock = threading.Lock()
+
+    def output(self) -> Iterator[bytes]:
+        """Standard output: as it comes, and once the task is over what was not yet passed on.
+
+        A manager that ends the stream under a running task, as for a node that it lost, is asked again.
+        """
+        passed = 0
+        while not self._is_ending.is_set():
+            for chunk in self._after(passed, is_following=True):
+                passed += len(chunk)
+                yield chunk
+            self._is_ending.wait(_LOOK_SECONDS)
+        if self.task.is_over:
+            yield from self._after(passed, is_following=False)
+
+    def _after(self, passed: int, is_following: bool) -> Iterator[bytes]:
+        """The chunks of standard output behind so many bytes."""
+        stream: Any = None
+        try:
+            with self._lock:
+                if is_following and self._is_ending.is_set():
+                    return
+                self._stream = stream = service_output(self._client, self.service, is_following=is_following)
+            for chunk in stream:
+                if passed < len(chunk):
+                    yield chunk[passed:]
+                passed = max(0, passed - len(chunk))
+        except (DockerException, OSError):
+            return
+        finally:
+            if stream is not None:
+                stream._response.close()      # by its reader: under it, a close would break its read
+
+    def end_follow(self) -> None:
+        """Wait for no more lines. Safe to repeat."""
+        with self._lock:
+            if self._is_ending.is_set():
+                return
+            self._is_ending.set()
+            try:
+                if self._stream is not None:
+                    self._stream.close()
+            except OSError:
+                pass                      # the manager closed it first
+
+    def last_words(self) -> str:
+        """The end of standard error, "" where it cannot be had."""
+        if not self.task.is_over:
+            return ""
+        try:
+            stream = service_output(self._client, self.service, is_error=True, is_following=False, tail=20)
+            return " ".join(b"".join(stream).decode(errors="replace").split())[-_LAST_WORDS:]
+        except (DockerException, OSError):
+            return ""

@@ -1,0 +1,259 @@
+"""Runs cells in virtual environments on the host itself: the default where no engine answers. Marked in every record.
+
+The worker gets the same CPUs, threads and lock as in an image, but no network boundary and the host's own C library.
+Its memory limit is the kernel's on a process's private writable memory, so that on a CPU an allocation beyond it fails
+and the worker says so itself; what it only maps, such as libraries, is not counted, nor what a GPU's driver reserves.
+"""
+
+import copy
+import ctypes
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, Self
+
+import psutil
+
+from runner import leftovers
+from runner.errors import BenchError, InterpreterMissing
+from runner.launchers.line_queue import Pipe, lines_of_file
+from runner.launchers.watchdog import Exit
+from runner.machine import gpus
+from runner.machine.cpu_sets import reporters, servers, shared
+from runner.stacks import environments
+from runner.stacks.definition import Stack, fingerprint
+from workloads.spec import cluster
+from workloads.spec.cell import Cell
+
+_LAST_WORDS = 400        # characters of standard error that an ending quotes
+_READING_SECONDS = 0.2   # for what an ended worker wrote last
+_PR_SET_PDEATHSIG = 1    # linux/prctl.h
+_PORTS = (23000, 31000, 10)      # from, to, ports a place; below those that kernels hand out
+
+
+class VenvLauncher:
+    """Launches workers with the interpreters of this machine."""
+
+    name = "venv"
+
+    def __init__(self, cache: Path, found: gpus.Found = gpus.NONE) -> None:
+        """found: the GPUs that cells are given."""
+        self._cache, self._found = cache, found
+        self._pythons: dict[str, Path] = {}
+
+    def giving(self, found: gpus.Found) -> Self:
+        """The same launcher, whose cells are given these GPUs alone."""
+        other = copy.copy(self)
+        other._found = found
+        return other
+
+    def missing(self, stack: Stack) -> str | None:
+        """The missing interpreter, or None."""
+        if stack.base_has_framework:
+            return f"{stack.name} is only there as an image: its base has the framework, and no index"
+        try:
+            environments.find_interpreter(stack.python)
+        except InterpreterMissing as error:
+            return str(error)
+        return environments.missing_tools(stack)
+
+    def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
+        """Build the environments that are not there yet, and remove what runners that are gone have left."""
+        leftovers.sweep_folders(say)
+        for stack in stacks:
+            self._pythons[stack.name] = environments.ready(stack, self._cache, say)
+
+    def fingerprint(self, stack: Stack) -> str:
+        """The locks and the workloads."""
+        return fingerprint(stack)
+
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str,
+              module: str = "workloads") -> "VenvRunning":
+        """Start a worker a place, each on its own cell.cpus CPUs where there are so many. Raises BenchError."""
+        python = self._pythons.get(stack.name) or environments.ready(stack, self._cache, lambda text: None)
+        place = {"launcher": "venv", "isolation": "venv", "image": None, "base": f"host, {python}",
+                 "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack)}
+        places = cluster.places(stack.framework, cell.parallel, cell.nodes)
+        share = shared(cell, os.sched_getaffinity(0))
+        own = gpus.assigned(cell, stack, self._found) if cell.device == "gpu" else ()
+        running = VenvRunning(places, {**place, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
+        try:
+            for rank, (each, environment) in enumerate(zip(places, _environments(len(places)), strict=True)):
+                command = worker_command(python, cell, data, module)
+                limit = cell.memory_bytes if cell.device == "cpu" else 0
+                running.add(each.name, _Part(command, (share.cpus(rank), limit), stack.root,
+                                             {**environment, **visible(own)}))
+        except BaseException:
+            running.stop()
+            raise
+        return running
+
+    def said(self, stack: Stack, module: str) -> bytes:
+        """What `python -m MODULE` prints in the stack's virtual environment. Raises BenchError."""
+        found = subprocess.run([str(self._pythons[stack.name]), "-m", module], cwd=stack.root, capture_output=True,
+                               env=_environment(tempfile.gettempdir()), check=False)
+        if found.returncode:
+            last = found.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            raise BenchError(f"{stack.name}: {module}: exit code {found.returncode}: {' '.join(last)}")
+        return found.stdout
+
+
+def visible(own: Sequence[gpus.Gpu]) -> dict[str, str]:
+    """The variable that lets CUDA see these GPUs alone; {} for none."""
+    return {"CUDA_VISIBLE_DEVICES": ",".join(gpu.uuid for gpu in own)} if own else {}
+
+
+def worker_command(python: Path, cell: Cell, data: Path, module: str) -> list[str]:
+    """What starts a worker, as anyone could type it."""
+    return [str(python), "-m", module, json.dumps(cell._asdict()), "--data", str(data)]
+
+
+def _environments(count: int) -> list[dict[str, str]]:
+    """What tells each of so many places of the others: they share an address, so each has ports of its own."""
+    if count == 1:
+        return [{}]
+    nodes = ",".join(f"127.0.0.1:{port}" for port in _free_ports(count))
+    return [{"EVENBENCH_NODES": nodes, "EVENBENCH_RANK": str(rank)} for rank in range(count)]
+
+
+def _free_ports(count: int) -> list[int]:
+    """First ports of places: each with the ports behind it that its roles need, free a moment ago."""
+    found: list[int] = []
+    for first in range(*_PORTS):
+        if all(_is_free(first + offset) for offset in range(_PORTS[2])):
+            found.append(first)
+        if len(found) == count:
+            return found
+    raise BenchError(f"the host has no {count} free groups of ports from {_PORTS[0]} to {_PORTS[1]}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as tried:
+        try:
+            tried.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+class VenvRunning:
+    """The process groups of a run."""
+
+    def __init__(self, places: tuple[cluster.Place, ...], place: dict[str, Any]) -> None:
+        self.place = place
+        self.reporters, self.servers = reporters(places), servers(places)
+        self._pipe = Pipe()
+        self._parts: dict[str, _Part] = {}
+
+    def add(self, name: str, part: "_Part") -> None:
+        """Listen to a started place."""
+        self._parts[name] = part
+        self._pipe.add(name, lines_of_file(part.output))
+
+    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
+        """As launch.Running."""
+        return self._pipe.next(seconds)
+
+    def exit(self, place: str, seconds: float) -> Exit:
+        """As launch.Running."""
+        return self._parts[place].exit(seconds)
+
+    def trouble(self) -> dict[str, str]:
+        """As launch.Running."""
+        return {name: "is stopped" for name, part in self._parts.items() if part.is_stopped()}
+
+    def used(self) -> dict[str, dict[str, int | None]]:
+        """Nothing that the workers do not say themselves."""
+        return {}
+
+    def stop(self) -> None:
+        """Kill the groups and take their leavings."""
+        self._pipe.close()
+        for part in self._parts.values():
+            part.stop()
+
+
+class _Part:
+    """A place's process group."""
+
+    def __init__(self, command: list[str], limits: tuple[list[int], int], root: Path,
+                 environment: dict[str, str]) -> None:
+        """limits: the CPUs, and the bytes of private memory or 0."""
+        self._scratch = leftovers.temporary_folder()
+        runner = os.getpid()
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root,
+                env={**_environment(self._scratch.name), **environment}, start_new_session=True,
+                preexec_fn=lambda: _enter(*limits, runner))
+        except OSError as error:
+            raise BenchError(f"{command[0]}: {error.strerror}") from error
+        assert self._process.stdout is not None and self._process.stderr is not None
+        self._errors = _Errors(self._process.stderr)
+        self.output = self._process.stdout
+
+    def exit(self, seconds: float) -> Exit:
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+        return Exit(code, last_words=self._errors.last_words(has_ended=code is not None))
+
+    def is_stopped(self) -> bool:
+        try:
+            return psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED
+        except psutil.Error:
+            return False
+
+    def stop(self) -> None:
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self._process.wait()
+        self._scratch.cleanup()
+
+
+class _Errors:
+    """The end of what a worker writes on standard error; the rest is dropped, so that a flood fills no disk."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._kept: deque[bytes] = deque(maxlen=64)
+        self._reader = threading.Thread(target=self._read, args=(stream,), daemon=True)
+        self._reader.start()
+
+    def _read(self, stream: IO[bytes]) -> None:
+        with stream:
+            while chunk := os.read(stream.fileno(), 4 * _LAST_WORDS):
+                self._kept.append(chunk)
+
+    def last_words(self, has_ended: bool) -> str:
+        if has_ended:
+            self._reader.join(_READING_SECONDS)      # helpers may hold the pipe open
+        return " ".join(b"".join(list(self._kept)).decode(errors="replace").split())[-_LAST_WORDS:]
+
+
+def _environment(scratch: str) -> dict[str, str]:
+    """By allow-list, so that what a shell happens to export cannot change a measurement."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
+    return {**kept, "HOME": scratch, "TMPDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+
+
+def _enter(cpus: list[int], memory_bytes: int, runner: int) -> None:
+    """In the child: its CPUs and memory, and death with the runner, so that a killed runner leaves no worker."""
+    os.sched_setaffinity(0, cpus)
+    if memory_bytes:
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != runner:       # it was killed before it could be heard of
+            os.kill(os.getpid(), signal.SIGKILL)

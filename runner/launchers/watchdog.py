@@ -1,0 +1,315 @@
+"""A launched run, from its first line to its ending: what launchers promise, and the watchdog over them.
+
+The frameworks alone hang, and an engine's own wait has no run limit, so deadlines are kept here, by the clock that is
+handed in. A worker is not trusted: a line that is no event ends its run. A run has one place or more, on a cluster; the
+first one that fails ends them all.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, Protocol
+
+from runner.launchers.line_queue import LONGEST_LINE
+from runner.results.worker_lines import mistake
+from runner.stacks.definition import Stack
+from workloads.spec.cell import Cell
+
+# what an ending means; the first five are said by the worker, the others by the host
+ENDINGS = {
+    "ok": "measured to the end",
+    "oom": "out of memory: a result, not a crash",
+    "unsupported": "the stack cannot do what the cell asks",
+    "not_finite": "the loss became NaN or infinite: no throughput",
+    "error": "the worker failed and said why",
+    "timeout": "it did not start, or no step finished, in time",
+    "killed": "ended from outside before its end; run again on resume",
+    "died": "it went without saying how it ended, or wrote what is no event",
+    "not_started": "no worker could be started; tried again on resume",
+    "skipped": "planned, but cannot run here",
+}
+SAID_BY_WORKER = ("ok", "oom", "unsupported", "not_finite", "error")
+EVENTS = ("start", "warm", "steps", "epoch", "accuracy", "tensor", "harness", "weights", "operators", "kernels",
+          "graph", "max_batch", "beat", "end")
+
+_POLL_SECONDS = 1.0
+# While other places' lines come: so long that a late one's may take to be read, after the host itself stood still.
+_READING_SECONDS = 5.0
+# A place's own error is often that another one is gone: so long that one may take to be seen.
+_CAUSE_SECONDS = 3.0
+
+
+class Limits(NamedTuple):
+    """Deadlines of a run, in seconds."""
+
+    start: float = 300.0        # to the "start" event: import, data, building the model
+    stall: float = 300.0        # between two events: a step, a compilation
+    leave: float = 20.0         # from the "end" event to the worker's exit
+
+
+def limits(cell: Cell, stall: float | None = None) -> Limits:
+    """The deadlines of a cell's runs; stall in seconds, by default 300, and 50 on many nodes.
+
+    There a hang is likelier than a long step, and a place that is gone is to end the run within a minute.
+    """
+    seconds = stall or (Limits().stall if cell.nodes == 1 else 50.0)
+    return Limits(start=max(seconds, 50.0), stall=seconds)
+
+
+class Exit(NamedTuple):
+    """How a worker's process went."""
+
+    code: int | None             # None: it still runs
+    is_out_of_memory: bool = False
+    last_words: str = ""         # the end of its standard error
+    is_gone: bool = False        # nobody knows how it went: its container was removed, or its engine does not answer
+
+
+class Running(Protocol):
+    """A started run: a worker, or the places of a cluster."""
+
+    place: dict[str, Any]                # launcher, isolation, image, base ... for the record
+    reporters: tuple[str, ...]           # the places that send events and end by themselves
+    servers: tuple[str, ...]             # those that serve until they are stopped
+
+    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
+        """A place and its next line of standard output, b"" once it has no more; None if none came in time."""
+
+    def exit(self, place: str, seconds: float) -> Exit:
+        """How a place's worker went, waiting at most so long."""
+
+    def trouble(self) -> dict[str, str]:
+        """What keeps places from working, by place, as seen from outside: "is paused"."""
+
+    def used(self) -> dict[str, dict[str, int | None]]:
+        """What each place that still stands has used, by place: peak_bytes."""
+
+    def stop(self) -> None:
+        """End all that still runs, and leave nothing behind. Safe to repeat."""
+
+
+class Launcher(Protocol):
+    """A way to run cells."""
+
+    name: str
+
+    def missing(self, stack: Stack) -> str | None:
+        """Why this launcher cannot run the stack here, or None; builds nothing."""
+
+    def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
+        """Build what the stacks need and sweep what earlier sessions left."""
+
+    def fingerprint(self, stack: Stack) -> str:
+        """What the stack's runs are made of: runs of different fingerprints are never mixed."""
+
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads") -> Running:
+        """Start a fresh worker, `python -m MODULE '<cell>'`. Raises BenchError where none can be started."""
+
+
+class Ending(NamedTuple):
+    """A word of ENDINGS, what there is to say of it, and the "end" event's own values."""
+
+    word: str
+    message: str = ""
+    said: dict[str, Any] = {}    # noqa: RUF012
+
+
+class _Allowance:
+    """How much a run may write: a burst, as a check's arrays are, and so much a second; real workers stay far below."""
+
+    lines, lines_a_second = 20_000, 100
+    size, bytes_a_second = 2**28, 2**20
+
+    def __init__(self, places: int, now: float) -> None:
+        self._places, self._began = places, now
+        self._lines = self._bytes = 0
+
+    def is_over(self, line: bytes, now: float) -> bool:
+        """Whether the run has written too much with this line."""
+        self._lines += 1
+        self._bytes += len(line)
+        seconds = now - self._began
+        return (self._lines > self._places * (self.lines + seconds * self.lines_a_second)
+                or self._bytes > self._places * (self.size + seconds * self.bytes_a_second))
+
+
+class NotAnEvent(Exception):
+    """A line on the worker's pipe that the contract does not have, or more of them than it could need."""
+
+
+def follow(running: Running, limits: Limits, clock: Callable[[], float],
+           is_stopping: Callable[[], bool] = lambda: False) -> Iterator[dict[str, Any] | Ending]:
+    """The events of a run as they come, then its Ending. Closing the generator does not stop the run.
+
+    In a run of many places each event has its "place", and so has what an Ending says.
+    """
+    watch = _Watchdog(running, limits, clock)
+    while True:
+        found = running.next_line(_POLL_SECONDS)
+        if is_stopping():
+            yield Ending("killed", "the session was interrupted")
+            return
+        event = watch.heard(*found) if found else None
+        if event is not None:
+            yield event
+        if ending := watch.ending(is_idle=found is None):
+            yield ending
+            return
+
+
+class _Watchdog:
+    """What is known of the places of a run while it lasts."""
+
+    def __init__(self, running: Running, limits: Limits, clock: Callable[[], float]) -> None:
+        self._running, self._limits, self._clock = running, limits, clock
+        self._is_many = len(running.reporters) + len(running.servers) > 1
+        self._deadlines = dict.fromkeys(running.reporters, clock() + limits.start)     # of those that have not ended
+        self._late: dict[str, float] = {}        # places beyond their deadline, and since when that is seen
+        self._started: set[str] = set()
+        self._said: dict[str, dict[str, Any]] = {}           # the "end" events
+        self._ending: Ending | None = None
+        self._allowance = _Allowance(len(running.reporters), clock())
+        self._complaint: tuple[float, Ending] | None = None  # a place's own error, and how long a cause is looked for
+
+    def heard(self, place: str, line: bytes) -> dict[str, Any] | None:
+        """The event to pass on, if the line is one."""
+        if line == b"":
+            self._closed(place)
+            return None
+        try:
+            if self._allowance.is_over(line, self._clock()):
+                raise NotAnEvent("the worker wrote far more than any measurement says")
+            event = parsed(line)
+        except NotAnEvent as error:
+            self._ending = self._ending or self._of(place, Ending("died", str(error)))
+            return None
+        if event["event"] == "end":
+            self._ended(place, event)
+            return None
+        self._started.add(place)
+        self._late.pop(place, None)
+        self._deadlines[place] = self._clock() + self._limits.stall
+        return {**event, "place": place} if self._is_many else event
+
+    def _closed(self, place: str) -> None:
+        if place not in self._said and not self._ending:
+            self._ending = self._of(place, gone(self._running.exit(place, self._limits.leave)))
+
+    def _ended(self, place: str, event: dict[str, Any]) -> None:
+        self._said[place] = event
+        self._deadlines.pop(place, None)
+        if event["status"] == "ok":
+            if not self._deadlines:
+                self._ending = self._ending or Ending("ok", event["message"], self._all_said())
+        elif not self._complaint:
+            ending = self._of(place, Ending(event["status"], event["message"], self._all_said()))
+            self._complaint = (self._clock() + (_CAUSE_SECONDS if self._is_many else 0.0), ending)
+
+    def _all_said(self) -> dict[str, Any]:
+        if not self._is_many:
+            return next(iter(self._said.values()))
+        return {"places": dict(self._said)}
+
+    def ending(self, is_idle: bool) -> Ending | None:
+        """The run's Ending, once it has one; a place's deadline counts when no line of it waits to be read."""
+        if self._ending:
+            return self._ending
+        now = self._clock()
+        if self._complaint:
+            return self._caused(self._complaint[1]) if now >= self._complaint[0] else None
+        late = [place for place, deadline in self._deadlines.items() if now > deadline]
+        seen = [self._late.setdefault(place, now) for place in late]
+        return self._timed_out(late) if late and (is_idle or now - min(seen) > _READING_SECONDS) else None
+
+    def _caused(self, complaint: Ending) -> Ending:
+        """A place's own error, or what made it: another place that is paused or cut off."""
+        trouble = self._running.trouble() if self._is_many else {}
+        if not trouble:
+            return complaint
+        return Ending("timeout", f"{_joined(trouble)}; then {complaint.message}")
+
+    def _timed_out(self, late: list[str]) -> Ending:
+        what = (f"no step finished in {self._limits.stall:g} s" if self._started.issuperset(late)
+                else f"did not start in {self._limits.start:g} s")
+        if not self._is_many:
+            return Ending("timeout", what + _heard(self._running.exit(late[0], 0)))
+        trouble = self._running.trouble()
+        if trouble:
+            return Ending("timeout", f"{_joined(trouble)}; {what}")
+        silent = [place for place in self._deadlines if place not in self._started]
+        if silent and silent != late:
+            return Ending("timeout", f"{', '.join(silent)} has not started; {', '.join(late)}: {what}")
+        return Ending("timeout", f"{', '.join(late)}: {what}")
+
+    def _of(self, place: str, ending: Ending) -> Ending:
+        return ending._replace(message=f"{place}: {ending.message}") if self._is_many else ending
+
+
+def _joined(trouble: dict[str, str]) -> str:
+    return ", ".join(f"{place} {what}" for place, what in trouble.items())
+
+
+def followed(running: Running, limits: Limits, clock: Callable[[], float]) -> tuple[list[dict[str, Any]], Ending]:
+    """All events of a run and its Ending; it is stopped, however that went."""
+    try:
+        *events, ending = follow(running, limits, clock)
+    finally:
+        running.stop()
+    assert isinstance(ending, Ending)            # follow always yields one last
+    return [event for event in events if not isinstance(event, Ending)], ending
+
+
+def parsed(line: bytes) -> dict[str, Any]:
+    """The event in a line. Raises NotAnEvent."""
+    shown = ascii(line[:60])[2:-1]
+    try:
+        event = _loaded(line) if len(line) <= LONGEST_LINE else None
+    except (ValueError, RecursionError):
+        event = None
+    if not isinstance(event, dict) or event.get("event") not in EVENTS:
+        raise NotAnEvent(f'the worker wrote what is no event: "{shown}"')
+    if event["event"] == "end" and not _is_whole_end(event):
+        raise NotAnEvent(f'the worker ended with no known status: "{shown}"')
+    if wrong := mistake(event):
+        raise NotAnEvent(f'the worker wrote a broken event: {wrong[:200]}: "{shown}"')
+    return event
+
+
+def _loaded(line: bytes) -> Any:
+    """The line's value. Raises ValueError, RecursionError; also for numbers that are not finite or of many digits."""
+    return json.loads(line, parse_constant=_refuse, parse_float=_finite, parse_int=_small)
+
+
+def _is_whole_end(event: dict[str, Any]) -> bool:
+    return event.get("status") in SAID_BY_WORKER and isinstance(event.get("message"), str)
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+def _small(text: str) -> int:
+    return int(text) if len(text) < 20 else _refuse(text)
+
+
+def gone(found: Exit) -> Ending:
+    """The ending of a worker whose pipe closed without an "end" event."""
+    if found.is_out_of_memory:
+        return Ending("oom", "the worker hit its memory limit and was killed")
+    if found.is_gone:
+        return Ending("killed", "its container is gone, or the engine that ran it" + _heard(found))
+    if found.code is None:
+        return Ending("died", "it closed its pipe and stayed" + _heard(found))
+    if found.code in (137, -9, 143, -15):
+        return Ending("killed", f"the worker was killed from outside (exit code {found.code})")
+    return Ending("died", f"exit code {found.code} without an end event" + _heard(found))
+
+
+def _heard(found: Exit) -> str:
+    return f"; last words: {found.last_words}" if found.last_words else ""

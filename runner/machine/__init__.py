@@ -1,0 +1,1 @@
+"""The host: its CPUs, GPUs, load and clocks, as observed."""

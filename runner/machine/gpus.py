@@ -1,0 +1,135 @@
+"""Which GPUs a cell gets, and why it gets none: from what the machine has and what the stacks have code for. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
+from workloads.spec.cell import Cell
+
+THROTTLED_SHARE = 0.05      # of a run's samples: a GPU slowed down for less had only a moment at the start
+
+
+class Gpu(NamedTuple):
+    """A GPU, or a slice of one, that a run can have for itself."""
+
+    uuid: str                # "GPU-..." or, of a slice, "MIG-..."
+    name: str
+    capability: str          # "7.5"
+    memory_bytes: int | None
+    board: str               # the uuid of the whole GPU: where power and clocks are read
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether it is a part of a GPU in MIG mode."""
+        return self.uuid != self.board
+
+
+class Found(NamedTuple):
+    """What NVML said of this machine."""
+
+    gpus: tuple[Gpu, ...] = ()
+    driver: str = ""
+    problem: str = "no NVIDIA driver answers"       # why there are none
+
+    def record(self) -> dict[str, Any]:
+        """What is stored of it."""
+        return {"driver": self.driver, "devices": [gpu._asdict() for gpu in self.gpus]}
+
+
+NONE = Found()
+
+
+def ordered(version: str) -> tuple[int, ...]:
+    """A version as numbers, so that 450.51.06 is less than 1000."""
+    return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))
+
+
+def way(code: GpuCode, capability: str) -> str:
+    """How a stack runs on a compute capability: "native", "jit" or "unsupported".
+
+    One that no table tells of is like the newest of its major version that is no newer; before all of them and after
+    their last major version nothing is known to run.
+    """
+    major = ordered(capability)[0]
+    known = [each for each in CAPABILITIES if ordered(each) <= ordered(capability) and ordered(each)[0] == major]
+    if not known:
+        return "unsupported"
+    if known[-1] in code.native:
+        return "native"
+    return "jit" if known[-1] in code.jit else "unsupported"
+
+
+def span(code: GpuCode) -> str:
+    """The compute capabilities that a stack runs on, in words: "≤ 7.5"."""
+    first, last = code.runs_on[0], code.runs_on[-1]
+    if first == CAPABILITIES[0]:
+        return f"≥ {first}" if last == CAPABILITIES[-1] else f"≤ {last}"
+    return f"≥ {first}" if last == CAPABILITIES[-1] else f"{first} to {last}"
+
+
+def assigned(cell: Cell, stack: Stack, found: Found) -> tuple[Gpu, ...]:
+    """The GPUs that a cell gets: the first cell.gpus of one model that run the stack; () where too few are there."""
+    code = stack.gpu
+    if code is None:
+        return ()
+    able = [gpu for gpu in found.gpus if way(code, gpu.capability) != "unsupported"]
+    if cell.gpus > 1:
+        able = [gpu for gpu in able if not gpu.is_slice]         # NCCL does not connect slices
+    for first in able:
+        alike = [gpu for gpu in able if gpu.name == first.name]
+        if len(alike) >= cell.gpus:
+            return tuple(alike[:cell.gpus])
+    return ()
+
+
+def lacking(cell: Cell, stack: Stack, stacks: Mapping[str, Stack], found: Found) -> str | None:
+    """Why a cell for a GPU cannot run here, with the stack that could; None where it can."""
+    code = stack.gpu
+    if code is None:
+        other = _nearest(stack, (each for each in stacks.values() if each.gpu))
+        return f"{stack.name} has no code for GPUs" + (f": {other} has" if other else "")
+    if not found.gpus:
+        return f"needs an NVIDIA GPU (compute capability {span(code)} for {stack.name})"
+    if ordered(found.driver) < ordered(code.driver):
+        return (f"{stack.name} (CUDA {code.cuda}) needs driver {code.driver} or newer, this machine has "
+                f"{found.driver or 'an unknown one'}: update the NVIDIA driver")
+    if assigned(cell, stack, found):
+        return None
+    if assigned(cell._replace(gpus=1), stack, found):
+        return f"needs {cell.gpus} whole NVIDIA GPUs of one model that run {stack.name}; see `evenbench doctor`"
+    return _no_code(stack, code, stacks, found)
+
+
+def _no_code(stack: Stack, code: GpuCode, stacks: Mapping[str, Stack], found: Found) -> str:
+    models = ", ".join(dict.fromkeys(f"{gpu.name} ({gpu.capability})" for gpu in found.gpus))
+    able = (each for each in stacks.values()
+            if each.gpu and any(way(each.gpu, gpu.capability) != "unsupported" for gpu in found.gpus))
+    other = _nearest(stack, able)
+    return (f"{stack.name} needs compute capability {span(code)}, not {models}: {code.why}"
+            + (f"; {other} runs there" if other else ""))
+
+
+def _nearest(stack: Stack, others: Iterable[Stack]) -> str:
+    """The stack of the same framework whose version shares most with it, "" where there is none."""
+    alike = [each for each in others if each.framework == stack.framework and each.name != stack.name]
+    return max(alike, key=lambda each: _shared(stack.version, each.version), default=stack).name if alike else ""
+
+
+def _shared(one: str, other: str) -> tuple[int, int]:
+    """How many leading numbers two versions share, and how near the next ones are."""
+    pairs = list(zip(ordered(one), ordered(other), strict=False))
+    same = next((index for index, (a, b) in enumerate(pairs) if a != b), len(pairs))
+    return same, -abs(pairs[same][0] - pairs[same][1]) if same < len(pairs) else 0
+
+
+def warnings(cells: Iterable[Cell], stacks: Mapping[str, Stack], found: Found) -> list[str]:
+    """What a user should know before cells start on GPUs: a line for every stack that compiles its code first."""
+    told: dict[str, str] = {}
+    for cell in cells:
+        code = stacks[cell.stack].gpu
+        for gpu in assigned(cell, stacks[cell.stack], found) if cell.device == "gpu" and code else ():
+            if code and way(code, gpu.capability) == "jit":
+                told[cell.stack] = (f"{cell.stack} has no ready code for {gpu.name} (compute capability "
+                                    f"{gpu.capability}): it is compiled at each start, which can take minutes; "
+                                    "`--stall 3600` waits for it")
+    return list(told.values())

@@ -1,0 +1,160 @@
+"""What GPUs did while a run lasted: one sampler from the host, and what its samples say of the timed steps.
+
+Power comes from the total-energy counter where the GPU has one (Volta and later), else from the power readings. Of a
+MIG slice the whole board is read: slices have no meters of their own. What no sample told is None, never 0.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+from runner.machine.gpus import THROTTLED_SHARE
+from runner.machine.nvml import GpuReading
+
+PACE_SECONDS = 0.1              # power readings are averages of 25 ms (Hopper: 100 ms) and more: faster adds nothing
+# a power cap alone is how GPUs work under load; these are what heat and a weak supply do
+SLOWING = frozenset({"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"})
+_IDLE_UTILISATION = 0.05
+_IDLE_SECONDS = 60.0            # waited for at most
+
+
+class Sample(NamedTuple):
+    """The GPUs of a run at one moment."""
+
+    seconds: float
+    gpus: tuple[GpuReading, ...]
+
+
+class Seen(NamedTuple):
+    """What the samples of a run's timed steps say."""
+
+    readings: dict[str, float | None]       # for the ending's host readings
+    throttle: tuple[str, ...]               # every reason that any sample had
+    samples: int
+    was_idle: bool | None                   # before the run
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether heat or the power supply slowed the GPUs down."""
+        return (self.readings["gpu_throttled_share"] or 0.0) > THROTTLED_SHARE
+
+    def record(self) -> dict[str, Any]:
+        """What is stored beside the readings."""
+        return {"throttle": list(self.throttle), "throttled": self.is_throttled, "samples": self.samples,
+                "was_idle": self.was_idle}
+
+
+class Read(Protocol):
+    """Reads the GPUs of a run."""
+
+    def __call__(self) -> tuple[GpuReading, ...]:
+        """Each GPU now."""
+
+    def close(self) -> None:
+        """No more readings."""
+
+
+class Watch:
+    """Samples the GPUs of one run from start() to ended(); heard() tells it where the timed steps lie."""
+
+    def __init__(self, read: Read, clock: Callable[[], float] = time.monotonic,
+                 wait: Callable[[float], None] = time.sleep) -> None:
+        self._read, self._clock, self._wait = read, clock, wait
+        self._samples: list[Sample] = []
+        self._window: tuple[float, float] | None = None
+        self._began: float | None = None
+        self._was_idle: bool | None = None
+        self._is_over = threading.Event()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._sample_on, name="telemetry", daemon=True)
+
+    def wait_idle(self) -> None:
+        """Return when the GPUs do nothing, or after a minute in which they did not stop."""
+        deadline = self._clock() + _IDLE_SECONDS
+        while True:
+            shares = [gpu.utilisation for gpu in self._read() if gpu.utilisation is not None]
+            self._was_idle = max(shares) < _IDLE_UTILISATION if shares else None
+            if self._was_idle is not False or self._clock() > deadline:
+                return
+            self._wait(PACE_SECONDS)
+
+    def start(self) -> None:
+        """Sample from now on."""
+        self._thread.start()
+
+    def heard(self, event: str) -> None:
+        """The worker told of something: the timed steps lie between its start or warm-up and its last steps."""
+        if event in ("start", "warm"):
+            self._began = self.sample()
+        elif event in ("steps", "epoch") and self._began is not None:
+            self._window = (self._began, self.sample())
+
+    def sample(self) -> float:
+        """Take a sample; when."""
+        with self._lock:
+            found = Sample(self._clock(), self._read())
+            self._samples.append(found)
+        return found.seconds
+
+    def ended(self) -> Seen:
+        """Stop, and what was seen."""
+        self._is_over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._read.close()
+        return seen(self._samples, self._window, self._was_idle)
+
+    def _sample_on(self) -> None:
+        while not self._is_over.wait(PACE_SECONDS):
+            self.sample()
+
+
+def seen(samples: Sequence[Sample], window: tuple[float, float] | None, was_idle: bool | None) -> Seen:
+    """What samples within a window say; every reading is None where there is no window."""
+    first, last = window or (0.0, -1.0)
+    timed = [sample for sample in samples if first <= sample.seconds <= last]
+    joules = _joules(timed)
+    seconds = timed[-1].seconds - timed[0].seconds if timed else 0.0
+    reasons = [[gpu.throttle for gpu in sample.gpus if gpu.throttle is not None] for sample in timed]
+    told = [{name for names in each for name in names} for each in reasons if each]
+    return Seen({
+        "gpu_joules": joules,
+        "gpu_watts": joules / seconds if joules is not None and seconds > 0 else None,
+        "gpu_seconds": seconds if timed else None,
+        "gpu_utilisation": _mean(gpu.utilisation for sample in timed for gpu in sample.gpus),
+        "gpu_memory_bytes": max((total for sample in timed
+                                 if (total := _total([gpu.memory_bytes for gpu in sample.gpus])) is not None),
+                                default=None),
+        "gpu_sm_clock": _mean(gpu.sm_clock_hz for sample in timed for gpu in sample.gpus),
+        "gpu_temperature": max((gpu.temperature for sample in timed for gpu in sample.gpus
+                                if gpu.temperature is not None), default=None),
+        "gpu_throttled_share": _mean(float(bool(names & SLOWING)) for names in told),
+    }, tuple(sorted(set().union(*told))), len(timed), was_idle)
+
+
+def _joules(timed: Sequence[Sample]) -> float | None:
+    """The energy of all GPUs from the first to the last sample: by their counters, else by their power."""
+    if len(timed) < 2:
+        return None
+    before, after = (_total([gpu.energy_joules for gpu in timed[place].gpus]) for place in (0, -1))
+    if before is not None and after is not None:
+        return after - before
+    powers = [(sample.seconds, watts) for sample in timed
+              if (watts := _total([gpu.power_watts for gpu in sample.gpus])) is not None]
+    if len(powers) < len(timed):
+        return None
+    return sum((one + two) / 2 * (later - earlier)
+               for (earlier, one), (later, two) in pairwise(powers))
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    """The sum where every GPU told, else None."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
+
+
+def _mean(values: Any) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,1 @@
+"""What is measured, in which order, and until when: jobs, sessions and what builds on them."""

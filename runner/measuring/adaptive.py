@@ -1,0 +1,77 @@
+"""A session in one go, or with --until in stages, each with more rounds than the one before, in the same folder.
+
+Each stage writes a session and a plan record of its own, as a resumed session does: readers take the last plan, and the
+runs of all stages count.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from runner.analysis import summary
+from runner.analysis.summary import TIMED
+from runner.cells import comparison_key
+from runner.errors import InputError
+from runner.measuring import job, session, until
+from runner.measuring.session import Bench, Progress
+from runner.measuring.until import Until, Width
+from runner.planning.plan import Plan, estimate_seconds
+from runner.results import store
+from runner.results.store import Kept, Record
+
+Shown = Callable[[], AbstractContextManager[Progress]]
+Say = Callable[[str], None]
+
+
+def check(plan: Plan) -> None:
+    """Raise InputError where no two stacks of the plan are compared: then no ratio can become narrow."""
+    stacks: dict[str, set[str]] = {}
+    for planned in plan.cells:
+        if planned.cell.measure in TIMED:
+            stacks.setdefault(comparison_key(planned.cell), set()).add(planned.cell.stack)
+    if not any(len(names) > 1 for names in stacks.values()):
+        raise InputError(f"--until: found no cell that two stacks run, expected ratios between stacks; `evenbench plan "
+                         f"{plan.study.id}` shows the cells")
+
+
+def run(wanted: job.Job, bench: Bench, kept: Kept | None, wished: Until | None, shown: Shown, say: Say) -> bool:
+    """Run the plan, and more rounds of it as long as `wished` asks for them; whether every run ended well.
+
+    Raises Stopped, DiskFull.
+    """
+    known = store.known_seconds(bench.store.folder.parent)
+    seen: list[list[Width]] = []
+    is_ok, is_resumed = True, kept is not None
+    for rounds in _stages(wanted.plan, kept, wished):
+        plan = wanted.plan._replace(rounds=rounds)
+        bench.store.append(job.session_record(wanted, bench.store.folder, is_resumed))
+        bench.store.append(plan.record())
+        with shown() as progress:
+            stage = bench._replace(plan=plan, progress=progress, seconds_estimate=estimate_seconds(plan, known))
+            is_ok = session.run(stage, kept) and is_ok
+        if wished:
+            seen.append(until.widths(summary.summarise(store.read(bench.store.folder))))
+            if found := until.outcome(seen, rounds, wished):
+                bench.store.append(_record(found))
+                say(until.words(found, wished))
+                break
+        kept, is_resumed = _finished(plan, bench), True
+    return is_ok
+
+
+def _stages(plan: Plan, kept: Kept | None, wished: Until | None) -> list[int]:
+    """After how many rounds each stage ends; those that an earlier session is past are left out."""
+    if wished is None:
+        return [plan.rounds]
+    done = max((index + 1 for _, index in kept.finished), default=0) if kept else 0
+    return [rounds for rounds in until.looks(plan.rounds, wished.cap) if rounds >= min(done, wished.cap)]
+
+
+def _finished(plan: Plan, bench: Bench) -> Kept:
+    """What the next stage need not run again."""
+    ran = frozenset((planned.key, index) for planned in plan.cells for index in range(plan.rounds))
+    return Kept(bench.store.folder, ran, {})
+
+
+def _record(found: until.Outcome) -> Record:
+    return {"event": "until", "is_narrow": found.is_narrow, "rounds": found.rounds,
+            "wide": [{"stack": each.stack, "label": each.label} for each in found.wide]}

@@ -1,0 +1,96 @@
+"""How much of every study's experiments has been measured in results/, with stacks and workloads as they are now.
+
+A cell is done where a run of it came to a result with the present fingerprint of its stack, stale where only with
+earlier ones, failed where runs of the present ended otherwise, else missing. The data set does not count: a cell that
+read CIFAR-10 is as much done as one that read the stand-in.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from runner.cells import key
+from runner.errors import InputError
+from runner.planning.plan import Plan
+from runner.results import store
+from workloads.spec.cell import DEFAULTS, Cell, CellError, parse
+
+RESULTS = frozenset({"ok", "oom", "unsupported", "not_finite"})     # endings that say something of the cell
+Endings = Mapping[str, Mapping[str, frozenset[str]]]                # by a cell's key and by fingerprint
+
+
+class Experiment(NamedTuple):
+    """Of an experiment's cells so many are in each state; a cell that experiments share counts in each."""
+
+    study: str
+    scale: str
+    experiment: str
+    cells: int
+    done: int
+    stale: int
+    failed: int
+    missing: int
+    skipped: int             # cannot run here
+
+    def record(self) -> dict[str, str | int]:
+        """A line of a list; the first word is what `evenbench run` takes."""
+        return {"experiment": f"{self.study}/{self.experiment}",
+                **{name: value for name, value in self._asdict().items() if name not in ("study", "experiment")}}
+
+    @property
+    def is_touched(self) -> bool:
+        """Whether anything was ever run of it."""
+        return bool(self.done or self.stale or self.failed)
+
+
+def key_of(cell: Cell) -> str:
+    """The cell's key, whatever data it reads."""
+    return key(cell._replace(data=DEFAULTS["data"]))
+
+
+def endings(results: Path) -> Endings:
+    """The endings of all runs in a folder of results; results that cannot be read are passed over."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for path in sorted(results.glob(f"*/{store.EVENTS}")):
+        try:
+            for cell_key, fingerprint, ending in _ended(store.read(path.parent)):
+                found.setdefault(cell_key, {}).setdefault(fingerprint, set()).add(ending)
+        except (InputError, CellError, KeyError, TypeError, AttributeError):
+            continue
+    return {cell_key: {made_of: frozenset(words) for made_of, words in by.items()} for cell_key, by in found.items()}
+
+
+def _ended(records: Iterable[store.Record]) -> Iterator[tuple[str, str, str]]:
+    """Key, fingerprint and ending of every run."""
+    keys: dict[str, str] = {}
+    begun: dict[str, tuple[str, str]] = {}
+    for record in records:
+        match record["event"]:
+            case "plan":
+                keys.update({item["key"]: key_of(parse(item["cell"])) for item in record["cells"]})
+            case "begin" if record["key"] in keys:
+                begun[record["run"]] = (keys[record["key"]], (record.get("place") or {}).get("fingerprint", ""))
+            case "ending" if record["run"] in begun:
+                yield (*begun[record["run"]], record["ending"])
+
+
+def experiments(plans: Iterable[Plan], known: Endings, fingerprints: Mapping[str, str]) -> list[Experiment]:
+    """The state of each experiment, from plans of one experiment each; fingerprints are the present ones, by stack."""
+    found = []
+    for plan in plans:
+        states = Counter(_state(planned.cell, known, fingerprints) for planned in plan.cells)
+        found.append(Experiment(plan.study.id, plan.study.scale, plan.study.experiments[0].id,
+                                len(plan.cells) + len(plan.skipped), states["done"], states["stale"], states["failed"],
+                                states["missing"], len(plan.skipped)))
+    return found
+
+
+def _state(cell: Cell, known: Endings, fingerprints: Mapping[str, str]) -> str:
+    by = known.get(key_of(cell), {})
+    now = by.get(fingerprints[cell.stack], frozenset())
+    if now & RESULTS:
+        return "done"
+    if any(words & RESULTS for words in by.values()):
+        return "stale"
+    return "failed" if now else "missing"

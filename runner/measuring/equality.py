@@ -1,0 +1,293 @@
+"""Whether stacks compute the same: one update from the same weights and batch, compared array by array.
+
+Workers send sketches (workloads/measuring/sketch.py): a difference's length is known to about 4 %, and exactly for
+arrays of up to 1,024 numbers. In float64 every array must agree to LIMITS; in float32 deep networks' gradients differ
+between two stacks as much as between float32 and float64 in one, since a ReLU's input beside zero changes sign with
+the last bit (measured: 0.7 % of the gradient's length in ResNet-18, one array up to 16 %), so gradients and weights
+are judged by the relative length over all arrays together, logits and activations by the worst array.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from runner.errors import BenchError, InputError
+from runner.launchers import watchdog
+from runner.launchers.watchdog import Ending, Launcher, Limits, followed
+from runner.report.markdown import escaped
+from runner.results import store
+from runner.stacks.definition import Stack
+from workloads.spec import cluster, layers, tasks
+from workloads.spec.cell import Cell
+
+KINDS = ("activation", "logits", "loss", "gradient", "weight", "statistic")
+# Largest relative differences. A pair with TensorFlow has a wider one, as some of its float64 paths round to float32.
+# Running statistics have it too: MXNet and TensorFlow keep normalisation's decay as a float32 in every precision.
+LIMITS = {"float64": {**dict.fromkeys(KINDS, 1e-10), "statistic": 1e-6},
+          "tensorflow float64": dict.fromkeys(KINDS, 1e-6),
+          "float32": {"activation": 1e-3, "logits": 1e-3, "loss": 1e-4, "gradient": 3e-2, "weight": 1e-2,
+                      "statistic": 1e-3}}
+_FORWARD = ("activation", "logits", "loss")      # judged by the worst array in float32 too
+ALIKE = ("loss", "gradient", "weight")          # what all workers of a synchronous step have alike
+# Of a kind's length: arrays below are compared to this. 1e-10 of it is the last digits of a float64, and all that is
+# left of a gradient that is zero by its formula, as that of a key's bias in attention.
+_NOTHING = 1e-5
+VERDICTS = "checks.jsonl"
+BATCH, CLASSES, NODES = 4, 10, 3
+
+
+class Sent(NamedTuple):
+    """What one stack sent: sketches by kind and name, in order of computation."""
+
+    arrays: dict[str, dict[str, "np.ndarray[tuple[int], np.dtype[np.float64]]"]]
+
+
+_NOTHING_SENT = Sent({kind: {} for kind in KINDS})
+
+
+class Verdict(NamedTuple):
+    """A stack against the reference."""
+
+    task: str
+    stack: str
+    reference: str
+    precision: str
+    worst: dict[str, float]          # by kind
+    first: str                       # the first layer that differs, "" where none does
+    problem: str                     # why there is nothing to compare, "" where there is
+    parallel: str = ""               # of three workers against one on the whole batch: the mode
+
+    @property
+    def passed(self) -> bool:
+        """Whether the two compute the same."""
+        return not self.problem and not self.first
+
+
+def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: int) -> Cell:
+    """The cell that checks a task.
+
+    Images have twice the least size, so that normalisation has more than one pixel to average; sequences have lengths
+    of their own, so that masks count.
+    """
+    cell = Cell(stack=stack, task=task, measure="check", batch=BATCH, precision=precision, optimizer="momentum",
+                weight_decay=1e-4, cpus=cpus, memory_bytes=memory_bytes)
+    if tasks.is_sequence(task):
+        return cell._replace(warmup=0, steps=1)
+    return cell._replace(classes=CLASSES, image=2 * tasks.TASKS[task].least, input="synthetic")
+
+
+def sent(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]
+         ) -> dict[str, Sent] | Ending:
+    """Run the cell's check; what each place sent, or the run's ending where that is not ok."""
+    found: dict[str, Sent] = {}
+    limits = watchdog.limits(cell, Limits().stall)
+    events, ending = followed(launcher.start(cell, stack, data, f"check-{cell.task}.0.1"), limits, clock)
+    for event in events:
+        if event["event"] == "tensor":
+            place = found.setdefault(event.get("place", ""), Sent({kind: {} for kind in KINDS}))
+            place.arrays[event["kind"]][event["name"]] = np.frombuffer(base64.b64decode(event["sketch"]), dtype="<f8")
+    return found if ending.word == "ok" else ending
+
+
+def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack, reference: Stack) -> Verdict:
+    """The verdict on a stack's arrays against the reference's."""
+    for found, who in ((ours, stack), (theirs, reference)):
+        if isinstance(found, Ending):
+            return _verdict(cell, stack, reference, {}, problem=f"{who.name}: {found.word}: {found.message}")
+    assert isinstance(ours, Sent) and isinstance(theirs, Sent)
+    differing = [kind for kind in KINDS if ours.arrays[kind].keys() != theirs.arrays[kind].keys()]
+    if differing:
+        return _verdict(cell, stack, reference, {}, problem=f"the stacks sent other names of {differing[0]}")
+    limits = _limits(cell, stack, reference)
+    each = {kind: _differences(ours.arrays[kind], theirs.arrays[kind]) for kind in KINDS}
+    worst = {kind: _overall(ours.arrays[kind], theirs.arrays[kind]) if _is_joint(cell, kind) else _worst(found)
+             for kind, found in each.items()}
+    failed = [kind for kind in KINDS if not worst[kind] <= limits[kind]]        # NaN fails too
+    first = _first(cell, each, limits, failed) if failed else ""
+    return _verdict(cell, stack, reference, worst, first)
+
+
+def _verdict(cell: Cell, stack: Stack, reference: Stack, worst: dict[str, float], first: str = "",
+             problem: str = "") -> Verdict:
+    return Verdict(cell.task, stack.name, reference.name, cell.precision, worst, first, problem)
+
+
+def _limits(cell: Cell, *pair: Stack) -> dict[str, float]:
+    is_rounded = cell.precision == "float64" and any(stack.framework == "tensorflow" for stack in pair)
+    return LIMITS["tensorflow float64" if is_rounded else cell.precision]
+
+
+def _is_joint(cell: Cell, kind: str) -> bool:
+    return cell.precision == "float32" and kind not in _FORWARD
+
+
+def _differences(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, float]:
+    """The relative difference of each array, in order."""
+    total = max(_length(ours.values()), _length(theirs.values()))
+    least = _NOTHING * total or 1.0
+    return {name: _length([ours[name] - theirs[name]]) / max(_length([ours[name]]), _length([theirs[name]]), least)
+            for name in ours}
+
+
+def _worst(found: dict[str, float]) -> float:
+    return float(np.max(list(found.values()))) if found else 0.0        # NaN, unlike max's
+
+
+def _overall(ours: dict[str, Any], theirs: dict[str, Any]) -> float:
+    total = max(_length(ours.values()), _length(theirs.values()))
+    return _length(ours[name] - theirs[name] for name in ours) / (total or 1.0)
+
+
+def _length(arrays: Iterable[Any]) -> float:
+    return float(np.sqrt(sum(float(np.dot(array, array)) for array in arrays)))
+
+
+def _first(cell: Cell, each: dict[str, dict[str, float]], limits: dict[str, float], failed: list[str]) -> str:
+    """The first array of the first kind that failed, in order of computation, with its layer."""
+    kind = failed[0]
+    names = [name for name, difference in each[kind].items() if not difference <= limits[kind]]
+    name = names[0] if names else max(each[kind], key=lambda name: each[kind][name])
+    placed = {place.path: place.layer for place in _places(cell)}
+    layer = next((placed[path] for path in (name, name.rpartition(".")[0]) if path in placed), None)
+    return f"{kind} {name}" + (f" ({type(layer).__name__})" if layer is not None else "")
+
+
+def _places(cell: Cell) -> tuple[layers.Placed, ...]:
+    if tasks.is_sequence(cell.task):
+        return ()
+    placed: tuple[layers.Placed, ...] = layers.places(tasks.table(cell.task, cell.classes),
+                                                      tasks.input_shape(cell.image))
+    return placed
+
+
+def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launcher, data: Path,
+        resources: tuple[int, int], clock: Callable[[], float], say: Callable[[str], None]) -> list[Verdict]:
+    """Check every task in every stack against the first one that can run it; resources are (cpus, memory bytes)."""
+    if len(stacks) < 2:
+        raise InputError("check: found one stack, expected two or more to compare")
+    verdicts = []
+    for task in names:
+        reference: tuple[Stack, Sent] | None = None
+        for stack in stacks:
+            say(f"check: {task} in {stack.name}")
+            cell = check_cell(task, stack.name, precision, *resources)
+            found = _tried(cell, stack, launcher, data, clock)
+            if reference is None and isinstance(found, Sent):
+                reference = (stack, found)
+            elif reference is not None:
+                verdicts.append(compare(cell, found, reference[1], stack, reference[0]))
+            else:
+                verdicts.append(compare(cell, found, found, stack, stack))
+    return verdicts
+
+
+def _tried(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]) -> Sent | Ending:
+    """What the one place of a cell sent."""
+    found = _tried_places(cell, stack, launcher, data, clock)
+    return found if isinstance(found, Ending) else found.get("", _NOTHING_SENT)
+
+
+def _tried_places(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]
+                  ) -> dict[str, Sent] | Ending:
+    try:
+        return sent(cell, stack, launcher, data, clock)
+    except BenchError as error:
+        return Ending("not_started", str(error))
+
+
+def run_parallel(names: list[str], stacks: list[Stack], precision: str, launcher: Launcher, data: Path,
+                 resources: tuple[int, int], clock: Callable[[], float], say: Callable[[str], None]) -> list[Verdict]:
+    """Check every task in every stack's synchronous mode: each of three workers against one on the whole batch.
+
+    Tasks without batch normalisation alone can agree, as each worker normalises its own part of the batch.
+    """
+    verdicts = []
+    for task in names:
+        for stack in stacks:
+            if cluster.impossible(stack.framework, "sync", NODES):
+                continue
+            say(f"check: {task} in {stack.name}, {NODES} workers")
+            one = check_cell(task, stack.name, precision, *resources)._replace(optimizer="sgd", weight_decay=0.0)
+            whole = _tried(one._replace(batch=NODES * BATCH), stack, launcher, data, clock)
+            many = one._replace(nodes=NODES, parallel=stack.mode("sync"), cpus=1)
+            parts = _tried_places(many, stack, launcher, data, clock)
+            verdicts.append(_compare_parallel(many, parts, whole, stack))
+    return verdicts
+
+
+def _compare_parallel(cell: Cell, parts: dict[str, Sent] | Ending, whole: Sent | Ending, stack: Stack) -> Verdict:
+    """The verdict on the worst of the workers."""
+    if isinstance(parts, Ending) or isinstance(whole, Ending):
+        found = parts if isinstance(parts, Ending) else whole
+        verdict = compare(cell, found, found, stack, stack)
+    else:
+        verdicts = [compare(cell, _joint(part), _joint(whole), stack, stack) for part in parts.values()]
+        verdict = max(verdicts, key=lambda each: (not each.passed, *each.worst.values()))
+        if len(parts) != NODES:
+            verdict = verdict._replace(problem=f"{len(parts)} workers sent arrays, expected {NODES}")
+    return verdict._replace(parallel=cell.parallel)
+
+
+def _joint(part: Sent) -> Sent:
+    """What all workers must have alike: their own activations and running statistics are of their own samples."""
+    return Sent({kind: arrays if kind in ALIKE else {} for kind, arrays in part.arrays.items()})
+
+
+def keep(verdicts: list[Verdict], fingerprints: dict[str, str], results: Path) -> None:
+    """Append the verdicts to results/checks.jsonl, each with what both stacks were made of."""
+    results.mkdir(parents=True, exist_ok=True)
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    with (results / VERDICTS).open("a") as file:
+        for verdict in verdicts:
+            record = {"schema": store.SCHEMA, "when": when, **verdict._asdict(), "passed": verdict.passed,
+                      "fingerprint": fingerprints[verdict.stack],
+                      "reference_fingerprint": fingerprints[verdict.reference]}
+            file.write(json.dumps(record) + "\n")
+
+
+def markdown(verdicts: list[Verdict]) -> str:
+    """A table of the worst relative differences, for documents."""
+    lines = ["| task | stack | against | " + " | ".join(KINDS) + " | verdict |", "|---" * (len(KINDS) + 4) + "|"]
+    for verdict in verdicts:
+        worst = [f"{verdict.worst[kind]:.0e}" if verdict.worst else "" for kind in KINDS]
+        cells = [verdict.task, verdict.stack, verdict.reference, *worst, escaped(outcome(verdict))]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def listed(verdict: Verdict) -> dict[str, str]:
+    """A verdict as a line of a table; logits are the last layer's output."""
+    kinds = {"activation": "layers", "loss": "loss", "gradient": "gradient", "weight": "weight", "statistic": "stats"}
+    worst = {name: f"{verdict.worst[kind]:.0e}" if verdict.worst else "-" for kind, name in kinds.items()
+             if kind in ALIKE or not verdict.parallel}
+    return {"task": verdict.task, "stack": verdict.stack, **worst, "verdict": outcome(verdict)}
+
+
+def outcome(verdict: Verdict) -> str:
+    """The verdict in words."""
+    return "equal" if verdict.passed else verdict.problem or f"DIFFERS first in {verdict.first}"
+
+
+def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
+    """The (task, stack) that passed in float64 with what the stacks are made of now; the references count as passed.
+
+    The last verdict of a pair counts. Lines that are not verdicts are left out: they prove nothing.
+    """
+    found: dict[tuple[str, str, str], bool] = {}
+    path = results / VERDICTS
+    for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
+        try:
+            record = json.loads(line)
+            pair = (record["task"], record["stack"], record["reference"])
+            is_current = (fingerprints[pair[1]], fingerprints[pair[2]]) == (
+                record["fingerprint"], record["reference_fingerprint"])
+            if record["precision"] == "float64" and is_current and not record.get("parallel"):
+                found[pair] = record["passed"] is True
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue
+    return {(task, name) for (task, *names), passed in found.items() if passed for name in names}

@@ -1,0 +1,80 @@
+"""Cells on different GPUs at once, on request: who gets which GPUs, and waits for whom.
+
+Runs side by side share the CPUs, the memory and the way to the GPUs, so they are marked. A round is over before the
+next begins, and its cells start in its own order: one that lacks free GPUs is waited for, not overtaken. A cell on the
+CPU runs alone.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
+
+from runner.launchers.watchdog import Launcher
+from runner.machine import gpus
+from runner.machine.telemetry import Watch
+from runner.planning.plan import Planned
+from runner.stacks.definition import Stack
+
+T = TypeVar("T")
+
+
+class Given(NamedTuple):
+    """What a run that has some of the GPUs is made with."""
+
+    launcher: Launcher
+    watches: Callable[[Planned], Watch | None]
+
+
+class SideBySide(NamedTuple):
+    """The machine's GPUs, and what a run on some of them is made with."""
+
+    found: gpus.Found
+    given: Callable[[gpus.Found], Given]
+
+
+class Slots:
+    """The GPUs that no run has at the moment."""
+
+    def __init__(self, found: gpus.Found) -> None:
+        self._found, self._free = found, list(found.gpus)
+        self._given_back = threading.Condition()
+
+    def take(self, planned: Planned, stack: Stack) -> gpus.Found:
+        """The GPUs of a cell, once they are free; all of them for a cell on the CPU."""
+        with self._given_back:
+            while not (own := self._wanted(planned, stack)):
+                self._given_back.wait()
+            self._free = [gpu for gpu in self._free if gpu not in own]
+            return self._found._replace(gpus=own)
+
+    def _wanted(self, planned: Planned, stack: Stack) -> tuple[gpus.Gpu, ...]:
+        if planned.cell.device != "gpu":
+            return self._found.gpus if len(self._free) == len(self._found.gpus) else ()
+        return gpus.assigned(planned.cell, stack, self._found._replace(gpus=tuple(self._free)))
+
+    def give(self, own: gpus.Found) -> None:
+        """A run is over."""
+        with self._given_back:
+            self._free = [gpu for gpu in self._found.gpus if gpu in self._free or gpu in own.gpus]
+            self._given_back.notify_all()
+
+
+def each(turns: Sequence[T], slots: Slots, needs: Callable[[T], tuple[Planned, Stack]],
+            run: Callable[[T, gpus.Found], str], is_stopping: Callable[[], bool]) -> list[str]:
+    """What run says of every turn of a round, each with GPUs of its own; none begins once the user asked to stop."""
+    def ran(turn: T, own: gpus.Found) -> str:
+        try:
+            return run(turn, own)
+        finally:
+            slots.give(own)
+
+    with ThreadPoolExecutor(thread_name_prefix="side-by-side") as pool:
+        begun: list[Future[str]] = []
+        for turn in turns:
+            own = slots.take(*needs(turn))
+            if is_stopping() or any(one.done() and one.exception() for one in begun):     # a full disk
+                slots.give(own)
+                break
+            begun.append(pool.submit(ran, turn, own))
+        return [found.result() for found in begun]

@@ -1,0 +1,257 @@
+"""From what the user asked to a session that is ready to run: study, stacks, launcher, data, plan, store."""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import secrets
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Any, NamedTuple
+
+from runner import __version__
+from runner.datasets import choice
+from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
+from runner.launchers.compose import ComposeLauncher
+from runner.launchers.docker import DockerLauncher
+from runner.launchers.swarm import SwarmLauncher
+from runner.launchers.swarm_manager import options
+from runner.launchers.venv import VenvLauncher
+from runner.launchers.watchdog import Launcher
+from runner.machine import gpus, host, nvml, telemetry
+from runner.measuring.gpu_slots import Given, SideBySide
+from runner.planning.plan import Plan, Planned, Wishes, plan
+from runner.results import store
+from runner.stacks import definition, engine
+from runner.study import file, selection
+from workloads.spec import cell as cells
+from workloads.spec import tasks
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
+_ENVIRONMENTS_AT_ONCE = 2
+LAUNCHERS = ("auto", "docker", "venv", "compose", "swarm")
+Say = Callable[[str], None]
+
+
+class Asked(NamedTuple):
+    """The command line of run and plan."""
+
+    study: str                      # its name, or with experiments: krisilias/kri-f3,kri-mem
+    scale: str | None = None
+    launcher: str = "auto"
+    data: str | None = None
+    wishes: Wishes = Wishes()
+    swarm: tuple[str, ...] = ()      # the words of --swarm
+
+
+class Job(NamedTuple):
+    """What a session needs, before its folder is chosen."""
+
+    asked: Asked
+    plan: Plan
+    stacks: dict[str, definition.Stack]
+    launcher: Launcher
+    machine: host.Machine
+    data: choice.Data
+    found: gpus.Found = gpus.NONE
+    facts: Mapping[str, Any] = MappingProxyType({})     # what else the session's record says, such as whose rerun it is
+
+    def command(self) -> str:
+        """The fingerprint by which the same command finds its unfinished session; a changed stack is another one."""
+        names = sorted({planned.cell.stack for planned in self.plan.cells})
+        made_of = {name: self.launcher.fingerprint(self.stacks[name]) for name in names}
+        content = [self.plan.record(), self.plan.seed, self.plan.study.id, self.launcher.name, str(self.data.folder),
+                   made_of, self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
+                   *([self.found.record()] if self.found.gpus else []), *_where(self.launcher).values()]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def cache_folder() -> Path:
+    """Where virtual environments and data are kept between sessions."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evenbench"
+
+
+def settings(pairs: list[str]) -> dict[str, Any]:
+    """Cell fields from KEY=VALUE words. Raises InputError."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, separator, text = pair.partition("=")
+        kind = cells.FIELDS.get(name)
+        if not separator or kind is None or name in ("stack", "data"):
+            raise InputError(f'--set: found "{pair}", expected KEY=VALUE with KEY one of {", ".join(cells.FIELDS)}')
+        try:
+            found[name] = cells.checked(name, kind(text))
+        except (ValueError, cells.CellError) as error:
+            raise InputError(f"--set {pair}: {error}") from error
+        if name == "task" and text not in tasks.NAMES:
+            raise InputError(f'--set {pair}: task "{text}" is unknown; known: {", ".join(tasks.NAMES)}')
+    return found
+
+
+def chosen_launcher(name: str, say: Say, found: gpus.Found = gpus.NONE, words: Sequence[str] = ()) -> Launcher:
+    """The launcher of that name; `auto` is docker where an engine answers, else venv, with the reason said.
+
+    words: of --swarm.
+    """
+    if name not in LAUNCHERS:
+        raise InputError(f'--launcher: found "{name}", expected one of {", ".join(LAUNCHERS)}')
+    if words and name != "swarm":
+        raise InputError(f"--swarm {words[0]}: found --launcher {name}, expected --launcher swarm")
+    if name == "swarm":
+        return SwarmLauncher(engine.connect(), options(words))
+    if name == "venv":
+        return VenvLauncher(cache_folder(), found)
+    if name == "compose":
+        return ComposeLauncher()
+    try:
+        return DockerLauncher(engine.connect(), found)
+    except EngineUnreachable as error:
+        if name == "docker":
+            raise
+        say(f"{error}. Measuring in virtual environments on this host instead; the results are marked so.")
+        return VenvLauncher(cache_folder(), found)
+
+
+def planned(asked: Asked, say: Say) -> Job:
+    """The job without building anything. Raises InputError."""
+    return planned_study(selection.read(asked.study, STUDIES, asked.scale), asked, say)
+
+
+def planned_study(read: file.Study, asked: Asked, say: Say) -> Job:
+    """The job of a study that is at hand, without building anything. Raises InputError."""
+    stacks = definition.read_all(STACKS)
+    found = nvml.observe()
+    launcher = chosen_launcher(asked.launcher, say, found, asked.swarm)
+    here = machine_of(launcher)
+    data = choice.chosen(asked.data, cache_folder(), say)
+    wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name})
+    asked = asked._replace(wishes=wishes)
+    made = plan(read, stacks, here, wishes, launcher.missing, found, hosts_of(launcher))
+    return Job(asked, made, stacks, launcher, here, data, found)
+
+
+def machine_of(launcher: Launcher) -> host.Machine:
+    """The machine that plans are made for: this one, or with a Swarm what its smallest node has."""
+    here = host.observe()
+    return launcher.machine(here) if isinstance(launcher, SwarmLauncher) else here
+
+
+def hosts_of(launcher: Launcher) -> int:
+    """How many machines the nodes of a run are spread over."""
+    return launcher.hosts if isinstance(launcher, SwarmLauncher) else 1
+
+
+def _where(launcher: Launcher) -> dict[str, Any]:
+    """What else is to be known of where a session measures: a Swarm's nodes."""
+    return {"swarm": launcher.record()} if isinstance(launcher, SwarmLauncher) else {}
+
+
+def buildable(stacks: list[definition.Stack], launcher: Launcher, say: Say) -> list[definition.Stack]:
+    """The stacks that the launcher has built or can build here; the others are told with the reason."""
+    found = []
+    for each in stacks:
+        try:
+            launcher.prepare([each], say)
+            found.append(each)
+        except BenchError as error:
+            say(f"{each.name}: {error}")
+    return found
+
+
+def prepared(job: Job, say: Say) -> Job:
+    """The job with every stack built; one that cannot be is skipped with the reason. Raises DiskFull, BuildFailed."""
+    names = list(dict.fromkeys(planned.cell.stack for planned in job.plan.cells))
+    failures = {name: reason for name, reason in zip(names, _built(job, names, say), strict=True) if reason}
+    if not failures:
+        return job
+    if job.plan.study.experiments:             # another form of a stack may stand for one that cannot be built
+        replanned = plan(job.plan.study, job.stacks, job.machine, job.asked.wishes,
+                         lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.found,
+                         hosts_of(job.launcher))
+    else:
+        replanned = job.plan.without(failures)
+    if not replanned.cells:
+        raise BuildFailed(next(iter(failures.values())))
+    return job._replace(plan=replanned)
+
+
+def _built(job: Job, names: list[str], say: Say) -> list[str]:
+    """Why each stack cannot be built, nothing of one that is; an environment takes one CPU, so two are made at once."""
+    def build(name: str) -> str:
+        try:
+            job.launcher.prepare([job.stacks[name]], say)
+        except DiskFull:
+            raise
+        except BenchError as error:
+            say(f"{name}: {error}")
+            return str(error)
+        return ""
+
+    if isinstance(job.launcher, VenvLauncher):
+        with ThreadPoolExecutor(_ENVIRONMENTS_AT_ONCE) as pool:
+            return list(pool.map(build, names))
+    return list(map(build, names))
+
+
+def warnings(job: Job) -> list[str]:
+    """What to know before the cells of a job start on GPUs."""
+    return gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.found)
+
+
+def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
+    """Who watches the GPUs of a cell while it runs; None for a cell on CPUs."""
+    if planned.cell.device != "gpu" or isinstance(job.launcher, SwarmLauncher):     # whose GPUs are elsewhere
+        return None
+    own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], job.found)
+    return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
+
+
+def side_by_side(job: Job) -> SideBySide:
+    """What cells on different GPUs at once are run with. Raises InputError where there are no two, or no way to."""
+    launcher = job.launcher
+    if not isinstance(launcher, DockerLauncher | VenvLauncher):
+        raise InputError(f"--gpus-in-parallel: found launcher {launcher.name}, expected docker or venv")
+    if len(job.found.gpus) < 2:
+        raise InputError(f"--gpus-in-parallel: found {len(job.found.gpus)} GPUs, expected two or more; see "
+                         "`evenbench doctor`")
+    return SideBySide(job.found, lambda own: Given(
+        launcher.giving(own), lambda planned: gpu_watch(job._replace(found=own), planned)))
+
+
+def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
+    """The first record of a session."""
+    return {"event": "session", "schema": store.SCHEMA, "id": folder.name, "study": job.plan.study.id,
+            "scale": job.plan.study.scale, "seed": job.plan.seed, "evenbench": __version__, "argv": sys.argv[1:],
+            "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
+            "launcher": job.launcher.name, "governor": host.governor(), "command": job.command(),
+            "resumed": is_resumed, **job.facts, **_where(job.launcher),
+            **({"gpus": job.found.record()} if job.found.gpus else {})}
+
+
+def new_folder(job: Job, results: Path) -> Path:
+    """results/<time>-<study>-<4 hex digits>; a study that a stranger's record names leads nowhere else."""
+    moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", job.plan.study.id)[:64]
+    return results / f"{moment}-{name}-{secrets.token_hex(2)}"
+
+
+def measuring_alone(cache: Path) -> IO[str]:
+    """A held lock: two sessions at once would measure each other. Raises InputError while another one runs."""
+    cache.mkdir(parents=True, exist_ok=True)
+    lock = (cache / "measuring.lock").open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.seek(0)
+        raise InputError(f"another evenbench session ({lock.read().strip()}) is measuring on this machine: "
+                         "wait for it, or end it") from error
+    lock.truncate(0)
+    lock.write(f"process {os.getpid()}")
+    lock.flush()
+    return lock

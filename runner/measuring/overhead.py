@@ -1,0 +1,237 @@
+"""What evenbench itself costs: its training loop against a bare one, and its start against the framework's.
+
+And whether our models are as fast as those that a framework's users take: by turns with the peer library's in one
+process, training and inference, each with the loop that one writes by hand.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner.analysis import stats
+from runner.launchers.watchdog import Ending, Launcher, Limits, follow, followed
+from runner.stacks import peers as libraries
+from runner.stacks.definition import Stack
+from workloads.spec import tasks
+from workloads.spec.cell import Cell
+
+HARNESS_GOAL = 1.01          # of the bare loop's time
+START_GOAL_SECONDS = 1.0     # more than the framework's own import and first step
+_STEPS_A_BLOCK = 40          # LeNet-5's steps take 3 to 15 ms: blocks of some tenths of a second
+_BLOCKS = 12                 # of each kind in a process
+PEER_GOAL = 1.0              # of the peer's images a second
+_PEER_BLOCKS = 6
+
+
+class Size(NamedTuple):
+    """What a model is compared on; a block of so many steps takes 0.5 to 1 s on two cores."""
+
+    batch: int
+    image: int
+    train_steps: int
+    infer_steps: int
+
+
+SIZES = {
+    "resnet50": Size(4, 64, 5, 20),
+    "resnet50_v1": Size(4, 64, 5, 20),
+    "vgg16": Size(1, 224, 1, 4),             # torchvision's head is made for 224 pixels
+    "mobilenetv2": Size(8, 96, 5, 24),
+    "bert": Size(8, 0, 20, 60),              # the small preset, as the next one
+    "lstm": Size(16, 0, 100, 300),
+}
+
+
+class Peer(NamedTuple):
+    """A library and the tasks that it has a model for."""
+
+    library: str
+    tasks: tuple[str, ...]
+
+
+# torchvision's ResNet-50 is v1.5, the others' are v1. What else differs stands in for_*/bare.py: Keras' VGG16 and
+# MobileNetV2 and Gluon's MobileNetV2 have no dropout; Keras' and Gluon's ResNet-50 have biases before normalisations
+PEERS = {
+    "pytorch": (Peer("torch.nn", ("lstm",)), Peer("torchvision", ("resnet50", "vgg16", "mobilenetv2")),
+                Peer("transformers", ("bert",))),
+    "tensorflow": (Peer("keras.layers", ("lstm",)),
+                   Peer("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2"))),
+    "mxnet": (Peer("Gluon's model zoo", ("resnet50_v1", "vgg16", "mobilenetv2")),),
+}
+
+
+_INSTALLED = ("torchvision", "transformers")      # beside a stack, where its peers.txt has them
+
+
+class Cost(NamedTuple):
+    """One figure with its 95 % interval, its goal and how it was measured."""
+
+    what: str
+    stack: str
+    value: float | None
+    interval: stats.Interval | None
+    unit: str
+    goal: float
+    turns: int
+    problem: str = ""
+    is_more_better: bool = False      # the goal is "at least", not "at most"
+
+    def listed(self) -> dict[str, str]:
+        """A line of a table."""
+        value = "-" if self.value is None else f"{self.value:.3f} {self.unit}"
+        interval = f"{self.interval.low:.3f} to {self.interval.high:.3f}" if self.interval else ""
+        goal = f"at {'least' if self.is_more_better else 'most'} {self.goal:g} {self.unit}"
+        return {"what": self.what, "stack": self.stack, "found": value, "interval": interval, "goal": goal,
+                "turns": str(self.turns), "": self.problem or ("met" if self.is_met else "NOT MET")}
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the goal is not excluded: the interval's better end, or the value where there is none, is within."""
+        if self.value is None:
+            return False
+        low, high = self.interval or (self.value, self.value)
+        return high >= self.goal if self.is_more_better else low <= self.goal
+
+
+class Setup(NamedTuple):
+    """What all figures of a bench are measured with."""
+
+    launcher: Launcher
+    data: Path
+    cpus: int
+    turns: int                # processes of each kind
+    clock: Callable[[], float]
+
+
+def harness(stack: Stack, setup: Setup) -> Cost:
+    """Our loop's reported seconds over a bare loop's, by turns in one process; LeNet-5, batch 42, synthetic.
+
+    A number is a process, since where its arrays happen to lie moves a step by up to a fifth, and each process draws
+    these places from another seed; it is the median over blocks. Both nets have the framework's own initial weights:
+    tanh takes longer for larger numbers.
+    """
+    cell = Cell(stack=stack.name, task="lenet5", measure="harness", input="synthetic", init="framework", steps=_BLOCKS,
+                warmup=_STEPS_A_BLOCK, cpus=setup.cpus)
+    found, ending = _processes(cell, stack, setup)
+    quotients = [_median([block["reported"] / block["bare"] for block in blocks]) for blocks in found]
+    return _cost("loop / bare loop", stack, quotients, "x", HARNESS_GOAL, ending)
+
+
+def peers(peer: Peer, stack: Stack, setup: Setup) -> Iterator[Cost]:
+    """Our samples a second over those of the peer library's model, by task, in training and inference."""
+    for task in peer.tasks:
+        for measure in ("harness", "harness_infer"):
+            yield _peer(_peer_cell(task, measure, stack, setup.cpus), peer.library, stack, setup)
+
+
+def _peer_cell(task: str, measure: str, stack: Stack, cpus: int) -> Cell:
+    """The cell, by a learning rate at which no loss overflows within the run."""
+    size = SIZES[task]
+    steps = size.infer_steps if measure == "harness_infer" else size.train_steps
+    cell = Cell(stack=stack.name, task=task, measure=measure, batch=size.batch, input="synthetic",
+                learning_rate=1e-4, steps=_PEER_BLOCKS, warmup=steps, cpus=cpus)
+    return cell if tasks.is_sequence(task) else cell._replace(image=size.image, classes=1000)
+
+
+def _peer(cell: Cell, library: str, stack: Stack, setup: Setup) -> Cost:
+    found, ending = _processes(cell, stack, setup)
+    quotients = [_median([block["bare"] / block["reported"] for block in blocks]) for blocks in found]
+    what = f"{cell.task} {'infer' if cell.measure == 'harness_infer' else 'train'}, ours / {library}"
+    return _cost(what, stack, quotients, "x", PEER_GOAL, ending, is_more_better=True)
+
+
+def _processes(cell: Cell, stack: Stack, setup: Setup) -> tuple[list[list[dict[str, Any]]], Ending]:
+    """The blocks of each process, which differ in their seeds, and how the last one ended."""
+    found, ending = [], Ending("ok")
+    for turn in range(setup.turns):
+        running = setup.launcher.start(cell._replace(seed=turn), stack, setup.data, "self.0.1")
+        events, ending = followed(running, Limits(), setup.clock)
+        blocks = [event for event in events if event["event"] == "harness"]
+        if ending.word != "ok" or not blocks:
+            break
+        found.append(blocks)
+    return found, ending
+
+
+def _median(values: list[float]) -> float:
+    return float(stats.median(values) or 0)
+
+
+def start(stack: Stack, setup: Setup) -> Cost:
+    """Seconds from a worker's start to the end of its first step, less those of a bare script, by turns."""
+    cell = Cell(stack=stack.name, task="lenet5", measure="train", input="synthetic", steps=1, warmup=1,
+                cpus=setup.cpus)
+    more, ending = [], Ending("ok")
+    for _ in range(setup.turns):
+        ours, ending = _first_step(cell, stack, setup, "workloads")
+        theirs, bare_ending = _first_step(cell, stack, setup, "workloads.measuring.self_cost")
+        ending = ending if ending.word != "ok" else bare_ending
+        if ours is None or theirs is None:
+            break
+        more.append(ours - theirs)
+    return _cost("start - bare start", stack, more, "s", START_GOAL_SECONDS, ending)
+
+
+def _first_step(cell: Cell, stack: Stack, setup: Setup, module: str) -> tuple[float | None, Ending]:
+    """Seconds from before the launch until the first step is told: by "warm", or by the bare script's "end"."""
+    began = setup.clock()
+    running = setup.launcher.start(cell, stack, setup.data, "self.0.1", module)
+    seconds = None
+    try:
+        for heard in follow(running, Limits(), setup.clock):
+            is_bare_end = isinstance(heard, Ending) and module != "workloads" and heard.word == "ok"
+            if seconds is None and (is_bare_end or _is_warm(heard)):
+                seconds = setup.clock() - began
+            if isinstance(heard, Ending):
+                return seconds, heard
+    finally:
+        running.stop()
+    raise AssertionError("follow always yields an Ending last")
+
+
+def _is_warm(heard: dict[str, Any] | Ending) -> bool:
+    return not isinstance(heard, Ending) and heard["event"] == "warm"
+
+
+def _cost(what: str, stack: Stack, values: list[float], unit: str, goal: float, ending: Ending,
+          is_more_better: bool = False) -> Cost:
+    value, interval, problem = None, None, ""
+    if ending.word != "ok" or not values:
+        problem = f"{ending.word}: {ending.message}"
+    elif unit == "x":
+        value, (interval,) = stats.geometric_mean(values), stats.intervals([values])
+    else:
+        value = stats.median(values)
+    return Cost(what, stack.name, value, interval, unit, goal, len(values), problem, is_more_better)
+
+
+def run(stacks: list[Stack], setup: Setup, say: Callable[[str], None]) -> Iterator[Cost]:
+    """Both costs of every stack."""
+    for stack in _with_images(stacks):
+        say(f"bench-self: {stack.name}")
+        yield harness(stack, setup)
+        yield start(stack, setup)
+
+
+def _with_images(stacks: list[Stack]) -> list[Stack]:
+    """Those that have image models: bare libraries have none."""
+    return [stack for stack in stacks if stack.framework in PEERS]
+
+
+def run_peers(stacks: list[Stack], setup: Setup, say: Callable[[str], None], only: Collection[str] = (),
+              ) -> Iterator[Cost]:
+    """The comparisons with its peer libraries of every stack that has one; only: these tasks, if any are named."""
+    for stack in _with_images(stacks):
+        wanted = [peer for peer in _peers_of(stack, only) if peer.tasks]
+        if wanted:
+            libraries.ready(stack, setup.data, say)
+        for peer in wanted:
+            say(f"bench-self: {stack.name} and {peer.library}")
+            yield from peers(peer, stack, setup)
+
+
+def _peers_of(stack: Stack, only: Collection[str] = ()) -> list[Peer]:
+    """Those of its framework: its own modules, and other libraries where they are locked for the stack."""
+    return [peer._replace(tasks=tuple(task for task in peer.tasks if not only or task in only))
+            for peer in PEERS[stack.framework]
+            if peer.library not in _INSTALLED or peer.library in libraries.names(stack)]

@@ -1,0 +1,168 @@
+"""A stored session, or one of its cells, once more from its record; with what has changed since."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner import __version__
+from runner.cells import key
+from runner.datasets import choice
+from runner.errors import InputError
+from runner.machine import host, nvml
+from runner.measuring import job
+from runner.planning.plan import Plan, Planned, Skipped
+from runner.results import store
+from runner.results.store import Record
+from runner.stacks.definition import Stack
+from runner.study import claims, published
+from runner.study.file import Study
+from workloads.spec.cell import Cell, parse
+from workloads.spec.tasks import NAMES
+
+_MOST_ROUNDS = 200_000      # the runs of the longest A/A session
+
+
+class Recorded(NamedTuple):
+    """What a session's folder says that its runs were made from."""
+
+    session: Record
+    plan: Record                       # the last one
+    fingerprints: dict[str, str]       # by stack
+
+    @property
+    def id(self) -> str:
+        """The result's."""
+        return str(self.session.get("id", ""))
+
+
+def recorded(folder: Path) -> Recorded:
+    """The record of a session. Raises InputError where it has no plan."""
+    session: Record = {}
+    plan: Record | None = None
+    for record in store.read(folder):
+        if record["event"] == "session":
+            session = session or record
+        elif record["event"] == "plan":
+            plan = record
+    if plan is None:
+        raise InputError(f"{folder}: the events hold no plan, so there is nothing to repeat")
+    return Recorded(session, plan, store.made_of(folder))
+
+
+def chosen(found: Recorded, key: str, number: int | None) -> Recorded:
+    """The record with one cell alone, by its key (or the key's beginning) or its number; with neither as it is.
+
+    Claims and published numbers are of the whole study and are left out of one cell's. Raises InputError.
+    """
+    cells = found.plan["cells"]
+    if not key and number is None:
+        return found
+    if key and number is not None:
+        raise InputError("found --key and --cell, expected one of them")
+    if number is not None and not 1 <= number <= len(cells):
+        raise InputError(f"--cell: found {number}, expected 1 to {len(cells)}, as in {found.id}'s plan")
+    some = [cells[number - 1]] if number is not None else [item for item in cells if item["key"].startswith(key)]
+    if len(some) != 1:
+        known = ", ".join(item["key"] for item in cells[:8]) + (" ..." if len(cells) > 8 else "")
+        raise InputError(f'--key: found "{key}", which {len(some)} cells of {found.id} begin with; known: {known}')
+    return found._replace(plan={**found.plan, "cells": some, "skipped": [], "claims": [], "published": []})
+
+
+def plan_again(found: Recorded, stacks: Mapping[str, Stack], rounds: int | None) -> Plan:
+    """The plan of a record; cells of stacks and tasks that are gone are skipped. Raises InputError."""
+    record, name = found.plan, str(found.session.get("study", "rerun"))
+    try:
+        numbers = tuple(map(published.from_record, record.get("published", ())))
+        claimed = tuple(map(claims.from_record, record.get("claims", ())))
+        cells = [_planned(item["experiment"], parse(item["cell"])) for item in record["cells"]]
+        skipped = [Skipped(str(item["experiment"]), parse(item["cell"]), str(item["reason"]))
+                   for item in record["skipped"]]
+        study = Study(name, name, _rounds(record["rounds"]), str(record["baseline"]), str(record.get("scale") or ""),
+                      (), numbers, claimed)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{found.id}: its plan cannot be repeated: {' '.join(str(error).split())}") from error
+    skipped += [Skipped(each.experiment, each.cell, reason) for each in cells if (reason := _gone(each.cell, stacks))]
+    left = tuple(each for each in cells if not _gone(each.cell, stacks))
+    seed = found.session.get("seed")
+    return Plan(study, rounds or study.rounds, study.baseline, seed if isinstance(seed, int) else 1, left,
+                tuple(skipped))
+
+
+def _planned(experiment: Any, cell: Cell) -> Planned:
+    """Under the cell's own key: what a record says of it decides nothing."""
+    return Planned(key(cell), str(experiment), cell)
+
+
+def _rounds(value: Any) -> int:
+    if not isinstance(value, int) or not 1 <= value <= _MOST_ROUNDS:
+        raise ValueError(f"rounds: found {value!r:.40}, expected 1 to {_MOST_ROUNDS}")
+    return value
+
+
+def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:
+    if cell.stack not in stacks:
+        return f"stack {cell.stack} is not here any more"
+    return None if cell.task in NAMES else f"task {cell.task} is not here any more"
+
+
+def data_argument(found: Recorded, given: str | None) -> str | None:
+    """NAME=FOLDER as given now or then; None for the stand-in. Raises InputError where a folder is missing."""
+    names = {str(item["cell"].get("data", choice.STAND_IN)) for item in found.plan["cells"]} or {choice.STAND_IN}
+    argument = given or _told(found.session.get("argv"), "--data")
+    name = argument.partition("=")[0] if argument else choice.STAND_IN
+    if names != {name}:
+        raise InputError(f"{found.id} read {', '.join(sorted(names))}, found {name}: give --data NAME=FOLDER")
+    return argument
+
+
+def _told(words: Any, option: str) -> str | None:
+    """An option's value in an earlier command line."""
+    known = [word for word in words if isinstance(word, str)] if isinstance(words, list) else []
+    for word, after in pairwise([*known, ""]):
+        if word == option:
+            return after
+        if word.startswith(f"{option}="):
+            return word.removeprefix(f"{option}=")
+    return None
+
+
+def launcher_name(found: Recorded, given: str) -> str:
+    """What was used then, where that can be; a missing engine is told and done without."""
+    then = found.session.get("launcher")
+    if given:
+        return given
+    return "auto" if then == "docker" or then not in job.LAUNCHERS else str(then)
+
+
+def differences(found: Recorded, now: host.Machine, launcher: str, fingerprints: Mapping[str, str]
+                ) -> list[str]:
+    """What has changed since the record, a line each: machine, launcher, evenbench, what stacks are made of."""
+    lines = []
+    then = found.session.get("machine")
+    for name, value in now._asdict().items():
+        if isinstance(then, dict) and then.get(name) != value:
+            lines.append(f"machine: {name} was {then.get(name)}, is {value}")
+    for what, value in (("launcher", launcher), ("evenbench", __version__), ("governor", host.governor())):
+        if what in found.session and found.session[what] != value:
+            lines.append(f"{what} was {found.session[what]}, is {value}")
+    return lines + [f"{name}: stack or workloads have changed ({before[:8]} then, {fingerprints[name][:8]} now)"
+                    for name, before in found.fingerprints.items()
+                    if name in fingerprints and fingerprints[name] != before]
+
+
+def again(found: Recorded, stacks: dict[str, Stack], asked: job.Asked, say: job.Say) -> job.Job:
+    """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
+    gpus = nvml.observe()
+    launcher = job.chosen_launcher(launcher_name(found, asked.launcher), say, gpus, asked.swarm)
+    data = choice.chosen(data_argument(found, asked.data), job.cache_folder(), say)
+    plan = plan_again(found, stacks, asked.wishes.rounds)
+    missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
+               if (reason := launcher.missing(stacks[name]))}
+    plan, here = plan.without(missing), job.machine_of(launcher)
+    used = {each.cell.stack: launcher.fingerprint(stacks[each.cell.stack]) for each in plan.cells}
+    changed = differences(found, here, launcher.name, used)
+    for line in changed or [f"nothing that {found.id} recorded differs now"]:
+        say(line)
+    facts = {"rerun_of": found.id, "differs": changed}
+    return job.Job(asked, plan, stacks, launcher, here, data, gpus, facts)

@@ -1,0 +1,310 @@
+"""A session: for every round, for every cell in the round's order, one run; everything it hears goes to the store."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from runner.cells import comparisons
+from runner.errors import BenchError, DiskFull, Stopped
+from runner.launchers.watchdog import Ending, Exit, Launcher, Limits, Running, follow, limits
+from runner.machine import gpus, telemetry
+from runner.machine import host as machine
+from runner.measuring import gpu_slots
+from runner.measuring.gpu_slots import SideBySide
+from runner.planning.plan import Plan, Planned
+from runner.results import store
+from runner.results.store import FINAL, WELL, Kept, Store
+from runner.stacks.definition import Stack
+from workloads.spec.cell import Cell
+
+
+class Progress(Protocol):
+    """Who shows how far a session is."""
+
+    def begin(self, total: int, seconds_estimate: float | None) -> None:
+        """So many runs are ahead."""
+
+    def run_started(self, label: str, index: int, key: str) -> None:
+        """A run begins."""
+
+    def rate(self, samples_per_second: float) -> None:
+        """What the run does now."""
+
+    def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
+        """A run is over."""
+
+    def close(self) -> None:
+        """No more runs."""
+
+
+class Bench(NamedTuple):
+    """All that runs are made with."""
+
+    plan: Plan
+    stacks: dict[str, Stack]
+    launcher: Launcher
+    data: Path
+    store: Store
+    progress: Progress
+    stall: float | None = None                    # seconds without a step that end a run; launch.limits has a default
+    seconds_estimate: float | None = None         # of the whole plan
+    is_stopping: Callable[[], bool] = lambda: False     # whether the user asked for the end
+    clock: Callable[[], float] = time.monotonic
+    readings: Callable[[], machine.Reading] = machine.reading
+    watches: Callable[[Planned], telemetry.Watch | None] = lambda planned: None       # of the GPUs that a cell gets
+    side_by_side: SideBySide | None = None        # cells on different GPUs at once
+
+
+class Turn(NamedTuple):
+    """A run that is ahead."""
+
+    planned: Planned
+    round: int
+    attempt: int                                  # 1, or more where an earlier session was interrupted
+    number: int                                   # in this session's order
+    label: str                                    # of its comparison
+
+    @property
+    def name(self) -> str:
+        """The run's name in the record."""
+        return f"{self.planned.key}.{self.round}.{self.attempt}"
+
+    @property
+    def shown(self) -> str:
+        """The run for people."""
+        return f"{self.planned.experiment}: {self.planned.cell.stack}: {self.label}"
+
+
+def run(bench: Bench, kept: Kept | None = None) -> bool:
+    """Run what is not finished yet; whether every run ended well. Raises Stopped, DiskFull."""
+    turns = _turns(bench.plan, kept)
+    memory = Memory.of(bench)
+    share = len(turns) / max(1, bench.plan.rounds * len(bench.plan.cells))
+    bench.progress.begin(len(turns), bench.seconds_estimate and bench.seconds_estimate * share)
+    words: set[str] = set()
+    try:
+        for _, alike in groupby(turns, lambda turn: turn.round):
+            words.update(_round(bench, list(alike), memory))
+        bench.store.append({"event": "closed", "reason": "done" if words <= FINAL else "incomplete"})
+    except (Stopped, KeyboardInterrupt) as stop:
+        bench.store.append({"event": "closed", "reason": "interrupted"})
+        raise Stopped from stop
+    finally:
+        bench.progress.close()
+    return words <= WELL and (not words or "ok" in words)
+
+
+def _turns(plan: Plan, kept: Kept | None) -> list[Turn]:
+    """What is not finished yet, in order."""
+    waiting = [(planned, index) for index in range(plan.rounds) for planned in plan.order(index)
+               if not kept or (planned.key, index) not in kept.finished]
+    attempts = kept.attempts if kept else {}
+    found = comparisons([*(planned.cell for planned in plan.cells), *(skip.cell for skip in plan.skipped)])
+    return [Turn(planned, index, attempts.get((planned.key, index), 0) + 1, number, found[planned.cell].label)
+            for number, (planned, index) in enumerate(waiting)]
+
+
+def _round(bench: Bench, turns: list[Turn], memory: "Memory") -> Iterator[str]:
+    """The words of a round's runs, one after the other or side by side. Raises Stopped."""
+    many = bench.side_by_side
+    if many is None:
+        for turn in turns:
+            yield _ended(bench, turn, memory)
+            if bench.is_stopping():
+                raise Stopped
+        return
+
+    def on(turn: Turn, own: gpus.Found) -> str:
+        return _ended(bench._replace(**many.given(own)._asdict()), turn, memory)
+
+    yield from gpu_slots.each(turns, gpu_slots.Slots(many.found), lambda turn: (
+        turn.planned, bench.stacks[turn.planned.cell.stack]), on, bench.is_stopping)
+    if bench.is_stopping():
+        raise Stopped
+
+
+def _ended(bench: Bench, turn: Turn, memory: "Memory") -> str:
+    """The word of a run's ending, made or inferred; one whose GPU was throttled is made once more."""
+    if smaller := memory.smaller(turn.planned.cell):
+        return _inferred(bench, turn, smaller)
+    word, is_throttled = _run(bench, turn)
+    if is_throttled and not bench.is_stopping():       # the GPU may have cooled down
+        word, _ = _run(bench, turn._replace(attempt=turn.attempt + 1))
+    memory.heard(turn.planned.cell, word)
+    return word
+
+
+class Memory:
+    """Which cells of a session ran out of memory: one that is equal but for a larger batch would, too."""
+
+    def __init__(self, batches: dict[Cell, int]) -> None:
+        """batches: the smallest that did, by the cell with batch 1."""
+        self._batches = batches
+
+    @classmethod
+    def of(cls, bench: Bench) -> "Memory":
+        """What the session's stored runs say, of an earlier stage and before an interruption."""
+        found, runs = cls({}), {}
+        cells = {planned.key: planned.cell for planned in bench.plan.cells}
+        for record in store.read(bench.store.folder):
+            if record["event"] == "begin":
+                runs[record["run"]] = record["key"]
+            elif record["event"] == "ending" and runs.get(record["run"]) in cells:
+                found.heard(cells[runs[record["run"]]], record["ending"])
+        return found
+
+    def heard(self, cell: Cell, word: str) -> None:
+        """A run of the cell ended so."""
+        if word == "oom":
+            alike = cell._replace(batch=1)
+            self._batches[alike] = min(cell.batch, self._batches.get(alike, cell.batch))
+
+    def smaller(self, cell: Cell) -> int | None:
+        """The smaller batch that ran out of memory, or None."""
+        known = self._batches.get(cell._replace(batch=1))
+        return known if known and known < cell.batch and cell.measure != "max_batch" else None
+
+
+def _inferred(bench: Bench, turn: Turn, smaller: int) -> str:
+    """Store that a run was not made, since a smaller batch had too little memory; its word, which is oom as well."""
+    message = f"inferred, not run: batch {smaller} was out of memory"
+    host = bench.readings().record()
+    bench.progress.run_started(turn.shown, turn.number, turn.planned.key)
+    bench.store.append({**_head(turn, host), "place": None})
+    bench.store.append({"event": "ending", "run": turn.name, "ending": "oom", "message": message, "seconds": 0.0,
+                        "host": host, "inferred": True})
+    bench.progress.run_ended(turn.shown, "oom", None, 0.0, message)
+    return "oom"
+
+
+def _head(turn: Turn, host: dict[str, Any]) -> dict[str, Any]:
+    """The record of a run's beginning, but for its place."""
+    return {"event": "begin", "run": turn.name, "key": turn.planned.key, "round": turn.round, "attempt": turn.attempt,
+            "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host}
+
+
+def _run(bench: Bench, turn: Turn) -> tuple[str, bool]:
+    """One run from start to ending, stored as it goes; the ending's word, and whether the GPU was throttled."""
+    planned, name = turn.planned, turn.name
+    bench.progress.run_started(turn.shown, turn.number, planned.key)
+    watch, seen = bench.watches(planned), None
+    if watch:
+        watch.wait_idle()
+        watch.start()
+    before, began = bench.readings(), bench.clock()
+    running: Running | None = None
+    rates: list[float] = []
+    share: float | None = None
+    head = _head(turn, before.record())
+    ending = Ending("killed", "the session was interrupted")
+    try:
+        try:
+            running = bench.launcher.start(planned.cell, bench.stacks[planned.cell.stack], bench.data, name)
+        except BenchError as error:
+            bench.store.append({**head, "place": None})
+            ending = Ending("not_started", str(error))
+        else:
+            beside = {"gpus_in_parallel": True} if bench.side_by_side else {}
+            bench.store.append({**head, "place": {**running.place, **beside}})
+            ending, share = _listened(bench, planned, name, running, rates, watch)
+    except DiskFull:
+        ending = Ending("killed", "the disk was full")
+        raise
+    finally:
+        seen = watch.ended() if watch else None
+        found, used = _went(running, Limits().leave if ending.word == "ok" else 0.0)
+        if running:
+            running.stop()
+        seconds = bench.clock() - began
+        bench.progress.run_ended(turn.shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
+        bench.store.append(_with_gpus(
+            _ending_record(bench, name, _judged(ending, found), seconds, used, share), seen))
+    return _judged(ending, found).word, bool(seen and seen.is_throttled)
+
+
+def _with_gpus(record: dict[str, Any], seen: telemetry.Seen | None) -> dict[str, Any]:
+    """An ending's record with what the GPUs did."""
+    if seen is None:
+        return record
+    return {**record, "host": {**record["host"], **seen.readings}, "gpu": seen.record()}
+
+
+class _Mark(NamedTuple):
+    """The host, the clock and a worker's own CPU seconds at its "start", when the engine has done its part."""
+
+    reading: machine.Reading
+    seconds: float
+    own_seconds: float | None
+
+
+def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates: list[float],
+              watch: telemetry.Watch | None) -> tuple[Ending, float | None]:
+    """Store every event until the ending; with it the share of the CPUs that others took since the worker's start."""
+    began = bench.clock()
+    mark: _Mark | None = None
+    for heard in follow(running, limits(planned.cell, bench.stall), bench.clock, bench.is_stopping):
+        if isinstance(heard, Ending):
+            is_here = not running.place.get("remote")        # else others' CPUs are not the run's
+            return heard, _foreign_share(bench, planned, mark, heard) if is_here else None
+        if watch:
+            watch.heard(heard["event"])
+        if heard["event"] == "start":
+            mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"))
+        bench.store.append({"event": "line", "run": name, "at": round(bench.clock() - began, 3), "line": heard})
+        if rate := _rate(heard, planned):
+            rates.append(rate)
+            bench.progress.rate(rate)
+    raise AssertionError("follow always yields an Ending last")
+
+
+def _foreign_share(bench: Bench, planned: Planned, mark: _Mark | None, ending: Ending) -> float | None:
+    """None where nobody says what the run itself used: on many nodes servers use CPUs too."""
+    own = ending.said.get("cpu_seconds")
+    if mark is None or mark.own_seconds is None or own is None:
+        return None
+    return machine.foreign_share(mark.reading, bench.readings(), own - mark.own_seconds, bench.clock() - mark.seconds,
+                                 planned.cell.cpus)
+
+
+def _rate(event: dict[str, Any], planned: Planned) -> float | None:
+    """Samples a second of a block, for the eye only; what is claimed is computed from the stored samples."""
+    seconds = event.get("seconds") if event["event"] == "steps" else None
+    if not isinstance(seconds, list) or not all(isinstance(s, int | float) for s in seconds) or sum(seconds) <= 0:
+        return None
+    return planned.cell.batch * int(event.get("count", len(seconds))) / sum(seconds)
+
+
+def _went(running: Running | None, seconds: float) -> tuple[Exit, dict[str, Any]]:
+    """How the worst of the places went, and what those that still stand have used."""
+    if running is None:
+        return Exit(None), {}
+    used = running.used()
+    exits = [running.exit(place, seconds) for place in running.reporters]
+    return next((found for found in exits if found.code not in (0, None)), exits[0]), used
+
+
+def _judged(ending: Ending, found: Exit) -> Ending:
+    """An ok run whose process then hung or failed is told so, and still counts: the samples were whole."""
+    if ending.word == "ok" and found.code not in (0, None):
+        return ending._replace(message=f"exit code {found.code} after its end")
+    return ending
+
+
+def _ending_record(bench: Bench, name: str, ending: Ending, seconds: float, used: dict[str, Any],
+                   share: float | None) -> dict[str, Any]:
+    after, said = bench.readings(), ending.said
+    places = {**used, **{place: _usage(end) for place, end in said.get("places", {}).items()}}
+    usage = _usage(said)
+    host = {**after.record(), **usage, "throttled_seconds": None, "foreign_cpu_share": share}
+    return {"event": "ending", "run": name, "ending": ending.word, "message": ending.message,
+            "seconds": seconds, "host": host, **({"places": places} if places else {})}
+
+
+def _usage(said: dict[str, Any]) -> dict[str, Any]:
+    """What a worker said it used: its own peak, its control group's with all helpers', throttled CPU periods."""
+    throttling = said.get("throttling") or {}
+    return {"peak_bytes": said.get("peak_bytes"), "group_peak_bytes": said.get("group_peak_bytes"),
+            "periods": throttling.get("periods"), "throttled_periods": throttling.get("throttled_periods")}

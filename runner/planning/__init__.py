@@ -1,0 +1,1 @@
+"""From a study and the stacks here to the cells that will run."""

@@ -1,0 +1,221 @@
+"""Studies to cells: a pure function of the study, the stacks there are and the machine."""
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from runner.cells import key
+from runner.errors import InputError
+from runner.machine import gpus
+from runner.machine.host import Machine
+from runner.stacks.definition import Stack
+from runner.study.file import Experiment, Study
+from workloads.spec import cell as cells
+from workloads.spec import cluster, sequences, tasks
+from workloads.spec.cell import Cell
+from workloads.spec.datasets import train_images
+
+
+class Planned(NamedTuple):
+    """A cell to run, for the experiment that asked for it first."""
+
+    key: str
+    experiment: str
+    cell: Cell
+
+
+class Skipped(NamedTuple):
+    """A cell that will not run, and why; its ending is `skipped`."""
+
+    experiment: str
+    cell: Cell
+    reason: str
+
+
+class Plan(NamedTuple):
+    """What a session does: every cell once a round."""
+
+    study: Study
+    rounds: int
+    baseline: str
+    seed: int
+    cells: tuple[Planned, ...]
+    skipped: tuple[Skipped, ...]
+    keys: Mapping[str, tuple[str, ...]] = MappingProxyType({})          # of every experiment's cells, shared ones too
+    settings: Mapping[str, Any] = MappingProxyType({})                  # that the user put over the study's
+    stacks: tuple[str, ...] = ()                                        # that the user chose instead of the study's
+
+    def order(self, round_index: int) -> list[Planned]:
+        """The cells in a round's own order, drawn from the seed, so that drift hits all stacks alike."""
+        shuffled = list(self.cells)
+        random.Random(f"{self.seed}:{round_index}").shuffle(shuffled)
+        return shuffled
+
+    def without(self, reasons: Mapping[str, str]) -> "Plan":
+        """The plan with every cell of some stacks skipped, for reasons by stack; the baseline is one that is left."""
+        left = tuple(planned for planned in self.cells if planned.cell.stack not in reasons)
+        gone = tuple(Skipped(planned.experiment, planned.cell, reasons[planned.cell.stack])
+                     for planned in self.cells if planned.cell.stack in reasons)
+        names = [planned.cell.stack for planned in left]
+        baseline = self.baseline if self.baseline in names or not names else names[0]
+        return self._replace(cells=left, skipped=(*self.skipped, *gone), baseline=baseline)
+
+    def record(self) -> dict[str, Any]:
+        """The plan as the store keeps it."""
+        return {
+            "event": "plan", "rounds": self.rounds, "baseline": self.baseline, "scale": self.study.scale,
+            "cells": [{"key": p.key, "experiment": p.experiment, "cell": p.cell._asdict()} for p in self.cells],
+            "skipped": [{"experiment": s.experiment, "cell": s.cell._asdict(), "reason": s.reason}
+                        for s in self.skipped],
+            "published": [number.record() for number in self.study.published],
+            "claims": [claim.record() for claim in self.study.claims],
+            "title": self.study.title, "settings": dict(self.settings), "stacks": list(self.stacks),
+            "experiments": [{"id": each.id, "title": each.title, "assumed": dict(each.assumed),
+                             "scaled": list(each.scaled), "cells": list(self.keys.get(each.id, ()))}
+                            for each in self.study.experiments],
+        }
+
+
+class Here(NamedTuple):
+    """Where cells are to run."""
+
+    stacks: Mapping[str, Stack]
+    machine: Machine
+    gpus: gpus.Found
+    hosts: int = 1                   # such machines, over which the nodes of a run are spread
+
+
+class Wishes(NamedTuple):
+    """What the user asked for on top of the study."""
+
+    stacks: tuple[str, ...] = ()                # instead of the experiments' own
+    rounds: int | None = None
+    seed: int = 1
+    baseline: str = ""
+    settings: Mapping[str, Any] = MappingProxyType({})     # cell fields, over the study's
+
+
+def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wishes,
+         missing: Callable[[Stack], str | None], found: gpus.Found = gpus.NONE, hosts: int = 1) -> Plan:
+    """The cells of a study, and the skipped ones with reasons; found: the machine's GPUs; hosts: how many machines.
+
+    missing(stack) says why the launcher cannot run a stack, or None. Raises InputError for an unknown stack.
+    """
+    here = Here(stacks, machine, found, hosts)
+    planned: dict[str, Planned] = {}
+    keys: dict[str, dict[str, None]] = {}
+    skipped: list[Skipped] = []
+    reasons: dict[str, str | None] = {}
+    for experiment in study.experiments:
+        for cell, why in _expanded(study, experiment, here, wishes):
+            reason = why or _impossible(cell, here)
+            if reason is None:
+                if cell.stack not in reasons:
+                    reasons[cell.stack] = missing(stacks[cell.stack])
+                reason = reasons[cell.stack]
+            if reason:
+                skipped.append(Skipped(experiment.id, cell, reason))
+            else:
+                planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
+                keys.setdefault(experiment.id, {})[key(cell)] = None
+    chosen = tuple(planned.values())
+    baseline = _baseline(chosen, wishes.baseline or study.baseline, study, stacks)
+    return Plan(study, wishes.rounds or study.rounds, baseline, wishes.seed, chosen, tuple(skipped),
+                {name: tuple(found) for name, found in keys.items()}, wishes.settings, wishes.stacks)
+
+
+def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) -> list[tuple[Cell, str | None]]:
+    """Every cell of an experiment's grid, with the study's own reason to leave it out, or None."""
+    stacks = here.stacks
+    names = wishes.stacks or experiment.stacks
+    forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ())) if form in stacks] for name in names}
+    for name in names:
+        if not forms[name]:
+            raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{name}" is unknown; '
+                             f"known: {', '.join(sorted(stacks))}")
+    found = []
+    for combination in experiment.combinations():
+        for name in names:
+            for own in experiment.variants_of(name):
+                cell = _of_forms(forms[name], {**combination, **own, **wishes.settings}, here)
+                found.append((cell, experiment.exception(cell._replace(stack=name))))
+    return found
+
+
+def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -> Cell:
+    """The cell in the first form of a stack that could run it, else in one that has the device, else in the first."""
+    found = [(_cell(stack, settings, here), stack) for stack in forms]
+    able = [cell for cell, _ in found if _impossible(cell, here) is None]
+    near = [cell for cell, stack in found if cell.device in stack.devices]
+    return next(iter(able or near or [cell for cell, _ in found]))
+
+
+def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
+    """The cell; nodes of one machine share it equally unless the settings say what each has."""
+    sharing = math.ceil(settings.get("nodes", 1) / here.hosts)
+    defaults = {"cpus": max(1, here.machine.cpus // sharing), "memory_bytes": here.machine.limit_bytes // sharing,
+                **tasks.defaults(settings["task"])}
+    try:
+        cell: Cell = cells.parse({**defaults, **settings, "stack": stack.name})
+    except cells.CellError as error:
+        raise InputError(f"cell of {stack.name}: {error}") from error
+    if cluster.impossible(stack.framework, cell.parallel, cell.nodes):
+        return cell
+    return cell._replace(parallel=stack.mode(cell.parallel))
+
+
+def _impossible(cell: Cell, here: Here) -> str | None:
+    """Why no launcher could run the cell in its stack here, from what cell, stack and GPUs say of themselves."""
+    stack = here.stacks[cell.stack]
+    if not tasks.is_sequence(cell.task) and cell.image < (least := tasks.TASKS[cell.task].least):
+        return f"{cell.task} needs images of at least {least} pixels"
+    if cell.device == "gpu" and (lacking := gpus.lacking(cell, stack, here.stacks, here.gpus)):
+        return lacking
+    if cell.device not in stack.devices:
+        return f"{stack.name} runs on {', '.join(stack.devices)}, not on a {cell.device}"
+    if cell.device == "cpu" and (what := _of_a_gpu(cell)):
+        return f"{what} needs a GPU"
+    if cell.parallel != "none" and cell.measure not in cluster.MEASURES:
+        return f"measure {cell.measure} is of one node; on many there are {', '.join(cluster.MEASURES)}"
+    reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes)
+    return reason
+
+
+def _of_a_gpu(cell: Cell) -> str | None:
+    """What of a cell no CPU has, or None."""
+    if cell.conv != "default":
+        return f"conv {cell.conv}"
+    if cell.gpus > 1:
+        return f"gpus {cell.gpus}"
+    return "measure kernels" if cell.measure == "kernels" else None
+
+
+def _baseline(chosen: tuple[Planned, ...], wished: str, study: Study, stacks: Mapping[str, Stack]) -> str:
+    """The stack that ratios are taken to: the wished one, or a form of it, where it runs, else the first that does."""
+    forms = (wished, *study.forms.get(wished, ()))
+    if wished and not any(form in stacks for form in forms):
+        raise InputError(f'baseline "{wished}" is unknown; known stacks: {", ".join(sorted(stacks))}')
+    names = [planned.cell.stack for planned in chosen]
+    return next((form for form in forms if form in names), names[0] if names else wished)
+
+
+def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0) -> float:
+    """How long the plan takes: known seconds of earlier runs by key, else start-up and a guess from the FLOPs."""
+    return chosen.rounds * sum(known.get(p.key) or start_seconds + _guess(p.cell) for p in chosen.cells)
+
+
+def _guess(cell: Cell) -> float:
+    """Seconds of a cell's steps at an assumed 20 GFLOP/s a CPU, half of what small models reach on old cores."""
+    return float(_steps(cell) * (tasks.step_flops(cell) / (2e10 * cell.cpus) + 0.002))
+
+
+def _steps(cell: Cell) -> int:
+    """The training steps of a run; a data set of any number of images is taken to have its usual one."""
+    if cell.measure != "epochs":
+        return cell.steps + cell.warmup
+    if tasks.is_sequence(cell.task):
+        return cell.epochs * int(sequences.pass_batches(cell))
+    images = 0 if cell.input == "synthetic" else cell.images or train_images(cell.data)
+    return cell.epochs * max(1, images // cell.batch)

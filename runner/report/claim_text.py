@@ -1,0 +1,85 @@
+"""Published numbers and claims as people read them, from a Summary. Pure."""
+
+import math
+from collections.abc import Callable
+
+from runner import formatting
+from runner.analysis.summary_format import Claim, ClaimNumber, Interval, PublishedNumber, Subject
+from runner.study.claims import Verdict
+
+
+def subject(one: Subject) -> str:
+    """tf-1.15 sync, lstm cudnn."""
+    return " ".join([one.stack, *filter(None, [one.parallel]), *(f"{name} {value}"
+                                                                 for name, value in one.settings.items())])
+
+
+def beside(number: PublishedNumber) -> list[str]:
+    """A line of the published numbers: source, of, quantity, published, here."""
+    about = ", ".join("/".join(map(str, values)) for values in number.where.values())
+    whose = " / ".join(subject(one) for one in (number.of, number.to) if one)
+    shown, here = IN_UNIT[number.unit], number.ours
+    return [number.source, whose + (f" ({about})" if about else ""), number.quantity.replace("_", " "),
+            shown(number.value), "no data" if here is None else shown(here)]
+
+
+IN_UNIT: dict[str, Callable[[float], str]] = {
+    "x": lambda value: formatting.ratio(value, None), "s": formatting.seconds, "bytes": formatting.size,
+    "share": formatting.share,
+    "%": lambda value: f"{value:.3g} %", "mpe": lambda value: f"{value:.3f}", "W": lambda value: f"{value:.0f} W",
+    "count": formatting.number, "samples/s": lambda value: f"{formatting.number(value)}/s",
+    "steps/s": lambda value: f"{formatting.number(value)} steps/s",
+}
+
+
+def here(claim: Claim) -> str:
+    """The number that decides a claim, or what is missing."""
+    if claim.verdict is Verdict.NO_DATA or not claim.numbers:
+        more = f", and {len(claim.missing) - 1} more" if len(claim.missing) > 1 else ""
+        return (claim.missing[0] if claim.missing else "") + more
+    alike = sorted((number for number in claim.numbers if number.verdict is claim.verdict),
+                   key=lambda number: _certainty(claim, number))
+    number = alike[-1 if claim.verdict is Verdict.DOES_NOT_HOLD else 0]
+    count = f", {len(alike)} of {len(claim.numbers)}" if len(claim.numbers) > 1 else ""
+    return amount(claim, number.value, number.interval) + count
+
+
+def _certainty(claim: Claim, number: ClaimNumber) -> float:
+    """How far a number is from the nearest end of what the claim allows, as a factor."""
+    def size(value: float) -> float:
+        return math.log(1 - value if claim.kind == "mpe" else value)
+
+    ends = [end for end in (number.low, number.high) if end is not None]
+    return min(abs(size(number.value) - size(end)) for end in ends)
+
+
+def theirs(claim: Claim) -> str:
+    """What the study claims, in a few words."""
+    if claim.kind in ("faster", "order"):
+        return "faster" if claim.kind == "faster" else "in this order"
+    if claim.kind == "trend" or (claim.kind == "slope" and claim.within is None):
+        return claim.direction
+    if claim.about is not None and claim.within is not None:
+        return f"{_threshold(claim, claim.about)} within {formatting.share(claim.within)}"
+    if claim.within is not None:
+        return f"{_WITHIN[claim.kind]} {formatting.share(claim.within)}"
+    ends = [f"{name} {_threshold(claim, end)}" for name, end in (("from", claim.at_least), ("to", claim.at_most))
+            if end is not None]
+    return " ".join(ends)
+
+
+_WITHIN = {"equal": "equal within", "differ": "different by", "slope": "flat within"}
+
+
+def _threshold(claim: Claim, value: float) -> str:
+    if claim.kind == "mpe":
+        return f"{value:g}"
+    return formatting.share(value) if claim.kind == "share" else f"{value:g}x"
+
+
+def amount(claim: Claim, value: float, interval: Interval | None) -> str:
+    """A number of a claim with its interval."""
+    if claim.kind not in ("share", "mpe"):
+        return formatting.ratio(value, interval)
+    shown: Callable[[float], str] = formatting.share if claim.kind == "share" else "{:.2f}".format
+    return shown(value) + (f" ({shown(interval.low)}{formatting.DASH}{shown(interval.high)})" if interval else "")

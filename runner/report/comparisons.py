@@ -1,0 +1,71 @@
+"""What the parts of a section share: its comparisons, and how much of them a chart or table shows. Pure."""
+
+from collections.abc import Mapping, Sequence, Set
+from typing import NamedTuple, TypeVar
+
+from runner import formatting
+from runner.analysis.summary_format import Comparison, Result, Summary
+from runner.report.document import Group, Table
+from runner.results.rows import Measurements
+
+T = TypeVar("T")
+MOST_GROUPS, _MOST_MARKS = 16, 60      # in a chart; its table has all
+
+
+class Given(NamedTuple):
+    """What all sections share."""
+
+    summary: Summary
+    measured: Measurements
+    marks: Mapping[str, str]     # a footnote's number by its flag
+    series: Mapping[str, int]    # a stack's sign
+
+
+class Shown(NamedTuple):
+    """A comparison, or the part of it that an experiment has."""
+
+    comparison: Comparison
+    results: tuple[Result, ...]
+
+    @classmethod
+    def of(cls, comparison: Comparison, keys: Set[str]) -> "Shown":
+        """The part whose cells have those keys."""
+        return cls(comparison, tuple(result for result in comparison.results if result.key in keys))
+
+    @property
+    def label(self) -> str:
+        """What is compared."""
+        return self.comparison.label
+
+
+def fitting(groups: Sequence[tuple[str, tuple[T, ...]]]) -> tuple[tuple[str, tuple[T, ...]], ...]:
+    """The first groups, as many as a chart holds."""
+    kept: list[tuple[str, tuple[T, ...]]] = []
+    for group in groups[:MOST_GROUPS]:
+        if kept and sum(len(marks) for _, marks in kept) + len(group[1]) > _MOST_MARKS:
+            break
+        kept.append(group)
+    return tuple(kept)
+
+
+def cut(kept: int, all_of_them: int) -> str:
+    """What a caption says of groups that did not fit."""
+    return f" (the first {kept} of {all_of_them:,}; the table has all)" if kept < all_of_them else ""
+
+
+def without_empty(table: Table) -> Table:
+    """The table without the columns that no line has anything for."""
+    kept = [place for place in range(len(table.columns)) if any(line[place] for line in table.lines)]
+    return table._replace(columns=tuple(table.columns[place] for place in kept), groups=tuple(
+        Group(group.label, tuple(tuple(line[place] for place in kept) for line in group.lines))
+        for group in table.groups))
+
+
+def thousandths(seconds: float | None) -> str:
+    """Milliseconds without their unit; "" where there is nothing."""
+    return "" if seconds is None else formatting.number(seconds * 1000)
+
+
+def endings(counts: Mapping[str, int]) -> str:
+    """oom ×3, or that there was no run."""
+    return ", ".join(f"{ending} ×{count}" if count > 1 else ending for ending, count in counts.items()) or "not run"

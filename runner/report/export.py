@@ -1,0 +1,107 @@
+"""A session's raw samples as one flat table, for notebooks: a row a sample, as Parquet or CSV (docs/export.md).
+
+A run without samples (out of memory, skipped by its worker, dead) keeps one row with empty seconds, so that what failed
+is not lost on the way. Parquet needs pyarrow, which the extra "notebook" installs.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from runner.errors import InputError
+from runner.formatting import clean
+from runner.report.spreadsheet import harmless
+from runner.results.rows import Measurements, Row
+from runner.results.runs import Run, Worker
+from runner.results.values import Samples
+from runner.study.quantities import PHASES
+from workloads.spec.cell import FIELDS
+
+RUN = {"result": str, "study": str, "experiment": str, "key": str, **FIELDS, "round": int, "attempt": int,
+       "ending": str, "worker": str}
+SAMPLE = {"is_warmup": bool, "index": int, "steps": int, "seconds": float,
+          **{f"{phase}_seconds": float for phase in PHASES}}
+COLUMNS: Mapping[str, type] = {**RUN, **SAMPLE}
+_NO_SAMPLE: dict[str, Any] = dict.fromkeys(SAMPLE)
+_BATCH = 50_000            # rows that are held at once
+
+
+def rows(measured: Measurements) -> Iterator[dict[str, Any]]:
+    """A mapping a sample with every key of COLUMNS; None where a value is absent."""
+    head = {name: clean(measured.session.get(other, "")) for name, other in (("result", "id"), ("study", "study"))}
+    for row in measured.rows:
+        for run in row.runs:
+            for worker in run.workers:
+                about = {**head, **_about(row, run, worker)}
+                yield from ({**about, **sample} for sample in _samples(worker))
+
+
+def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
+    told = {"experiment": row.experiment, "key": row.key, **row.cell._asdict(), "round": run.round,
+            "attempt": run.attempt, "ending": run.ending, "worker": worker.name}
+    return {name: clean(value) if isinstance(value, str) else value for name, value in told.items()}
+
+
+def _samples(worker: Worker) -> Iterator[dict[str, Any]]:
+    """Warm-up first, then the timed samples; one empty one where there are none at all."""
+    if not len(worker.warm_seconds) and not len(worker.step_seconds):
+        yield _NO_SAMPLE
+    for index, seconds in enumerate(worker.warm_seconds.tolist()):
+        yield {**_NO_SAMPLE, "is_warmup": True, "index": index, "steps": 1, "seconds": seconds}
+    count = len(worker.step_seconds)
+    phases = {f"{name}_seconds": found for name, found in worker.phases.items()
+              if f"{name}_seconds" in SAMPLE and len(found) == count}
+    for index, seconds in enumerate(worker.step_seconds.tolist()):
+        yield {**_NO_SAMPLE, "is_warmup": False, "index": index, "steps": worker.steps // count, "seconds": seconds,
+               **{name: _at(found, index) for name, found in phases.items()}}
+
+
+def _at(samples: Samples, index: int) -> float:
+    return float(samples[index])
+
+
+def to_csv(measured: Measurements, path: Path) -> int:
+    """Write the table; how many rows it has. Raises InputError where the file cannot be written."""
+    count = 0
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            for row in rows(measured):
+                writer.writerow({name: harmless(value) for name, value in row.items()})
+                count += 1
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; choose another file") from error
+    return count
+
+
+def to_parquet(measured: Measurements, path: Path) -> int:
+    """Write the table; how many rows it has. Raises InputError without pyarrow, or where the file cannot be written."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise InputError("--parquet needs pyarrow: `pip install 'evenbench[notebook]'`, or use --csv") from error
+    kinds = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
+    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
+    count = 0
+    try:
+        with parquet.ParquetWriter(path, schema) as writer:
+            for batch in _batches(rows(measured)):
+                writer.write_table(pyarrow.Table.from_pylist(batch, schema))
+                count += len(batch)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}; choose another file") from error
+    return count
+
+
+def _batches(found: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    batch: list[dict[str, Any]] = []
+    for row in found:
+        batch.append(row)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

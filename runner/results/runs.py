@@ -1,0 +1,115 @@
+"""What a run measured: its workers' samples, raw, and what it told of itself. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from runner.analysis import stats
+from runner.results.profiles import Graph, Kernels, MaxBatch
+from runner.results.values import Facts, Readings, Samples
+
+
+class Epoch(NamedTuple):
+    """One pass over the training data; None where it was not told."""
+
+    train_seconds: float
+    validation_seconds: float | None
+    loss: float | None
+    accuracy: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Worker:
+    """What one worker of a run measured; most runs have one."""
+
+    name: str                              # its place, or its number where a coordinator tells of it
+    warm_seconds: Samples
+    step_seconds: Samples                  # a sample a step; one for all steps with sync=end; one an epoch
+    steps: int                             # that step_seconds cover
+    phases: Mapping[str, Samples]          # of the timed steps by name; "load" alone where nothing else was stamped
+    losses: Samples                        # the finite ones
+    drain_seconds: float                   # reading losses of steps that were said to be over
+    device_seconds: Samples                # of each step by the device's own clock; empty where it was not asked
+
+    @cached_property
+    def timed_seconds(self) -> float:
+        """Of all timed steps together."""
+        return float(self.step_seconds.sum())
+
+    def phase_seconds(self, name: str) -> float | None:
+        """Mean seconds of a phase in a step; None where it was not stamped."""
+        found = self.phases.get(name)
+        return float(found.sum()) / self.steps if found is not None and len(found) and self.steps else None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Run:
+    """One fresh start of a cell, as the store kept it."""
+
+    name: str
+    round: int
+    attempt: int
+    ending: str
+    message: str
+    wall_seconds: float                    # from start to stop, as the host saw it
+    workers: tuple[Worker, ...]            # at least one, in order of their names
+    accuracy: float | None                 # after the last epoch
+    parameters: int | None
+    facts: Facts
+    place: Facts
+    before: Readings
+    after: Readings
+    usage: Mapping[str, Readings]          # by place, where there are many
+    digests: Mapping[str, str]             # of the weights after the last step, by place
+    operators: Mapping[str, float]         # seconds a step by the framework's own names
+    epochs: tuple[Epoch, ...] = ()         # in their order
+    kernels: Kernels | None = None
+    graph: Graph | None = None
+    max_batch: MaxBatch | None = None
+
+    @property
+    def step_seconds(self) -> Samples:
+        """Of every worker, one after the other."""
+        return np.concatenate([worker.step_seconds for worker in self.workers])
+
+    @property
+    def framework(self) -> str:
+        """As the worker named it, "" where it told nothing."""
+        return str(self.facts.get("framework", ""))
+
+    @property
+    def first(self) -> Worker:
+        """The worker that stands for all where one is enough: its warm-up, its losses."""
+        return self.workers[0]
+
+    def phase_seconds(self, name: str) -> float | None:
+        """Mean seconds of a phase in a step, over the workers."""
+        found = [seconds for worker in self.workers if (seconds := worker.phase_seconds(name)) is not None]
+        return sum(found) / len(found) if found else None
+
+
+def rate_per_worker(batch: int, run: Run) -> float | None:
+    """Samples a second of a worker over its timed window: rate x seconds = samples; the mean over the workers.
+
+    None where a worker has no timed steps.
+    """
+    rates = []
+    for worker in run.workers:
+        if worker.timed_seconds <= 0 or not worker.steps:
+            return None
+        rates.append(batch * worker.steps / worker.timed_seconds)
+    return sum(rates) / len(rates)
+
+
+def step_seconds(run: Run) -> float | None:
+    """Mean seconds of a worker's timed step, over the workers; None where one has no timed steps."""
+    means = [worker.timed_seconds / worker.steps for worker in run.workers if worker.steps]
+    return sum(means) / len(means) if len(means) == len(run.workers) else None
+
+
+def middle(runs: Sequence[Run], of: Callable[[Run], float | None]) -> float | None:
+    """The median over the runs that have the value."""
+    return stats.median([value for value in map(of, runs) if value is not None])

@@ -1,0 +1,292 @@
+"""results/<id>/events.jsonl: append-only, one JSON object a line, flushed line by line. Raw samples, never means.
+
+A record is {"event": ...}: session, plan, begin, line, ending, closed. A line has the seconds since the launch, "at".
+A file SHA256SUMS (runner/results/manifest.py) stands beside the events of a session that has ended.
+"schema" stands in the session record; a reader refuses a schema newer than its own and leaves out a last line that a
+killed writer left torn.
+
+Schema 1 (2026-11-21): the first.
+"""
+
+import errno
+import json
+import math
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import NoneType
+from typing import Any, NamedTuple, Self
+
+from pydantic_core import from_json
+
+from runner.results import manifest
+from runner.errors import DiskFull, InputError
+
+SCHEMA = 1
+EVENTS = "events.jsonl"
+Record = dict[str, Any]
+# endings that are results; `killed` and `not_started` were cut short from outside and run again on resume
+FINAL = frozenset({"ok", "oom", "unsupported", "not_finite", "error", "timeout", "died", "skipped"})
+WELL = frozenset({"ok", "oom", "unsupported"})      # nothing went wrong: too little memory is an answer, too
+
+# what readers take for granted of a record, by event; the values of samples and facts are runner.results.rows' to judge
+_SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
+    "plan": {"cells": (list,), "skipped": (list,)},
+    "begin": {"run": (str,), "key": (str,), "round": (int,), "place": (dict, NoneType)},
+    "line": {"run": (str,), "line": (dict,)},
+    "ending": {"run": (str,), "ending": (str,)},
+    "closed": {"reason": (str,)},
+}
+
+
+class Store:
+    """The open file of a session; every append is on disk, as far as the kernel is, when it returns."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make or open the folder. Raises InputError where it cannot be written, DiskFull where there is no space."""
+        self.folder = folder
+        self.path = folder / EVENTS
+        self._writing = threading.Lock()       # runs on different GPUs may end at once
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _drop_torn_line(self.path)
+            self._file = self.path.open("ab", buffering=0)
+            (folder / manifest.NAME).unlink(missing_ok=True)        # what is appended from here on is not in it
+        except OSError as error:
+            raise _refusal(self.path, error) from error
+
+    def append(self, record: Record) -> None:
+        """Write one record. Raises DiskFull, and what was written before stays readable."""
+        line = json.dumps(record, allow_nan=False).encode() + b"\n"
+        with self._writing:
+            end = self._file.seek(0, os.SEEK_END)
+            try:
+                while line:
+                    line = line[self._file.write(line) :]
+                if record["event"] in ("ending", "closed"):
+                    os.fsync(self._file.fileno())
+            except OSError as error:
+                os.truncate(self.path, end)
+                raise _refusal(self.path, error) from error
+
+    def close(self) -> None:
+        """No append after this; the manifest is written. Raises DiskFull."""
+        if not self._file.closed:
+            self._file.close()
+            _replace(self.folder / manifest.NAME, manifest.text(self.folder))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Cut off what a killed writer left behind its last whole line."""
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    if content and not content.endswith(b"\n"):
+        os.truncate(path, content.rfind(b"\n") + 1)
+
+
+def _refusal(path: Path, error: OSError) -> InputError | DiskFull:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(f"{path}: the disk is full; make room (`docker system df`, `evenbench images --prune`), "
+                        "then give the same command again: finished runs are kept")
+    return InputError(f"{path}: {error.strerror}; choose another folder with --results")
+
+
+def read(folder: Path) -> Iterator[Record]:
+    """The records of a run's folder, in order. Raises InputError with file and line where one is not a record."""
+    path = folder / EVENTS
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    return                     # torn by a killed writer
+                try:
+                    record = _record(line)
+                except ValueError as error:
+                    raise InputError(f"{path}:{number}: {error}") from error
+                yield record
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; `evenbench list results` shows what there is") from error
+
+
+def _record(line: bytes) -> Record:
+    """The line's record. Raises ValueError with what is wrong with it."""
+    try:
+        record = _parsed(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON: {str(error)[:80]}") from error
+    if not isinstance(record, dict) or not isinstance(record.get("event"), str):
+        raise ValueError('expected an object with "event"')
+    if record["event"] == "session":
+        schema = record.get("schema")
+        if not isinstance(schema, int) or schema < 1:
+            raise ValueError(f"schema: found {schema!r}, expected a number from 1 to {SCHEMA}")
+        if schema > SCHEMA:
+            raise ValueError(f"schema {schema} is newer than this evenbench reads ({SCHEMA}): update it")
+    for name, kinds in _SHAPES.get(record["event"], {}).items():
+        if not isinstance(record.get(name), kinds):
+            raise ValueError(f'{record["event"]}: key "{name}": found {_shown(record.get(name))}, expected '
+                             + " or ".join(_KINDS[kind] for kind in kinds))
+    if record["event"] == "plan" and not all(map(_is_planned, record["cells"])):
+        raise ValueError('plan: key "cells": expected objects with "key" and "cell", which has "stack"')
+    return record
+
+
+_KINDS = {str: "text", int: "a number", dict: "an object", list: "a list", NoneType: "null"}
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:40]
+
+
+def _is_planned(item: Any) -> bool:
+    return (isinstance(item, dict) and isinstance(item.get("key"), str) and isinstance(item.get("cell"), dict)
+            and isinstance(item["cell"].get("stack"), str))
+
+
+def _parsed(line: bytes) -> Any:
+    """The line's value, in a third of json's time. Raises ValueError, RecursionError."""
+    try:
+        return from_json(line)
+    except ValueError:
+        return json.loads(line)      # which reads half surrogates too, and says what is wrong
+
+
+class Kept(NamedTuple):
+    """What an earlier, unfinished session with the same command left."""
+
+    folder: Path
+    finished: frozenset[tuple[str, int]]     # (cell key, round) that need no other run
+    attempts: dict[tuple[str, int], int]     # runs begun so far
+
+
+def unfinished(results: Path, command: str) -> Kept | None:
+    """The newest session folder of the same command (its fingerprint) that was not closed as done, or None."""
+    for folder in sorted(results.glob("*/"), reverse=True):
+        if not (folder / EVENTS).is_file():
+            continue
+        try:
+            kept = _kept(folder, command)
+        except InputError:
+            continue                           # somebody's broken file is no reason not to measure
+        if kept is not None:
+            return kept
+    return None
+
+
+def _kept(folder: Path, command: str) -> Kept | None:
+    """What a folder holds for a command; None where it is another's, or done."""
+    finished: set[tuple[str, int]] = set()
+    attempts: dict[tuple[str, int], int] = {}
+    begun: dict[str, tuple[str, int]] = {}
+    is_ours, is_done = False, False
+    for record in read(folder):
+        match record["event"]:
+            case "session":
+                is_ours = record.get("command") == command
+            case "begin":
+                run = begun[record["run"]] = (record["key"], record["round"])
+                attempts[run] = attempts.get(run, 0) + 1
+            case "ending" if record["run"] in begun and record["ending"] in FINAL:
+                finished.add(begun[record["run"]])
+            case "closed":
+                is_done = record["reason"] == "done"
+    return Kept(folder, frozenset(finished), attempts) if is_ours and not is_done else None
+
+
+def write_beside(folder: Path, name: str, text: str) -> None:
+    """Put a file that is made from the events beside them, whole or not at all, and its line into their manifest."""
+    _replace(folder / name, text + "\n")
+    sums = manifest.with_file(folder, name)
+    if sums is not None:
+        _replace(folder / manifest.NAME, sums)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all, through another name that is ours and no link. Raises InputError, DiskFull."""
+    unfinished = path.with_name(f".{path.name}")
+    try:
+        unfinished.unlink(missing_ok=True)
+        with unfinished.open("x", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+        unfinished.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise _refusal(path, error) from error
+
+
+def located(name: str, results: Path) -> Path:
+    """The folder of a result by id, by path, or the newest. Raises InputError."""
+    if not name:
+        folders = [path.parent for path in sorted(results.glob(f"*/{EVENTS}"))]
+        if not folders:
+            raise InputError(f"{results}: no results yet; `evenbench run quick` makes some")
+        return folders[-1]
+    for folder in (results / name, Path(name)):
+        if (folder / EVENTS).is_file():
+            return folder
+    raise InputError(f'no result "{name}" in {results}; `evenbench list results` shows what there is')
+
+
+def listing(results: Path) -> list[dict[str, Any]]:
+    """A line for every result: id, study, runs by ending, whether it is done."""
+    return [_listed(path.parent) for path in sorted(results.glob(f"*/{EVENTS}"))]
+
+
+def _listed(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {"result": folder.name, "study": "", "launcher": "", "runs": 0, "ok": 0,
+                             "state": "unfinished"}
+    try:
+        for record in read(folder):
+            match record["event"]:
+                case "session":
+                    found.update(study=record.get("study"), launcher=record.get("launcher"))
+                case "ending":
+                    found["runs"] += 1
+                    found["ok"] += record["ending"] == "ok"
+                case "closed":
+                    found["state"] = record["reason"]
+    except InputError as error:
+        found["state"] = f"unreadable: {error}"
+    return found
+
+
+def made_of(folder: Path) -> dict[str, str]:
+    """The fingerprint of what each stack's runs were made of, by the stack's name."""
+    stacks: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for record in read(folder):
+        match record["event"]:
+            case "plan":
+                stacks.update({item["key"]: item["cell"]["stack"] for item in record["cells"]})
+            case "begin" if record["key"] in stacks and record.get("place"):
+                found[stacks[record["key"]]] = str(record["place"].get("fingerprint", ""))
+    return found
+
+
+def known_seconds(results: Path) -> dict[str, float]:
+    """How long the last finished run of each cell took, start-up included, by the cell's key."""
+    found: dict[str, float] = {}
+    for path in sorted(results.glob(f"*/{EVENTS}")):
+        try:
+            records = list(read(path.parent))
+        except InputError:
+            continue
+        keys = {record["run"]: record["key"] for record in records if record["event"] == "begin"}
+        found.update({keys[record["run"]]: record["seconds"] for record in records
+                      if record["event"] == "ending" and record["ending"] == "ok" and record["run"] in keys
+                      and _is_time(record.get("seconds"))})
+    return found
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value < math.inf

@@ -1,0 +1,159 @@
+"""Workers' lines to runs, and what of a line nobody could read. Pure."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner.results.profiles import Graph, Kernels, MaxBatch
+from runner.results.runs import Epoch, Run, Worker
+from runner.results.values import Facts, count, demand, least, mapping, number, readings, samples, seconds, text
+
+# what a summary tells of a stack and of its data; a worker may tell more
+_FACTS = {"framework": str, "version": str, "python": str, "onednn": bool, "threads": int}
+_DATA_FACTS = {"name": str, "images": int, "stand_in": bool, "sha256": str}
+
+
+@dataclass
+class Heard:
+    """A worker while its lines are read."""
+
+    warm: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    steps: int = 0
+    phases: dict[str, list[float]] = field(default_factory=dict)
+    losses: list[float] = field(default_factory=list)
+    drain_seconds: float = 0.0
+    device_seconds: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Begun:
+    """A run while its lines are read."""
+
+    record: Mapping[str, Any]
+    facts: Facts = field(default_factory=dict)
+    parameters: int | None = None
+    workers: dict[str, Heard] = field(default_factory=dict)
+    accuracy: float | None = None
+    digests: dict[str, str] = field(default_factory=dict)
+    operators: dict[str, float] = field(default_factory=dict)
+    epochs: list[Epoch] = field(default_factory=list)
+    kernels: Kernels | None = None
+    graph: Graph | None = None
+    max_batch: MaxBatch | None = None
+
+    def worker(self, line: Mapping[str, Any]) -> Heard:
+        """Of a line: a coordinator numbers its workers, others are known by their place."""
+        name = f"worker {count(line['worker'])}" if "worker" in line else text(line.get("place", ""))
+        return self.workers.setdefault(name, Heard())
+
+    def hear(self, line: Mapping[str, Any]) -> None:
+        """Take what a line says; kinds that are unknown here are passed over."""
+        if reader := _LINES.get(line["event"]):
+            reader(self, line)
+
+
+def _start(run: Begun, line: Mapping[str, Any]) -> None:
+    facts = mapping(line["facts"])
+    demand(facts, _FACTS)
+    if isinstance(facts.get("data"), dict):
+        demand(facts["data"], _DATA_FACTS)
+    run.facts = run.facts or facts
+    run.parameters = None if line.get("parameters") is None else count(line["parameters"])
+
+
+def _warm(run: Begun, line: Mapping[str, Any]) -> None:
+    run.worker(line).warm += line["seconds"]
+
+
+def _steps(run: Begun, line: Mapping[str, Any]) -> None:
+    worker = run.worker(line)
+    worker.seconds += line["seconds"]
+    worker.steps += count(line.get("count", len(line["seconds"])))
+    for name, values in mapping(line.get("phases", {})).items():
+        worker.phases.setdefault(name, []).extend(values)
+    worker.losses += [loss for loss in line.get("loss", []) if loss is not None]
+    worker.drain_seconds += number(line.get("drain_seconds")) or 0.0
+    worker.device_seconds += line.get("device_seconds", [])
+
+
+def _epoch(run: Begun, line: Mapping[str, Any]) -> None:
+    worker = run.worker(line)
+    worker.seconds.append(line["train_seconds"])
+    worker.steps += count(line["steps"])
+    worker.losses.append(line["loss"])
+    run.accuracy = number(line.get("accuracy"))
+    run.epochs.append(Epoch(least(line["train_seconds"], 0.0), number(line.get("validation_seconds")),
+                            number(line["loss"]), run.accuracy))
+
+
+def _weights(run: Begun, line: Mapping[str, Any]) -> None:
+    run.digests[text(line.get("place", ""))] = text(line["sha256"])
+
+
+def _operators(run: Begun, line: Mapping[str, Any]) -> None:
+    """One worker's: the first that tells; all of them run the same operators."""
+    steps = count(line["steps"])
+    if not run.operators and steps:
+        run.operators = {text(name): least(spent, 0.0) / steps
+                         for name, (_, spent) in mapping(line["operators"]).items()}
+
+
+def _kernels(run: Begun, line: Mapping[str, Any]) -> None:
+    run.kernels = run.kernels or Kernels.read(line)
+
+
+def _graph(run: Begun, line: Mapping[str, Any]) -> None:
+    run.graph = run.graph or Graph.read(line)
+
+
+def _max_batch(run: Begun, line: Mapping[str, Any]) -> None:
+    run.max_batch = run.max_batch or MaxBatch.read(line)
+
+
+def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
+    """The run, whose last record is this."""
+    head = begun.record
+    workers = [_worker(name, found) for name, found in sorted(begun.workers.items())]
+    return Run(
+        name=head["run"], round=head["round"], attempt=head["attempt"], ending=text(record["ending"]),
+        message=text(record["message"]), wall_seconds=number(record["seconds"]) or 0.0,
+        workers=tuple(workers) or (_worker("", Heard()),), accuracy=begun.accuracy, parameters=begun.parameters,
+        facts=begun.facts, place=mapping(head.get("place") or {}), before=readings(head.get("host")),
+        after=readings(record.get("host")),
+        usage={name: readings(used) for name, used in sorted(mapping(record.get("places") or {}).items())},
+        digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
+        graph=begun.graph, max_batch=begun.max_batch,
+    )
+
+
+def _worker(name: str, found: Heard) -> Worker:
+    return Worker(name=name, warm_seconds=seconds(found.warm), step_seconds=seconds(found.seconds),
+                  steps=found.steps, phases={phase: samples(values) for phase, values in found.phases.items()},
+                  losses=samples(found.losses), drain_seconds=found.drain_seconds,
+                  device_seconds=seconds(found.device_seconds))
+
+
+_LINES: dict[str, Callable[[Begun, Mapping[str, Any]], None]] = {
+    "start": _start, "warm": _warm, "steps": _steps, "epoch": _epoch, "weights": _weights, "operators": _operators,
+    "kernels": _kernels, "graph": _graph, "max_batch": _max_batch,
+}
+
+
+def mistake(line: Mapping[str, Any]) -> str | None:
+    """What of a worker's line no reader of the results could take, or None: one such line would spoil a session."""
+    run = Begun({})
+    try:
+        run.hear(line)
+        for found in run.workers.values():
+            _worker("", found)
+        for name in ("cpu_seconds", "peak_bytes", "group_peak_bytes"):
+            number(line.get(name))
+        readings(line.get("throttling"))
+        if line["event"] == "end" and "places" in line:
+            raise ValueError("found places, of which the host alone tells")
+    except KeyError as error:
+        return f"key {error} is missing"
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        return str(error)
+    return None

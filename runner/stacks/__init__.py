@@ -1,0 +1,1 @@
+"""Pinned software stacks: their definition, images, environments and locks."""

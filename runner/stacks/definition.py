@@ -1,0 +1,272 @@
+"""Stacks: what the folders docker/<stack>/ say, and fingerprints that change when what a stack is made of changes."""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from runner import __version__, strict_toml
+from runner.errors import InputError
+from workloads.spec import cluster
+
+# a file's tables and the field that each of their keys becomes
+_ALL = {"base": {"image": "base_image", "verified": "base_verified", "digest_unknown": "digest_unknown",
+                 "has_cuda": "base_has_cuda", "has_framework": "base_has_framework"},
+        "size": {"wheels_bytes": "wheels_bytes"}}
+_GPU = "gpu"                # a table that is a model of its own
+_OF_STACK = {"stack": {key: key for key in ("name", "framework", "version", "python", "studies", "devices", "title",
+                                               "sync")},
+             **_ALL, _GPU: {}}
+_OF_RUNNER = {"image": {key: key for key in ("name", "python", "title")}, **_ALL}
+_Tables = dict[str, dict[str, str]]
+RUNNER = "runner"           # the folder, and the name, of our own image
+# of GPUs, from Pascal to Blackwell: what every [gpu] table tells of
+CAPABILITIES = ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
+_Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)+$")]
+
+
+class GpuCode(BaseModel):
+    """What a stack brings for GPUs, and which compute capabilities it has code for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    cuda: _Version
+    cudnn: _Version | None = None
+    nccl: _Version | None = None
+    driver: _Version                    # the oldest that runs it, on Linux
+    native: tuple[str, ...]             # compiled for
+    jit: tuple[str, ...]                # compiled at the first start, which takes minutes
+    unsupported: tuple[str, ...]
+    why: str = ""                       # they are unsupported
+    verified: bool                      # on a GPU, by us
+
+    @model_validator(mode="after")
+    def _each_capability_once(self) -> Self:
+        told = sorted(self.native + self.jit + self.unsupported)
+        if told != sorted(CAPABILITIES):
+            raise ValueError(f"native, jit and unsupported must hold each of {', '.join(CAPABILITIES)} once")
+        if self.unsupported and not self.why:
+            raise ValueError("why is missing: the reason of what is unsupported")
+        return self
+
+    @property
+    def runs_on(self) -> tuple[str, ...]:
+        """The compute capabilities that it runs on, in order."""
+        return tuple(each for each in CAPABILITIES if each not in self.unsupported)
+
+
+class Pinned(BaseModel):
+    """What an image is built from, every part of it pinned: the folder docker/<name>/."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")         # also an image's name and a folder's
+    version: str = Field(min_length=1)
+    python: str = Field(pattern=r"^3\.\d+$")
+    title: str = Field(min_length=1)
+    base_image: str = Field(min_length=1)
+    base_verified: bool
+    digest_unknown: bool = False        # of the base: it has no image until somebody has written it down
+    base_has_cuda: bool = False         # and no base of our own could stand in for it
+    base_has_framework: bool = False    # so nothing is installed, and there is no virtual environment of it
+    wheels_bytes: int = Field(gt=0)
+    folder: Path
+
+    @model_validator(mode="after")
+    def _is_pinned(self) -> Self:
+        if self.digest_unknown == bool(re.match(r"^\S+@sha256:[0-9a-f]{64}$", self.base_image)):
+            raise ValueError(f"base_image: expected NAME:TAG@sha256:..., or base.digest_unknown (found "
+                             f"{self.base_image!r})")
+        return self
+
+    @property
+    def is_gpu_only(self) -> bool:
+        """Whether it is built only where it is asked for by name."""
+        return False
+
+    @property
+    def carries(self) -> tuple[str, ...]:
+        """The repository's folders that the image has a copy of."""
+        return ("workloads",)
+
+    @property
+    def root(self) -> Path:
+        """The repository: what an image's build sees."""
+        return self.folder.parent.parent
+
+    @property
+    def lock(self) -> Path:
+        """Every package of the stack with version and hashes."""
+        return self.folder / "requirements.txt"
+
+    @property
+    def locks(self) -> tuple[Path, ...]:
+        """What is installed: nothing where the base has all."""
+        source = self.folder / "source.txt"      # what build.sh builds
+        return (self.lock, *(() if self.base_has_framework else (self.pip_lock,)), *(source,) * source.is_file())
+
+    @property
+    def program(self) -> tuple[Path, ...]:
+        """What is compiled into its environment, build.sh first; empty for most."""
+        script = self.folder / "build.sh"
+        sources = (path for path in self.folder.iterdir() if path.suffix in (".cpp", ".cu", ".h"))
+        return (script, *sorted(sources)) if script.is_file() else ()
+
+    @property
+    def pip_lock(self) -> Path:
+        """What installs the lock: pip itself, for all stacks of one Python."""
+        return self.folder.parent / "pip" / f"{self.python}.txt"
+
+
+class Stack(Pinned):
+    """One pinned software stack."""
+
+    framework: Literal["tensorflow", "pytorch", "mxnet", "onednn", "cudnn"]
+    studies: tuple[str, ...]
+    devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
+    gpu: GpuCode | None = None
+    sync: str = ""                      # the mode that parallel = sync is here, where it is not the framework's usual
+
+    @model_validator(mode="after")
+    def _knows_its_mode(self) -> Self:
+        if self.sync and (self.framework, self.sync) not in cluster.MODES:
+            raise ValueError(f"sync: {cluster.impossible(self.framework, self.sync, 2)}")
+        return self
+
+    @model_validator(mode="after")
+    def _tells_of_gpus(self) -> Self:
+        if ("gpu" in self.devices) != (self.gpu is not None):
+            raise ValueError("devices has gpu where there is a table gpu, and only there")
+        return self
+
+    def mode(self, parallel: str) -> str:
+        """The mode that "sync" or "async" becomes; another name as it is. Raises KeyError."""
+        found: str = cluster.own_mode(self.framework, parallel)
+        return self.sync or found if parallel == "sync" else found
+
+    @property
+    def is_gpu_only(self) -> bool:
+        """Whether it runs on GPUs alone."""
+        return "cpu" not in self.devices
+
+
+class Runner(Pinned):
+    """The runner's own image, for compose: it knows of each stack what its image is made of."""
+
+    @property
+    def carries(self) -> tuple[str, ...]:
+        """All that the command needs, and what makes a stack's fingerprint."""
+        return ("docker", "runner", "studies", "workloads")
+
+
+_Kind = TypeVar("_Kind", bound=Pinned)
+
+
+def read(folder: Path) -> Stack:
+    """The Stack of a folder. Raises InputError with file, key, found and expected."""
+    return _read(folder / "stack.toml", _OF_STACK, lambda values: Stack(**values))
+
+
+def read_runner(docker_folder: Path) -> Runner:
+    """The Runner among the folders of the stacks. Raises InputError."""
+    return _read(docker_folder / RUNNER / "image.toml", _OF_RUNNER,
+                 lambda values: Runner(**values, version=__version__))
+
+
+def _read(path: Path, fields: _Tables, made: Callable[[dict[str, Any]], _Kind]) -> _Kind:
+    folder = path.parent
+    try:
+        values = _flat(path, fields, strict_toml.document(path.read_bytes(), str(path)))
+        stack = made({**values, "folder": folder.absolute()})
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ": ".join([str(path), *(".".join(str(part) for part in first["loc"]),) * bool(first["loc"])])
+        found = f" (found {first['input']!r})" if first["type"] not in ("missing", "value_error") else ""
+        raise InputError(f"{where}: {first['msg'].removeprefix('Value error, ')}{found}") from error
+    if stack.name != folder.name:
+        raise InputError(f'{path}: name "{stack.name}" is not the folder\'s, "{folder.name}"')
+    return stack
+
+
+def read_all(docker_folder: Path) -> dict[str, Stack]:
+    """All stacks by name: the folders that hold a stack.toml."""
+    folders = sorted(path.parent for path in docker_folder.glob("*/stack.toml"))
+    if not folders:
+        raise InputError(f"{docker_folder}: no stack here; expected folders that hold a stack.toml")
+    return {folder.name: read(folder) for folder in folders}
+
+
+def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned]) -> Sequence[str]:
+    """The names; without any, those of all that run without a GPU. Raises InputError for one that is unknown."""
+    for name in names or []:
+        if name not in known:
+            raise InputError(f'stack "{name}" is unknown; known: {", ".join(known)}')
+    return names or [name for name, each in known.items() if not each.is_gpu_only]
+
+
+def fingerprint(stack: Pinned) -> str:
+    """What an image is made of, as a SHA-256: Dockerfile, scripts of the build, locks and what it carries."""
+    return _digest(stack.root, {*build_files(stack), *carried(stack)})
+
+
+def carried(stack: Pinned) -> list[Path]:
+    """The files of the folders that an image carries."""
+    return [path for name in stack.carries for path in stack.root.joinpath(name).rglob("*") if is_source(path)]
+
+
+def workloads_digest(root: Path) -> str:
+    """The workloads alone, as a SHA-256: the same that workloads.places.compose_node says of its own."""
+    return _digest(root, [path for path in root.joinpath("workloads").rglob("*") if is_source(path)])
+
+
+def wheels_fingerprint(stack: Pinned) -> str:
+    """What a virtual environment is made of, as a SHA-256: the two locks, and a program that is compiled into it."""
+    return _digest(stack.root, (*stack.locks, *stack.program))
+
+
+def build_files(stack: Pinned) -> list[Path]:
+    """What an image's build reads besides what the image carries."""
+    scripts = sorted(stack.folder.parent.glob("*.sh"))
+    return [stack.folder / "Dockerfile", *stack.locks, *scripts, *stack.program]
+
+
+def is_source(path: Path) -> bool:
+    """False for folders and for what an interpreter left behind."""
+    return path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"
+
+
+def _digest(root: Path, paths: Iterable[Path]) -> str:
+    total = hashlib.sha256()
+    for path in sorted(paths):
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from error
+        total.update(f"{path.relative_to(root)}\0{len(content)}\0".encode() + content)
+    return total.hexdigest()
+
+
+def _flat(path: Path, fields: _Tables, found: strict_toml.Table) -> dict[str, Any]:
+    """The model's fields from a file's tables; a missing key is left to the model to miss."""
+    values: dict[str, Any] = {}
+    for table, content in found.items():
+        if table not in fields or not isinstance(content, dict):
+            raise InputError(f'{path}: "{table}" is unknown; known tables: {", ".join(fields)}')
+        if table == _GPU:
+            values[_GPU] = {key: _frozen(value) for key, value in content.items()}
+            continue
+        for key, value in content.items():
+            if key not in fields[table]:
+                raise InputError(f'{path}: {table}.{key} is unknown; known: {", ".join(fields[table])}')
+            values[fields[table][key]] = _frozen(value)
+    return values
+
+
+def _frozen(value: Any) -> Any:
+    """A file's list as a model's tuple; another value as it is."""
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,134 @@
+"""Virtual environments of stacks on the host: the same locks as the images, without an engine."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from runner.errors import BuildFailed, DiskFull, InterpreterMissing
+from runner.processes import Say, clean_environment, fresh_log, locked, run
+from runner.stacks.definition import Stack, wheels_fingerprint
+
+CACHE = Path("~/.cache/evenbench").expanduser()
+
+# pip unpacks a wheel beside its downloaded copy, and keeps the download
+_UNPACKED_AND_DOWNLOADED = 1.6
+_INSTALL = ("install", "--require-hashes", "--no-deps", "--no-build-isolation", "--no-input", "--progress-bar=off")
+_WHO = "import os, sys, venv, ensurepip; print('%d.%d.%d' % sys.version_info[:3], os.path.realpath(sys.executable))"
+
+
+def find_interpreter(python: str) -> Path:
+    """The newest interpreter of a minor version ("3.6") on PATH or from pyenv or uv that really starts.
+
+    Raises InterpreterMissing.
+    """
+    newest = max(_starting(python), default=None)
+    if newest is None:
+        raise InterpreterMissing(f"no Python {python} on PATH nor from pyenv or uv: run {_install_command(python)}")
+    return newest[1]
+
+
+def folder(stack: Stack, cache: Path = CACHE) -> Path:
+    """Where the stack's virtual environment lies or will lie; its name changes with the locks."""
+    return cache / "venvs" / f"{stack.name}-{wheels_fingerprint(stack)[:12]}"
+
+
+def ready(stack: Stack, cache: Path = CACHE, say: Say = lambda line: None) -> Path:
+    """The python of the stack's virtual environment, made first if it is not there.
+
+    Safe to call from many processes at once: one makes it, the others wait.
+    Raises InterpreterMissing, DiskFull, BuildFailed.
+    """
+    home = folder(stack, cache)
+    python = home / "bin" / "python"
+    with locked(home.with_name(home.name + ".lock")):
+        if not python.exists():
+            _make(stack, home, say)
+    return python
+
+
+def missing_tools(stack: Stack) -> str | None:
+    """What this host lacks to compile the stack's own program, with the command that brings it; None where nothing."""
+    for script in stack.program[:1]:
+        answer = subprocess.run(["sh", script, "check"], capture_output=True, text=True, timeout=60, check=False)
+        if answer.returncode:
+            return f"{stack.name}: {answer.stderr.strip().splitlines()[-1]}"
+    return None
+
+
+def create(python: str, pip_lock: Path, home: Path, log: Path) -> Path:
+    """The python of a new virtual environment at home that holds nothing but the pip of pip_lock."""
+    shutil.rmtree(home, ignore_errors=True)
+    run([str(find_interpreter(python)), "-m", "venv", str(home)], log)
+    inside = home / "bin" / "python"
+    run([str(inside), "-m", "pip", "install", "--require-hashes", "-r", str(pip_lock)], log)
+    return inside
+
+
+def _make(stack: Stack, home: Path, say: Say) -> None:
+    """Build beside it and rename, so that a killed build leaves nothing that looks whole.
+
+    Only bin/python is used of it: the scripts beside it keep the name from before.
+    """
+    _check_disk(stack, home.parent)
+    unfinished = home.with_name(home.name + ".unfinished")
+    log = fresh_log(home.with_name(home.name + ".log"))
+    say(f"{stack.name}: making its virtual environment (log: {log})")
+    try:
+        inside = create(stack.python, stack.pip_lock, unfinished, log)
+        run([str(inside), "-m", "pip", *_INSTALL, "-r", str(stack.lock)], log)
+        run([str(inside), "-m", "pip", "check"], log)
+        for script in stack.program[:1]:
+            run(["sh", str(script), str(unfinished)], log)
+    except BuildFailed as error:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise BuildFailed(f"{stack.name}: {error}") from error
+    shutil.rmtree(home, ignore_errors=True)     # one whose interpreter was removed
+    unfinished.rename(home)
+    say(f"{stack.name}: virtual environment ready")
+
+
+def _check_disk(stack: Stack, place: Path) -> None:
+    need = int(stack.wheels_bytes * _UNPACKED_AND_DOWNLOADED)
+    free = shutil.disk_usage(place).free
+    if free < need:
+        raise DiskFull(f"{stack.name}: its virtual environment needs {need / 1e9:.1f} GB in {place},"
+                       f" {free / 1e9:.1f} GB are free: see `du -sh {place}/*`")
+
+
+def _starting(python: str) -> Iterator[tuple[tuple[int, ...], Path]]:
+    """(version, path) of the interpreters that start and have the module venv."""
+    for path in _candidates(python):
+        try:
+            answer = subprocess.run([path, "-c", _WHO], capture_output=True, text=True, timeout=20, check=False,
+                                    env=clean_environment())
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        version, _, real = answer.stdout.strip().partition(" ")
+        if version.startswith(python + "."):
+            yield tuple(int(part) for part in version.split(".")), Path(real)
+
+
+def _candidates(python: str) -> Iterator[Path]:
+    name = f"python{python}"
+    found = shutil.which(name)
+    if found:
+        yield Path(found)
+    for root in _version_folders():
+        yield from sorted(root.glob(f"*{python}.*/bin/{name}"))
+
+
+def _version_folders() -> Iterator[Path]:
+    """Where pyenv and uv keep their interpreters."""
+    home = Path.home()
+    yield Path(os.environ.get("PYENV_ROOT") or home / ".pyenv") / "versions"
+    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    yield Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
+
+
+def _install_command(python: str) -> str:
+    """uv has no Python before 3.8."""
+    if shutil.which("uv") and int(python.partition(".")[2]) >= 8:
+        return f"`uv python install {python}`"
+    return f"`pyenv install {python}`"

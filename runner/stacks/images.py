@@ -1,0 +1,210 @@
+"""Images of stacks and of the runner: built from a folder docker/<name>/, found by labels, removed when out of date."""
+
+import hashlib
+import re
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner import leftovers
+from runner.errors import BuildFailed, DiskFull
+from runner.processes import Say, fresh_log, run
+from runner.stacks import bases, package_sources
+from runner.stacks.definition import Pinned, Stack, build_files, carried, fingerprint, wheels_fingerprint
+from runner.stacks.engine import DockerClient, data_root, image_id, image_labels, labelled_images, remove_image
+from runner.stacks.environments import CACHE
+from runner.stacks.locking import project
+
+_LABEL = "org.evenbench."
+_BASE_BYTES = 500_000_000           # a base with interpreter and libraries
+_DOWNLOADED_TOO = 1.6               # while a wheel is unpacked, its download lies beside it
+_WORTH_TELLING_MB = 50              # a download that makes people wait
+
+
+@dataclass(frozen=True)
+class Image:
+    """A stack's image on this engine."""
+
+    id: str
+    tag: str
+    base: str
+    base_is_default: bool
+    fingerprint: str
+
+
+def tag(stack: Pinned) -> str:
+    """The name of the stack's image."""
+    return f"evenbench:{stack.name}"
+
+
+def find(client: DockerClient, stack: Pinned) -> Image | None:
+    """The stack's image, current or not; None where there is none."""
+    identity, labels = image_id(client, tag(stack)), image_labels(client, tag(stack))
+    if identity is None or labels is None or _LABEL + "fingerprint" not in labels:
+        return None
+    return Image(id=identity, tag=tag(stack), base=labels[_LABEL + "base"],
+                 base_is_default=labels[_LABEL + "base-is-default"] == "true",
+                 fingerprint=labels[_LABEL + "fingerprint"])
+
+
+def is_current(client: DockerClient, stack: Pinned) -> bool:
+    """Whether the stack has an image that is made of what the stack's folder and the workloads are now."""
+    image = find(client, stack)
+    return image is not None and image.fingerprint == fingerprint(stack)
+
+
+def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
+    """The stack's image, built if it is missing or out of date.
+
+    Raises DiskFull before anything is written, BuildFailed, InterpreterMissing.
+    """
+    image = find(client, stack)
+    if image is not None and image.fingerprint == fingerprint(stack):
+        return image
+    _build(client, stack, tag(stack), say)
+    image = find(client, stack)
+    if image is None:
+        raise BuildFailed(f"{stack.name}: built, but not on this engine: look at `docker context show` and DOCKER_HOST")
+    return image
+
+
+def build_anew(client: DockerClient, stack: Pinned, name: str, say: Say) -> None:
+    """Build the stack's image under another name, no layer taken from an earlier build. Raises as build does."""
+    _build(client, stack, name, say, "--no-cache")
+
+
+def _build(client: DockerClient, stack: Pinned, name: str, say: Say, *options: str) -> None:
+    _check_disk(client, stack)
+    base = bases.choose(client, stack, say)
+    log = fresh_log(CACHE / "builds" / f"{name.partition(':')[2]}.log")
+    began = time.monotonic()
+    say(f"{stack.name}: building its image on {base.image} (log: {log})")
+    try:
+        _run_build(stack, base, log, _Progress(stack.name, say), "-t", name, *options)
+    except BuildFailed as error:
+        raise BuildFailed(f"{stack.name}: {error}") from error
+    say(f"{stack.name}: image ready after {time.monotonic() - began:.0f} s")
+
+
+def prune(client: DockerClient, stacks: Iterable[Pinned], say: Say) -> int:
+    """Remove images of ours that are out of date or of no known stack; how many went. Nothing of others is touched."""
+    found = {**labelled_images(client, bases.RECIPE_LABEL), **labelled_images(client, _LABEL + "fingerprint")}
+    removed = 0
+    for identity, name in stale(found, stacks).items():
+        is_gone = remove_image(client, identity)
+        say(f"{name}: {identity[7:19]} {'removed' if is_gone else 'kept, a container uses it'}")
+        removed += is_gone
+    return removed
+
+
+def stale(found: Mapping[str, Mapping[str, str]], stacks: Iterable[Pinned]) -> dict[str, str]:
+    """What each image is of ("tf-2.5", "base") that is out of date or of no known stack, by id, from labels by id."""
+    current = {stack.name: fingerprint(stack) for stack in stacks}
+    old = {}
+    for identity, said in found.items():
+        name = said.get(_LABEL + "stack")           # an image has its base's labels too
+        if name is not None and current.get(name) != said.get(_LABEL + "fingerprint"):
+            old[identity] = name
+        elif name is None and said.get(bases.RECIPE_LABEL) != bases.RECIPE:
+            old[identity] = "base"
+    return old
+
+
+def labels(stack: Pinned, base: bases.Base) -> dict[str, str]:
+    """What the image says about itself; image.* is the vocabulary of the Open Container Initiative."""
+    standard = {"title": stack.title, "version": stack.version, "revision": fingerprint(stack),
+                "licenses": "Apache-2.0", "base.name": base.image}
+    framework = {"framework": stack.framework, "studies": ",".join(stack.studies)} if isinstance(stack, Stack) else {}
+    own = {"stack": stack.name, **framework, "version": stack.version, "base": base.image,
+           "base-is-default": "true" if base.is_default else "false",
+           "fingerprint": fingerprint(stack), "wheels": wheels_fingerprint(stack)}
+    return {**{f"org.opencontainers.image.{key}": value for key, value in standard.items()},
+            **{_LABEL + key: value for key, value in own.items()}}
+
+
+def matching_wheels(lock: str, folders: Sequence[Path]) -> list[Path]:
+    """The wheels in folders that a lock's hashes name."""
+    hashes = set(re.findall(r"--hash=sha256:([0-9a-f]{64})", lock))
+    pins = set(re.findall(r"^(\S+==\S+)", lock, re.MULTILINE))
+    wheels = [path for folder in folders for path in sorted(folder.glob("*.whl"))
+              if "==".join(project(path.name)) in pins]      # a folder may hold gigabytes: hash only what may be it
+    return [path for path in wheels if _sha256(path) in hashes]
+
+
+def context(stack: Pinned, folder: Path, wheels: Iterable[Path]) -> None:
+    """Lay out what a build may see: the repository's shape, but only this stack's inputs and the wheels for it."""
+    copies = {path: folder / path.relative_to(stack.root) for path in (*build_files(stack), *carried(stack))}
+    copies |= {path: folder / "docker" / stack.name / "wheels" / path.name for path in wheels}
+    for path, copy in copies.items():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    # not the checkout's modes, not the umask's: the image's user is not the owner, and modes count for a layer's cache
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+class _Progress:
+    """Tells of a build's steps and of long downloads as BuildKit's plain lines come in."""
+
+    def __init__(self, name: str, say: Say) -> None:
+        self._name = name
+        self._say = say
+        self._told: set[str] = set()
+
+    def __call__(self, line: str) -> None:
+        text = told(line)
+        if text and text not in self._told:
+            self._told.add(text)
+            self._say(f"{self._name}: {text}")
+
+
+def told(line: str) -> str:
+    """What is worth telling of a line of `docker build --progress=plain`, "" if nothing."""
+    step = re.match(r"#\d+ \[(?:\S+ )?(\d+/\d+)\] (.+)$", line)
+    if step:
+        command = re.sub(r"--mount=\S+ ", "", step[2]).removeprefix("RUN ").strip()
+        return f"step {step[1]}: {command}"
+    download = re.match(r"#\d+ [\d.]+ +Downloading (\S+) \(([\d.]+) MB\)", line)
+    if download and float(download[2]) >= _WORTH_TELLING_MB:
+        return f"downloading {download[1].rpartition('/')[2]}, {download[2]} MB"
+    return ""
+
+
+def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options: str) -> None:
+    settings = package_sources.pip_settings()
+    wheels = matching_wheels(stack.lock.read_text(encoding="utf-8"), package_sources.wheel_folders(settings))
+    with leftovers.temporary_folder() as name:
+        seen, pip = Path(name) / "context", Path(name) / "pip.conf"
+        context(stack, seen, wheels)
+        pip.write_text(package_sources.pip_configuration(settings), encoding="utf-8")
+        run(["docker", "build", "--progress=plain", "--build-arg", f"BASE={base.image}", "--build-arg",
+             f"FINGERPRINT={fingerprint(stack)}", *bases.proxy_arguments(),
+             *_secrets(pip), *(f"--label={key}={value}" for key, value in labels(stack, base).items()),
+             *options, "-f", str(seen / "docker" / stack.name / "Dockerfile"), str(seen)],
+            log, heard, bases.build_environment())
+
+
+def _secrets(pip: Path) -> list[str]:
+    """Files for the build that do not stay in the image."""
+    files = {"pip": pip, "ca": package_sources.certificates()}
+    return [f"--secret=id={name},src={path}" for name, path in files.items() if path]
+
+
+def _check_disk(client: DockerClient, stack: Pinned) -> None:
+    """Raises DiskFull where the wheels would not fit. An engine on another machine has a disk that is not seen here."""
+    built = image_labels(client, tag(stack)) or {}
+    root = Path(data_root(client))
+    if built.get(_LABEL + "wheels") == wheels_fingerprint(stack) or not root.exists():
+        return
+    need = int(stack.wheels_bytes * _DOWNLOADED_TOO) + _BASE_BYTES
+    free = shutil.disk_usage(root).free
+    if free < need:
+        raise DiskFull(f"{stack.name}: its image needs {need / 1e9:.1f} GB in {root}, {free / 1e9:.1f} GB are free:"
+                       " run `evenbench images --prune` or look with `docker system df`")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -1,0 +1,53 @@
+"""Locks: what requirements.in of a stack becomes with its own interpreter, every package with version and hash."""
+
+import hashlib
+import re
+import tempfile
+from pathlib import Path
+
+from runner import leftovers
+from runner.errors import InputError
+from runner.processes import fresh_log, run
+from runner.stacks.definition import Pinned, is_source
+from runner.stacks.environments import create
+
+_HEADER = "# Made by `evenbench lock {name}` from requirements.in: the files for Python {python} on x86_64 Linux.\n"
+
+
+def relock(stack: Pinned) -> str:
+    """The stack's requirements.txt made anew; nothing is written.
+
+    pip's own download is the resolver, because it is the only one that all of these interpreters have, and what it
+    brings is what will be installed. Raises InterpreterMissing, BuildFailed.
+    """
+    with leftovers.temporary_folder() as name:
+        folder = Path(name)
+        log = fresh_log(Path(tempfile.gettempdir()) / f"evenbench-lock-{stack.name}.log")
+        python = create(stack.python, stack.pip_lock, folder / "venv", log)
+        run([str(python), "-m", "pip", "download", "--no-build-isolation", "--progress-bar=off", "--no-input",
+             "-d", str(folder / "files"), "-r", str(stack.folder / "requirements.in")], log)
+        return lock_text(stack, [path for path in (folder / "files").iterdir() if is_source(path)])
+
+
+def lock_text(stack: Pinned, files: list[Path]) -> str:
+    """The text of a lock that admits exactly these wheels and source archives."""
+    pins = sorted(f"{name}=={version} \\\n    --hash=sha256:{_sha256(path)}\n"
+                  for path in files for name, version in [project(path.name)])
+    return _HEADER.format(name=stack.name, python=stack.python) + "".join(pins)
+
+
+def project(file_name: str) -> tuple[str, str]:
+    """("google-pasta", "0.2.0") of google_pasta-0.2.0-py3-none-any.whl or google-pasta-0.2.0.tar.gz."""
+    if file_name.endswith(".whl"):
+        name, version = file_name.split("-")[:2]
+    else:
+        stem = re.sub(r"\.(tar\.gz|tar\.bz2|tgz|zip)$", "", file_name)
+        name, _, version = stem.rpartition("-")
+        if stem == file_name or not name:
+            raise InputError(f"{file_name}: neither a wheel nor a source archive")
+    return re.sub(r"[-_.]+", "-", name).lower(), version
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

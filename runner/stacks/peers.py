@@ -1,0 +1,80 @@
+"""Libraries of models to compare ours with that are no part of a stack: torchvision, transformers."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from runner.errors import BuildFailed
+from runner.processes import Say, fresh_log, locked, run
+from runner.stacks.definition import Stack
+from runner.stacks.environments import CACHE
+
+_PLATFORMS = ("manylinux1_x86_64", "manylinux2014_x86_64")
+_INSTALL = ("install", "--require-hashes", "--no-deps", "--only-binary=:all:", "--no-compile", "--no-input",
+            "--progress-bar=off", "--implementation=cp", *(f"--platform={name}" for name in _PLATFORMS))
+
+
+def lock(stack: Stack) -> Path:
+    """What is installed, with version and hashes. Not every stack has it; no fingerprint of a stack holds it."""
+    return stack.folder / "peers.txt"
+
+
+def names(stack: Stack) -> set[str]:
+    """The packages of its lock; none where it has none."""
+    if not lock(stack).exists():
+        return set()
+    lines = lock(stack).read_text().splitlines()
+    return {line.partition("==")[0] for line in lines if "==" in line and not line.startswith("#")}
+
+
+def folder(stack: Stack, cache: Path = CACHE) -> Path:
+    """Where a stack's libraries lie or will lie. Its name is known to workers, which do not know the lock."""
+    return cache / "peers" / stack.name
+
+
+def ready(stack: Stack, cache: Path = CACHE, say: Say = lambda line: None) -> Path | None:
+    """The folder of the stack's libraries, made anew where the lock is another one; None for a stack without a lock.
+
+    Safe to call from many processes at once: one makes it, the others wait. Raises BuildFailed.
+    """
+    if not lock(stack).exists():
+        return None
+    home = folder(stack, cache)
+    with locked(home.with_name(home.name + ".lock")):
+        if not _is_current(stack, home):
+            _make(stack, home, say)
+    return home
+
+
+def _is_current(stack: Stack, home: Path) -> bool:
+    """Whether what lies there was made from this lock, of which it holds a copy."""
+    kept = home / "peers.txt"
+    return kept.exists() and kept.read_bytes() == lock(stack).read_bytes()
+
+
+def _make(stack: Stack, home: Path, say: Say) -> None:
+    """Build beside it and rename, so that a killed install leaves nothing that looks whole.
+
+    By our own pip, which takes the wheels of another Python too: where an engine runs the stacks, there need be no
+    interpreter of theirs here.
+    """
+    unfinished = home.with_name(home.name + ".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    log = fresh_log(home.with_name(home.name + ".log"))
+    say(f"{stack.name}: installing what its models are compared with (log: {log})")
+    try:
+        run([sys.executable, "-m", "pip", *_INSTALL, *_tags(stack.python), "--target", str(unfinished),
+             "-r", str(lock(stack))], log)
+    except BuildFailed as error:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise BuildFailed(f"{stack.name}: {error}") from error
+    shutil.copyfile(lock(stack), unfinished / "peers.txt")
+    shutil.rmtree(home, ignore_errors=True)
+    unfinished.rename(home)
+
+
+def _tags(python: str) -> tuple[str, str]:
+    """pip's options for "3.6": --python-version=36, --abi=cp36m; the m went with 3.8."""
+    digits = python.replace(".", "")
+    is_old = int(python.partition(".")[2]) < 8
+    return f"--python-version={digits}", f"--abi=cp{digits}{'m' if is_old else ''}"

@@ -1,0 +1,160 @@
+"""What an image or a virtual environment holds, as a bill of materials: CycloneDX JSON.
+
+Only this module imports cyclonedx.
+Names, versions and licences are what the packages installed there say of themselves; a hash is the lock's, under which
+the package was installed. Licences are the packagers' words: an SPDX expression where there is one, else classifiers.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from email.message import Message
+from email.parser import HeaderParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from runner.errors import BenchError, InputError
+from runner.launchers.docker import DockerLauncher
+from runner.launchers.venv import VenvLauncher
+from runner.launchers.watchdog import Launcher
+from runner.stacks import definition
+from runner.stacks.definition import Stack
+
+if TYPE_CHECKING:
+    from cyclonedx.model.component import Component
+    from cyclonedx.model.license import License
+
+_LONGEST_LICENCE = 100          # characters; some packages put the whole text there
+_UNKNOWN = "UNKNOWN"            # what old setuptools wrote for nothing
+
+
+class Package(NamedTuple):
+    """An installed package of Python."""
+
+    name: str                    # as package indexes compare it
+    version: str
+    licences: tuple[str, ...]    # one SPDX expression, or names; empty where the package says none
+    sha256: tuple[str, ...]      # of what was installed, from the lock; empty for what no lock names
+
+    def row(self) -> dict[str, str]:
+        """As a line of a table."""
+        return {"package": self.name, "version": self.version, "licence": "; ".join(self.licences) or "not said",
+                "locked": "yes" if self.sha256 else "no"}
+
+
+class Environment(NamedTuple):
+    """All that a stack's image or virtual environment holds."""
+
+    stack: Stack
+    isolation: str
+    python: str
+    packages: tuple[Package, ...]
+    system: tuple[tuple[str, str], ...]      # Debian's packages and their versions; of an image alone
+
+
+def of(wanted: Stack, how: Launcher, say: Callable[[str], None]) -> Environment:
+    """What a stack's image or virtual environment holds, built first if it is not there. Raises BenchError."""
+    if not isinstance(how, DockerLauncher | VenvLauncher):
+        raise InputError(f'--launcher: found "{how.name}", expected docker or venv')
+    how.prepare([wanted], say)
+    return read(how.said(wanted, "workloads.process.inventory"), wanted, how.name)
+
+
+def read(answer: bytes, wanted: Stack, isolation: str) -> Environment:
+    """The Environment in what workloads.process.inventory printed. Raises BenchError."""
+    try:
+        found: Any = json.loads(answer)
+        hashes = locked(wanted)
+        packages = tuple(_package(HeaderParser().parsestr(header), hashes) for header in found["packages"])
+        system = tuple((str(name), str(version)) for name, version in found["system"])
+        return Environment(wanted, isolation, str(found["python"]), packages, system)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BenchError(f"{wanted.name}: its environment did not tell what it holds: {error}") from error
+
+
+def locked(wanted: Stack) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The hashes of each (package, version) in the stack's locks."""
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for lock in wanted.locks:
+        for pin in re.split(r"\n(?=\S)", lock.read_text(encoding="utf-8")):
+            if named := re.match(r"([\w.-]+)==(\S+)", pin):
+                found[_normal(named[1]), named[2]] = tuple(re.findall(r"--hash=sha256:([0-9a-f]{64})", pin))
+    return found
+
+
+def _package(header: Message, hashes: Mapping[tuple[str, str], tuple[str, ...]]) -> Package:
+    name, version = _normal(str(header["Name"])), str(header["Version"])
+    return Package(name, version, tuple(_licences(header)), hashes.get((name, version), ()))
+
+
+def _licences(header: Message) -> Iterator[str]:
+    expression, text = (" ".join(str(header[key] or "").split()) for key in ("License-Expression", "License"))
+    classified = [str(line).rpartition(" :: ")[2] for line in header.get_all("Classifier", [])
+                  if str(line).startswith("License :: ")]
+    if expression:
+        yield expression
+    elif text and text != _UNKNOWN and len(text) <= _LONGEST_LICENCE:
+        yield text
+    else:
+        yield from sorted(set(classified) - {"OSI Approved"})
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def cyclonedx(found: Environment) -> str:
+    """The environment as CycloneDX 1.6. Raises InputError without the library."""
+    try:
+        from cyclonedx.model import Property
+        from cyclonedx.model.bom import Bom, BomMetaData
+        from cyclonedx.model.component import Component, ComponentType
+        from cyclonedx.output.json import JsonV1Dot6
+        from packageurl import PackageURL
+    except ImportError as error:
+        raise InputError(f"sbom: needs the package cyclonedx-python-lib, found: {error}; "
+                         "run `pip install 'evenbench[sbom]'`") from error
+    wanted = found.stack
+    held = [
+        *(_component(package) for package in found.packages),
+        *(Component(name=name, version=version, purl=PackageURL("deb", "debian", name, version))
+          for name, version in found.system)]
+    facts = {"isolation": found.isolation, "base": wanted.base_image, "python": found.python,
+             "fingerprint": definition.fingerprint(wanted)}
+    whole = Component(
+        name=wanted.name, version=wanted.version, description=wanted.title,
+        type=ComponentType.CONTAINER if found.isolation == "docker" else ComponentType.APPLICATION,
+        properties=[Property(name=f"evenbench:{name}", value=value) for name, value in facts.items()])
+    bom = Bom(components=held, metadata=BomMetaData(component=whole))
+    bom.register_dependency(whole, held)
+    return str(JsonV1Dot6(bom).output_as_string(indent=2))
+
+
+def _component(package: Package) -> "Component":
+    from cyclonedx.model import HashAlgorithm, HashType
+    from cyclonedx.model.component import Component
+    from packageurl import PackageURL
+
+    return Component(name=package.name, version=package.version, licenses=list(_as_licences(package.licences)),
+                     hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest) for digest in package.sha256],
+                     purl=PackageURL("pypi", None, package.name, package.version))
+
+
+def _as_licences(names: tuple[str, ...]) -> Iterator["License"]:
+    """One SPDX expression, or names that are no expression: a component may not have both."""
+    from cyclonedx.contrib.license.factories import LicenseFactory
+
+    for name in names:
+        make = LicenseFactory().make_from_string if len(names) == 1 else LicenseFactory().make_with_name
+        yield make(name)
+
+
+def write(text: str, folder: Path, name: str) -> Path:
+    """The file of a stack in a folder, once it is there. Raises InputError."""
+    path = folder / f"{name}.cdx.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; choose another folder with --out") from error
+    return path

@@ -1,0 +1,1 @@
+"""A study as data: its file, cells, published numbers and claims."""

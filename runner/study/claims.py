@@ -1,0 +1,252 @@
+"""Claims of a study: what one says, as data, never an expression. runner.analysis.judging judges them. Pure.
+
+A claim is about a quantity in cases: the combinations of its fields' values that the study has. A case gives numbers,
+each a ratio of two series of runs paired by round, with its interval (stats.ratios). By kind a number is:
+    faster  to / of, above 1: `of` takes less time than `to`
+    ratio   of / to, between at_least and at_most, or `about` so much: divided and multiplied by 1 + within
+    share   the quantity over its whole in the same run (a phase over the step, the first epoch over a later one), or
+            as it is where it is a share; thresholds as of a ratio
+    trend   the quantity, or of / to, at a value of `along` over that at the value before: above 1 up, below 1 down
+    slope   what the quantity, or of / to, changes by from the least to the greatest value of `along` on the straight
+            line fitted to all values, both on logarithms: above 1 up, below 1 down, between 1 / (1 + within) and
+            1 + within flat
+    order   of each subject over the one before it, above 1: the least stands first
+    equal   of / to, between 1 / (1 + within) and 1 + within, so that it reads the same both ways
+    differ  of / to, outside of these
+    mpe     the mean over all cases of (of - to) / of, the statistic of mahorker's Table 2; below 0 where `to` takes
+            longer; thresholds as of a ratio, `about` on either side of 0
+Every case must hold, or with holds_for = "mean" the geometric mean over the cases. In the cases of turned_for the
+opposite is claimed. A claim holds where all intervals lie wholly on its side, and does not where one lies wholly on the
+other. Each interval is a 95 % one of its own: among many cases one is now and then off by chance.
+
+Why slope is a test of a trend (patel: "falls up to a limit"): every round gives one fitted slope, so that the unit of
+replication is the run, as in all other numbers, and the bootstrap over rounds tests the slope against none. A
+neighbour-by-neighbour trend cannot say "up to a limit", since beyond it neighbours are equal; rank tests (Kendall,
+Page) allow for that too, but give no size to report, and no way to say that a series is flat.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from pydantic import FiniteFloat, PositiveFloat, TypeAdapter
+
+from runner.study.quantities import QUANTITIES, sharable
+from runner.study.subjects import Subject, Value, named, selection, unknown_fields
+from workloads.spec.cell import FIELDS, Cell
+
+_THRESHOLDS = ("at_least", "at_most", "about", "within")
+_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {     # what a kind must have, and may have
+    "faster": (("of", "to"), ("turned_for",)),
+    "ratio": (("of", "to"), _THRESHOLDS),
+    "share": (("of",), _THRESHOLDS),
+    "trend": (("of", "along", "direction"), ("to", "turned_for")),
+    "slope": (("of", "along", "direction"), ("to", "turned_for", "within")),
+    "order": (("order",), ("turned_for",)),
+    "equal": (("of", "to", "within"), ()),
+    "differ": (("of", "to", "within"), ()),
+    "mpe": (("of", "to"), _THRESHOLDS),
+}
+_OF_KINDS = sorted({name for both in _KEYS.values() for names in both for name in names})
+KINDS = tuple(_KEYS)
+HOLDS_FOR = ("each", "mean")
+DIRECTIONS = ("up", "down", "flat")
+
+Case = tuple[Value, ...]             # a value for each of a claim's fields
+
+
+class Claim(NamedTuple):
+    """What a study claims."""
+
+    id: str
+    text: str
+    kind: str
+    quantity: str
+    where: Mapping[str, tuple[Value, ...]]     # cell fields and the values that it is about; all of them where absent
+    cases: tuple[Case, ...] = ()               # that the study has at its scale
+    of: Subject | None = None
+    to: Subject | None = None
+    order: tuple[Subject, ...] = ()
+    over: tuple[str, ...] = ()                 # cell fields that tell its cases apart
+    holds_for: str = "each"
+    along: str = ""                            # the cell field of a trend
+    direction: str = ""
+    at_least: FiniteFloat | None = None
+    at_most: FiniteFloat | None = None
+    about: FiniteFloat | None = None
+    within: PositiveFloat | None = None        # a share: 0.15 is 15 %
+    turned_for: tuple[Mapping[str, Value], ...] = ()
+    assumed: str = ""                          # where the study leaves open what exactly it claims
+    experiment: str = ""                       # the one that it is about, "" where all are
+    skips_oom: bool = False                    # a case that ran out of memory says nothing, as in the study's plots
+
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """Whose numbers it needs."""
+        return self.order or tuple(one for one in (self.of, self.to) if one)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The cell fields that a case has a value for; a trend's is the last."""
+        return (*self.over, self.along) if self.along else self.over
+
+    def case(self, cell: Cell) -> Case:
+        """The case that a cell belongs to."""
+        return tuple(getattr(cell, name) for name in self.fields)
+
+    def named(self, case: Case) -> dict[str, Value]:
+        """A case's values by field."""
+        return dict(zip(self.fields, case, strict=True))
+
+    def selection(self) -> Callable[[Cell], bool]:
+        """Whether it looks at a cell, if that is of one of its subjects."""
+        return selection(self.subjects, QUANTITIES[self.quantity].measure, self.where)
+
+    def record(self) -> dict[str, Any]:
+        """As the store keeps it."""
+        return {**self._asdict(), "of": self.of and self.of.record(), "to": self.to and self.to.record(),
+                "order": [subject.record() for subject in self.order], "where": dict(self.where)}
+
+
+_CLAIM = TypeAdapter(Claim)
+
+
+def from_record(record: Mapping[str, Any]) -> Claim:
+    """What record() made. Raises ValueError."""
+    claim: Claim = _CLAIM.validate_python(record)
+    if wrong := mistake(claim):
+        raise ValueError(wrong)
+    return claim
+
+
+def paper_claim(name: str) -> str:
+    """The id of the paper's own claim that a claim's id is a part of: kri-c6 of kri-c6a."""
+    return re.sub(r"(?<=\d)[a-z]+$", "", name)
+
+
+def shown(case: Mapping[str, Value]) -> list[str]:
+    """A case's values for people."""
+    return [str(value) if isinstance(value, str) else f"{name} {value}" for name, value in case.items()]
+
+
+def mistake(claim: Claim) -> str | None:
+    """What of a claim contradicts its kind, or None."""
+    checks = (_wrong_words, _wrong_keys, _wrong_subjects, _wrong_thresholds, _wrong_fields, _wrong_turns)
+    return next((wrong for check in checks if (wrong := check(claim))), None)
+
+
+def _wrong_words(claim: Claim) -> str | None:
+    for name, known in (("kind", KINDS), ("quantity", QUANTITIES), ("holds_for", HOLDS_FOR),
+                        ("direction", (*DIRECTIONS, ""))):
+        if getattr(claim, name) not in known:
+            return f'key "{name}": found "{getattr(claim, name)}", expected one of {", ".join(filter(None, known))}'
+    return None
+
+
+def _wrong_keys(claim: Claim) -> str | None:
+    must, may = _KEYS[claim.kind]
+    for name in _OF_KINDS:
+        found = getattr(claim, name)
+        if name in must and not found:
+            return f'key "{name}": missing; kind "{claim.kind}" has {", ".join((*must, *may))}'
+        if name not in (*must, *may) and found:
+            return f'key "{name}" is not of kind "{claim.kind}", which has {", ".join((*must, *may))}'
+    return None
+
+
+def _wrong_subjects(claim: Claim) -> str | None:
+    if len(set(claim.subjects)) < len(claim.subjects):
+        return f"found {', '.join(map(str, claim.subjects))}, expected different subjects"
+    if claim.kind == "order" and len(claim.order) < 2:
+        return 'key "order": expected two subjects or more'
+    if claim.kind == "faster" and QUANTITIES[claim.quantity].unit != "s":
+        return f'key "quantity": found "{claim.quantity}", expected a time; what is more of it is a ratio'
+    if claim.kind == "share" and claim.quantity not in sharable():
+        return f'key "quantity": found "{claim.quantity}", expected a part of a whole: {", ".join(sharable())}'
+    return None
+
+
+def _wrong_thresholds(claim: Claim) -> str | None:
+    if claim.kind == "slope" and (claim.within is not None) != (claim.direction == "flat"):
+        return 'direction "flat" has "within", the others have not'
+    if claim.kind not in ("ratio", "share", "mpe"):
+        return 'direction "flat" is of kind "slope"' if claim.kind == "trend" and claim.direction == "flat" else None
+    is_near, is_between = claim.about is not None, claim.at_least is not None or claim.at_most is not None
+    if is_near == is_between or is_near != (claim.within is not None):
+        return 'expected either "about" and "within", or "at_least" or "at_most" or both'
+    if claim.at_least is not None and claim.at_most is not None and claim.at_least > claim.at_most:
+        return f'key "at_least": found {claim.at_least:g}, expected at most "at_most", {claim.at_most:g}'
+    return _out_of_range(claim)
+
+
+def _out_of_range(claim: Claim) -> str | None:
+    """A threshold that the kind's numbers cannot reach, or None."""
+    for name in ("at_least", "at_most", "about"):
+        found = getattr(claim, name)
+        if found is not None and claim.kind != "mpe" and found <= 0:
+            return f'key "{name}": found {found:g}, expected a number above 0'
+        if found is not None and claim.kind == "mpe" and (found >= 1 or (name == "about" and found == 0)):
+            return f'key "{name}": found {found:g}, expected a share below 1 of the time of "of", and not 0'
+    is_of_one = claim.kind == "share" and claim.quantity not in _ABOVE_ONE
+    if is_of_one and any((getattr(claim, name) or 0) > 1 for name in ("at_least", "at_most", "about")):
+        return "found a threshold above 1, expected shares of a whole"
+    return None
+
+
+_ABOVE_ONE = ("first_epoch", "first_epoch_extra")     # held against a later epoch, of which they are no part
+
+
+def _wrong_fields(claim: Claim) -> str | None:
+    if wrong := unknown_fields(claim.subjects):
+        return wrong
+    said = named(claim.subjects)
+    for name in (*claim.where, *claim.fields):
+        if name not in FIELDS or name in said:
+            return f'field "{name}": expected one of a cell but {", ".join(said)}'
+    if len(set(claim.fields)) < len(claim.fields):
+        return "over and along name a field twice"
+    if any(len(case) != len(claim.fields) for case in claim.cases):
+        return f"cases: expected values of {', '.join(claim.fields)}"
+    listed = claim.where.get(claim.along)
+    for *_, value in claim.cases if claim.along else ():
+        if value not in listed if listed else isinstance(value, str):
+            return f'key "along": {claim.along} {value} has no place in an order: list its values in where'
+        if claim.kind == "slope" and (isinstance(value, str) or value <= 0):
+            return f'key "along": {claim.along} {value} has no logarithm: kind "slope" needs numbers above 0'
+    return None
+
+
+def _wrong_turns(claim: Claim) -> str | None:
+    if claim.holds_for == "mean" and claim.kind == "mpe":
+        return 'key "holds_for": an mpe is a mean over the cases already'
+    if claim.turned_for and claim.direction == "flat":
+        return 'key "turned_for": what is flat has no other way'
+    if claim.turned_for and claim.holds_for == "mean":
+        return 'key "turned_for": a mean over the cases has no exceptions'
+    for case in claim.turned_for:
+        for name in case:
+            if name not in claim.over:
+                return f'turned_for: field "{name}" is not in over'
+        if not case:
+            return "turned_for: expected fields and their values"
+    return None
+
+
+class Verdict(StrEnum):
+    """What the runs here say of a claim."""
+
+    HOLDS = "holds"
+    DOES_NOT_HOLD = "does not hold"
+    INCONCLUSIVE = "inconclusive"
+    NO_DATA = "no data"
+
+
+def together(verdicts: Iterable[Verdict]) -> Verdict:
+    """One that does not hold is enough; all must hold; without any there is no data."""
+    said = set(verdicts) or {Verdict.NO_DATA}
+    return next(each for each in _WEIGHT if each in said)
+
+
+# what outweighs what: a claim that some cell contradicts is contradicted, whatever else is missing
+_WEIGHT = (Verdict.DOES_NOT_HOLD, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.HOLDS)

@@ -1,0 +1,268 @@
+"""Study files: experiments as data, read strictly. Nothing in them is an expression."""
+
+import difflib
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner import strict_toml
+from runner.errors import InputError
+from runner.strict_toml import Place
+from runner.study import claims_file
+from runner.study.claims import Claim
+from runner.study.published import Published
+from workloads.spec import cell as cells
+from workloads.spec import tasks
+from workloads.spec.cell import Cell
+
+# what an experiment may set besides a cell's own fields
+EXPERIMENT_KEYS = ("id", "title", "stacks", "subjects", "cases", "grid", "except", "assumed", "scale")
+SCALED = ("grid", "cases")      # of these, what a scale may override
+_MOST_CELLS = 20_000            # ten times our largest study's
+IDENTIFIER = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$"
+_STUDY_KEYS = ("id", "title", "rounds", "baseline", "scales", "default_scale", "forms")
+
+
+class Experiment(NamedTuple):
+    """Cells: settings that all share, cases that change some of them, and lists whose combinations vary."""
+
+    id: str
+    title: str
+    stacks: tuple[str, ...]
+    settings: dict[str, Any]
+    cases: tuple[dict[str, Any], ...]        # at least one
+    grid: dict[str, tuple[Any, ...]]
+    excepted: tuple[dict[str, Any], ...]     # each some cell fields, and "why"
+    assumed: dict[str, str]
+    variants: Mapping[str, tuple[dict[str, Any], ...]] = {}     # by stack, where only some settings are a stack's
+    scaled: tuple[str, ...] = ()             # what its scale changes: "steps 6 for 3960"
+
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """The settings of every cell but for its stack."""
+        for case, values in itertools.product(self.cases, itertools.product(*self.grid.values())):
+            yield {**self.settings, **case, **dict(zip(self.grid, values, strict=True))}
+
+    @property
+    def size(self) -> int:
+        """How many cells it has at most."""
+        each = len(self.cases) * math.prod(map(len, self.grid.values()))
+        return each * sum(len(self.variants_of(stack)) for stack in self.stacks)
+
+    def variants_of(self, stack: str) -> tuple[dict[str, Any], ...]:
+        """What of the settings is the stack's own; one that the study does not name takes what any other has."""
+        every = [settings for each in self.variants.values() for settings in each]
+        different = [settings for place, settings in enumerate(every) if settings not in every[:place]]
+        return self.variants.get(stack) or tuple(different) or ({},)
+
+    def exception(self, cell: Cell) -> str | None:
+        """The study's own reason to leave a cell out, or None."""
+        for item in self.excepted:
+            if all(getattr(cell, name) == value for name, value in item.items() if name != "why"):
+                return str(item["why"])
+        return None
+
+
+class Study(NamedTuple):
+    """A study at one scale."""
+
+    id: str
+    title: str
+    rounds: int
+    baseline: str
+    scale: str
+    experiments: tuple[Experiment, ...]
+    published: tuple[Published, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    forms: Mapping[str, tuple[str, ...]] = {}    # stacks that stand for one where it cannot run
+
+
+def available(folder: Path) -> list[str]:
+    """The ids of the studies in a folder."""
+    return sorted(path.stem for path in folder.glob("*.toml"))
+
+
+def read(name: str, folder: Path, scale: str | None = None) -> Study:
+    """The study of that id, or of that path. Raises InputError with file, key, found and expected."""
+    path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
+    if not path.is_file():
+        known = available(folder)
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        raise InputError(f'study "{name}" is unknown; known: {", ".join(known)}{hint}')
+    return parse(path.read_bytes(), str(path), scale)
+
+
+def repeats_publication(name: str, folder: Path) -> bool:
+    """Whether the study of that id has figures or claims of a publication. Raises InputError."""
+    return not {"published", "claim"}.isdisjoint(_document(folder / f"{name}.toml"))
+
+
+def scales(name: str, folder: Path) -> tuple[str, ...]:
+    """The scales of the study of that id, the default one first. Raises InputError."""
+    path = folder / f"{name}.toml"
+    head = strict_toml.table(_document(path), "study", Place(str(path)))
+    found = strict_toml.strings(head, "scales", Place(str(path), "[study]"), ("paper",))
+    return tuple(sorted(found, key=lambda scale: scale != head.get("default_scale", found[0])))
+
+
+def _document(path: Path) -> dict[str, Any]:
+    return strict_toml.document(path.read_bytes(), str(path))
+
+
+def parse(content: bytes, file: str, scale: str | None = None) -> Study:
+    """The study in a file's bytes. Raises InputError."""
+    return from_document(strict_toml.document(content, file), file, scale)
+
+
+def from_document(document: dict[str, Any], file: str, scale: str | None = None) -> Study:
+    """The study in a file's tables. Raises InputError."""
+    place = Place(file)
+    strict_toml.refuse_unknown(document, ("study", "experiment", "published", "claim"), place)
+    head = strict_toml.table(document, "study", place)
+    strict_toml.refuse_unknown(head, _STUDY_KEYS, Place(file, "[study]"))
+    text = Place(file, "[study]")
+    scales = strict_toml.strings(head, "scales", text, ("paper",))
+    scale = scale or strict_toml.string(head, "default_scale", text, scales[0])
+    if scale not in scales:
+        raise text.wrong(f'scale "{scale}" is unknown; known: {", ".join(scales)}')
+    found = strict_toml.listed(document, "experiment", place)
+    experiments = tuple(_experiment(each, place, scale, scales) for each in found)
+    if not experiments:
+        raise place.wrong("found no [[experiment]], expected at least one")
+    strict_toml.refuse_twice("experiment", [experiment.id for experiment in experiments], place)
+    forms = _forms(head, text)
+    everywhere = [_experiment(each, place, name, scales) for name in scales for each in found]
+    if (count := sum(each.size for each in everywhere)) > _MOST_CELLS:
+        raise place.wrong(f"found {count} cells over all scales, expected at most {_MOST_CELLS}")
+    anywhere = [cell for each in everywhere for cell in cells_of(each)]
+    grounds = claims_file.Grounds([cell for each in experiments for cell in cells_of(each)], anywhere, forms)
+    return Study(_identifier(head, text), strict_toml.string(head, "title", text),
+                 _rounds(head, text, scale, scales), strict_toml.string(head, "baseline", text, ""), scale, experiments,
+                 claims_file.published(document, place, grounds), claims_file.claimed(document, place, grounds),
+                 forms)
+
+
+def _identifier(head: dict[str, Any], place: Place) -> str:
+    """The study's id, which becomes a part of folders' names."""
+    found = strict_toml.string(head, "id", place)
+    if not re.fullmatch(IDENTIFIER.strip("^$"), found):
+        raise place.wrong(f'key "id": found {found!r}, expected at most 64 letters, digits, dots, dashes or "_"')
+    return found
+
+
+def _forms(head: dict[str, Any], place: Place) -> dict[str, tuple[str, ...]]:
+    found = strict_toml.table(head, "forms", place, {})
+    return {name: strict_toml.strings(found, name, place.at("forms")) for name in found}
+
+
+def cells_of(experiment: Experiment) -> Iterator[claims_file.OfStudy]:
+    """Without those that the study excepts; what the machine decides is left at its default."""
+    for settings in experiment.combinations():
+        for stack in experiment.stacks:
+            for own in experiment.variants_of(stack):
+                cell = cells.parse({**tasks.defaults(settings["task"]), **settings, **own, "stack": stack})
+                if experiment.exception(cell) is None:
+                    yield claims_file.OfStudy(experiment.id, cell)
+
+
+def _experiment(found: Any, place: Place, scale: str, scales: tuple[str, ...]) -> Experiment:
+    place = place.entry(found, "experiment")
+    values = _scaled(found, place, scale, scales)
+    settings = {name: value for name, value in values.items() if name not in EXPERIMENT_KEYS}
+    grid = {name: strict_toml.options(name, found, place)
+            for name, found in strict_toml.table(values, "grid", place, {}).items()}
+    for name, value in settings.items():
+        strict_toml.checked(name, value, place)
+    cases = tuple(strict_toml.case(item, place) for item in strict_toml.listed(values, "cases", place)) or ({},)
+    for name in grid:
+        if name in settings or any(name in case for case in cases):
+            raise place.wrong(f'key "{name}" stands both beside and in grid')
+    for name, known in (("measure", cells.MEASURES), ("task", tasks.NAMES)):
+        if name not in settings and name not in grid and not all(name in case for case in cases):
+            raise place.wrong(f'key "{name}" is missing; known: {", ".join(known)}')
+    variants = _variants(values, grid, place)
+    return Experiment(strict_toml.string(values, "id", place), strict_toml.string(values, "title", place, ""),
+                      tuple(variants) or strict_toml.strings(values, "stacks", place), settings, cases, grid,
+                      tuple(_excepted(item, place) for item in strict_toml.listed(values, "except", place)),
+                      _assumed(values, place), variants, tuple(_overrides(found, scale)))
+
+
+def _variants(values: strict_toml.Table, grid: Mapping[str, Any],
+              place: Place) -> dict[str, tuple[dict[str, Any], ...]]:
+    """The settings of each stack in the list `subjects`, which takes the place of `stacks`."""
+    if "subjects" in values and "stacks" in values:
+        raise place.wrong('expected either "stacks" or "subjects"')
+    found: dict[str, tuple[dict[str, Any], ...]] = {}
+    for item in strict_toml.listed(values, "subjects", place):
+        here = place.at("subjects")
+        if not isinstance(item, dict):
+            raise here.wrong('expected a list of tables of "stack" and cell keys')
+        own = {name: value for name, value in item.items() if name != "stack"}
+        for name, value in own.items():
+            strict_toml.checked(name, value, here)
+            if name in grid or name in ("task", "measure"):
+                raise here.wrong(f'key "{name}" is of the experiment, not of a stack')
+        stack = strict_toml.string(item, "stack", here)
+        found[stack] = (*found.get(stack, ()), own)
+    return found
+
+
+def _overrides(found: dict[str, Any], scale: str) -> Iterator[str]:
+    """What the experiment's checked tables change for a scale, for people."""
+    for name, value in found.get("scale", {}).get(scale, {}).items():
+        if name == "grid":
+            before = found.get("grid", {})
+            yield from (f"{key} {_listing(options)} for {_listing(before.get(key, []))}"
+                        for key, options in value.items())
+        elif name == "cases":
+            yield "; ".join(", ".join(f"{key} {option}" for key, option in case.items()) for case in value)
+        else:
+            yield f"{name} {value}" + (f" for {found[name]}" if name in found else "")
+
+
+def _listing(options: Sequence[Any]) -> str:
+    return "/".join(map(str, options)) or "the default"
+
+
+def _scaled(found: dict[str, Any], place: Place, scale: str, scales: tuple[str, ...]) -> dict[str, Any]:
+    """The experiment's values with its overrides for the scale put in; a grid is overridden key by key."""
+    strict_toml.refuse_unknown(found, (*EXPERIMENT_KEYS, *strict_toml.settable()), place)
+    overrides = strict_toml.table(found, "scale", place, {})
+    strict_toml.refuse_unknown(overrides, scales, Place(place.file, f"{place.part}: scale"))
+    values = {name: value for name, value in found.items() if name != "scale"}
+    for name, value in strict_toml.table(overrides, scale, place, {}).items():
+        here = Place(place.file, f"{place.part}: scale.{scale}")
+        if name not in (*SCALED, *strict_toml.settable()):
+            strict_toml.refuse_unknown({name: value}, (*SCALED, *strict_toml.settable()), here)
+        if name == "grid":
+            value = {**strict_toml.table(values, "grid", place, {}), **strict_toml.table({name: value}, name, here)}
+        values[name] = value
+    return values
+
+
+def _excepted(item: Any, place: Place) -> dict[str, Any]:
+    if not isinstance(item, dict) or not isinstance(item.get("why"), str) or len(item) < 2:
+        raise place.wrong('except: expected tables of cell keys and "why"')
+    for name, value in item.items():
+        if name not in ("why", "stack"):
+            strict_toml.checked(name, value, place)
+    return item
+
+
+def _assumed(values: dict[str, Any], place: Place) -> dict[str, str]:
+    assumed = strict_toml.table(values, "assumed", place, {})
+    return {name: strict_toml.string(assumed, name, place) for name in assumed}
+
+
+def _rounds(head: dict[str, Any], place: Place, scale: str, scales: tuple[str, ...]) -> int:
+    """One number, or one for each scale."""
+    rounds = head.get("rounds", 5)
+    if isinstance(rounds, dict):
+        strict_toml.refuse_unknown(rounds, scales, Place(place.file, f"{place.part} rounds"))
+        rounds = rounds.get(scale, 5)
+    if not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= 1000:
+        raise place.wrong(f'key "rounds": found {rounds!r}, expected a number from 1 to 1000')
+    return rounds

@@ -1,0 +1,173 @@
+"""Quantities: what studies print and claim, each with the measure, the unit and the way it is read from a run. Pure."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from runner.results.rows import Row
+from runner.results.runs import Run, step_seconds
+from runner.study import operators
+from workloads.spec.cell import Cell
+
+# dispatch: what a coordinator takes to hand a worker its next step
+PHASES = ("load", "forward", "backward", "communication", "update", "dispatch")
+PASSES = ("pruning", "constant_folding", "arithmetic", "dependency")
+
+Reader = Callable[[Row, Run], float | None]
+
+
+class Quantity(NamedTuple):
+    """A number of a run."""
+
+    measure: str                 # whose runs have it
+    unit: str                    # s, bytes, W, share (of one) or count
+    of: Reader
+    whole: str = ""              # the quantity that it is a part of, or is held against; "": a share as it is, or none
+
+
+def of(name: str, row: Row, run: Run) -> float | None:
+    """A run's quantity of that name, in its unit; None where the run does not tell."""
+    return QUANTITIES[name].of(row, run)
+
+
+def share(name: str, row: Row, run: Run) -> float | None:
+    """The quantity over its whole, or as it is where it is a share already; None where the run does not tell."""
+    value, whole = of(name, row, run), QUANTITIES[name].whole
+    if not whole or value is None:
+        return value
+    other = of(whole, row, run)
+    return value / other if other else None
+
+
+def measure(name: str) -> str:
+    """The measure that a quantity is taken from."""
+    return QUANTITIES[name].measure
+
+
+def converted(name: str, unit: str, cell: Cell, value: float) -> float:
+    """A quantity of a cell in a unit of units(name): seconds become rates of all workers together."""
+    if unit == "samples/s":
+        return cell.batch * cell.nodes * cell.gpus / value
+    if unit == "steps/s":
+        return 1 / value
+    return value * 100 if unit == "%" and QUANTITIES[name].unit == "share" else value
+
+
+def units(name: str) -> tuple[str, ...]:
+    """The units in which a study may print a quantity of one subject."""
+    return _UNITS[QUANTITIES[name].unit] + (("samples/s", "steps/s") if name in ("step", "inference") else ())
+
+
+def sharable() -> tuple[str, ...]:
+    """The quantities that are shares, or parts of a whole."""
+    return tuple(name for name, each in QUANTITIES.items() if each.whole or each.unit == "share")
+
+
+_UNITS: Mapping[str, tuple[str, ...]] = {"s": ("s",), "bytes": ("bytes",), "W": ("W",), "share": ("share", "%"),
+                                         "count": ("count",)}
+RATIO_UNITS = ("x", "mpe", "%")      # of two subjects: of / to, (of - to) / of, and the latter in per cent
+UNITS = tuple(dict.fromkeys([*(unit for known in _UNITS.values() for unit in known), "samples/s", "steps/s",
+                             *RATIO_UNITS]))
+
+
+def peak_bytes(run: Run) -> float | None:
+    """The peak memory of a run: of all its places together, where there are many."""
+    peaks = place_peaks(run)
+    return sum(peaks.values()) if peaks else run.after.get("peak_bytes")
+
+
+def place_peaks(run: Run) -> dict[str, float]:
+    """Peak bytes by place: of its control group where it has one of its own, else of the worker's process."""
+    has_groups = run.place.get("isolation") != "venv"
+    found = {place: (used.get("group_peak_bytes") if has_groups else None) or used.get("peak_bytes")
+             for place, used in run.usage.items()}
+    return {place: peak for place, peak in found.items() if peak is not None}
+
+
+def watts(run: Run) -> float | None:
+    """Mean power of the GPUs over the timed window, of all places together; None where it was not measured."""
+    found = [used["gpu_watts"] for used in (run.after, *run.usage.values()) if used.get("gpu_watts") is not None]
+    return sum(each for each in found if each is not None) if found else None
+
+
+def _step(row: Row, run: Run) -> float | None:
+    return step_seconds(run)
+
+
+def _sample(row: Row, run: Run) -> float | None:
+    step = step_seconds(run)
+    return step / row.cell.batch if step is not None else None
+
+
+def _epoch(row: Row, run: Run) -> float | None:
+    """Mean training seconds of the epochs after the first."""
+    return _mean([epoch.train_seconds for epoch in run.epochs[1:]])
+
+
+def _first_epoch(row: Row, run: Run) -> float | None:
+    return run.epochs[0].train_seconds if run.epochs else None
+
+
+def _first_epoch_extra(row: Row, run: Run) -> float | None:
+    """What the first epoch takes more than a later one."""
+    first, later = _first_epoch(row, run), _epoch(row, run)
+    return first - later if first is not None and later is not None else None
+
+
+def _validation(row: Row, run: Run) -> float | None:
+    """Mean validation seconds after epochs but the first."""
+    return _mean([epoch.validation_seconds for epoch in run.epochs[1:] if epoch.validation_seconds is not None])
+
+
+def _accuracy(row: Row, run: Run) -> float | None:
+    """The best epoch's."""
+    return max((epoch.accuracy for epoch in run.epochs if epoch.accuracy is not None), default=None)
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _phase(name: str) -> Reader:
+    return lambda row, run: run.phase_seconds(name)
+
+
+def _operator(name: str) -> Reader:
+    return lambda row, run: operators.seconds(run.framework, run.operators).get(name)
+
+
+def _of_kernels(field: str) -> Reader:
+    return lambda row, run: run.kernels.share(getattr(run.kernels, field)) if run.kernels else None
+
+
+def _removed(kind: str) -> Reader:
+    return lambda row, run: run.graph.share_of_removed(kind) if run.graph else None
+
+
+def _pass(name: str) -> Reader:
+    return lambda row, run: run.graph.removed_by(name) if run.graph else None
+
+
+QUANTITIES: dict[str, Quantity] = {
+    "step": Quantity("train", "s", _step),
+    **{name: Quantity("phases", "s", _phase(name), "step") for name in PHASES},
+    "memory": Quantity("train", "bytes", lambda row, run: peak_bytes(run)),
+    **{name: Quantity("operators", "s", _operator(name)) for name in operators.WORDS},
+    "inference": Quantity("infer", "s", _step),
+    "sample": Quantity("infer", "s", _sample),
+    "power": Quantity("infer", "W", lambda row, run: watts(run)),
+    "epoch": Quantity("epochs", "s", _epoch),
+    "first_epoch": Quantity("epochs", "s", _first_epoch, "epoch"),
+    "first_epoch_extra": Quantity("epochs", "s", _first_epoch_extra, "epoch"),
+    "validation": Quantity("epochs", "s", _validation),
+    "accuracy": Quantity("epochs", "share", _accuracy),
+    "kernel_share": Quantity("kernels", "share", _of_kernels("kernel_seconds")),
+    "copy_share": Quantity("kernels", "share", _of_kernels("copy_seconds")),
+    "launch_share": Quantity("kernels", "share", _of_kernels("launch_seconds")),
+    "kernels": Quantity("kernels", "count",
+                        lambda row, run: run.kernels.kernels / run.kernels.steps if run.kernels else None),
+    "max_batch": Quantity("max_batch", "count",
+                          lambda row, run: run.max_batch.largest if run.max_batch else None),
+    "nodes_removed": Quantity("graph", "share", lambda row, run: run.graph.removed_share if run.graph else None),
+    **{f"removed_{kind}": Quantity("graph", "share", _removed(kind)) for kind in ("expensive", "cheap", "noop")},
+    **{name: Quantity("graph", "share", _pass(name)) for name in PASSES},
+}

@@ -1,0 +1,59 @@
+"""Some of a study's experiments: STUDY/EXPERIMENT, or several with commas. Pure but for reading the study's file."""
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.errors import InputError
+from runner.study import file as study
+from runner.study import subjects
+from runner.study.claims import Claim
+from runner.study.claims_file import OfStudy
+from runner.study.file import Study
+from runner.study.published import Published
+from runner.study.quantities import QUANTITIES
+
+
+def parted(name: str) -> tuple[str, tuple[str, ...]]:
+    """The study's name or path, and the experiments after it; none: all of them."""
+    if ".toml" in name:
+        file, _, rest = name.partition(".toml")
+        return f"{file}.toml", _ids(rest.removeprefix("/"))
+    first, _, rest = name.partition("/")
+    return first, _ids(rest)
+
+
+def _ids(words: str) -> tuple[str, ...]:
+    return tuple(word for word in words.split(",") if word)
+
+
+def read(name: str, folder: Path, scale: str | None = None) -> Study:
+    """The study of that name with the experiments after it. Raises InputError."""
+    of, ids = parted(name)
+    found = study.read(of, folder, scale)
+    return selected(found, ids) if ids else found
+
+
+def selected(found: Study, ids: tuple[str, ...]) -> Study:
+    """The study with these experiments alone, and the claims and published numbers that they can say something of.
+
+    Raises InputError where it has no such experiment.
+    """
+    known = [experiment.id for experiment in found.experiments]
+    for name in ids:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean `{near[0]}`?" if near else ""
+            raise InputError(f'study {found.id}: experiment "{name}" is unknown; known: {", ".join(known)}{hint}')
+    chosen = tuple(experiment for experiment in found.experiments if experiment.id in ids)
+    cells = [each for experiment in chosen for each in study.cells_of(experiment)]
+    return found._replace(experiments=chosen,
+                          published=tuple(number for number in found.published if _can_be_said(number, cells)),
+                          claims=tuple(claim for claim in found.claims if _can_be_said(claim, cells)))
+
+
+def _can_be_said(one: Claim | Published, cells: Sequence[OfStudy]) -> bool:
+    """Whether each subject has a cell that its number could come from."""
+    is_about = subjects.selection(one.subjects, QUANTITIES[one.quantity].measure, one.where)
+    of = [cell for experiment, cell in cells if one.experiment in ("", experiment) and is_about(cell)]
+    return all(any(subject.owns(cell) for cell in of) for subject in one.subjects)

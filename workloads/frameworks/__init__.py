@@ -1,0 +1,1 @@
+"""One adapter a framework: the same functions in the same order."""

@@ -1,0 +1,243 @@
+"""MXNet as evenbench measures it: gluon, hybridized and eager. MXNet 1.7 (Python 3.6) and 1.9 (Python 3.11)."""
+import contextlib
+import itertools
+
+import mxnet as mx
+import numpy as np
+from mxnet import autograd, gluon
+from mxnet.contrib import amp
+
+from workloads.frameworks.mxnet import model, operators, optimizers, settings
+from workloads.frameworks.mxnet.steps import Steps
+from workloads.inputs import images as data
+from workloads.inputs import passes
+from workloads.process.errors import Unsupported
+from workloads.spec import layers, tasks
+
+NAME = "mxnet"
+
+_RUNNING = {"mean": "running_mean", "variance": "running_var"}
+_NO_MEMORY = ("out of memory", "failed to allocate", "memory allocation failed", "bad_alloc")
+
+
+def facts(cell):
+    """What MXNet says of itself."""
+    return {
+        "framework": NAME,
+        "version": mx.__version__,
+        "device": cell.device,
+        "threads": settings.threads(),
+        "inter_op_threads": settings.inter_op_threads(),
+        "onednn": settings.uses_onednn(),
+        "build": " ".join(sorted(name for name, feature in mx.runtime.Features().items() if feature.enabled)),
+    }
+
+
+def is_oom(error):
+    """Whether an exception says that memory, the host's or the device's, ran out."""
+    text = str(error).lower()
+    said = isinstance(error, mx.base.MXNetError) and any(words in text for words in _NO_MEMORY)
+    return isinstance(error, MemoryError) or said
+
+
+def unbiased_variance(cell):
+    """Whether a running variance is n / (n - 1) times the batch's, seen on the two values 0 and 4 of variance 4."""
+    norm = gluon.nn.BatchNorm(momentum=0.0, in_channels=1)
+    norm.initialize()
+    with autograd.record():
+        normed = norm(mx.nd.array([0.0, 4.0]).reshape((2, 1, 1, 1)))
+    normed.backward()                          # only there does MXNet update running statistics
+    return bool(norm.running_var.data().asscalar() > 6.0)
+
+
+class Workload(Steps):
+    """A table's net, its loss and optimizer, as a cell says. Raises errors.Unsupported.
+
+    With a key-value store the optimizer runs on its servers.
+    """
+
+    def __init__(self, table, cell, store=None):
+        settings.apply(cell)
+        self.cell = cell
+        self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
+        self._device = settings.device(cell)
+        self._numbers = "float64" if cell.precision == "float64" else "float32"
+        mx.random.seed(cell.seed)
+        np.random.seed(cell.seed % 2 ** 32)       # gluon shuffles by numpy's
+        shape = tasks.input_shape(cell.image)
+        self._net, self._blocks = model.build(table, shape)
+        self._net.cast(self._numbers)
+        self._net.initialize(ctx=self._contexts())
+        self._own = _by_canonical_name(self._net.collect_params(), layers.parameters(table, shape))
+        self._forward = _in_bfloat16(self._net) if cell.precision == "amp" else self._net
+        self._loss = gluon.loss.SoftmaxCrossEntropyLoss()
+        self._hybridize()
+        self._trainer = gluon.Trainer(self._net.collect_params(), optimizers.of(cell), kvstore=store)
+
+    def _contexts(self):
+        """Where the arrays lie."""
+        return [self._device]
+
+    def _hybridize(self, **bulks):
+        """Have the graphs built anew at the next call, where the loop has graphs."""
+        for block in (self._forward, self._loss):
+            block.hybridize(self.loop == "hybridized", static_alloc=True, static_shape=True, **bulks)
+
+    def parameters(self):
+        """How many numbers the optimizer updates, as gluon counts them."""
+        return sum(int(np.prod(own.shape)) for own in self._own.values() if own.grad_req != "null")
+
+    def load(self, weights):
+        """Take the arrays of every parameter and running statistic by canonical name; gluon's layouts are the same."""
+        for name, array in weights.items():
+            self._own[name].set_data(mx.nd.array(array, dtype=self._numbers))
+
+    def weights(self):
+        """The arrays by canonical name."""
+        return {name: own.list_data()[0].asnumpy() for name, own in self._own.items()}
+
+    def batches(self, images, labels):
+        """Normalised batches on the device, over and over, in the cell's order; a rest is dropped."""
+        loader = self._loader(self._dataset(images, labels), shuffle=self.cell.order == "framework")
+        return (batch for _ in itertools.count() for batch in loader)
+
+    def passes(self, images, labels, ahead):
+        """The same pass by pass: each in the order, and with the moves, that the Passes say."""
+        if ahead.moves is None:
+            dataset = self._dataset(images, labels)
+        else:
+            dataset = passes.Moved(data.normalised(passes.padded(images), self._numbers), labels, self.cell.image)
+        shuffled = gluon.data.RandomSampler(len(dataset))
+        return (batch for index in range(ahead.count)
+                for batch in self._loader(dataset, sampler=ahead.keys(index, shuffled)))
+
+    def _dataset(self, images, labels):
+        return gluon.data.ArrayDataset(data.normalised(images, self._numbers), labels)
+
+    def _loader(self, dataset, **order):
+        return gluon.data.DataLoader(dataset, self.cell.batch, last_batch="discard", num_workers=0,
+                                     batchify_fn=self._batchify, **order)
+
+    def _batchify(self, samples):
+        """As gluon's default, without its tests of each sample; np.stack would take half as long again."""
+        images, labels = zip(*samples)
+        return self._placed(np.asarray(images), np.asarray(labels))
+
+    def synthetic(self, images, labels):
+        """One batch that lies on the device, over and over."""
+        return itertools.repeat(self._batch(images, labels))
+
+    def _batch(self, images, labels):
+        return self._placed(data.normalised(images, self._numbers), labels)
+
+    def _placed(self, images, labels):
+        """Both on the device; gluon's loss takes labels in the logits' type."""
+        return tuple(mx.nd.array(array, self._device, self._numbers) for array in (images, labels))
+
+    def _head(self):
+        return self._share(self.cell.batch)
+
+    def _losses(self, images, labels):
+        return self._loss(self._forward(images), labels)
+
+    def _answer(self, images, labels):
+        return self._forward(images)
+
+    def profile(self, batches, warmup, steps):
+        """(calls, seconds) of every operator by MXNet's name over so many steps after the warm-up; none in bulk."""
+        self._hybridize(**operators.ALONE)
+        found = super().profile(batches, warmup, steps)
+        self._hybridize()
+        return operators.with_kind(found, self._net)
+
+    def trace(self, batches, warmup, steps):
+        """The Trace of so many training steps on a GPU, after the warm-up; none in bulk."""
+        self._hybridize(**operators.ALONE)
+        found = super().trace(batches, warmup, steps)
+        self._hybridize()
+        return found
+
+    def _share(self, count):
+        """Each sample's share of the mean loss: backward alone would give the gradient of the sum.
+
+        Trainer.step(count) would divide too, but by a float32 number, also in float64.
+        """
+        return mx.nd.full((count,), 1.0 / count, self._device, self._numbers)
+
+    def predict(self, images):
+        """The logits (n, classes) of uint8 images in evaluation mode, a batch at a time."""
+        found = []
+        for first in range(0, len(images), self.cell.batch):
+            some = images[first:first + self.cell.batch]
+            found.append(self._forward(self._batch(some, np.zeros(len(some)))[0]).asnumpy())
+        return np.concatenate(found)
+
+    def check(self, images, labels):
+        """One update by the loop that is measured, dropout off; every place's activations from a pass before it."""
+        if self._forward is not self._net:
+            raise Unsupported("amp casts in MXNet's graph, where a check cannot see a layer's output")
+        pixels, targets = self._batch(images, labels)
+        with self._no_dropout():
+            activation = self._activations(pixels)
+            with autograd.record():
+                logits = self._net(pixels)
+                losses = self._loss(logits, targets)
+            losses.backward(self._share(len(labels)))
+        gradient = {name: own.grad() for name, own in self._own.items() if own.grad_req != "null"}
+        found = self._seen(losses, gradient)
+        self._trainer.step(1)
+        return dict(found, activation=activation, logits=logits.asnumpy(), weight=self.weights())
+
+    def _seen(self, losses, gradient):
+        """The mean loss and the gradient as they leave a check."""
+        return {"loss": self.value(losses), "gradient": {name: array.asnumpy() for name, array in gradient.items()}}
+
+    @contextlib.contextmanager
+    def _no_dropout(self):
+        """Rates are part of a graph, so it is built anew before and after."""
+        rates = {block: block._rate for block in self._blocks.values() if isinstance(block, gluon.nn.Dropout)}
+        for block in rates:
+            block._rate = 0
+        self._hybridize()
+        yield
+        for block, rate in rates.items():
+            block._rate = rate
+        self._hybridize()
+
+    def _activations(self, pixels):
+        """Every place's output in training mode by path; without a backward pass running statistics stay."""
+        found = {}
+        self._net.hybridize(False)            # only then do inner blocks run by themselves and call their hooks
+        hooks = [block.register_forward_hook(_keeping(found, path)) for path, block in self._blocks.items()]
+        with autograd.train_mode():
+            self._net(pixels)
+        for hook in hooks:
+            hook.detach()
+        self._hybridize()
+        return {path: out.asnumpy() for path, out in found.items()}
+
+
+def _keeping(found, path):
+    def hook(block, inputs, output):
+        found[path] = output
+    return hook
+
+
+def _by_canonical_name(found, parameters):
+    """gluon's Parameter of each of the table's, by the table's name."""
+    own = {}
+    for parameter in parameters:
+        path, kind = parameter.name.rsplit(".", 1)
+        own[parameter.name] = found[layers.join(path, _RUNNING.get(kind, kind))]
+    return own
+
+
+def _in_bfloat16(net):
+    """The net with MXNet's list of casts in its graph, sharing its float32 parameters; float32 logits.
+
+    amp.init does the same to every net that is built later in the process. bfloat16 needs no scaling of the loss: its
+    exponents are float32's. float16 does not run on a CPU ("FP16 gemm on cpu not implemented").
+    """
+    pixels = mx.sym.var("pixels", dtype="float32")
+    logits = amp.convert_symbol(net(pixels), "bfloat16", data_names=["pixels"])
+    return gluon.SymbolBlock(mx.sym.amp_cast(logits, dtype="float32"), pixels, params=net.collect_params())

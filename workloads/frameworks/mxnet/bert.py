@@ -1,0 +1,58 @@
+"""BERT (workloads/spec/bert.py) in MXNet. MXNet 1.7 and 1.9."""
+import mxnet as mx
+
+from workloads.frameworks.mxnet.blocks import (
+    attention,
+    cross_entropy,
+    dense,
+    dropout,
+    embedding,
+    gelu,
+    layer_norm,
+    linear,
+)
+from workloads.spec.bert import DROPOUT, EPSILON, PADDING_BIAS
+
+
+def forward(weights, batch, sizes, mode):
+    """Logits of the masked positions (batch * masked, tokens known)."""
+    x = mode.keep("embeddings", embeddings(weights, batch, mode))
+    bias = ((1 - batch["mask"]) * PADDING_BIAS).expand_dims(1).expand_dims(1)
+    for index in range(sizes.layers):
+        name = "layers.%d" % index
+        x = mode.keep(name + ".attention", attended(weights, name + ".attention", x, sizes.heads, bias, mode))
+        x = mode.keep(name, fed_forward(weights, name, x, mode))
+    return predictions(weights, x, batch["positions"].reshape((-1,)))
+
+
+def loss(logits, batch, sizes):
+    """Step 5."""
+    return cross_entropy(logits, batch["labels"].reshape((-1,)), batch["weights"].reshape((-1,)))
+
+
+def embeddings(weights, batch, mode):
+    """Step 1: (batch, time, numbers)."""
+    positions = mx.nd.slice_axis(weights["embeddings.positions.weight"], axis=0, begin=0, end=batch["ids"].shape[1])
+    x = (embedding(weights, "embeddings.tokens", batch["ids"]) + positions
+         + embedding(weights, "embeddings.types", batch["types"]))
+    return dropout(layer_norm(weights, "embeddings.norm", x, EPSILON), DROPOUT, mode)
+
+
+def attended(weights, name, x, heads, bias, mode):
+    """Step 2."""
+    query, key, value = (dense(weights, name + part, x) for part in (".query", ".key", ".value"))
+    mixed = dense(weights, name + ".output", attention(query, key, value, heads, bias, DROPOUT, mode))
+    return layer_norm(weights, name + ".norm", x + dropout(mixed, DROPOUT, mode), EPSILON)
+
+
+def fed_forward(weights, name, x, mode):
+    """Step 3."""
+    out = dense(weights, name + ".outer", gelu(dense(weights, name + ".inner", x)))
+    return layer_norm(weights, name + ".norm", x + dropout(out, DROPOUT, mode), EPSILON)
+
+
+def predictions(weights, x, positions):
+    """Step 4."""
+    x = mx.nd.take(x.reshape((-3, 0)), positions)
+    x = layer_norm(weights, "head.norm", gelu(dense(weights, "head.transform", x)), EPSILON)
+    return linear(weights, "embeddings.tokens", x) + weights["head.bias"]

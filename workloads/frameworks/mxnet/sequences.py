@@ -1,0 +1,117 @@
+"""The sequence models as evenbench measures them in MXNet, eagerly. MXNet 1.7 and 1.9.
+
+mxnet/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the first
+stands for them; loss(what forward gave, batch, sizes); and, where the framework wants a batch's arrays in another
+order, arrange(batch). A task without such a file is one that MXNet has no operators for.
+"""
+import importlib
+import importlib.util
+import itertools
+from collections import OrderedDict
+
+import mxnet as mx
+import numpy as np
+from mxnet import autograd, gluon
+
+from workloads.frameworks.mxnet import optimizers, settings
+from workloads.frameworks.mxnet.blocks import Mode
+from workloads.frameworks.mxnet.steps import Steps
+from workloads.process.errors import Unsupported
+from workloads.spec import lstm_kernels, sequences
+
+
+class Workload(Steps):
+    """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported."""
+
+    def __init__(self, cell):
+        settings.apply(cell)
+        _refuse(cell)
+        self.cell, self.loop, self.precision, self.layout = cell, "eager", settings.precision(cell), "native"
+        self._device = settings.device(cell)
+        self._numbers = "float64" if cell.precision == "float64" else "float32"
+        mx.random.seed(cell.seed)
+        self._model = importlib.import_module("workloads.frameworks.mxnet." + cell.task)
+        self._sizes = sequences.sizes(cell)
+        self._own = gluon.ParameterDict()
+        for parameter in sequences.parameters(cell):
+            self._own.get(parameter.name, shape=parameter.shape, dtype=self._numbers, init="zeros",
+                          grad_req="write" if parameter.is_trainable else "null")
+        self._own.initialize(ctx=self._device)
+        self._trainer = gluon.Trainer(self._own, optimizers.of(cell), kvstore=None)
+
+    def parameters(self):
+        """How many numbers the optimizer updates."""
+        return sum(int(np.prod(own.shape)) for own in self._own.values() if own.grad_req != "null")
+
+    def kernels(self):
+        """{"lstm": the operator that runs the LSTM layers}, as facts; what RNN takes inside, it does not say."""
+        has_lstm = any(name.endswith(".recurrent.weight") for name in self._own)
+        kind = "plain operations" if self.cell.lstm == "cell" else "RNN"
+        return {"lstm": kind} if has_lstm else {}
+
+    def load(self, weights):
+        """Take the arrays of every parameter and running statistic by canonical name."""
+        for name, array in weights.items():
+            self._own[name].set_data(mx.nd.array(array, dtype=self._numbers))
+
+    def weights(self):
+        """The arrays by canonical name."""
+        return {name: own.data().asnumpy() for name, own in self._own.items()}
+
+    def batches(self, batches):
+        """The batches on the device, in the order given, over and over."""
+        arranged = [self._arranged(batch) for batch in batches]
+        return ((self._placed(batch),) for batch in itertools.cycle(arranged))
+
+    def synthetic(self, batches):
+        """The first batch, which lies on the device, over and over."""
+        return itertools.repeat((self._placed(self._arranged(batches[0])),))
+
+    def _arranged(self, batch):
+        arrange = getattr(self._model, "arrange", None)
+        return arrange(batch) if arrange else batch
+
+    def _placed(self, batch):
+        return {name: mx.nd.array(array, self._device, array.dtype) for name, array in batch.items()}
+
+    def _forward(self, batch, mode):
+        return self._model.forward({name: own.data() for name, own in self._own.items()}, batch, self._sizes, mode)
+
+    def _logits_and_loss(self, batch, mode):
+        """(logits, loss) of a batch; inference is forward alone."""
+        said = self._forward(batch, mode)
+        return sequences.logits(said), self._model.loss(said, batch, self._sizes)
+
+    def _losses(self, batch):
+        return self._logits_and_loss(batch, Mode(self.cell.lstm, is_training=True))[1]
+
+    def _answer(self, batch):
+        return sequences.logits(self._forward(batch, Mode(self.cell.lstm, is_training=False)))
+
+    def check(self, batch):
+        """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
+        kept = OrderedDict()
+        mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
+        batch = self._placed(self._arranged(batch))
+        with autograd.record():
+            logits, loss = self._logits_and_loss(batch, mode)
+        loss.backward()
+        gradient = {name: own.grad().asnumpy() for name, own in self._own.items() if own.grad_req != "null"}
+        self._trainer.step(1)
+        return {"activation": {name: array.asnumpy() for name, array in kept.items()},
+                "logits": logits.asnumpy(), "loss": self.value(loss), "gradient": gradient, "weight": self.weights()}
+
+
+def _refuse(cell):
+    """Raise Unsupported for what sequence models cannot be in MXNet."""
+    if importlib.util.find_spec("workloads.frameworks.mxnet." + cell.task) is None:
+        raise Unsupported("%s is not there for MXNet" % sequences.SEQUENCES[cell.task].title)
+    if cell.init == "framework":
+        raise Unsupported("the sequence models have evenbench's own weights in every framework")
+    if cell.loop not in ("native", "eager"):
+        raise Unsupported("the sequence models run eagerly in MXNet: their shapes change with every batch")
+    if cell.precision == "amp":
+        raise Unsupported("amp casts in MXNet's graph, which the sequence models do not have")
+    reason = lstm_kernels.missing("mxnet", cell.device, cell.lstm)
+    if reason:
+        raise Unsupported(reason)

@@ -1,0 +1,83 @@
+"""The steps of a cell in MXNet, whatever its model. MXNet 1.7 and 1.9."""
+import mxnet as mx
+from mxnet import autograd
+
+from workloads.frameworks.mxnet import operators, phases, trace
+
+
+class Steps:
+    """Training and inference by a gluon.Trainer, self._trainer.
+
+    Who inherits it says what a batch, a tuple, is made to: _losses(*batch) in training, of which _head() is what the
+    backward pass begins with, _answer(*batch) in evaluation.
+    """
+
+    _update = "update"                # the phase in which the trainer takes its step
+
+    def train(self, batches, count, watch):
+        """Take count steps of training; the watch gets the losses of each one's samples."""
+        head = self._head()
+        for _ in range(count):
+            watch.loading()
+            batch = next(batches)
+            watch.loaded()
+            with autograd.record():
+                losses = self._losses(*batch)
+            losses.backward(head)
+            self._trainer.step(1)
+            watch.stepped(losses)
+
+    def train_phases(self, batches, count, watch):
+        """The same with a wait after every phase; the watch gets their seconds too."""
+        head = self._head()
+        for _ in range(count):
+            watch.loading()
+            batch = next(batches)
+            watch.loaded()
+            stamps = phases.Stamps()
+            with autograd.record():
+                losses = self._losses(*batch)
+            stamps.ended("forward")
+            losses.backward(head)
+            stamps.ended("backward")
+            self._trainer.step(1)
+            stamps.ended(self._update)
+            watch.stepped(losses, stamps.seconds)
+
+    def _head(self):
+        """What the backward pass begins with; None: ones."""
+
+    def profile(self, batches, warmup, steps):
+        """(calls, seconds) of every operator by MXNet's name over so many steps after the warm-up; none in bulk."""
+        if warmup:
+            self.train(batches, warmup, operators.Unwatched())
+        with operators.profiled() as found:
+            self.train(batches, steps, operators.Unwatched())
+        return found
+
+    def trace(self, batches, warmup, steps):
+        """The Trace of so many training steps on a GPU, after the warm-up."""
+        self._run(batches, warmup)
+        return trace.traced(lambda: self._run(batches, steps))
+
+    def _run(self, batches, count):
+        if count:
+            self.train(batches, count, operators.Unwatched())
+        mx.nd.waitall()
+
+    def infer(self, batches, count, watch):
+        """Take count forward passes in evaluation mode; the watch gets each one's logits."""
+        for _ in range(count):
+            watch.loading()
+            batch = next(batches)
+            watch.loaded()
+            watch.stepped(self._answer(*batch))
+
+    def sync(self, handle):
+        """Wait for all that the engine still has to do: the updates come after the loss."""
+        mx.nd.waitall()
+
+    def value(self, handle):
+        """The mean loss as a float, or logits as an array."""
+        array = handle.asnumpy()
+        return float(array.mean()) if array.ndim == 1 else array

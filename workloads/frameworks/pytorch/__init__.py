@@ -1,0 +1,190 @@
+"""PyTorch as evenbench measures it: eager and compiled, on a CPU or one GPU. PyTorch 1.4 and later, Python 3.6."""
+import itertools
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, RandomSampler, Sampler, TensorDataset
+
+from workloads.frameworks.pytorch import model, settings
+from workloads.frameworks.pytorch.steps import Steps, array, no_gradients
+from workloads.inputs import images as data
+from workloads.inputs import passes
+from workloads.spec import layers, tasks
+
+NAME = "pytorch"
+
+_NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory", "alloc_failed", "bad_alloc")
+
+
+def facts(cell):
+    """What PyTorch says of itself, once the cell's Workload is built."""
+    return {
+        "framework": NAME,
+        "version": torch.__version__,
+        "device": torch.cuda.get_device_name(0) if cell.device == "gpu" else "cpu",
+        "threads": torch.get_num_threads(),
+        "inter_op_threads": torch.get_num_interop_threads(),
+        "onednn": torch.backends.mkldnn.is_available() and bool(torch.backends.mkldnn.enabled),
+        "build": _build(),
+    }
+
+
+def _build():
+    """The libraries that PyTorch was built with, without its compiler's flags."""
+    shown = torch.__config__.show().split("Build settings")[0].splitlines()[1:]
+    return "; ".join(line.strip(" -") for line in shown if line.strip(" -"))
+
+
+def is_oom(error):
+    """Whether an exception says that memory, the host's or the device's, ran out."""
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and any(s in text for s in _NO_MEMORY))
+
+
+def unbiased_variance(cell):
+    """Whether a running variance is n / (n - 1) times the batch's, seen on the two values 0 and 2 of variance 1."""
+    norm = nn.BatchNorm2d(1, momentum=1.0)
+    norm(torch.tensor([0.0, 2.0]).reshape(2, 1, 1, 1))
+    return bool(norm.running_var.item() > 1.5)
+
+
+class Workload(Steps):
+    """A table's model, its loss and optimizer, as a cell says. Raises errors.Unsupported."""
+
+    def __init__(self, table, cell):
+        settings.apply(cell)
+        self.cell = cell
+        self._device = settings.device(cell)
+        self.loop, self.precision = settings.loop(cell), settings.precision(cell)
+        self._numbers = "float64" if cell.precision == "float64" else "float32"
+        dtype = getattr(torch, self._numbers)
+        self.layout = settings.layout(cell, self._device, dtype)
+        self._format = torch.channels_last if self.layout == "nhwc" else torch.contiguous_format
+        torch.manual_seed(cell.seed)
+        self._places = layers.places(table, tasks.input_shape(cell.image))
+        self._parameters = layers.parameters(table, tasks.input_shape(cell.image))
+        self._net = model.build(table, tasks.input_shape(cell.image)).to(self._device, dtype)
+        self._net = self._net.to(memory_format=self._format)
+        self._optimize(settings.optimizer(cell, self._net.parameters()))
+        self._forward = self._module()
+        self._loss = self._cross_entropy
+        if cell.precision == "amp":
+            autocast = torch.autocast(self._device.type, dtype=torch.bfloat16)
+            self._forward, self._loss = autocast(self._forward), autocast(self._loss)
+
+    def _module(self):
+        """What a batch is given to: the net, compiled where the loop says so."""
+        return torch.compile(self._net) if self.loop == "compile" else self._net
+
+    def load(self, weights):
+        """Copy the arrays of every parameter and running statistic, by canonical name, into the net."""
+        with torch.no_grad():
+            for name, tensor in model.tensors(self._net, self._parameters).items():
+                tensor.copy_(torch.from_numpy(weights[name]))
+
+    def weights(self):
+        """Copies of the arrays by canonical name."""
+        return {name: array(tensor) for name, tensor in model.tensors(self._net, self._parameters).items()}
+
+    def batches(self, images, labels):
+        """Normalised batches on the device, over and over, in the cell's order; a rest is dropped."""
+        dataset = self._dataset(images, labels)
+        loader = self._loader(dataset, shuffle=self.cell.order == "framework")
+        return (self._placed(*batch) for _ in itertools.count() for batch in loader)
+
+    def passes(self, images, labels, ahead):
+        """The same pass by pass: each in the order, and with the moves, that the Passes say."""
+        if ahead.moves is None:
+            dataset = self._dataset(images, labels)
+        else:
+            dataset = passes.Moved(data.normalised(passes.padded(images), self._numbers), labels, self.cell.image)
+        shuffled = RandomSampler(dataset)
+        return (self._placed(*batch) for index in range(ahead.count)
+                for batch in self._loader(dataset, sampler=_Listed(ahead.keys(index, shuffled))))
+
+    def _dataset(self, images, labels):
+        return TensorDataset(torch.from_numpy(data.normalised(images, self._numbers)), torch.from_numpy(labels))
+
+    def _loader(self, dataset, **order):
+        return DataLoader(dataset, self.cell.batch, drop_last=True, pin_memory=self._device.type == "cuda", **order)
+
+    def synthetic(self, images, labels):
+        """One batch that lies on the device, over and over."""
+        images, labels = self._batch(images, labels)
+        return itertools.repeat((images.clone(), labels))     # in memory that PyTorch aligned, as its own loaders' is
+
+    def _batch(self, images, labels):
+        return self._placed(torch.from_numpy(data.normalised(images, self._numbers)), torch.from_numpy(labels))
+
+    def _placed(self, images, labels):
+        """Both on the device, the images in the net's layout; no copy where they already are."""
+        images = images.to(self._device, non_blocking=True, memory_format=self._format)
+        return images, labels.to(self._device, non_blocking=True)
+
+    def _answer(self, images, labels):
+        return self._forward(images)
+
+    def _cross_entropy(self, images, labels):
+        return nn.functional.cross_entropy(self._forward(images), labels)
+
+    def predict(self, images):
+        """The logits (n, classes) of uint8 images in evaluation mode, a batch at a time."""
+        self._net.eval()
+        found = []
+        with no_gradients():
+            for first in range(0, len(images), self.cell.batch):
+                some = images[first:first + self.cell.batch]
+                found.append(array(self._forward(self._batch(some, np.zeros(len(some), np.int64))[0])))
+        return np.concatenate(found)
+
+    def check(self, images, labels):
+        """One update in training mode without dropout: every activation, logits, loss, gradients, new weights.
+
+        A compiled net has no activations of its own: there they are left out.
+        """
+        self._net.train()
+        for module in self._net.modules():
+            if isinstance(module, nn.Dropout):
+                module.eval()
+        activations = {}
+        images, labels = self._batch(images, labels)
+        hooks = self._hooks(activations)
+        logits = self._forward(images)
+        for hook in hooks:
+            hook.remove()
+        loss = nn.functional.cross_entropy(logits.float() if logits.dtype == torch.bfloat16 else logits, labels)
+        self._optimizer.zero_grad(**self._clearing)
+        loss.backward()
+        self._exchange()
+        own = model.tensors(self._net, self._parameters)
+        gradients = {p.name: array(own[p.name].grad) for p in self._parameters if p.is_trainable}
+        self._optimizer.step()
+        return {"activation": activations, "logits": array(logits), "loss": self.value(loss.detach()),
+                "gradient": gradients, "weight": self.weights()}
+
+    def _hooks(self, activations):
+        """Hooks that copy each place's output into activations, before a later layer overwrites it in place."""
+        if self.loop == "compile":
+            return []
+        modules = dict(self._net.named_modules())
+        return [modules[place.path].register_forward_hook(_keeping(activations, place.path)) for place in self._places]
+
+
+class _Listed(Sampler):
+    """The keys as given: before 1.7 a loader takes no list for its sampler."""
+
+    def __init__(self, keys):
+        self._keys = keys
+
+    def __iter__(self):
+        return iter(self._keys)
+
+    def __len__(self):
+        return len(self._keys)
+
+
+def _keeping(activations, path):
+    def hook(module, inputs, output):
+        activations[path] = array(output)
+    return hook

@@ -1,0 +1,108 @@
+"""Training and inference as one writes them by hand in PyTorch: what evenbench's own loops are compared with."""
+import inspect
+import os
+import sys
+
+import numpy as np
+import torch
+from torch import nn
+
+from workloads.frameworks.pytorch import bare_bert
+from workloads.process.errors import Unsupported
+from workloads.spec import sequences
+
+_no_gradients = getattr(torch, "inference_mode", torch.no_grad)
+
+
+def loop(cell, folder=""):
+    """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
+
+    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, the LSTM is
+    nn.LSTM, BERT is transformers', the other nets are torchvision's, from folder/peers/<stack>. Raises Unsupported
+    where the library is not, or has no such net.
+    """
+    net, batch, loss = _made(cell, folder)
+    step = _inference(net, batch) if cell.measure == "infer" else _training(net, batch, loss, cell.learning_rate)
+    return step, lambda handle: None
+
+
+def _made(cell, folder):
+    """(net, batch, the loss as a function of what the net says of it)."""
+    if cell.task == "lstm":
+        return _lstm(cell)
+    net, batch, labels = bare_bert.model(cell, _reached(cell, folder)) if cell.task == "bert" else _images(cell, folder)
+    return net, batch, lambda logits: nn.functional.cross_entropy(logits, labels)
+
+
+def _lstm(cell):
+    """The layer over time-major random vectors; half the mean of the outputs' squares."""
+    sizes = sequences.sizes(cell)
+    x = np.random.RandomState(0).standard_normal((sizes.length, cell.batch, sizes.hidden)).astype(np.float32)
+    return nn.LSTM(sizes.hidden, sizes.hidden), torch.tensor(x), lambda said: 0.5 * (said[0] * said[0]).mean()
+
+
+def _images(cell, folder):
+    """(net, batch, labels) of an image task."""
+    net = _net(cell, folder)
+    random = np.random.RandomState(0)
+    pixels = random.uniform(-1, 1, (cell.batch, 3, cell.image, cell.image)).astype(np.float32)
+    images = torch.tensor(pixels)              # a copy in memory that PyTorch aligned, as a loader's batches are
+    return net, images, torch.tensor(random.randint(0, cell.classes, cell.batch))
+
+
+def _net(cell, folder):
+    if cell.task == "lenet5":
+        return nn.Sequential(
+            nn.Conv2d(3, 6, 5), nn.Tanh(), nn.AvgPool2d(2), nn.Conv2d(6, 16, 5), nn.Tanh(), nn.AvgPool2d(2),
+            nn.Flatten(), nn.Linear(400, 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, cell.classes))
+    if cell.task not in _PEERS:
+        raise Unsupported("torchvision is no peer for %s: it is for %s" % (cell.task, ", ".join(sorted(_PEERS))))
+    return getattr(_torchvision(cell, folder).models, _PEERS[cell.task])(num_classes=cell.classes)
+
+
+def _reached(cell, folder):
+    """The folder of the stack's peers, which can be imported from now on.
+
+    They lie beside the data: in a stack they would be a part of what is measured.
+    """
+    place = os.path.join(folder, "peers", cell.stack)
+    sys.path.append(place)                     # the end: nothing of the stack's own is hidden
+    return place
+
+
+def _torchvision(cell, folder):
+    place = _reached(cell, folder)
+    try:
+        import torchvision
+    except ImportError as error:
+        raise Unsupported("%s: no torchvision that can be imported: %s" % (place, error)) from error
+    return torchvision
+
+
+def _training(net, batch, loss_of, learning_rate):
+    optimizer = torch.optim.SGD(net.parameters(), lr=learning_rate)
+    takes_none = "set_to_none" in inspect.signature(optimizer.zero_grad).parameters
+    clearing = {"set_to_none": True} if takes_none else {}
+
+    def step():
+        optimizer.zero_grad(**clearing)
+        loss = loss_of(net(batch))
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def _inference(net, images):
+    net.eval()
+
+    @_no_gradients()
+    def step():
+        return net(images)
+
+    return step
+
+
+# resnet50 is v1.5 there too; VGG16 and MobileNetV2 have dropout, as ours have
+_PEERS = {"resnet50": "resnet50", "vgg16": "vgg16", "mobilenetv2": "mobilenet_v2"}

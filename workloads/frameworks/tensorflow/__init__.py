@@ -1,0 +1,53 @@
+"""TensorFlow as evenbench measures it: a session's graph in 1.15, tf.function, eager, fit and XLA in 2.x. Python 3.6.
+
+The Workload of TensorFlow 1 is in session.py, that of TensorFlow 2 in steps.py; both build the model of model.py.
+"""
+import numpy as np
+import tensorflow as tf
+
+from workloads.frameworks.tensorflow import settings
+from workloads.spec import layers
+
+if tf.executing_eagerly():
+    from workloads.frameworks.tensorflow.steps import Workload
+else:
+    from workloads.frameworks.tensorflow.session import Workload
+
+__all__ = ("NAME", "Workload", "facts", "is_oom", "unbiased_variance")
+NAME = "tensorflow"
+
+
+def facts(cell):
+    """What TensorFlow says of itself, once the cell's Workload is built."""
+    return {
+        "framework": NAME,
+        "version": tf.__version__,
+        "device": settings.device(cell),
+        "threads": tf.config.threading.get_intra_op_parallelism_threads(),
+        "inter_op_threads": tf.config.threading.get_inter_op_parallelism_threads(),
+        "onednn": settings.uses_onednn(),
+        "build": _build(),
+    }
+
+
+def _build():
+    """The source's revision, the compiler and Keras."""
+    return "%s; compiler %s; Keras %s" % (tf.version.GIT_VERSION, tf.version.COMPILER_VERSION, tf.keras.__version__)
+
+
+def is_oom(error):
+    """Whether an exception says that memory, the host's or the device's, ran out."""
+    return isinstance(error, (MemoryError, tf.errors.ResourceExhaustedError)) or "OOM when allocating" in str(error)
+
+
+def unbiased_variance(cell):
+    """Whether a running variance is n / (n - 1) times the batch's, seen on four values in the cell's precision.
+
+    Fused kernels do so (Keras 2 in float32 and amp), plain operations do not (float64, Keras 3).
+    """
+    table = (layers.Norm(decay=0.0), layers.Flatten(), layers.Dense(cell.classes))
+    toy = Workload(table, cell._replace(batch=1, image=2, measure="check", init="framework"))
+    images = np.arange(0, 240, 20, dtype=np.uint8).reshape(1, 3, 2, 2)
+    found = toy.check(images, np.zeros(1, np.int64))["weight"]["0.variance"]
+    biased = (images / 127.5).var(axis=(0, 2, 3))
+    return bool((found > 1.15 * biased).all())

@@ -1,0 +1,55 @@
+"""GNMT (workloads/spec/gnmt.py) in TensorFlow. Everything is (time, batch, numbers), but within the attention."""
+import tensorflow as tf
+
+from workloads.frameworks.tensorflow.blocks import cross_entropy, dense, dropout, embedding, linear
+from workloads.frameworks.tensorflow.recurrent import lstm
+from workloads.spec.gnmt import DROPOUT, PADDING_BIAS, SMOOTHING
+
+
+def forward(weights, batch, sizes, mode):
+    """Logits (target time * batch, tokens known)."""
+    x = mode.keep("encoder", encoder(weights, tf.transpose(batch["source"]), batch["source_lengths"], sizes, mode))
+    bias = ((1 - batch["source_mask"]) * PADDING_BIAS)[:, None, :]
+    y = mode.keep("decoder", decoder(weights, tf.transpose(batch["inputs"]), x, bias, sizes, mode))
+    return dense(weights, "classifier", tf.reshape(y, (-1, sizes.units)))
+
+
+def loss(logits, batch, sizes):
+    """Step 5."""
+    labels, real = (tf.reshape(tf.transpose(batch[name]), [-1]) for name in ("labels", "weights"))
+    return cross_entropy(logits, labels, real, SMOOTHING)
+
+
+def encoder(weights, ids, lengths, sizes, mode):
+    """Step 1, of ids (time, batch)."""
+    x = dropout(embedding(weights, "embedding", ids), DROPOUT, mode)
+    x = mode.keep("encoder.0", tf.concat([
+        lstm(weights, "encoder.0.forward", x, mode, lengths, time_major=True),
+        lstm(weights, "encoder.0.backward", x, mode, lengths, is_reversed=True, time_major=True)], -1))
+    x = lstm(weights, "encoder.1", dropout(x, DROPOUT, mode), mode, time_major=True)
+    for index in range(2, sizes.layers):
+        x = lstm(weights, "encoder.%d" % index, dropout(x, DROPOUT, mode), mode, time_major=True) + x
+    return x
+
+
+def decoder(weights, ids, x, bias, sizes, mode):
+    """Steps 2 to 4, of ids (time, batch) and the encoder's x."""
+    y = dropout(embedding(weights, "embedding", ids), DROPOUT, mode)
+    y = lstm(weights, "decoder.0", y, mode, time_major=True)
+    context = mode.keep("attention", attended(weights, "attention", y, x, bias))
+    y = lstm(weights, "decoder.1", tf.concat([dropout(y, DROPOUT, mode), context], -1), mode, time_major=True)
+    for index in range(2, sizes.layers):
+        both = tf.concat([dropout(y, DROPOUT, mode), context], -1)
+        y = lstm(weights, "decoder.%d" % index, both, mode, time_major=True) + y
+    return y
+
+
+def attended(weights, name, y, x, bias):
+    """Step 3: the context (target time, batch, numbers)."""
+    x = tf.transpose(x, (1, 0, 2))
+    query = linear(weights, name + ".query", tf.transpose(y, (1, 0, 2)))
+    key = linear(weights, name + ".key", x) + weights[name + ".bias"]
+    direction = weights[name + ".score.weight"][0]
+    direction = direction * (weights[name + ".score.gain"] / tf.norm(direction))
+    scores = tf.tensordot(tf.tanh(query[:, :, None] + key[:, None]), direction, 1) + bias
+    return tf.transpose(tf.matmul(tf.nn.softmax(scores), x), (1, 0, 2))

@@ -1,0 +1,114 @@
+"""The calls and seconds of each operator, by TensorFlow's own profilers. TensorFlow 1.15, and 2.3 and later.
+
+A name is the type of the kernel that ran ("_FusedConv2D"), below "gradient/" where it belongs to the backward pass and
+below "optimizer/" where the optimizer made it: a type alone does not tell a product from its gradient. The parts of a
+normalisation without a kernel of its own (Keras 3, float64) lie below "batch_norm/". An exchange between workers has
+two events, one after the other: until it begins, and itself.
+"""
+import glob
+import importlib
+import os
+import re
+import shutil
+import tempfile
+
+import tensorflow as tf
+
+from workloads.process.errors import Unsupported
+
+OPTIMIZER, GRADIENTS = "optimizer", "gradients"     # the name scopes that workloads put around update and backward pass
+_PROTOCOLS = ("tensorflow.core.profiler.protobuf.xplane_pb2", "tensorflow.tsl.profiler.protobuf.xplane_pb2")
+# Level 2, the default, drops cheap kernels: of 240 TanhGrad 120 to 180 were there. The other tracers only cost time.
+_LEVELS = {"host_tracer_level": 3, "python_tracer_level": 0, "device_tracer_level": 0}
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")      # around operators that are counted by themselves
+_BACKWARD = ("gradient_tape", GRADIENTS)
+_NORM = ("batchnorm", "moments")                             # what tf.nn puts above the parts, where no kernel is fused
+
+
+def profiled(work):
+    """(calls, seconds) by name of what work() runs, TensorFlow 2. Raises Unsupported."""
+    return _sums(_events(spaces(work, _LEVELS)))
+
+
+def spaces(work, levels):
+    """What TensorFlow 2's profiler writes of what work() runs: protocols with planes. Raises Unsupported."""
+    profiler = getattr(getattr(tf, "profiler", None), "experimental", None)
+    if not hasattr(profiler, "ProfilerOptions"):
+        raise Unsupported("TensorFlow %s has no profiler with levels: they came with 2.3" % tf.__version__)
+    folder = tempfile.mkdtemp()
+    try:
+        profiler.start(folder, profiler.ProfilerOptions(**levels))
+        try:
+            work()
+        finally:
+            profiler.stop()
+        return [_read(path) for path in glob.glob(os.path.join(folder, "plugins", "profile", "*", "*.xplane.pb"))]
+    finally:
+        shutil.rmtree(folder)
+
+
+def _read(path):
+    with open(path, "rb") as file:
+        return _protocol().XSpace.FromString(file.read())
+
+
+def _events(found):
+    """(path of the operation, type, seconds) of each kernel that the profiler saw."""
+    for space in found:
+        for plane in space.planes:
+            names = {key: metadata.name.rpartition(":") for key, metadata in plane.event_metadata.items()}
+            for line in plane.lines:
+                for event in line.events:
+                    operation, _, kind = names[event.metadata_id]
+                    if _is_operator(operation, kind):
+                        yield operation, kind, event.duration_ps / 1e12
+
+
+def _is_operator(operation, kind):
+    """Whether an event is a kernel's: others have no type, or prose about one."""
+    return re.match(r"\w+$", kind) and re.match(r"[\w./>-]+$", operation) and kind not in _CALLS
+
+
+def _protocol():
+    """The wheel's own module of the profiler's format, where this version has it."""
+    for name in _PROTOCOLS:
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    raise Unsupported("TensorFlow %s has none of %s" % (tf.__version__, ", ".join(_PROTOCOLS)))
+
+
+def _sums(events):
+    sums = {}
+    for operation, kind, seconds in events:
+        name = _prefix(operation.split("/")) + kind
+        calls, total = sums.get(name, (0, 0.0))
+        sums[name] = calls + 1, total + seconds
+    return sums
+
+
+def _prefix(parts):
+    if OPTIMIZER in parts:
+        return "optimizer/"
+    return ("gradient/" if set(_BACKWARD) & set(parts) else "") + ("batch_norm/" if set(_NORM) & set(parts) else "")
+
+
+def of_session(session, fetches, steps):
+    """The same over some runs of a session, TensorFlow 1."""
+    options = tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE)
+    events = []
+    for _ in range(steps):
+        seen = tf.compat.v1.RunMetadata()
+        session.run(fetches, options=options, run_metadata=seen)
+        events.extend(_traced(seen.step_stats))
+    return _sums(events)
+
+
+def _traced(stats):
+    """(path of the operation, type, seconds) of each kernel; a label reads "path = Type(inputs)"."""
+    for device in stats.dev_stats:
+        for node in device.node_stats:
+            found = re.search(r" = (\w+)\(", node.timeline_label)
+            if found:
+                yield node.node_name, found.group(1), (node.op_end_rel_micros - node.op_start_rel_micros) / 1e6

@@ -1,0 +1,31 @@
+"""Training in many places or on many GPUs, by the cell's mode.
+
+allreduce.py, mirrored.py, central.py, servers.py are of TensorFlow from 2.4 on, exchanging.py is of 1.15.
+"""
+from workloads.frameworks.tensorflow import allreduce, central, exchanging, mirrored, servers, settings
+from workloads.process.errors import Unsupported
+
+_MODES = {"allreduce": allreduce.Workload, "ps-async": servers.Workload}
+_OF_ONE_NODE = {"allreduce": mirrored.Workload, "central": central.Workload}      # on all of its GPUs
+serve = servers.serve
+
+
+def Workload(table, cell, cluster):
+    """The workload of the cell's mode. Raises Unsupported where the stack cannot do what the cell asks."""
+    if cluster and cluster.parallel == "horovod":
+        return exchanging.Workload(table, cell, cluster)
+    settings.refuse_parallel(cell)
+    if not cluster:
+        raise Unsupported("TensorFlow trains on many GPUs with parallel = sync")
+    if cell.gpus == 1 and cluster.parallel in _MODES:
+        return _MODES[cluster.parallel](table, cell, cluster)
+    if cluster.parallel not in _OF_ONE_NODE or len(cluster.places) > 1:
+        raise Unsupported("many GPUs train with parallel = %s on one node" % " or ".join(sorted(_OF_ONE_NODE)))
+    return _OF_ONE_NODE[cluster.parallel](table, cell, cluster)
+
+
+def Sequences(cell, cluster):
+    """The same for sequence models, which Horovod alone trains together. Raises Unsupported."""
+    if not cluster or cluster.parallel != "horovod":
+        raise Unsupported("sequence tasks of TensorFlow run in one place, on one GPU, except by Horovod in 1.15")
+    return exchanging.Sequences(cell, cluster)

@@ -1,0 +1,280 @@
+"""The sequence models as evenbench measures them in TensorFlow: a session's graph in 1.15, tf.function or eager in 2.x.
+
+tensorflow/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the first
+stands for them; loss(what forward gave, batch, sizes); and, where the framework wants a batch's arrays in another
+order, arrange(batch).
+"""
+import importlib
+import itertools
+from collections import OrderedDict
+
+import numpy as np
+import tensorflow as tf
+
+from workloads.frameworks.tensorflow import functions, operators, optimizers, recurrent, sessions, settings
+from workloads.frameworks.tensorflow.blocks import Mode
+from workloads.process.errors import Unsupported
+from workloads.spec import sequences
+
+v1 = tf.compat.v1
+_RECURRENT = ".recurrent.weight"
+
+
+class _Arrays:
+    """The variables of a model: by the names that its forward function asks for, and as they are stored."""
+
+    def __init__(self, parameters, cell, dtype, numbers):
+        """dtype: a Keras dtype or policy; numbers: the variables' own."""
+        self.named, self.stored = {}, []
+        shapes = {parameter.name: parameter.shape for parameter in parameters}
+        layers = [name[:-len(_RECURRENT)] for name in shapes if name.endswith(_RECURRENT)]
+        for name in layers:
+            inputs, hidden = shapes[name + ".input.weight"][1], shapes[name + _RECURRENT][1]
+            self.named[name] = recurrent.layer(name, inputs, hidden, cell, dtype)
+        self.layers = [self.named[name] for name in layers]
+        for parameter in parameters:
+            if parameter.name.startswith(tuple(name + "." for name in layers)):
+                layer = self.named[parameter.name.rsplit(".", 2 if parameter.kind == "weight" else 1)[0]]
+                self.stored += [stored for stored in layer.stored if stored.names[0] == parameter.name]
+            else:
+                variable = recurrent.variable(parameter.shape, numbers, parameter.is_trainable)
+                self.named[parameter.name] = variable
+                self.stored.append(recurrent.Stored(variable, (parameter.name,), _same, lambda array: [array]))
+
+    @property
+    def variables(self):
+        """All of them."""
+        return [stored.variable for stored in self.stored]
+
+    def trained(self):
+        """What the optimizer updates."""
+        return [variable for variable in self.variables if variable.trainable]
+
+    def native(self, weights):
+        """The variables' arrays of canonical ones by name."""
+        return [stored.native(*[weights[name] for name in stored.names]) for stored in self.stored]
+
+    def canonical(self, variables, values):
+        """The canonical arrays by name of such variables' values, or of their gradients."""
+        known, found = {id(stored.variable): stored for stored in self.stored}, OrderedDict()
+        for variable, value in zip(variables, values):
+            stored = known[id(variable)]
+            found.update(zip(stored.names, map(np.ascontiguousarray, stored.canonical(np.asarray(value)))))
+        return found
+
+
+def _same(array):
+    return array
+
+
+class _Common:
+    """What both kinds of execution share."""
+
+    def _build(self, cell):
+        """The model, its variables and the optimizer. Raises Unsupported."""
+        if cell.init == "framework":
+            raise Unsupported("the sequence models have evenbench's own weights in every framework")
+        self.cell = cell
+        self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), "native"
+        if self.loop == "fit":
+            raise Unsupported("Keras' fit takes models of Keras; the models of sequences are functions")
+        dtype, self._numbers = settings.dtypes(cell)
+        if cell.precision == "amp" and cell.device == "gpu" and cell.measure == "infer":
+            dtype = settings.half_policy()       # cuDNN's LSTM has float16, which inference needs no loss scaling for
+        self._model = importlib.import_module("workloads.frameworks.tensorflow." + cell.task)
+        self._sizes = sequences.sizes(cell)
+        self._arrays = _Arrays(sequences.parameters(cell), cell, dtype, self._numbers)
+        self.optimizer = optimizers.optimizer(cell, self._numbers)
+
+    def parameters(self):
+        """How many numbers the optimizer updates."""
+        return sum(int(np.prod(variable.shape)) for variable in self._trained())
+
+    def kernels(self):
+        """{"lstm": the operations that an LSTM layer of the model really runs, by TensorFlow's profiler}, as facts."""
+        layers = self._arrays.layers
+        return {"lstm": recurrent.told(self._ran(layers[0]))} if layers else {}
+
+    def _trained(self):
+        return self._arrays.trained()
+
+    def _forward(self, batch, mode):
+        return self._model.forward(self._arrays.named, batch, self._sizes, mode)
+
+    def _logits_and_loss(self, batch, mode):
+        """(logits, loss) of a batch; inference is forward alone."""
+        said = self._forward(batch, mode)
+        return sequences.logits(said), self._model.loss(said, batch, self._sizes)
+
+    def _evaluated(self, batch):
+        return sequences.logits(self._forward(batch, Mode(self.cell.lstm, is_training=False)))
+
+    def _arranged(self, batch):
+        arrange = getattr(self._model, "arrange", None)
+        return arrange(batch) if arrange else batch
+
+    def _seen(self, names, kept, logits, loss, gradients):
+        """What a check says."""
+        return {"activation": OrderedDict(zip(names, map(np.asarray, kept))), "logits": np.asarray(logits),
+                "loss": float(loss), "gradient": self._arrays.canonical(self._trained(), gradients),
+                "weight": self.weights()}
+
+
+class _Functions(_Common, functions.Steps):
+    """TensorFlow 2."""
+
+    def __init__(self, cell):
+        """Raises Unsupported where the stack cannot do what the cell asks."""
+        settings.apply(cell)
+        tf.random.set_seed(cell.seed)
+        self._build(cell)
+        if optimizers.IS_KERAS_3:
+            self.optimizer.build(self._trained())       # XLA lets no function make variables
+        self._prepare()
+
+    def load(self, weights):
+        """Take the arrays of every parameter and running statistic by canonical name."""
+        for variable, array in zip(self._arrays.variables, self._arrays.native(weights)):
+            variable.assign(array)
+
+    def weights(self):
+        """The arrays by canonical name."""
+        return self._arrays.canonical(self._arrays.variables, [variable.numpy() for variable in self._arrays.variables])
+
+    def _ran(self, layer):
+        """The names of the operations of one call of a layer; none where TensorFlow has no profiler for it."""
+        if self.cell.device == "gpu":
+            return ("CudnnRNNV3",) if self.cell.lstm in ("native", "cudnn") else ()
+        run = tf.function(layer.run_once, autograph=False)
+        run()
+        try:
+            return tuple(operators.profiled(run))
+        except Unsupported:
+            return ()
+
+    def batches(self, batches):
+        """The batches on the device, in the order given, over and over."""
+        arranged = [self._arranged(batch) for batch in batches]
+        signature = _signature(arranged)
+        self._specify(signature)
+        return ((self._placed(batch),) for batch in itertools.cycle(arranged))
+
+    def synthetic(self, batches):
+        """The first batch, which lies on the device, over and over."""
+        batch = self._arranged(batches[0])
+        self._specify(_signature([batch]))
+        return itertools.repeat((self._placed(batch),))
+
+    def _specify(self, signature):
+        """Have the functions traced once for all these batches; batches of one shape need no signature for that.
+
+        Checking one takes 2 % of a small LSTM's step.
+        """
+        has_one_shape = all(spec.shape.is_fully_defined() for spec in signature.values())
+        self._signature = None if has_one_shape else [signature]
+        self._prepare()
+
+    def _compiled(self, function):
+        if self.loop == "eager":
+            return function
+        switches = settings.xla_switch() if self.cell.loop == "xla" else {}
+        return tf.function(function, autograph=False, input_signature=getattr(self, "_signature", None), **switches)
+
+    def _placed(self, batch):
+        return {name: tf.constant(array) for name, array in batch.items()}
+
+    def _loss(self, batch):
+        return self._logits_and_loss(batch, Mode(self.cell.lstm, is_training=True))[1]
+
+    def check(self, batch):
+        """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
+        names = []
+        batch = self._arranged(batch)
+        self._specify(_signature([batch]))
+
+        def update(batch):
+            kept = OrderedDict()
+            with tf.GradientTape() as tape:
+                mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
+                logits, loss = self._logits_and_loss(batch, mode)
+            gradients = [tf.convert_to_tensor(each) for each in tape.gradient(loss, self._trained())]
+            self._apply(gradients)
+            names[:] = kept
+            return list(kept.values()), logits, loss, gradients
+
+        return self._seen(names, *self._compiled(update)(self._placed(batch)))
+
+
+def _signature(batches):
+    """The tf.TensorSpec of each array of such batches: a dimension in which they differ is left open."""
+    found = {}
+    for name, first in batches[0].items():
+        shapes = zip(*[batch[name].shape for batch in batches])
+        found[name] = tf.TensorSpec([sizes[0] if len(set(sizes)) == 1 else None for sizes in shapes], first.dtype, name)
+    return found
+
+
+class _Session(_Common, sessions.Steps):
+    """TensorFlow 1."""
+
+    def __init__(self, cell):
+        """Raises Unsupported where the stack cannot do what the cell asks."""
+        settings.apply(cell)
+        self._session = v1.Session(graph=tf.Graph(), config=settings.session_config(cell))
+        with self._entered():
+            v1.set_random_seed(cell.seed)
+            self._build(cell)
+            variables = self._arrays.variables
+            self._slots = [v1.placeholder(variable.dtype.base_dtype, variable.shape) for variable in variables]
+            self._loading = [v1.assign(variable, slot) for variable, slot in zip(variables, self._slots)]
+            tf.keras.backend.get_session()            # initialises the variables of Keras' layers
+
+    def load(self, weights):
+        """Take the arrays of every parameter and running statistic by canonical name, in one call."""
+        with self._entered():
+            self._session.run(self._loading, dict(zip(self._slots, self._arrays.native(weights))))
+
+    def weights(self):
+        """The arrays by canonical name."""
+        with self._entered():
+            return self._arrays.canonical(self._arrays.variables, self._session.run(self._arrays.variables))
+
+    def _ran(self, layer):
+        """The names of the operations of one call of a layer."""
+        with self._entered():
+            return tuple(operators.of_session(self._session, layer.run_once(), 1))
+
+    def batches(self, batches):
+        """The Feed of a pipeline of the batches, over and over."""
+        arranged = [self._arranged(batch) for batch in batches]
+        signature = _signature(arranged)
+        with self._entered():
+            pipeline = tf.data.Dataset.from_generator(
+                lambda: itertools.cycle(arranged), {name: spec.dtype for name, spec in signature.items()},
+                {name: spec.shape for name, spec in signature.items()})
+            return sessions.Feed(v1.data.make_one_shot_iterator(pipeline.prefetch(1)).get_next())
+
+    def synthetic(self, batches):
+        """The Feed of the first batch in variables."""
+        with self._entered():
+            return sessions.Feed({name: self._kept(array) for name, array in self._arranged(batches[0]).items()})
+
+    def _differentiable(self, batch):
+        mode = Mode(self.cell.lstm, is_training=True)
+        return self._logits_and_loss(batch, mode)[1], mode.moved
+
+    def check(self, batch):
+        """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
+        with self._entered():
+            kept = OrderedDict()
+            mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
+            parts = {name: self._kept(array) for name, array in self._arranged(batch).items()}
+            logits, loss = self._logits_and_loss(parts, mode)
+            gradients = self._exchanged(self._gradients(loss))
+            update = self._apply(gradients, mode.moved)
+            session = tf.keras.backend.get_session()
+            found = session.run([list(kept.values()), logits, self._over_all(loss), gradients, update])
+        return self._seen(kept, *found[:4])
+
+
+Workload = _Functions if tf.executing_eagerly() else _Session

@@ -1,0 +1,123 @@
+"""The workload where execution is a graph's in a session: TensorFlow 1.15."""
+import numpy as np
+import tensorflow as tf
+
+from workloads.frameworks.tensorflow import feed, model, optimizers, sessions, settings
+from workloads.inputs import images as data
+from workloads.spec import tasks
+
+v1 = tf.compat.v1
+keras = tf.keras
+
+
+class Workload(sessions.Steps):
+    """A table's model, its loss and its optimizer, and the steps of a cell."""
+
+    def __init__(self, table, cell):
+        """Raises Unsupported where the stack cannot do what the cell asks."""
+        settings.apply(cell)
+        self.cell = cell
+        self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
+        self._session = v1.Session(graph=tf.Graph(), config=settings.session_config(cell))
+        with self._entered():
+            v1.set_random_seed(cell.seed)
+            policy, self._numbers = settings.dtypes(cell)
+            self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy)
+            self.optimizer = optimizers.optimizer(cell, self._numbers)
+            self._images, self._labels = self._placeholders()
+            self._logits = self.net.network(self._images, training=False)
+        if settings.may_lack_kernels(cell):
+            self._try_a_step()
+
+    def parameters(self):
+        """How many numbers the optimizer updates."""
+        return self.net.parameters()
+
+    def load(self, weights):
+        """Take the arrays of every parameter and running statistic by canonical name."""
+        with self._entered():
+            self.net.load(weights)
+
+    def weights(self):
+        """The arrays by canonical name."""
+        with self._entered():
+            return self.net.weights()
+
+    def batches(self, images, labels):
+        """The Feed of an endless pipeline in the graph."""
+        def dataset(kept):
+            return feed.pipeline(kept["images"], kept["labels"], self.cell.batch, self._numbers,
+                                 feed.shuffle_seed(self.cell))
+        return self._fed(dataset, {"images": self.net.native_images(images), "labels": labels})
+
+    def passes(self, images, labels, ahead):
+        """The Feed of the passes: each in the order, and with the moves, that the Passes say."""
+        source = feed.PassFeed(self.net, images, labels, ahead, self.cell, self._numbers)
+        return self._fed(source.dataset, source.arrays)
+
+    def _fed(self, dataset, arrays):
+        """The Feed of the Dataset of some arrays, which come in by placeholders: 2 GB are a graph's limit."""
+        with self._entered():
+            slots = {name: v1.placeholder(array.dtype, array.shape) for name, array in arrays.items()}
+            batches = v1.data.make_initializable_iterator(dataset(slots))
+            self._session.run(batches.initializer, {slots[name]: array for name, array in arrays.items()})
+            return sessions.Feed(*batches.get_next())
+
+    def synthetic(self, images, labels):
+        """The Feed of one batch in variables; a constant's first operations would be computed once and for all."""
+        with self._entered():
+            return sessions.Feed(*[self._kept(array) for array in self._native(images, labels)])
+
+    def predict(self, images):
+        """Logits (n, classes) of uint8 images in evaluation mode."""
+        with self._entered():
+            return self._session.run(self._logits, {self._images: self._native(images, ())[0]})
+
+    def check(self, images, labels):
+        """Everything that one update computes, in canonical layouts: training mode without dropout."""
+        with self._entered(), self.net.without_dropout():
+            outputs, loss, gradients, update = self._checked_update()
+            values = dict(zip((self._images, self._labels), self._native(images, labels)))
+            outputs, loss, gradients, _ = keras.backend.get_session().run([outputs, loss, gradients, update], values)
+        activation = {path: self.net.canonical(path, out) for path, out in zip(self.net.outputs, outputs)}
+        return {"activation": activation, "logits": outputs[-1], "loss": float(loss),
+                "gradient": self.net.canonical_arrays(self.net.network.trainable_weights, gradients),
+                "weight": self.weights()}
+
+    def _trained(self):
+        return self.net.network.trainable_weights
+
+    def _differentiable(self, images, labels):
+        loss = feed.loss(labels, self.net.network(images, training=True), self._numbers)
+        return loss, self.net.network.get_updates_for(images)
+
+    def _checked_update(self):
+        """Every place's output, the loss, the gradients and the update of what is fed."""
+        outputs = self.net.every(self._images, training=True)
+        loss = feed.loss(self._labels, outputs[-1], self._numbers)
+        gradients = self._exchanged(self._gradients(loss))
+        update = self._apply(gradients, self.net.every.get_updates_for(self._images))
+        return outputs, self._over_all(loss), gradients, update
+
+    def _evaluated(self, images):
+        return self.net.network(images, training=False)
+
+    def _native(self, images, labels):
+        """Canonical images, normalised and in the layout's order, and labels."""
+        return data.normalised(self.net.native_images(images), self._numbers), np.asarray(labels, np.int64)
+
+    def _placeholders(self):
+        shape = self.net.native_shape(tasks.input_shape(self.cell.image))
+        return v1.placeholder(self._numbers, (None,) + shape), v1.placeholder(tf.int64, (None,))
+
+    def _try_a_step(self):
+        """Raise Unsupported where this CPU has no kernel for the model's layout."""
+        shape = (1, tasks.CHANNELS, self.cell.image, self.cell.image)
+        values = self._native(np.zeros(shape, np.uint8), np.zeros(1, np.int64))
+        try:
+            with self._entered():
+                loss = feed.loss(self._labels, self.net.network(self._images, training=True), self._numbers)
+                gradients = self._gradients(loss)
+                keras.backend.get_session().run(gradients, dict(zip((self._images, self._labels), values)))
+        except tf.errors.OpError as error:
+            raise settings.no_kernel(self.cell, error) from None

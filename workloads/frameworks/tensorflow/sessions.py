@@ -1,0 +1,132 @@
+"""The steps of a cell where execution is a graph's in a session, whatever its model: TensorFlow 1.15."""
+import contextlib
+import time
+
+import tensorflow as tf
+
+from workloads.frameworks.tensorflow import grappler, operators, phases, settings, trace
+
+v1 = tf.compat.v1
+keras = tf.keras
+
+
+class Feed:
+    """The tensors of the next batch, inside the graph: a tuple of tensors or dicts of them."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+        self.fetches = {}          # mode -> what a step runs, built when it is first asked for
+
+
+class Steps:
+    """Training and inference in self._session by self.optimizer.
+
+    Who inherits it has cell, and says what a batch's parts are made to: _differentiable(*parts), which gives the loss
+    and the operations that move running statistics, in training; _evaluated(first part) in evaluation; and what the
+    optimizer updates: _trained().
+    """
+
+    def train(self, batches, count, watch):
+        """Take count steps of training, loading included; the watch gets each one's loss."""
+        fetches = self._fetches(batches, "train", self._one_update)
+        for _ in range(count):
+            _, loss = self._session.run(fetches)
+            watch.stepped(loss)
+
+    def train_phases(self, batches, count, watch):
+        """The same with the seconds of each phase, which are stamped inside the graph; loading begins with the call."""
+        settings.demand_cpu(self.cell, "phases")
+        fetches = self._fetches(batches, "phases", self._stamped_update)
+        for _ in range(count):
+            began = time.time()
+            loss, times = self._session.run(fetches)
+            watch.stepped(loss, dict(phases.seconds(times), load=float(times[0]) - began))
+
+    def profile(self, batches, warmup, steps):
+        """(calls, seconds) by TensorFlow's names over some steps of training."""
+        settings.demand_cpu(self.cell, "operators")
+        fetches = self._fetches(batches, "train", self._one_update)
+        for _ in range(warmup):
+            self._session.run(fetches)
+        return operators.of_session(self._session, fetches, steps)
+
+    def trace(self, batches, warmup, steps):
+        """The Trace of so many training steps on a GPU, after the warm-up."""
+        fetches = self._fetches(batches, "train", self._one_update)
+        for _ in range(warmup):
+            self._session.run(fetches)
+        return trace.of_session(self._session, fetches, steps)
+
+    def graph(self, batches):
+        """What Grappler removes from the graph of a training step."""
+        return grappler.removed(self._session, self._fetches(batches, "train", self._one_update))
+
+    def infer(self, batches, count, watch):
+        """Take count forward passes in evaluation mode; the watch gets each one's logits."""
+        fetches = self._fetches(batches, "infer", lambda *parts: self._evaluated(parts[0]))
+        for _ in range(count):
+            watch.stepped(self._session.run(fetches))
+
+    def sync(self, handle):
+        """Nothing: a session returns when all that was fetched is done, and the update was."""
+
+    def value(self, handle):
+        """The float of a loss, the array of logits."""
+        return handle if handle.ndim else float(handle)
+
+    @contextlib.contextmanager
+    def _entered(self):
+        with self._session.graph.as_default(), self._session.as_default():
+            yield
+
+    def _kept(self, array):
+        """The tensor of an array in a variable; a constant's first operations would be computed once and for all."""
+        slot = v1.placeholder(array.dtype, array.shape)
+        variable = tf.Variable(slot, trainable=False, collections=[], use_resource=True)
+        self._session.run(variable.initializer, {slot: array})
+        return variable.read_value()
+
+    def _fetches(self, batches, mode, build):
+        """What a step of the mode runs on these batches."""
+        if mode not in batches.fetches:
+            with self._entered():
+                batches.fetches[mode] = build(*batches.parts)
+                keras.backend.get_session()            # initialises the variables that the optimizer just made
+        return batches.fetches[mode]
+
+    def _one_update(self, *parts):
+        """The update, and the loss before it."""
+        loss, moved = self._differentiable(*parts)
+        return [self._apply(self._exchanged(self._gradients(loss)), moved), loss]
+
+    def _stamped_update(self, *parts):
+        """The loss before the update, and the stamps between its phases."""
+        stamps = phases.Stamps()
+        parts = tf.nest.pack_sequence_as(parts, stamps.after(tf.nest.flatten(parts)))
+        loss, moved = self._differentiable(*parts)
+        stamps.end([loss])
+        with stamps.held():
+            gradients = self._gradients(loss)
+        gradients = self._exchanged(stamps.after(gradients), stamps)
+        stamps.end([self._apply(gradients, moved)])
+        return [loss, stamps.times()]
+
+    def _exchanged(self, gradients, stamps=None):
+        """The same: there is nobody to exchange them with."""
+        return gradients
+
+    def _over_all(self, loss):
+        """The same: there are no other workers."""
+        return loss
+
+    def _gradients(self, loss):
+        """Dense ones: an optimizer's sparse update of an embedding is not the other frameworks' arithmetic."""
+        return [tf.convert_to_tensor(gradient) for gradient in tf.gradients(loss, self._trained())]
+
+    def _apply(self, gradients, moved):
+        """The operation that updates the weights, with those that move running statistics.
+
+        After all gradients: while the backward pass holds a weight, an update must first copy it.
+        """
+        with tf.control_dependencies(list(moved) + list(gradients)), tf.name_scope(operators.OPTIMIZER):
+            return self.optimizer.apply_gradients(zip(gradients, self._trained()))

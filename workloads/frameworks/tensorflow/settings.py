@@ -1,0 +1,171 @@
+"""A cell's switches as TensorFlow's own settings, set for the whole process. TensorFlow 1.15 and 2.x."""
+import inspect
+
+import numpy as np
+import tensorflow as tf
+
+from workloads.frameworks.tensorflow import grappler
+from workloads.process.errors import Unsupported, refuse_convolutions
+
+keras = tf.keras
+_LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fit": "fit", "xla": "tf.function, XLA"}
+
+
+def apply(cell):
+    """Set threads, device and TF32 as the cell says, and see that oneDNN is as it says. Raises Unsupported."""
+    refuse_convolutions(cell, has_fixed=False)
+    threading = tf.config.threading
+    threading.set_intra_op_parallelism_threads(cell.cpus)
+    threading.set_inter_op_parallelism_threads(inter_op_threads(cell))
+    gpus = tf.config.experimental.list_physical_devices("GPU")
+    if cell.device == "gpu" and not gpus:
+        raise Unsupported("TensorFlow %s sees no GPU here" % tf.__version__)
+    if cell.device == "cpu" and gpus:
+        tf.config.experimental.set_visible_devices([], "GPU")
+    if hasattr(tf.config.experimental, "enable_tensor_float_32_execution"):
+        tf.config.experimental.enable_tensor_float_32_execution(cell.precision == "tf32")
+    grappler.apply(cell)
+    if cell.onednn != "default" and uses_onednn() != (cell.onednn == "on"):
+        raise Unsupported("oneDNN cannot be %s here: TF_ENABLE_ONEDNN_OPTS is read at import, and builds before 2.5 "
+                          "have no oneDNN" % cell.onednn)
+
+
+def inter_op_threads(cell):
+    """How many operations may run at once.
+
+    One for a worker alone: a step is nearly one chain of operations, and LeNet-5 in batches of 42 on two cores gains
+    nothing from a second thread. With all-reduce a second one, for the exchange. With servers one for each worker that
+    asks and one more, as TensorFlow's guide says: with fewer, requests could wait for each other.
+    """
+    return {"none": 1, "allreduce": 2, "horovod": 2}.get(cell.parallel, cell.nodes + 1)
+
+
+def refuse_parallel(cell):
+    """Raise Unsupported for what runs in one place alone."""
+    if not tf.executing_eagerly():
+        raise Unsupported("TensorFlow %s trains in many places, and on many GPUs, by Horovod alone: parallel = horovod "
+                          "in tf-1.15-horovod or tf-1.15-nv" % tf.__version__)
+    if cell.loop not in ("native", "graph"):
+        raise Unsupported("parallel runs take loop native or graph (tf.function), not %s" % cell.loop)
+    if may_lack_kernels(cell):
+        raise Unsupported("layout nchw and precision amp run on a CPU only where a trial says so, and none is made in "
+                          "parallel runs")
+
+
+def demand_cpu(cell, what):
+    """Raise Unsupported on a GPU, where an operation's end on the host is not its work's."""
+    if cell.device != "cpu":
+        raise Unsupported("%s are measured on a CPU alone" % what)
+
+
+def session_config(cell=None):
+    """The same thread counts for a session of TensorFlow 1, and the graph optimisers that the cell leaves on."""
+    threading = tf.config.threading
+    config = tf.compat.v1.ConfigProto(
+        intra_op_parallelism_threads=threading.get_intra_op_parallelism_threads(),
+        inter_op_parallelism_threads=threading.get_inter_op_parallelism_threads())
+    gpus, seen = tf.config.experimental.list_physical_devices("GPU"), tf.config.experimental.get_visible_devices("GPU")
+    if 0 < len(seen) < len(gpus):
+        config.gpu_options.visible_device_list = ",".join(str(gpus.index(gpu)) for gpu in seen)
+    if cell:
+        grappler.configure(config, cell)
+    return config
+
+
+def see_one_gpu(index):
+    """Leave this process one GPU of its place."""
+    gpus = tf.config.experimental.list_physical_devices("GPU")
+    tf.config.experimental.set_visible_devices(gpus[index:index + 1], "GPU")
+
+
+def uses_onednn():
+    """Whether a convolution becomes one of oneDNN's operations here.
+
+    Seen in the graph that ran: IsMklEnabled() is false in 2.5 also where TF_ENABLE_ONEDNN_OPTS=1 is in force.
+    """
+    seen = tf.compat.v1.RunMetadata()
+    with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config()) as session:
+        images = tf.compat.v1.placeholder("float32", (1, 4, 4, 2))
+        kernel = tf.compat.v1.placeholder("float32", (3, 3, 2, 2))
+        session.run(tf.nn.conv2d(images, kernel, strides=1, padding="SAME"),
+                    {images: np.zeros((1, 4, 4, 2)), kernel: np.zeros((3, 3, 2, 2))}, run_metadata=seen,
+                    options=tf.compat.v1.RunOptions(output_partition_graphs=True))
+    return any(node.op.startswith("_Mkl") for graph in seen.partition_graphs for node in graph.node)
+
+
+def device(cell):
+    """The name of the device of the cell."""
+    if cell.device == "cpu":
+        return "cpu"
+    gpu = tf.config.experimental.list_physical_devices("GPU")[0]
+    if hasattr(tf.config.experimental, "get_device_details"):
+        return tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name)
+    return gpu.name
+
+
+def loop(cell):
+    """The loop that "native" becomes: a session's graph in TensorFlow 1, else tf.function. Raises Unsupported."""
+    if not tf.executing_eagerly():
+        if cell.loop not in ("native", "graph"):
+            raise Unsupported("TensorFlow %s runs a graph in a session, and has no loop %s"
+                              % (tf.__version__, cell.loop))
+        return "session"
+    if cell.loop not in _LOOPS:
+        raise Unsupported("TensorFlow has no loop %s: it has graph (tf.function), eager, fit and xla" % cell.loop)
+    if cell.loop == "fit" and cell.measure == "infer":
+        raise Unsupported("Keras' fit trains: measure inference with loop native")
+    if cell.loop == "xla" and not xla_switch():
+        raise Unsupported("tf.function of TensorFlow %s cannot compile with XLA" % tf.__version__)
+    return _LOOPS[cell.loop]
+
+
+def xla_switch():
+    """The argument of tf.function that compiles with XLA, by the name that it has here; {} where it has none."""
+    known = inspect.signature(tf.function).parameters
+    names = [name for name in ("jit_compile", "experimental_compile") if name in known]
+    return {names[0]: True} if names else {}
+
+
+def precision(cell):
+    """The cell's precision. Raises Unsupported."""
+    has_tf32 = hasattr(tf.config.experimental, "enable_tensor_float_32_execution")
+    if cell.precision == "tf32" and not (cell.device == "gpu" and has_tf32):
+        raise Unsupported("TF32 is a mode of GPUs, in TensorFlow from 2.4 on")
+    if cell.precision == "amp" and not (tf.executing_eagerly() and _policies()):
+        raise Unsupported("the policies of Keras in TensorFlow %s keep no float32 weights" % tf.__version__)
+    return cell.precision
+
+
+def _policies():
+    """The module with Keras' Policy, None where there is none; before 2.4 it is experimental."""
+    found = getattr(keras, "mixed_precision", None)
+    return found if hasattr(found, "Policy") else getattr(found, "experimental", None)
+
+
+def dtypes(cell):
+    """The Keras dtype of the layers (a policy for amp) and the name of images', weights' and loss's dtype."""
+    numbers = "float64" if cell.precision == "float64" else "float32"
+    keras.backend.set_floatx(numbers)
+    return _policies().Policy("mixed_bfloat16") if cell.precision == "amp" else numbers, numbers
+
+
+def half_policy():
+    """The Keras policy that computes in float16 and keeps float32 weights."""
+    return _policies().Policy("mixed_float16")
+
+
+def layout(cell):
+    """The layout that "best" becomes: nhwc, which a CPU has kernels for; on a GPU Grappler makes NCHW of it."""
+    return "nchw" if cell.layout == "nchw" else "nhwc"
+
+
+def may_lack_kernels(cell):
+    """Whether only a trial tells if this device runs the cell's layout and precision."""
+    return cell.device == "cpu" and (cell.layout == "nchw" or cell.precision == "amp")
+
+
+def no_kernel(cell, error):
+    """The Unsupported for a step that TensorFlow refused to run on this device."""
+    lines = [line for line in str(error).split("\n") if line.strip() and not line.startswith("Graph execution error")]
+    return Unsupported("no %s kernel for layout %s, precision %s: %s"
+                       % (cell.device, layout(cell), cell.precision, lines[0][:160]))

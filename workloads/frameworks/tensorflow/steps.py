@@ -1,0 +1,182 @@
+"""The workload where execution is eager: TensorFlow 2.x. One tf.function a step, or the cell's other loop."""
+import inspect
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from workloads.frameworks.tensorflow import feed, functions, model, optimizers, settings
+from workloads.inputs import images as data
+from workloads.spec import tasks
+
+keras = tf.keras
+
+
+class Workload(functions.Steps):
+    """A table's model, its loss and its optimizer, and the steps of a cell."""
+
+    def __init__(self, table, cell):
+        """Raises Unsupported where the stack cannot do what the cell asks."""
+        settings.apply(cell)
+        self.cell = cell
+        self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
+        tf.random.set_seed(cell.seed)
+        policy, self._numbers = settings.dtypes(cell)
+        self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy)
+        self.optimizer = optimizers.optimizer(cell, self._numbers)
+        self._prepare()
+        self._checked = self._compiled(self._checked_update)
+        if self.loop == "fit":
+            self._compile_fit()
+        if settings.may_lack_kernels(cell):
+            self._try_a_step()
+
+    def parameters(self):
+        """How many numbers the optimizer updates."""
+        return self.net.parameters()
+
+    def load(self, weights):
+        """Take the arrays of every parameter and running statistic by canonical name."""
+        self.net.load(weights)
+
+    def weights(self):
+        """The arrays by canonical name."""
+        return self.net.weights()
+
+    def batches(self, images, labels):
+        """An endless iterator of batches; for loop=fit the dataset, which each call of train begins anew."""
+        batches = feed.pipeline(self.net.native_images(images), labels, self.cell.batch, self._numbers,
+                                feed.shuffle_seed(self.cell))
+        return batches if self.loop == "fit" else iter(batches)
+
+    def passes(self, images, labels, ahead):
+        """The same pass by pass: each in the order, and with the moves, that the Passes say."""
+        source = feed.PassFeed(self.net, images, labels, ahead, self.cell, self._numbers)
+        batches = source.dataset({name: tf.constant(array) for name, array in source.arrays.items()})
+        return batches if self.loop == "fit" else iter(batches)
+
+    def synthetic(self, images, labels):
+        """An endless iterator of one batch that lies on the device."""
+        batch = self._tensors(images, labels)
+        return tf.data.Dataset.from_tensors(batch).repeat() if self.loop == "fit" else itertools.repeat(batch)
+
+    def train(self, batches, count, watch):
+        """Take count steps of training; the watch gets each one's loss, which stays on the device."""
+        if self.loop == "fit":
+            self._fit(batches, count, watch)
+            return
+        super(Workload, self).train(batches, count, watch)
+
+    def fit_epochs(self, batches, count, steps, course):
+        """Take count epochs of so many steps in one call of Keras' fit; the course is told of steps and epochs."""
+        self.net.network.fit(batches, epochs=count, steps_per_epoch=steps, verbose=0, callbacks=[_Followed(course)])
+
+    def sync(self, handle):
+        """Read the value. On a CPU a step returns when all of it is done; a GPU copies the value behind its work."""
+        super(Workload, self).sync(handle.mean if isinstance(handle, RunningLoss) else handle)
+
+    def value(self, handle):
+        """The float of a loss, the array of logits."""
+        return handle.last() if isinstance(handle, RunningLoss) else super(Workload, self).value(handle)
+
+    def predict(self, images):
+        """Logits (n, classes) of uint8 images in evaluation mode."""
+        return np.asarray(self._logits(self._tensors(images, ())[0]))
+
+    def check(self, images, labels):
+        """Everything that one update computes, in canonical layouts: training mode without dropout."""
+        with self.net.without_dropout():
+            outputs, loss, gradients = self._checked(*self._tensors(images, labels))
+        activation = {path: self.net.canonical(path, out) for path, out in zip(self.net.outputs, outputs)}
+        return {"activation": activation, "logits": np.asarray(outputs[-1]), "loss": float(loss),
+                "gradient": self.net.canonical_arrays(self.net.network.trainable_weights, gradients),
+                "weight": self.weights()}
+
+    def _trained(self):
+        return self.net.network.trainable_weights
+
+    def _loss(self, images, labels):
+        return feed.loss(labels, self.net.network(images, training=True), self._numbers)
+
+    def _checked_update(self, images, labels):
+        """Every place's output, the loss and the gradients of one update."""
+        with tf.GradientTape() as tape:
+            outputs = [tf.cast(output, self._numbers) for output in self.net.every(images, training=True)]
+            loss = feed.loss(labels, outputs[-1], self._numbers)
+        gradients = tape.gradient(loss, self.net.network.trainable_weights)
+        self._apply(gradients)
+        return outputs, loss, gradients
+
+    def _evaluated(self, images):
+        return tf.cast(self.net.network(images, training=False), self._numbers)      # amp: numpy has no bfloat16
+
+    def _tensors(self, images, labels):
+        """Canonical images, normalised and in the layout's order, and labels, on the device."""
+        images = data.normalised(self.net.native_images(images), self._numbers)
+        return tf.constant(images), tf.constant(labels, tf.int64)
+
+    def _try_a_step(self):
+        """Raise Unsupported where this CPU has no kernel for the model's layout or precision."""
+        before = self.weights()
+        shape = (1, tasks.CHANNELS, self.cell.image, self.cell.image)
+        batch = self._tensors(np.zeros(shape, np.uint8), np.zeros(1, np.int64))
+        try:
+            self._compiled(self._checked_gradients)(*batch)
+        except tf.errors.OpError as error:
+            raise settings.no_kernel(self.cell, error) from None
+        self.load(before)
+
+    def _checked_gradients(self, images, labels):
+        return self._differentiated(images, labels)[1]()
+
+    def _compile_fit(self):
+        """Hand the same optimizer and loss to Keras' own loop."""
+        switches = {"jit_compile": False} if "jit_compile" in inspect.signature(keras.Model.compile).parameters else {}
+        self.net.network.compile(self.optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                                 **switches)         # Keras 3 would choose XLA by itself: that is loop=xla
+
+    def _fit(self, dataset, count, watch):
+        self.net.network.fit(dataset, steps_per_epoch=count, verbose=0, callbacks=[_Stepped(watch)])
+
+
+class RunningLoss(NamedTuple):
+    """What Keras' fit tells after a batch: the mean loss of the batches since its start, and what it was before."""
+
+    index: int
+    mean: Any
+    before: Any
+
+    def last(self):
+        """The loss of the last batch alone; float32 means lose about 6e-8 * index of it."""
+        mean = float(np.asarray(self.mean, np.float64))
+        return mean if not self.index else mean + self.index * (mean - float(np.asarray(self.before, np.float64)))
+
+
+class _Stepped(keras.callbacks.Callback):
+    """Tells the watch of every batch; the logs stay tensors."""
+
+    _supports_tf_logs = True
+
+    def __init__(self, watch):
+        super(_Stepped, self).__init__()
+        self._watch, self._before = watch, None
+
+    def on_train_batch_end(self, batch, logs=None):
+        """A step is over."""
+        mean = logs["loss"]
+        # before 2.2, where Model has no train_step, it is the batch's own loss
+        self._watch.stepped(RunningLoss(batch, mean, self._before) if hasattr(keras.Model, "train_step") else mean)
+        self._before = mean
+
+
+class _Followed(_Stepped):
+    """Tells a course of the epochs, too."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """An epoch begins."""
+        self._watch.begun()
+
+    def on_epoch_end(self, epoch, logs=None):
+        """An epoch's last batch is over."""
+        self._watch.ended()

@@ -1,0 +1,312 @@
+"""What is done with a task: train, infer, epochs, check. The framework's adapter is handed in, never imported here."""
+import hashlib
+import importlib
+import time
+from random import Random
+
+import numpy as np
+
+from workloads.inputs import images as data
+from workloads.inputs import passes, sequences, weights
+from workloads.measuring import epochs as course
+from workloads.measuring.sketch import encoded, sketch
+from workloads.measuring.watch import Beats, Watch, WorkersWatch
+from workloads.process import environment
+from workloads.process.errors import DataError, Unsupported
+from workloads.spec import layers, tasks, traces
+
+
+def run(cell, adapter, folder, emit, cluster=None):
+    """Measure the cell in this stack and send its events, from "start" to what comes before "end".
+
+    In a place of a parallel run that only serves, serve until stopped.
+    """
+    if cell.task not in tasks.NAMES:
+        raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.NAMES)))
+    if cell.measure not in MEASURES and cell.measure not in HARNESSES:
+        raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)
+    for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
+        if is_on and (cell.measure != "epochs" or cell.input == "synthetic" or tasks.is_sequence(cell.task)):
+            raise Unsupported("%s is for the images that measure epochs reads, with input pipeline" % switch)
+    if cluster and not cluster.place.reports:
+        parallel(adapter).serve(cluster.place.main, cell, cluster)
+        return
+    cell = of_process(cell, cluster)
+    images = _images(cell, folder, cluster)
+    if cell.measure in HARNESSES:
+        harness(cell, adapter, images, folder, emit)
+        return
+    workload = _workload(cell, adapter, cluster)
+    _start(cell, adapter, workload, images, emit, cluster)
+    measures = SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
+    measures[cell.measure](cell, adapter, workload, images, folder, emit)
+
+
+def of_process(cell, cluster):
+    """The cell with the batch of this process: cell.batch for each GPU that it drives."""
+    return cell._replace(batch=cell.batch * cell.gpus // (cluster.processes if cluster else 1))
+
+
+def _workload(cell, adapter, cluster=None):
+    """The cell's Workload with the weights that it starts from."""
+    workload = _unweighted(cell, adapter, cluster)
+    if cell.init == "seeded":
+        numbers = "float64" if cell.precision == "float64" else "float32"
+        workload.load(weights.seeded(tasks.parameters(cell), cell.seed, numbers))
+    return workload
+
+
+def _unweighted(cell, adapter, cluster):
+    if tasks.is_sequence(cell.task):
+        if cluster or cell.gpus > 1:
+            if not hasattr(parallel(adapter), "Sequences"):
+                raise Unsupported("sequence tasks run in one place, on one GPU")
+            return parallel(adapter).Sequences(cell, cluster)
+        return importlib.import_module(adapter.__name__ + ".sequences").Workload(cell)
+    table = tasks.table(cell.task, cell.classes)
+    is_alone = not cluster and cell.gpus == 1
+    return adapter.Workload(table, cell) if is_alone else parallel(adapter).Workload(table, cell, cluster)
+
+
+def parallel(adapter):
+    """The adapter's module for runs in many places, or on many GPUs."""
+    return importlib.import_module(adapter.__name__ + ".parallel")
+
+
+def _images(cell, folder, cluster):
+    """What this worker reads: enough for all of them, of which it takes its own part where the mode shards."""
+    if tasks.is_sequence(cell.task):
+        given = sequences.read(folder, cell)
+        return given.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else given
+    whole = cell._replace(batch=cell.batch * (cluster.workers if cluster else 1))
+    images = data.synthetic(whole) if cell.input == "synthetic" else data.read(folder, whole)
+    return images.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else images
+
+
+def _start(cell, adapter, workload, images, emit, cluster=None):
+    facts = environment.facts()
+    facts.update(adapter.facts(cell), numpy=np.__version__, loop=workload.loop, layout=workload.layout,
+                 precision=workload.precision, data=images.facts)
+    if tasks.is_sequence(cell.task):
+        facts.update(workload.kernels())
+    if cluster:
+        facts.update(mode=cluster.mode.title, communication=workload.communication)
+    if hasattr(workload, "mode"):              # which says more than the mode's title
+        facts["mode"] = workload.mode
+    emit("start", facts=facts, parameters=workload.parameters(), flops=tasks.step_flops(cell),
+         cpu_seconds=environment.used()["cpu_seconds"])
+
+
+def train(cell, adapter, workload, images, folder, emit):
+    """Warm-up and timed training steps, each with its loss."""
+    _train(cell, workload, images, emit, workload.train)
+
+
+def phases(cell, adapter, workload, images, folder, emit):
+    """The same, each step with the seconds of its phases; stamping costs time, so the steps are told apart."""
+    _train(cell, workload, images, emit, workload.train_phases)
+
+
+def _train(cell, workload, images, emit, steps):
+    """Parallel runs send a digest of the weights too: after synchronous steps it is the same in all workers."""
+    is_coordinator = getattr(workload, "is_coordinator", False)
+    watch = WorkersWatch(cell, emit) if is_coordinator else _watch(cell, workload, workload.value, emit)
+    steps(_batches(cell, workload, images), cell.warmup + cell.steps, watch)
+    if is_coordinator:
+        watch.close()
+    if cell.parallel != "none":
+        emit("weights", sha256=_digest(workload.weights()))
+
+
+def _watch(cell, workload, value, emit):
+    """A Watch, with the device's own clock where the framework has a door to it: PyTorch alone."""
+    clock = workload.device_clock() if hasattr(workload, "device_clock") else None
+    return Watch(cell, workload.sync, value, emit, device=clock)
+
+
+def _digest(arrays):
+    """Of what the optimizer updates: a worker's running statistics are of its own part of the data."""
+    digest = hashlib.sha256()
+    for name in sorted(name for name in arrays if not _is_running(name)):
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()
+
+
+def _is_running(name):
+    """Whether an array is one of normalisation's running statistics, by its canonical name."""
+    return name.endswith((".mean", ".variance"))
+
+
+def operators(cell, adapter, workload, images, folder, emit):
+    """What the framework's profiler says of cell.steps training steps: calls and seconds by its own names."""
+    with Beats(emit):                          # reading a profile can take longer than any step
+        found = workload.profile(_batches(cell, workload, images), cell.warmup, cell.steps)
+    emit("operators", steps=cell.steps, operators={name: list(used) for name, used in found.items()})
+
+
+def kernels(cell, adapter, workload, images, folder, emit):
+    """Where a GPU's time goes in cell.steps training steps: kernels, copies and gaps. Raises Unsupported.
+
+    Of a CPU there is nothing to tell: what runs an operator there is the thread that issues it, so nothing is launched,
+    nothing is copied, and what lies between operators is the framework's own work; measure operators times those.
+    """
+    if cell.device != "gpu" or cell.gpus > 1:
+        raise Unsupported("kernels are traced on one GPU; on a CPU measure operators says where the time goes")
+    if not hasattr(workload, "trace"):
+        raise Unsupported("a bare library has no profiler")
+    with Beats(emit):                          # reading a profile can take longer than any step
+        trace = workload.trace(_batches(cell, workload, images), cell.warmup, cell.steps)
+    if not trace.spans:
+        raise Unsupported("the profiler saw nothing on the GPU: %s" % trace.source)
+    emit("kernels", steps=cell.steps, **traces.account(trace))
+
+
+def graph(cell, adapter, workload, images, folder, emit):
+    """What the framework's graph optimisers remove from a training step's graph. Raises Unsupported."""
+    if not hasattr(workload, "graph"):
+        raise Unsupported("the nodes of a whole graph are counted in TensorFlow 1 alone")
+    emit("graph", **workload.graph(_batches(cell, workload, images)))
+
+
+def infer(cell, adapter, workload, images, folder, emit):
+    """Warm-up and timed forward passes in evaluation mode."""
+    watch = _watch(cell, workload, None, emit)
+    workload.infer(_batches(cell, workload, images), cell.warmup + cell.steps, watch)
+
+
+def _batches(cell, workload, images):
+    feed = workload.synthetic if cell.input == "synthetic" else workload.batches
+    return feed(*images.given)
+
+
+def epochs(cell, adapter, workload, images, folder, emit):
+    """Whole epochs: training and validation timed apart, accuracy from the confusion matrix."""
+    if cell.input == "synthetic":
+        held_out, steps = data.synthetic(cell), 1
+        batches = _batches(cell, workload, images)
+    else:
+        held_out, ahead = data.read(folder, cell, "test"), passes.drawn(cell, len(images.labels))
+        steps = ahead.samples // cell.batch
+        batches = workload.passes(images.images, images.labels, ahead)
+    with Beats(emit):                          # an epoch can take longer than a watchdog waits
+        course.follow(course.Course(cell, workload, held_out, steps, emit), batches)
+
+
+def sequence_epochs(cell, adapter, workload, given, folder, emit):
+    """Whole passes over the batches; there is nothing to classify, so no validation."""
+    with Beats(emit):
+        course.follow(course.Course(cell, workload, None, given.steps, emit), _batches(cell, workload, given))
+
+
+def check(cell, adapter, workload, images, folder, emit):
+    """Send sketches of every activation, logits, loss, every gradient and every array after one update.
+
+    Running variances are sent as the biased estimate, so that stacks that keep n / (n - 1) times it can be compared.
+    """
+    found = workload.check(*images.first(cell.batch))
+    if adapter.unbiased_variance(cell):
+        _unbias(cell, found["weight"])
+    _send_update(found, emit)
+
+
+def sequence_check(cell, adapter, workload, given, folder, emit):
+    """The same; the models of sequences keep biased running variances themselves."""
+    _send_update(workload.check(*given.first(cell.batch)), emit)
+
+
+def _send_update(found, emit):
+    for kind in ("activation", "gradient"):
+        _send(emit, kind, found[kind])
+    running = {name: array for name, array in found["weight"].items() if _is_running(name)}
+    _send(emit, "weight", {name: array for name, array in found["weight"].items() if name not in running})
+    _send(emit, "statistic", running)
+    _send(emit, "logits", {"logits": found["logits"]})
+    _send(emit, "loss", {"loss": found["loss"]})
+
+
+def _unbias(cell, arrays):
+    """Turn new = decay * old + (1 - decay) * n / (n - 1) * variance into what it is without n / (n - 1), in place."""
+    table = tasks.table(cell.task, cell.classes)
+    for place in layers.places(table, tasks.input_shape(cell.image)):
+        if isinstance(place.layer, layers.Norm):
+            name = layers.join(place.path, "variance")
+            count = cell.batch * place.out[-1] * place.out[-2]
+            kept = place.layer.decay * 1.0             # seeded running variances begin at 1
+            arrays[name] = kept + (arrays[name] - kept) * (count - 1) / count
+
+
+def _send(emit, kind, arrays):
+    """One event an array: an event of them all would be megabytes long."""
+    for name, array in arrays.items():
+        array = np.asarray(array, dtype=np.float64)
+        emit("tensor", kind=kind, name=name, shape=list(array.shape), norm=_finite(np.linalg.norm(array)),
+             sketch=encoded(sketch(name, array)))
+
+
+def _finite(number):
+    return float(number) if np.isfinite(number) else None
+
+
+def harness(cell, adapter, images, folder, emit):
+    """Our loop and a hand-written one by turns, cell.steps blocks of cell.warmup steps each; seconds a block.
+
+    Ours is timed twice: by the samples that it reports, and by the wall around it, which also reads the losses.
+    """
+    block = cell._replace(measure=HARNESSES[cell.measure], steps=cell.warmup, warmup=0)
+    settings = importlib.import_module(adapter.__name__ + ".settings")
+    bare = importlib.import_module(adapter.__name__ + ".bare")
+    settings.apply(block)                         # for both, whichever is built first
+    (workload, batches), (step, sync), _held = _scattered(
+        cell.seed, lambda: _ours(block, adapter, images), lambda: bare.loop(block, folder))
+    _start(block, adapter, workload, images, emit)
+    for turn in range(cell.steps + 1):
+        ours = _our_block(block, workload, batches)
+        theirs = _bare_block(block, step, sync)
+        if turn:                                  # the first turn warms both up
+            emit("harness", reported=ours[0], wall=ours[1], bare=theirs, steps=block.steps)
+
+
+def _ours(block, adapter, images):
+    """Our workload and its batches."""
+    workload = _workload(block, adapter)
+    return workload, _batches(block, workload, images)
+
+
+def _scattered(seed, *builders):
+    """What each builder returns, and what must be held as long as that is used: blocks of memory of drawn sizes.
+
+    Where arrays happen to lie moves a step's time, and for all processes of one command alike, since even the length
+    of an argument moves the arrays: one process of torch-1.7 said 0.86 to 1.16 for our loop over a bare one (Mytkowicz
+    et al. 2009, "Producing wrong data without doing anything obviously wrong!"). So each is built after blocks whose
+    sizes are drawn from the seed, in an order drawn from it: over processes of different seeds places average out, and
+    the geometric mean of that ratio was 1.00.
+    """
+    random = Random(seed)
+    held, built = [], {}
+    for index in random.sample(range(len(builders)), len(builders)):
+        held += [bytearray(random.randrange(4096)) for _ in range(20)]
+        built[index] = builders[index]()
+    return [built[index] for index in range(len(builders))] + [held]
+
+
+def _our_block(block, workload, batches):
+    """Seconds of a block by its samples and by the wall."""
+    samples = []
+    steps, value = (workload.infer, None) if block.measure == "infer" else (workload.train, workload.value)
+    watch = Watch(block, workload.sync, value, lambda event, seconds=(), **values: samples.extend(seconds))
+    began = time.perf_counter()
+    steps(batches, block.steps, watch)
+    return sum(samples), time.perf_counter() - began
+
+
+def _bare_block(block, step, sync):
+    began = time.perf_counter()
+    for _ in range(block.steps):
+        sync(step())
+    return time.perf_counter() - began
+
+
+HARNESSES = {"harness": "train", "harness_infer": "infer"}       # what a block of each measures
+MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators,
+            "kernels": kernels, "graph": graph, "check": check}
+SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)

@@ -1,0 +1,1 @@
+"""The worker as a process: its lines, its environment, and how it ends."""
