@@ -157,7 +157,7 @@ def test_further_workers_and_helpers_are_started_beside_the_first_one(monkeypatc
     name = ":".join(map(str, found.addresses[0]))
     assert [(["workloads.places.role", "worker"], "/data", process, name) for process in "12"] == started
 def test_a_helper_ends_with_the_process_that_started_it() -> None:
-    program = ("import os, subprocess; from workloads.places.cluster import end_with_parent as end; "
+    program = ("import os, subprocess; from workloads.process.lifetime import end_with_parent as end; "
                "print(subprocess.Popen(['sleep', '60'], preexec_fn=end).pid, flush=True); os.kill(os.getpid(), 9)")
     found = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False)
     assert -9 == found.returncode

@@ -1,5 +1,9 @@
 """The largest batch that trains: the search, and how a trial's process ends; trials are small scripts here."""
+import contextlib
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +113,29 @@ def test_where_nothing_fits_the_run_itself_is_out_of_memory():
 def test_a_cpu_without_a_limit_is_not_filled_up():
     assert (("unsupported", "max_batch on a CPU needs a limit: say memory_bytes"), []) == measured(
         lambda batch: "ok", memory_bytes=0)
+
+
+def test_a_trial_ends_with_a_search_that_is_killed(tmp_path):
+    pid_file = str(tmp_path / "pid")
+    trial = ("import os, time; from pathlib import Path; "
+             f"Path({pid_file!r}).write_text(str(os.getpid())); time.sleep(60)")
+    search = ("import sys; from workloads.measuring import max_batch; from workloads.spec.cell import Cell; "
+              "max_batch.trial(Cell(stack='s', task='lenet5', measure='train'), '/data', print, False, "
+              f"(sys.executable, '-c', {trial!r}))")
+    process = subprocess.Popen([sys.executable, "-c", search])
+    pid = int(eventually(lambda: (tmp_path / "pid").read_text()))
+    process.kill()
+    process.wait()
+
+    stat = Path(f"/proc/{pid}/stat")
+    assert eventually(lambda: not stat.exists() or ") Z " in stat.read_text())
+
+
+def eventually(tell):
+    """What tell() gives as soon as it gives something."""
+    for _ in range(500):
+        with contextlib.suppress(OSError):
+            if told := tell():
+                return told
+        time.sleep(0.02)
+    return None

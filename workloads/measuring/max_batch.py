@@ -11,6 +11,8 @@ import tempfile
 import time
 from typing import NamedTuple
 
+from workloads.process.lifetime import end_with_parent
+
 MOST = 2 ** 16                   # samples a step: where memory has no limit, the search has
 _FINENESS = 32                   # the search ends when the limit is known to one part in so many
 _WORKER = (sys.executable, "-m", "workloads")
@@ -55,7 +57,8 @@ def trial(cell, folder, emit, is_first, worker=_WORKER):
     end = {}
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(list(worker) + [json.dumps(cell._asdict()), "--data", folder],
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+                                   preexec_fn=end_with_parent)     # a killed search leaves nothing on a GPU
         for line in process.stdout:
             values = json.loads(line.decode())
             event = values.pop("event")

@@ -1,20 +1,18 @@
 """A worker's own place among the others, from EVENBENCH_NODES and EVENBENCH_RANK, in each framework's own variables."""
-import ctypes
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 import time
 from typing import NamedTuple
 
+from workloads.process.lifetime import end_with_parent
 from workloads.spec.cell import CellError
 from workloads.spec.cluster import MODES, own_mode, places
 
 PORT = 22220                     # of a place that has its address to itself; others name theirs: 127.0.0.1:23000
 _OFFSETS = {"server": 0, "worker": 1, "scheduler": 2, "coordinator": 3, "rendezvous": 4}
-_PR_SET_PDEATHSIG = 1            # linux/prctl.h
 _RESOLVE_SECONDS = 30.0          # containers start one after the other
 _MEETING_SECONDS = 60            # Horovod's workers wait for each other
 
@@ -164,8 +162,3 @@ def start_helpers(cluster, text, folder):
                              env=dict(os.environ, EVENBENCH_NODES=names, EVENBENCH_RANK=str(cluster.rank),
                                       EVENBENCH_PROCESS=process))
             for role, process in roles]
-
-
-def end_with_parent():
-    """In a child, before its program: the kernel kills it when its parent is gone, however that went (prctl(2))."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
