@@ -42,7 +42,6 @@ from runner.measuring import adaptive, all_studies, equality, job, rerun, self_c
 from runner.measuring.session import Bench
 from runner.measuring.until import CAP, Until
 from runner.measuring.until import parse as parse_until
-from runner.planning import kubernetes
 from runner.planning.plan import Wishes, estimate_seconds
 from runner.results import store
 from runner.results.rows import measurements
@@ -188,23 +187,14 @@ def _prove(wanted: job.Job, results: Path) -> None:
 @app.command()
 def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
          baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-         device: Device = None, swarm: SwarmWords = None, results: Results = RESULTS, as_json: AsJson = False,
-         export_to: Annotated[str | None, typer.Option(
-             "--export", help="kubernetes: the runs as suspended indexed Jobs, in YAML.")] = None) -> None:
+         device: Device = None, swarm: SwarmWords = None, results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
-    if export_to not in (None, *kubernetes.NAMES):
-        raise InputError(f'plan --export: found "{export_to}", expected one of {", ".join(kubernetes.NAMES)}')
     asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm)
     known = store.known_seconds(results)
     if name == all_studies.NAME:
-        if export_to:
-            raise InputError("plan --export: found all studies, expected one; name it")
         _plan_every(asked, known, as_json)
         return
     wanted = job.planned(asked, screen.say)
-    if export_to:
-        print(kubernetes.text(wanted.plan, wanted.stacks), end="")
-        return
     seconds = estimate_seconds(wanted.plan, known)
     if as_json:
         print(json.dumps({**wanted.plan.record(), "estimate_seconds": seconds}, indent=2))

@@ -21,8 +21,9 @@ class DataSet(NamedTuple):
 
 _BATCHES = tuple("data_batch_%d" % number for number in range(1, 6))
 DATA_SETS = {
-    "digits32": DataSet("handwritten digits of scikit-learn at 32x32, in CIFAR-10's layout", _BATCHES, ("test_batch",),
-                        10, 1, None, is_stand_in=True, usual=10000),      # an epoch of LeNet-5 stays within seconds
+    "digits32": DataSet("handwritten digits of the UCI repository at 32x32, in CIFAR-10's layout", _BATCHES,
+                        ("test_batch",), 10, 1, None, is_stand_in=True,
+                        usual=10000),      # an epoch of LeNet-5 stays within seconds
     "cifar10": DataSet("CIFAR-10 (Krizhevsky 2009)", _BATCHES, ("test_batch",), 10, 1, (10000, 10000)),
     "cifar100": DataSet("CIFAR-100 (Krizhevsky 2009)", ("train",), ("test",), 100, 2, (50000, 10000)),
     "imagenet": DataSet("ImageNet (ILSVRC), prepared at a size of one's choice", ("train",), ("test",), 1000, 2, None,
