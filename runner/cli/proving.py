@@ -14,6 +14,7 @@ from runner.errors import InputError
 from runner.launchers.watchdog import Launcher
 from runner.machine import host
 from runner.measuring import equality, job, overhead
+from runner.report import equality as written
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
 from workloads.spec import tasks as known_tasks
@@ -45,11 +46,11 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
     with job.measuring_alone(job.cache_folder()):
         verdicts = checked(tasks, chosen, precision, how, results, equality.run_parallel if parallel else equality.run)
     if table:
-        table.write_text(equality.markdown(verdicts))
+        table.write_text(written.markdown(verdicts))
     if not as_json:
         against = "one worker" if parallel else ", ".join(sorted({verdict.reference for verdict in verdicts}))
         screen.say(f"worst relative differences, against {against}:")
-    print_rows([{**verdict._asdict(), "passed": verdict.passed} if as_json else equality.listed(verdict)
+    print_rows([{**verdict._asdict(), "passed": verdict.passed} if as_json else written.listed(verdict)
             for verdict in verdicts], as_json)
     sys.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
 

@@ -19,7 +19,6 @@ import numpy as np
 from runner.errors import BenchError, InputError
 from runner.launchers import watchdog
 from runner.launchers.watchdog import Ending, Launcher, Limits, followed
-from runner.report.markdown import escaped
 from runner.results import store
 from runner.stacks.definition import Stack
 from workloads.spec import cluster, layers, tasks
@@ -248,29 +247,6 @@ def keep(verdicts: list[Verdict], fingerprints: dict[str, str], results: Path) -
                       "fingerprint": fingerprints[verdict.stack],
                       "reference_fingerprint": fingerprints[verdict.reference]}
             file.write(json.dumps(record) + "\n")
-
-
-def markdown(verdicts: list[Verdict]) -> str:
-    """A table of the worst relative differences, for documents."""
-    lines = ["| task | stack | against | " + " | ".join(KINDS) + " | verdict |", "|---" * (len(KINDS) + 4) + "|"]
-    for verdict in verdicts:
-        worst = [f"{verdict.worst[kind]:.0e}" if verdict.worst else "" for kind in KINDS]
-        cells = [verdict.task, verdict.stack, verdict.reference, *worst, escaped(outcome(verdict))]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def listed(verdict: Verdict) -> dict[str, str]:
-    """A verdict as a line of a table; logits are the last layer's output."""
-    kinds = {"activation": "layers", "loss": "loss", "gradient": "gradient", "weight": "weight", "statistic": "stats"}
-    worst = {name: f"{verdict.worst[kind]:.0e}" if verdict.worst else "-" for kind, name in kinds.items()
-             if kind in ALIKE or not verdict.parallel}
-    return {"task": verdict.task, "stack": verdict.stack, **worst, "verdict": outcome(verdict)}
-
-
-def outcome(verdict: Verdict) -> str:
-    """The verdict in words."""
-    return "equal" if verdict.passed else verdict.problem or f"DIFFERS first in {verdict.first}"
 
 
 def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
