@@ -37,11 +37,14 @@ check:         setup       ## ruff, and mypy in strict mode on runner/
 test-unit:     setup       ## the tests that need no engine, under a minute
 	.venv/bin/pytest -n auto tests/unit
 
-test:          check setup ## every check and test; builds the images it needs
-	.venv/bin/pytest tests
+test:          check setup ## checks, unit tests, fuzzing, and today's stacks in virtual environments; no engine, minutes
+	.venv/bin/pytest -n auto tests/unit tests/fuzz && .venv/bin/pytest tests/environments
+
+test-all:      test        ## that, and all that needs an engine, Chromium or a GPU's stand-in; builds the images it needs
+	.venv/bin/pytest tests --ignore=tests/unit --ignore=tests/fuzz --ignore=tests/environments
 
 clean:                     ## remove .venv and caches, never results/
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache *.egg-info
 
-.PHONY: help setup bench bench-cluster bench-gpu bench-self images doctor check test-unit test clean
+.PHONY: help setup bench bench-cluster bench-gpu bench-self images doctor check test-unit test test-all clean
 .DEFAULT_GOAL := help
