@@ -22,14 +22,8 @@ bench-cluster: .venv/done  ## krisilias on three nodes of this machine, at SCALE
 bench-gpu:     .venv/done  ## image models on this machine's NVIDIA GPU
 	$(EVENBENCH) run gpu
 
-bench-self:    .venv/done  ## what evenbench itself costs, measured
-	$(EVENBENCH) bench-self
-
 images:        .venv/done  ## build the images of all stacks and the runner's, or of STACKS="torch-1.7 runner"
 	$(EVENBENCH) images $(STACKS)
-
-doctor:        .venv/done  ## look at what measuring here needs, and what disturbs it
-	$(EVENBENCH) doctor
 
 check:         setup       ## ruff, and mypy in strict mode on runner/
 	.venv/bin/ruff check . && .venv/bin/mypy
@@ -46,5 +40,5 @@ test-all:      test        ## that, and all that needs an engine, Chromium or a 
 clean:                     ## remove .venv and caches, never results/
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache *.egg-info
 
-.PHONY: help setup bench bench-cluster bench-gpu bench-self images doctor check test-unit test test-all clean
+.PHONY: help setup bench bench-cluster bench-gpu images check test-unit test test-all clean
 .DEFAULT_GOAL := help
