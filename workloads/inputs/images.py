@@ -11,7 +11,10 @@ import numpy as np
 from workloads.inputs import pickled
 from workloads.process.errors import DataError
 from workloads.spec import prepared
+from workloads.spec.cell import is_open
 from workloads.spec.datasets import DATA_SETS, SIDE, record_bytes, size_problem
+
+MOST_BYTES = 2 ** 28             # of normalised images that open-ended steps go round: more than any cache holds
 
 # by the cell's switch and whether it measures epochs
 _ORDERS = {("seeded", False): "seeded permutation, the same in every pass",
@@ -76,6 +79,9 @@ def read(folder, cell, part="train"):
 
 
 def _used(cell):
+    """The images that a run takes; where it takes open-ended steps, as many as fit in MOST_BYTES, over and over."""
+    if is_open(cell):
+        return MOST_BYTES // (4 * 3 * cell.image ** 2)
     return (cell.warmup + cell.steps) * cell.batch
 
 
@@ -141,6 +147,6 @@ def scaled(images, size):
     return np.ascontiguousarray(images[:, :, nearest[:, None], nearest])
 
 
-def normalised(images, dtype="float32"):
-    """Pixels as numbers from -1 to 1."""
-    return np.asarray(images).astype(dtype) / np.dtype(dtype).type(127.5) - np.dtype(dtype).type(1)
+def normalised(images, dtype="float32", order="K"):
+    """Pixels as numbers from -1 to 1; order: as numpy's, of the array in memory."""
+    return np.asarray(images).astype(dtype, order) / np.dtype(dtype).type(127.5) - np.dtype(dtype).type(1)

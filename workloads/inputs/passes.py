@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from workloads.inputs import loading
+
 _MOVES = 1               # tells the stream of the moves from that of the order
 
 
@@ -23,13 +25,21 @@ class Passes(NamedTuple):
     orders: Any
     moves: Any
 
-    def keys(self, index, shuffled):
-        """What a sampler gives out in pass index: numbers of samples, with their moves where there are some.
+    def batches(self, images, labels, cell, shuffled, empty=np.empty):
+        """(images, labels) of each batch, pass by pass.
 
-        shuffled: the numbers in the framework's own order, for which it is asked only where that is wanted.
+        images are normalised, and have their padding where they are moved; shuffled() is the framework's own order of
+        a pass, asked for only where that is wanted; empty(shape, dtype) makes what a batch is gathered into.
         """
-        order = shuffled if self.orders is None else self.orders[index].tolist()
-        return order if self.moves is None else list(zip(order, self.moves[index]))
+        for index in range(self.count):
+            order = shuffled() if self.orders is None else self.orders[index]
+            for first in range(0, self.samples, cell.batch):
+                some = order[first:first + cell.batch]
+                if self.moves is None:
+                    found = loading.taken(images, some, empty)
+                else:
+                    found = moved_batch(images, some, self.moves[index, first:first + cell.batch], cell.image, empty)
+                yield found, loading.taken(labels, some, empty)
 
 
 def drawn(cell, available):
@@ -61,6 +71,11 @@ def margin(image):
     return image // 8
 
 
+def around(images, moves):
+    """The images as moves want them: with black around them where there are any."""
+    return images if moves is None else padded(images)
+
+
 def padded(images):
     """The uint8 images (n, 3, side, side) with black around them."""
     width = margin(images.shape[-1])
@@ -69,20 +84,21 @@ def padded(images):
 
 def moved(image, move, size):
     """The part (3, size, size) of a padded image that a move says, mirrored where it says so."""
+    return np.ascontiguousarray(_part(image, move, size, 1))
+
+
+def moved_batch(images, some, moves, size, empty=np.empty):
+    """Some of padded images, each moved: in the order (3, size, size), or (size, size, 3) where they lie so."""
+    is_last = images.shape[-1] == 3
+    found = empty((len(some),) + ((size, size, 3) if is_last else (3, size, size)), images.dtype)
+    for row, (number, move) in enumerate(zip(some, moves)):
+        found[row] = _part(images[number], move, size, 0 if is_last else 1)
+    return found
+
+
+def _part(image, move, size, axis):
+    """What of an image a move shows; axis: that of its rows, before that of its columns."""
     top, left, is_mirrored = (int(number) for number in move)
-    part = image[:, top:top + size, left:left + size]
-    return np.ascontiguousarray(part[:, :, ::-1] if is_mirrored else part)
-
-
-class Moved:
-    """Padded images, labels as a data set of a framework's loader: (number, move) -> (image (3, size, size), label)."""
-
-    def __init__(self, images, labels, size):
-        self._images, self._labels, self._size = images, labels, size
-
-    def __len__(self):
-        return len(self._labels)
-
-    def __getitem__(self, key):
-        number, move = key
-        return moved(self._images[number], move, self._size), self._labels[number]
+    before = (slice(None),) * axis
+    part = image[before + (slice(top, top + size), slice(left, left + size))]
+    return part[before + (slice(None), slice(None, None, -1))] if is_mirrored else part

@@ -7,13 +7,14 @@ from random import Random
 import numpy as np
 
 from workloads.inputs import images as data
-from workloads.inputs import passes, sequences, weights
+from workloads.inputs import loading, passes, sequences, weights
 from workloads.measuring import epochs as course
 from workloads.measuring.sketch import encoded, sketch
-from workloads.measuring.watch import Beats, Watch, WorkersWatch
+from workloads.measuring.watch import ENDLESS, Beats, Over, Watch, WorkersWatch
 from workloads.process import environment
 from workloads.process.errors import DataError, Unsupported
 from workloads.spec import layers, tasks, traces
+from workloads.spec.cell import is_open, open_ended_problem
 
 
 def run(cell, adapter, folder, emit, cluster=None):
@@ -28,6 +29,9 @@ def run(cell, adapter, folder, emit, cluster=None):
     for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
         if is_on and (cell.measure != "epochs" or cell.input == "synthetic" or tasks.is_sequence(cell.task)):
             raise Unsupported("%s is for the images that measure epochs reads, with input pipeline" % switch)
+    problem = open_ended_problem(cell)
+    if problem:
+        raise Unsupported(problem)
     if cluster and not cluster.place.reports:
         parallel(adapter).serve(cluster.place.main, cell, cluster)
         return
@@ -86,7 +90,7 @@ def _images(cell, folder, cluster):
 def _start(cell, adapter, workload, images, emit, cluster=None):
     facts = environment.facts()
     facts.update(adapter.facts(cell), numpy=np.__version__, loop=workload.loop, layout=workload.layout,
-                 precision=workload.precision, data=images.facts)
+                 precision=workload.precision, data=images.facts, loading=loading.told(cell, workload))
     if tasks.is_sequence(cell.task):
         facts.update(workload.kernels())
     if cluster:
@@ -110,18 +114,31 @@ def phases(cell, adapter, workload, images, folder, emit):
 def _train(cell, workload, images, emit, steps):
     """Parallel runs send a digest of the weights too: after synchronous steps it is the same in all workers."""
     is_coordinator = getattr(workload, "is_coordinator", False)
-    watch = WorkersWatch(cell, emit) if is_coordinator else _watch(cell, workload, workload.value, emit)
-    steps(_batches(cell, workload, images), cell.warmup + cell.steps, watch)
+    watch = WorkersWatch(cell, emit) if is_coordinator else _watch(cell, workload, images, workload.value, emit)
+    _take(cell, steps, _batches(cell, workload, images), watch)
     if is_coordinator:
         watch.close()
     if cell.parallel != "none":
         emit("weights", sha256=_digest(workload.weights()))
 
 
-def _watch(cell, workload, value, emit):
-    """A Watch, with the device's own clock where the framework has a door to it: PyTorch alone."""
+def _watch(cell, workload, images, value, emit):
+    """A Watch, with the device's own clock where the framework has a door to it: PyTorch alone.
+
+    Images are normalised before the clock, so all passes cost the same; the first pass over sequences meets each shape
+    for the first time, and is awaited.
+    """
     clock = workload.device_clock() if hasattr(workload, "device_clock") else None
-    return Watch(cell, workload.sync, value, emit, device=clock)
+    is_awaited = tasks.is_sequence(cell.task) and cell.input != "synthetic"
+    return Watch(cell, workload.sync, value, emit, device=clock, pass_steps=images.steps if is_awaited else 0)
+
+
+def _take(cell, steps, batches, watch):
+    """Take the cell's steps by a workload's method, until the watch says that they are enough where they are open."""
+    try:
+        steps(batches, ENDLESS if is_open(cell) else cell.warmup + cell.steps, watch)
+    except Over:
+        pass
 
 
 def _digest(arrays):
@@ -170,8 +187,8 @@ def graph(cell, adapter, workload, images, folder, emit):
 
 def infer(cell, adapter, workload, images, folder, emit):
     """Warm-up and timed forward passes in evaluation mode."""
-    watch = _watch(cell, workload, None, emit)
-    workload.infer(_batches(cell, workload, images), cell.warmup + cell.steps, watch)
+    watch = _watch(cell, workload, images, None, emit)
+    _take(cell, workload.infer, _batches(cell, workload, images), watch)
 
 
 def _batches(cell, workload, images):

@@ -6,35 +6,62 @@ steps can hide; only sending a block of samples, about once a second, happens ou
 import math
 import threading
 import time
+from statistics import median
 
+from workloads.measuring.steadiness import warm_up
 from workloads.process.errors import NotFinite
+from workloads.spec.cell import is_open
 
 BEAT_SECONDS = 5.0       # between two words to a watchdog while no samples are sent
-BLOCK_SECONDS = 1.0      # often enough for a watchdog and a live rate, rare enough to leave the steps alone
+SEND_SECONDS = 1.0       # often enough for a watchdog and a live rate, rare enough to leave the steps alone
+BLOCK_SECONDS = 0.1      # that a block of sync=blocks lasts at least: waiting for the device is then next to nothing
+PARTS = 20               # of the timed steps of sync=end, whose times are told beside the one time of all
+MOST_SECONDS = 60.0      # of timed steps that are to last so long: slow ones are then enough at LEAST_STEPS
+LEAST_STEPS = 12         # what a look at steadiness needs
+ENDLESS = 10 ** 9        # steps that a workload is asked for where the watch says when they are enough
+
+
+class Over(Exception):
+    """All that was to be measured was measured. Where steps are open-ended, stepped() leaves the workload's loop so:
+
+    Keras' fit has no other way out of an epoch.
+    """
 
 
 class Watch:
     """What a workload calls as it goes; sends "warm", then "steps" in blocks, and a "beat" where those take long.
 
-    sync=each takes a sample a step; sync=end takes one time over all timed steps, sent as a "steps" event whose
-    "count" says how many steps its one sample covers. With sync=each and a device that has a clock of its own, each
-    step's seconds by that clock are sent beside ours, as "device_seconds", so that either can be doubted.
+    sync=each takes a sample a step. sync=end takes one time over all timed steps, sent as a "steps" event whose "count"
+    says how many steps its one sample covers; beside it, "blocks" has the times of about PARTS parts by the host's
+    clock, which are not waited for. sync=blocks waits for the device once a block, and takes a sample a block, whose
+    steps "counts" says. Where the device has a clock of its own, the same seconds by that clock are sent beside ours,
+    as "device_seconds", so that either can be doubted.
     """
 
-    def __init__(self, cell, sync, value, emit, clock=time.perf_counter, device=None):
+    def __init__(self, cell, sync, value, emit, clock=time.perf_counter, device=None, pass_steps=0):
         """sync(handle) waits for a step's work; value(handle) is its loss, or None where there is none.
 
         device has mark(), which notes a moment behind the work that was issued, and seconds(), which gives those
-        between the marks since it was last asked and forgets all of them.
+        between the marks since it was last asked and forgets all of them. pass_steps: as steadiness.Steady has it.
         """
         self._cell, self._sync, self._value, self._emit, self._clock = cell, sync, value, emit, clock
-        self._is_each = cell.sync == "each"
-        self._device = device if self._is_each else None
-        self._done = 0                  # steps that are over, warm-up included
+        self._device = device
+        self._warm_up = warm_up(cell, pass_steps)      # None once it is over
+        self._waits_in_warm_up = cell.sync != "end" or cell.warm == "steady"
+        self._span = 1                  # steps of a block or a part
+        if self._warm_up is None:
+            self._span = self._first_span([])
         self._first = 0                 # the first timed step that was not sent yet
-        self._seconds, self._handles, self._phases, self._device_seconds = [], [], {}, []
+        self._timed, self._total = 0, 0.0          # timed steps, and their seconds
+        self._forget()
         self._mark()
         self._began = self._sent = clock()
+
+    def _forget(self):
+        """Begin a new "warm" or "steps" event."""
+        self._seconds, self._counts, self._handles = [], [], []
+        self._phases, self._device_seconds = {}, []
+        self._open_count, self._open_seconds = 0, 0.0          # of the block or part that is not over
 
     def _mark(self):
         if self._device:
@@ -70,43 +97,117 @@ class Watch:
             self._phases.setdefault(name, []).append(seconds)
 
     def stepped(self, handle, phases=None):
-        """A step is issued; handle is its loss, or its logits; phases are seconds by name, where they were stamped."""
+        """A step is issued; handle is its loss, or its logits; phases are seconds by name, where they were stamped.
+
+        Raises NotFinite; Over after the last step of an open-ended cell.
+        """
         self._keep_phases(phases or {})
+        if self._value:          # kept logits would be new memory in every step: 15 % of a small LSTM's
+            self._handles.append(handle)
+        if self._warm_up:
+            self._warmed(handle)
+        else:
+            self._measured(handle)
+
+    def _warmed(self, handle):
+        """A step of the warm-up, waited for unless no step but the last one is."""
         self._mark()
-        if self._is_each or self._done + 1 in (self._cell.warmup, self._cell.warmup + self._cell.steps):
+        if self._waits_in_warm_up or len(self._seconds) + 1 == self._cell.warmup:
             self._sync(handle)
         now = self._clock()
         self._seconds.append(now - self._began)
-        if self._value:          # kept logits would be new memory in every step: 15 % of a small LSTM's
-            self._handles.append(handle)
-        self._done += 1
         self._began = now
-        if self._is_due(now):
-            self._send(now)
+        ended = self._warm_up.over(self._seconds[-1])
+        if not ended:
+            self._beat(now)
+            return
+        self._warm_up = None
+        self._emit("warm", seconds=self._seconds, ended=ended)
+        self._span = self._first_span(self._seconds)
+        if self._device:
+            self._device.seconds()
+        self._resume(now)
+
+    def _first_span(self, warm):
+        """Steps of a block or a part, as long as the warm-up's last steps say."""
+        step = median(warm[-max(1, len(warm) // 4):]) if warm else 0.0
+        if self._cell.sync == "blocks":
+            return max(1, math.ceil(BLOCK_SECONDS / step)) if step > 0 else 1
+        if self._cell.sync == "end":
+            steps = max(self._cell.steps, self._cell.seconds / step if step > 0 else 0.0)
+            return max(1, int(steps) // PARTS)
+        return 1
+
+    def _measured(self, handle):
+        """A timed step; at the end of a block, or of all, the device is waited for."""
+        self._open_count += 1
+        self._timed += 1
+        is_full = self._open_count >= self._span
+        if is_full:
             self._mark()
-            self._began = self._clock()
+        is_waited = is_full if self._cell.sync != "end" else False
+        if is_waited or self._is_last(self._clock() - self._began):
+            self._finish(handle, is_full)
+            return
+        now = self._clock()
+        self._open_seconds += now - self._began
+        self._began = now
+        if is_full:
+            self._close_block()
+        self._beat(now)
+
+    def _is_last(self, running):
+        """Whether no step follows; running: seconds of the step that is just over."""
+        cell, total = self._cell, self._total + self._open_seconds + running
+        if not cell.seconds:
+            return self._timed >= cell.steps
+        if self._timed >= cell.steps and total >= cell.seconds:
+            return True
+        return self._timed >= LEAST_STEPS and total >= max(MOST_SECONDS, cell.seconds)
+
+    def _finish(self, handle, is_marked):
+        """Wait for the device, end the block, and tell where it is time or the last step."""
+        if not is_marked:
+            self._mark()
+        self._sync(handle)
+        now = self._clock()
+        self._open_seconds += now - self._began
+        self._began = now
+        self._close_block()
+        is_over = self._is_last(0.0)
+        if is_over or (self._cell.sync != "end" and now - self._sent > SEND_SECONDS):
+            self._send()
+            self._resume(now)
+            if is_over and is_open(self._cell):
+                raise Over
         else:
             self._beat(now)
 
-    def _is_due(self, now):
-        if self._done in (self._cell.warmup, self._cell.warmup + self._cell.steps):
-            return True
-        return self._is_each and self._done > self._cell.warmup and now - self._sent > BLOCK_SECONDS
+    def _close_block(self):
+        self._counts.append(self._open_count)
+        self._seconds.append(self._open_seconds)
+        self._total += self._open_seconds
+        if self._cell.sync == "blocks" and self._open_seconds < BLOCK_SECONDS and self._open_seconds > 0:
+            # steps that nobody waits for are faster than the warm-up's were
+            self._span = max(self._span, math.ceil(self._span * BLOCK_SECONDS / self._open_seconds))
+        self._open_count, self._open_seconds = 0, 0.0
 
-    def _send(self, now):
+    def _resume(self, sent):
+        """Begin the next event; what was done for the one before belongs to no step."""
+        self._forget()
+        self._sent = sent
+        self._mark()
+        self._began = self._clock()
+
+    def _send(self):
         if self._device:
             self._device_seconds += self._device.seconds()
-        if self._done == self._cell.warmup:
-            self._emit("warm", seconds=self._seconds)
-        losses = []
-        if self._done != self._cell.warmup:
-            drained = self._drained()
-            losses = self._losses()
-            self._emit("steps", **dict(self._block(losses), **drained))
-        self._first = self._done - self._cell.warmup
-        self._seconds, self._handles, self._phases, self._device_seconds, self._sent = [], [], {}, [], now
+        drained = self._drained()
+        losses = self._losses()
+        self._emit("steps", **dict(self._block(losses), **drained))
+        self._first = self._timed
         if not all(map(math.isfinite, losses)):
-            raise NotFinite("the loss became %s before step %d" % (losses[-1], self._done))
+            raise NotFinite("the loss became %s before timed step %d" % (losses[-1], self._timed))
 
     def _drained(self):
         """What reading the last loss still takes once its step is said to be over: next to nothing, or sync lied."""
@@ -118,10 +219,15 @@ class Watch:
 
     def _block(self, losses):
         block = {"first": self._first, "seconds": self._seconds}
-        if not self._is_each:
-            block.update(seconds=[sum(self._seconds)], count=len(self._seconds))
         if self._device:
             block["device_seconds"] = self._device_seconds
+        if self._cell.sync == "blocks":
+            block.update(counts=self._counts, count=sum(self._counts))
+        elif self._cell.sync == "end":
+            parts = dict(block, counts=self._counts)
+            del parts["first"]
+            block = {"first": self._first, "seconds": [sum(self._seconds)], "count": sum(self._counts),
+                     "blocks": parts}
         if self._phases:
             block["phases"] = self._phases
         if self._value:
@@ -155,9 +261,9 @@ class WorkersWatch:
             block.setdefault("phases", {}).setdefault(name, []).append(value)
         self._done[worker] = self._done.get(worker, 0) + 1
         if self._done[worker] == self._cell.warmup:
-            self._emit("warm", worker=worker, seconds=self._blocks.pop(worker)["seconds"])
+            self._emit("warm", worker=worker, seconds=self._blocks.pop(worker)["seconds"], ended="fixed")
         waited = self._clock() - self._sent
-        if waited > BLOCK_SECONDS and not self.close() and waited > BEAT_SECONDS:
+        if waited > SEND_SECONDS and not self.close() and waited > BEAT_SECONDS:
             self._emit("beat")               # all of them are still in their warm-up
             self._sent = self._clock()
 

@@ -15,7 +15,7 @@ SWITCHES = {
     "optimizer": ("sgd", "momentum", "adam"),
     "loop": ("native", "eager", "graph", "fit", "xla", "compile"),
     "layout": ("best", "nchw", "nhwc"),
-    "sync": ("each", "end"),
+    "sync": ("each", "end", "blocks"),  # blocks: the device runs ahead for at least 0.1 s, then it is waited for
     "onednn": ("default", "on", "off"),
     "init": ("seeded", "framework"),
     "parallel": PARALLEL,
@@ -26,6 +26,7 @@ SWITCHES = {
     "lstm": ("native", "cell", "block", "cudnn", "keras1", "keras2", "skip_input"),
     "conv": ("default", "profiling", "fixed", "heuristic"),         # how a GPU's convolution algorithm is chosen
     "graph_opt": ("default", "off", "no_pruning", "no_constant_folding", "no_arithmetic", "no_dependency"),
+    "warm": ("fixed", "steady"),        # when a warm-up ends: after cell.warmup steps, or once steps are steady
 }
 
 
@@ -76,14 +77,32 @@ class Cell(NamedTuple):
     gpus: int = 1                 # of each node, where the device is a GPU
     augment: str = "none"
     images: int = 0               # training images of an epoch; 0: all that there are
+    warm: str = "fixed"           # "steady": warmup is the least number of steps before the timed ones
+    seconds: float = 0.0          # that timed steps last at least; steps is then the least number of them
+
+
+MEASURES_OF_STEPS = ("train", "infer", "phases")     # whose warm-up and number of steps may be left open
+
+
+def is_open(cell):
+    """Whether the steps themselves say how many there are: by being steady, or by how long they take."""
+    return cell.measure in MEASURES_OF_STEPS and (cell.warm == "steady" or cell.seconds > 0)
+
+
+def open_ended_problem(cell):
+    """Why a cell cannot leave the number of its steps open, or None: workers of one run must take as many."""
+    if is_open(cell) and cell.parallel != "none":
+        return ("workers that train together take a fixed number of steps: set warm = fixed and seconds = 0 "
+                "(--set warm=fixed --set seconds=0)")
+    return None
 
 
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types
 DEFAULTS = dict(getattr(Cell, "_field_defaults", {}))
 LEAST = {"batch": 1, "image": 1, "classes": 2, "steps": 1, "warmup": 0, "epochs": 1, "nodes": 1, "cpus": 1,
           "memory_bytes": 0, "seed": 0, "length": 0, "hidden": 0, "gpus": 1, "images": 0,
-          "learning_rate": 0.0, "weight_decay": 0.0}
-MOST = {"nodes": 1000, "gpus": 1000, "cpus": 100000}      # elsewhere what 62 bits hold
+          "learning_rate": 0.0, "weight_decay": 0.0, "seconds": 0.0}
+MOST = {"nodes": 1000, "gpus": 1000, "cpus": 100000, "seconds": 3600.0}      # elsewhere what 62 bits hold
 CHOICES = dict(SWITCHES, measure=MEASURES, device=("cpu", "gpu"))
 
 

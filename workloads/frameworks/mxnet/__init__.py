@@ -10,7 +10,7 @@ from mxnet.contrib import amp
 from workloads.frameworks.mxnet import model, operators, optimizers, settings
 from workloads.frameworks.mxnet.steps import Steps
 from workloads.inputs import images as data
-from workloads.inputs import passes
+from workloads.inputs import loading, passes
 from workloads.process.errors import Unsupported
 from workloads.spec import layers, tasks
 
@@ -98,30 +98,29 @@ class Workload(Steps):
 
     def batches(self, images, labels):
         """Normalised batches on the device, over and over, in the cell's order; a rest is dropped."""
-        loader = self._loader(self._dataset(images, labels), shuffle=self.cell.order == "framework")
-        return (batch for _ in itertools.count() for batch in loader)
+        orders = loading.orders(self.cell, len(labels), self._shuffled(len(labels)))
+        return self._fed(loading.gathered(self._native(images, labels), orders, self.cell.batch))
 
     def passes(self, images, labels, ahead):
         """The same pass by pass: each in the order, and with the moves, that the Passes say."""
-        if ahead.moves is None:
-            dataset = self._dataset(images, labels)
-        else:
-            dataset = passes.Moved(data.normalised(passes.padded(images), self._numbers), labels, self.cell.image)
-        shuffled = gluon.data.RandomSampler(len(dataset))
-        return (batch for index in range(ahead.count)
-                for batch in self._loader(dataset, sampler=ahead.keys(index, shuffled)))
+        images, labels = self._native(passes.around(images, ahead.moves), labels)
+        return self._fed(ahead.batches(images, labels, self.cell, self._shuffled(len(labels))))
 
-    def _dataset(self, images, labels):
-        return gluon.data.ArrayDataset(data.normalised(images, self._numbers), labels)
+    def _native(self, images, labels):
+        """Images normalised, and labels in the logits' type, which gluon's loss wants."""
+        return data.normalised(images, self._numbers), labels.astype(self._numbers)
 
-    def _loader(self, dataset, **order):
-        return gluon.data.DataLoader(dataset, self.cell.batch, last_batch="discard", num_workers=0,
-                                     batchify_fn=self._batchify, **order)
+    def _shuffled(self, count):
+        """A function that gives gluon's own order of a pass."""
+        sampler = gluon.data.RandomSampler(count)
+        return lambda: np.fromiter(sampler, np.int64, count)
 
-    def _batchify(self, samples):
-        """As gluon's default, without its tests of each sample; np.stack would take half as long again."""
-        images, labels = zip(*samples)
-        return self._placed(np.asarray(images), np.asarray(labels))
+    def _fed(self, batches):
+        """The batches of arrays on the device; for a GPU, through pinned memory."""
+        if self.cell.device == "gpu":
+            batches = loading.ahead(tuple(mx.nd.array(array, mx.cpu_pinned(), self._numbers) for array in batch)
+                                    for batch in batches)
+        return (self._placed(*batch) for batch in batches)
 
     def synthetic(self, images, labels):
         """One batch that lies on the device, over and over."""
@@ -132,7 +131,13 @@ class Workload(Steps):
 
     def _placed(self, images, labels):
         """Both on the device; gluon's loss takes labels in the logits' type."""
-        return tuple(mx.nd.array(array, self._device, self._numbers) for array in (images, labels))
+        return tuple(self._moved(array, self._device) for array in (images, labels))
+
+    def _moved(self, array, device):
+        """An array of numpy, or one in pinned memory, there."""
+        if isinstance(array, mx.nd.NDArray):
+            return array.as_in_context(device)
+        return mx.nd.array(array, device, self._numbers)
 
     def _head(self):
         return self._share(self.cell.batch)

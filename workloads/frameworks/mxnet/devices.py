@@ -27,7 +27,7 @@ class Workload(mxnet.Workload):
 
     def _placed(self, images, labels):
         """Equal parts of both, each on its device."""
-        return tuple(gluon.utils.split_and_load(mx.nd.array(array, dtype=self._numbers), self._devices)
+        return tuple(gluon.utils.split_and_load(self._moved(array, mx.cpu()), self._devices)
                      for array in (images, labels))
 
     def _head(self):

@@ -16,6 +16,7 @@ from mxnet import autograd, gluon
 from workloads.frameworks.mxnet import optimizers, settings
 from workloads.frameworks.mxnet.blocks import Mode
 from workloads.frameworks.mxnet.steps import Steps
+from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequences
 
@@ -60,8 +61,10 @@ class Workload(Steps):
 
     def batches(self, batches):
         """The batches on the device, in the order given, over and over."""
-        arranged = [self._arranged(batch) for batch in batches]
-        return ((self._placed(batch),) for batch in itertools.cycle(arranged))
+        arranged = itertools.cycle([self._arranged(batch) for batch in batches])
+        if self.cell.device == "gpu":
+            arranged = loading.ahead(self._in(mx.cpu_pinned(), batch) for batch in arranged)
+        return ((self._placed(batch),) for batch in arranged)
 
     def synthetic(self, batches):
         """The first batch, which lies on the device, over and over."""
@@ -72,7 +75,12 @@ class Workload(Steps):
         return arrange(batch) if arrange else batch
 
     def _placed(self, batch):
-        return {name: mx.nd.array(array, self._device, array.dtype) for name, array in batch.items()}
+        return self._in(self._device, batch)
+
+    def _in(self, device, batch):
+        """The batch's arrays there."""
+        return {name: array.as_in_context(device) if isinstance(array, mx.nd.NDArray)
+                else mx.nd.array(array, device, array.dtype) for name, array in batch.items()}
 
     def _forward(self, batch, mode):
         return self._model.forward({name: own.data() for name, own in self._own.items()}, batch, self._sizes, mode)

@@ -4,12 +4,11 @@ import itertools
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, RandomSampler, Sampler, TensorDataset
 
 from workloads.frameworks.pytorch import model, settings
 from workloads.frameworks.pytorch.steps import Steps, array, no_gradients
 from workloads.inputs import images as data
-from workloads.inputs import passes
+from workloads.inputs import loading, passes
 from workloads.spec import layers, tasks
 
 NAME = "pytorch"
@@ -89,25 +88,32 @@ class Workload(Steps):
 
     def batches(self, images, labels):
         """Normalised batches on the device, over and over, in the cell's order; a rest is dropped."""
-        dataset = self._dataset(images, labels)
-        loader = self._loader(dataset, shuffle=self.cell.order == "framework")
-        return (self._placed(*batch) for _ in itertools.count() for batch in loader)
+        orders = loading.orders(self.cell, len(labels), lambda: torch.randperm(len(labels)).numpy())
+        return self._fed(loading.gathered((self._native(images), labels), orders, self.cell.batch, self._empty))
 
     def passes(self, images, labels, ahead):
         """The same pass by pass: each in the order, and with the moves, that the Passes say."""
-        if ahead.moves is None:
-            dataset = self._dataset(images, labels)
-        else:
-            dataset = passes.Moved(data.normalised(passes.padded(images), self._numbers), labels, self.cell.image)
-        shuffled = RandomSampler(dataset)
-        return (self._placed(*batch) for index in range(ahead.count)
-                for batch in self._loader(dataset, sampler=_Listed(ahead.keys(index, shuffled))))
+        images = self._native(passes.around(images, ahead.moves))
+        return self._fed(ahead.batches(images, labels, self.cell, lambda: torch.randperm(len(labels)).numpy(),
+                                       self._empty))
 
-    def _dataset(self, images, labels):
-        return TensorDataset(torch.from_numpy(data.normalised(images, self._numbers)), torch.from_numpy(labels))
+    def _native(self, images):
+        """uint8 images normalised, and in the order in which the net has them in memory."""
+        return data.normalised(images if self.layout == "nchw" else images.transpose(0, 2, 3, 1), self._numbers, "C")
 
-    def _loader(self, dataset, **order):
-        return DataLoader(dataset, self.cell.batch, drop_last=True, pin_memory=self._device.type == "cuda", **order)
+    def _empty(self, shape, dtype):
+        """An array in memory that PyTorch aligned, pinned where a GPU copies it."""
+        return torch.empty(shape, dtype=getattr(torch, str(dtype)), pin_memory=self._device.type == "cuda").numpy()
+
+    def _fed(self, batches):
+        """The batches of arrays on the device; what _empty made stays where it is until it is copied there."""
+        batches = loading.ahead(batches) if self._device.type == "cuda" else batches
+        return (self._placed(self._canonical(torch.from_numpy(images)), torch.from_numpy(labels))
+                for images, labels in batches)
+
+    def _canonical(self, images):
+        """The same memory seen as (n, 3, height, width)."""
+        return images if self.layout == "nchw" else images.permute(0, 3, 1, 2)
 
     def synthetic(self, images, labels):
         """One batch that lies on the device, over and over."""
@@ -169,19 +175,6 @@ class Workload(Steps):
             return []
         modules = dict(self._net.named_modules())
         return [modules[place.path].register_forward_hook(_keeping(activations, place.path)) for place in self._places]
-
-
-class _Listed(Sampler):
-    """The keys as given: before 1.7 a loader takes no list for its sampler."""
-
-    def __init__(self, keys):
-        self._keys = keys
-
-    def __iter__(self):
-        return iter(self._keys)
-
-    def __len__(self):
-        return len(self._keys)
 
 
 def _keeping(activations, path):

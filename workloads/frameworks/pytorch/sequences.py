@@ -9,6 +9,7 @@ from torch import nn
 from workloads.frameworks.pytorch import recurrent, settings
 from workloads.frameworks.pytorch.blocks import Mode
 from workloads.frameworks.pytorch.steps import Steps, array
+from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequences
 
@@ -96,8 +97,11 @@ class Workload(Steps):
 
     def batches(self, batches):
         """The batches on the device, in the order given, over and over."""
-        arranged = [self._arranged(batch) for batch in batches]
-        return ((self._placed(batch),) for batch in itertools.cycle(arranged))
+        arranged = itertools.cycle([self._arranged(batch) for batch in batches])
+        if self._device.type == "cuda":
+            arranged = loading.ahead({name: torch.tensor(found).pin_memory() for name, found in batch.items()}
+                                     for batch in arranged)
+        return ((self._placed(batch),) for batch in arranged)
 
     def synthetic(self, batches):
         """The first batch, which lies on the device, over and over."""
@@ -108,7 +112,9 @@ class Workload(Steps):
         return arrange(batch) if arrange else batch
 
     def _placed(self, batch):
-        return {name: torch.from_numpy(found).to(self._device, non_blocking=True) for name, found in batch.items()}
+        """The batch in PyTorch's own memory on the device."""
+        return {name: found.to(self._device, non_blocking=True) if isinstance(found, torch.Tensor)
+                else torch.tensor(found, device=self._device) for name, found in batch.items()}
 
     def _loss(self, batch):
         return self._losing(self._net.named, batch, self._sizes, self._training)[1]
