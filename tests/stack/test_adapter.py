@@ -6,13 +6,14 @@ Only the standard library, numpy and the stack's framework, Python 3.6 and later
 """
 import importlib
 import sys
+import time
 import unittest
 
 import numpy as np
 
 from workloads.frameworks import numpy
 from workloads.inputs import images as data
-from workloads.inputs import passes
+from workloads.inputs import loading, passes
 from workloads.inputs import weights as initial
 from workloads.measuring import epochs
 from workloads.process import errors
@@ -484,6 +485,67 @@ class Epochs(AdapterCase):
         own = self.course()
         self.assert_close([epoch["loss"] for epoch in own], [epoch["loss"] for epoch in found], 1e-5, "losses")
         self.assertEqual([epoch["confusion"] for epoch in own], [epoch["confusion"] for epoch in found])
+
+
+class Loading(AdapterCase):
+    """The pipeline alone, without a model: no pass over the data does what another leaves out."""
+
+    SAMPLES, BATCH, ALLOWED = 2000, 20, 1.25
+
+    def seconds_of_passes(self, **changes):
+        """The seconds of each batch, a list for each of four passes."""
+        cell = cell_of(measure="train", batch=self.BATCH, precision="float32", **changes)
+        workload = adapter.Workload(tasks.table("lenet5", cell.classes), cell)
+        sample = data.synthetic(cell._replace(batch=self.SAMPLES))
+        batches = workload.batches(sample.images, sample.labels)
+        following = _following(batches)
+        passes_ = []
+        for _ in range(4):
+            passes_.append([])
+            for _ in range(self.SAMPLES // self.BATCH):
+                began = time.perf_counter()
+                following()
+                passes_[-1].append(time.perf_counter() - began)
+        return passes_
+
+    def expect_even(self, **changes):
+        """The median batch costs the same in each pass; a whole try is repeated where others took the CPU."""
+        for _ in range(5):
+            medians = [float(np.median(seconds)) for seconds in self.seconds_of_passes(**changes)[:3]]
+            if max(medians) <= self.ALLOWED * min(medians):
+                return
+        self.fail("seconds of a batch, by pass: %s" % medians)
+
+    def test_a_batch_costs_the_same_in_the_first_pass_as_in_later_ones(self):
+        self.expect_even()
+
+    def test_a_batch_costs_the_same_in_the_framework_s_own_order(self):
+        self.expect_even(order="framework")
+
+    def test_a_batch_that_fit_takes_costs_the_same_or_fit_is_refused(self):
+        try:
+            self.expect_even(loop="fit")
+        except errors.Unsupported as reason:
+            self.skipTest(reason)
+
+    def test_how_batches_are_loaded_is_said(self):
+        cell = cell_of(measure="train")
+        workload = adapter.Workload(tasks.table("lenet5", cell.classes), cell)
+        self.assertIn("gathered at once by numpy", loading.told(cell, workload))
+        self.assertIn("nothing ahead", loading.told(cell, workload))
+        self.assertNotIn("gathered", loading.told(cell._replace(input="synthetic"), workload))
+
+
+def _following(batches):
+    """A function that loads the next batch, whatever kind of batches a framework has."""
+    if hasattr(batches, "values"):                 # a session's Feed: what a step feeds
+        return batches.values
+    batches = iter(batches)                        # a Dataset, for fit
+
+    def following():
+        batch = next(batches)
+        getattr(batch[0], "wait_to_read", lambda: None)()
+    return following
 
 
 class Optimizers(AdapterCase):

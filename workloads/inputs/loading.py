@@ -26,7 +26,9 @@ _HOW = {"cpu": _GATHERED + "; nothing ahead", "gpu": _GATHERED + "; one thread, 
 
 def orders(cell, count, shuffled):
     """The order of each pass over so many samples, without end; shuffled() is the framework's own of a pass."""
-    return iter(shuffled, None) if cell.order == "framework" else itertools.repeat(np.arange(count))
+    if cell.order == "framework":
+        return (shuffled() for _ in itertools.count())
+    return itertools.repeat(np.arange(count))
 
 
 def gathered(arrays, orders, batch, empty=np.empty):

@@ -1,31 +1,49 @@
-"""Batches through TensorFlow's own pipeline. TensorFlow 1.15 and 2.x."""
+"""Batches through TensorFlow's own pipeline, for those who take nothing else. TensorFlow 1.15 and 2.x.
+
+Others are handed what numpy gathers (workloads/inputs/loading.py): Keras' fit and the workers of a coordinator take
+tf.data. There, too, data are normalised before, a batch is one gather, and nothing is done ahead on a CPU.
+"""
 import numpy as np
 import tensorflow as tf
 
 from workloads.inputs import images as data
 from workloads.inputs import passes as drawn
 
+LOADING = "each batch gathered at once by tf.data, data normalised before; %s"
 
-def pipeline(images, labels, batch, dtype, shuffle_seed=None):
+
+def normalised(images, dtype):
+    """As inputs.images.normalised, of a tensor."""
+    return tf.cast(images, dtype) / 127.5 - 1
+
+
+def pipeline(images, labels, cell):
     """The endless tf.data.Dataset of (images, labels), in the order given or shuffled; the rest of a pass is dropped.
 
-    images are uint8 in the layout's order: the one transposition lies before the pipeline. Each image is normalised
-    once and kept; a batch is copied together while the step before it runs.
+    images are normalised, in the layout's order.
     """
-    samples = tf.data.Dataset.from_tensor_slices((images, labels))
-    samples = samples.map(lambda image, label: (tf.cast(image, dtype) / 127.5 - 1, label)).cache()
-    if shuffle_seed is not None:
-        samples = samples.shuffle(int(labels.shape[0]), shuffle_seed)
-    return samples.batch(batch, drop_remainder=True).repeat().prefetch(1)
+    numbers = shuffled(int(labels.shape[0]), cell).batch(cell.batch, drop_remainder=True)
+    return _ahead(numbers.map(lambda some: (tf.gather(images, some), tf.gather(labels, some))).repeat(), cell)
 
 
-def shuffle_seed(cell):
-    """What pipeline takes: the seed where TensorFlow shuffles, else None."""
-    return cell.seed if cell.order == "framework" else None
+def shuffled(count, cell):
+    """The Dataset of the numbers of a pass, by TensorFlow's own shuffling where the cell says so."""
+    numbers = tf.data.Dataset.range(count)
+    return numbers.shuffle(count, cell.seed) if cell.order == "framework" else numbers
+
+
+def _ahead(batches, cell):
+    """The Dataset, one batch ahead for a GPU, and none on a CPU, whatever tf.data would do by itself."""
+    if cell.device == "gpu":
+        return batches.prefetch(1)
+    options = tf.data.Options()
+    if hasattr(options.experimental_optimization, "inject_prefetch"):
+        options.experimental_optimization.inject_prefetch = False
+    return batches.with_options(options)
 
 
 class PassFeed:
-    """The finite tf.data.Dataset of the batches of some Passes; arrays are what it keeps, by name.
+    """The finite tf.data.Dataset of the batches of some Passes, for Keras' fit.
 
     Orders are known ahead, so a batch is one gather. Moving images is numpy's work, a call a batch.
     """
@@ -33,41 +51,33 @@ class PassFeed:
     def __init__(self, net, images, labels, ahead, cell, dtype):
         """images are uint8 and canonical."""
         self._net, self._ahead, self._cell, self._dtype = net, ahead, cell, dtype
-        self._moved = None
-        self.arrays = {"labels": labels}
-        if ahead.moves is None:
-            self.arrays["images"] = data.normalised(net.native_images(images), dtype)
-        else:
-            self._moved = drawn.Moved(data.normalised(drawn.padded(images), dtype), labels, cell.image)
-        if ahead.orders is not None:
-            self.arrays["orders"] = ahead.orders.reshape(-1, cell.batch)
+        self._images = data.normalised(net.native_images(drawn.around(images, ahead.moves)), dtype)
+        self._labels = tf.constant(labels)
 
-    def dataset(self, kept):
-        """The Dataset; kept has a tensor for each of the arrays."""
+    def dataset(self):
+        """The Dataset."""
         batch = self._cell.batch
         if self._ahead.orders is None:
-            count = len(self.arrays["labels"])
-            numbers = tf.data.Dataset.range(count).shuffle(count, self._cell.seed)
+            numbers = shuffled(len(self._labels), self._cell)
             numbers = numbers.batch(batch, drop_remainder=True).repeat(self._ahead.count)
         else:
-            numbers = tf.data.Dataset.from_tensor_slices(kept["orders"])
+            numbers = tf.data.Dataset.from_tensor_slices(self._ahead.orders.reshape(-1, batch))
         if self._ahead.moves is None:
-            read = numbers.map(lambda some: (tf.gather(kept["images"], some), tf.gather(kept["labels"], some)))
+            images = tf.constant(self._images)
+            read = numbers.map(lambda some: (tf.gather(images, some), tf.gather(self._labels, some)))
         else:
             moves = tf.data.Dataset.from_tensor_slices(self._ahead.moves.reshape(-1, batch, 3))
             read = tf.data.Dataset.zip((numbers, moves)).map(
-                lambda some, moves: (self._moving(some, moves), tf.gather(kept["labels"], some)))
-        return read.prefetch(1)
+                lambda some, moves: (self._moving(some, moves), tf.gather(self._labels, some)))
+        return _ahead(read, self._cell)
 
     def _moving(self, numbers, moves):
         """The tensor of a batch of moved images in the layout's order."""
-        images = tf.numpy_function(self._moved_batch, (numbers, moves), self._dtype)
         side = self._cell.image
+        images = tf.numpy_function(lambda *found: drawn.moved_batch(self._images, *found, size=side),
+                                   (numbers, moves), self._dtype)
         images.set_shape((self._cell.batch,) + self._net.native_shape((3, side, side)))
         return images
-
-    def _moved_batch(self, numbers, moves):
-        return self._net.native_images(np.stack([self._moved[key][0] for key in zip(numbers, moves)]))
 
 
 def loss(labels, logits, dtype):

@@ -40,14 +40,14 @@ def configure(config, cell):
         config.graph_options.optimizer_options.opt_level = config.graph_options.optimizer_options.L0
 
 
-def removed(session, fetches):
+def removed(session, fetches, values=None):
     """What Grappler's passes remove from a session's graph for a step, and how many nodes the step then runs.
 
     nodes_before counts the graph with its initialisers, but without what hangs on placeholders that no step feeds: the
     copy of a model that Keras builds on inputs of its own, and the ways by which weights are loaded. Passes are
     switched on one after the other; each has what it removes beyond those before it (constant folding adds
     constants, so it may be negative); removed are the nodes whose names are gone in the end, by class; nodes_run are
-    those that the session ran, with its own additions.
+    those that the session ran, with its own additions. values: what the step feeds.
     """
     graph = _written(session.graph.as_graph_def(add_shapes=True), fetches)
     counts, optimised = [len(graph.node)], graph
@@ -58,7 +58,7 @@ def removed(session, fetches):
     return {"nodes_before": counts[0], "nodes_after": counts[-1],
             "removed": graph_operations.counted([node.op for node in graph.node if node.name not in left]),
             "passes": {name: before - after for name, before, after in zip(PASSES, counts, counts[1:])},
-            "nodes_run": _nodes_run(session, fetches)}
+            "nodes_run": _nodes_run(session, fetches, values)}
 
 
 def _written(graph, fetches):
@@ -106,8 +106,8 @@ def _optimised(graph, written, fetches, passes):
         return tf_optimizer.OptimizeGraph(config, described, verbose=False)
 
 
-def _nodes_run(session, fetches):
+def _nodes_run(session, fetches, values):
     """How many nodes the executors of a step have."""
     seen = tf.compat.v1.RunMetadata()
-    session.run(fetches, run_metadata=seen, options=tf.compat.v1.RunOptions(output_partition_graphs=True))
+    session.run(fetches, values, run_metadata=seen, options=tf.compat.v1.RunOptions(output_partition_graphs=True))
     return sum(len(graph.node) for graph in seen.partition_graphs)

@@ -5,8 +5,7 @@ Without GPUs, on as many logical CPUs, for tests.
 import numpy as np
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow import allreduce, feed, optimizers
-from workloads.inputs import images as data
+from workloads.frameworks.tensorflow import allreduce, optimizers
 from workloads.process.errors import Unsupported
 
 
@@ -30,23 +29,16 @@ class Workload(allreduce.Workload):
     def _strategy_of(self, cell):
         return tf.distribute.MirroredStrategy(devices(cell))
 
-    def batches(self, images, labels):
-        """An endless iterator of batches, each in as many parts as there are devices."""
-        batches = feed.pipeline(self.net.native_images(images), labels, self.cell.batch, self._numbers,
-                                feed.shuffle_seed(self.cell))
-        return iter(self._strategy.experimental_distribute_dataset(batches))
-
     def train_phases(self, batches, count, watch):
         """Raises Unsupported."""
         raise Unsupported("phases are stamped on one device of a process")
 
-    def _tensors(self, images, labels):
-        """Equal parts, each on its device."""
-        images = np.array_split(data.normalised(self.net.native_images(images), self._numbers), self._workers)
-        labels = np.array_split(np.asarray(labels, np.int64), self._workers)
+    def _placed(self, images, labels):
+        """Equal parts of both, each on its device."""
         return [self._strategy.experimental_distribute_values_from_function(
-            lambda context, parts=parts: tf.constant(parts[context.replica_id_in_sync_group]))
-            for parts in (images, labels)]
+            lambda context, parts=np.array_split(array, self._workers): tf.constant(
+                parts[context.replica_id_in_sync_group]))
+            for array in (images, labels)]
 
     def _one_update(self, images, labels):
         """The mean loss before the update."""

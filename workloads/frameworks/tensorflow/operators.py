@@ -94,13 +94,13 @@ def _prefix(parts):
     return ("gradient/" if set(_BACKWARD) & set(parts) else "") + ("batch_norm/" if set(_NORM) & set(parts) else "")
 
 
-def of_session(session, fetches, steps):
-    """The same over some runs of a session, TensorFlow 1."""
+def of_session(session, fetches, steps, values=lambda: None):
+    """The same over some runs of a session, TensorFlow 1; values() is what each run feeds."""
     options = tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE)
     events = []
     for _ in range(steps):
         seen = tf.compat.v1.RunMetadata()
-        session.run(fetches, options=options, run_metadata=seen)
+        session.run(fetches, values(), options=options, run_metadata=seen)
         events.extend(_traced(seen.step_stats))
     return _sums(events)
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from workloads.frameworks.tensorflow import functions, operators, optimizers, recurrent, sessions, settings
 from workloads.frameworks.tensorflow.blocks import Mode
+from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import sequences
 
@@ -157,7 +158,8 @@ class _Functions(_Common, functions.Steps):
         arranged = [self._arranged(batch) for batch in batches]
         signature = _signature(arranged)
         self._specify(signature)
-        return ((self._placed(batch),) for batch in itertools.cycle(arranged))
+        placed = ((self._placed(batch),) for batch in itertools.cycle(arranged))
+        return loading.ahead(placed) if self.cell.device == "gpu" else placed
 
     def synthetic(self, batches):
         """The first batch, which lies on the device, over and over."""
@@ -245,14 +247,12 @@ class _Session(_Common, sessions.Steps):
             return tuple(operators.of_session(self._session, layer.run_once(), 1))
 
     def batches(self, batches):
-        """The Feed of a pipeline of the batches, over and over."""
+        """The Feed of the batches, in the order given, over and over."""
         arranged = [self._arranged(batch) for batch in batches]
-        signature = _signature(arranged)
         with self._entered():
-            pipeline = tf.data.Dataset.from_generator(
-                lambda: itertools.cycle(arranged), {name: spec.dtype for name, spec in signature.items()},
-                {name: spec.shape for name, spec in signature.items()})
-            return sessions.Feed(v1.data.make_one_shot_iterator(pipeline.prefetch(1)).get_next())
+            slots = {name: v1.placeholder(spec.dtype, spec.shape) for name, spec in _signature(arranged).items()}
+        batches = ((batch,) for batch in itertools.cycle(arranged))
+        return sessions.Feed(slots, batches=loading.ahead(batches) if self.cell.device == "gpu" else batches)
 
     def synthetic(self, batches):
         """The Feed of the first batch in variables."""

@@ -39,6 +39,7 @@ class Workload(steps.Workload):
 
     is_coordinator = True
     communication = "full"
+    loading = feed.LOADING % "nothing ahead"
 
     def __init__(self, table, cell, cluster):
         """Joins the others. Raises Unsupported where the stack cannot do what the cell asks."""
@@ -53,7 +54,7 @@ class Workload(steps.Workload):
     def batches(self, images, labels):
         """Iterators over all images, one for each worker, which keeps them."""
         kept = tf.constant(self.net.native_images(images)), tf.constant(labels)
-        return self._spread(lambda: feed.pipeline(*kept, batch=self.cell.batch, dtype=self._numbers))
+        return self._spread(lambda: feed.pipeline(feed.normalised(kept[0], self._numbers), kept[1], self.cell))
 
     def synthetic(self, images, labels):
         """Iterators over one batch, one for each worker, which keeps it."""

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from workloads.frameworks.tensorflow import feed, model, optimizers, sessions, settings
 from workloads.inputs import images as data
+from workloads.inputs import loading, passes
 from workloads.spec import tasks
 
 v1 = tf.compat.v1
@@ -44,24 +45,28 @@ class Workload(sessions.Steps):
             return self.net.weights()
 
     def batches(self, images, labels):
-        """The Feed of an endless pipeline in the graph."""
-        def dataset(kept):
-            return feed.pipeline(kept["images"], kept["labels"], self.cell.batch, self._numbers,
-                                 feed.shuffle_seed(self.cell))
-        return self._fed(dataset, {"images": self.net.native_images(images), "labels": labels})
+        """The Feed of batches without end."""
+        images, labels = self._native(images, labels)
+        orders = loading.orders(self.cell, len(labels), self._shuffled(len(labels)))
+        return self._fed(loading.gathered((images, labels), orders, self.cell.batch))
 
     def passes(self, images, labels, ahead):
         """The Feed of the passes: each in the order, and with the moves, that the Passes say."""
-        source = feed.PassFeed(self.net, images, labels, ahead, self.cell, self._numbers)
-        return self._fed(source.dataset, source.arrays)
+        images, labels = self._native(passes.around(images, ahead.moves), labels)
+        return self._fed(ahead.batches(images, labels, self.cell, self._shuffled(len(labels))))
 
-    def _fed(self, dataset, arrays):
-        """The Feed of the Dataset of some arrays, which come in by placeholders: 2 GB are a graph's limit."""
+    def _shuffled(self, count):
+        """A function that gives TensorFlow's own order of a pass."""
         with self._entered():
-            slots = {name: v1.placeholder(array.dtype, array.shape) for name, array in arrays.items()}
-            batches = v1.data.make_initializable_iterator(dataset(slots))
-            self._session.run(batches.initializer, {slots[name]: array for name, array in arrays.items()})
-            return sessions.Feed(*batches.get_next())
+            order = v1.data.make_one_shot_iterator(feed.shuffled(count, self.cell).batch(count).repeat()).get_next()
+        return lambda: self._session.run(order)
+
+    def _fed(self, batches):
+        """The Feed of batches of arrays."""
+        if self.cell.device == "gpu":
+            batches = loading.ahead(batches)
+        with self._entered():
+            return sessions.Feed(*self._placeholders(self.cell.batch), batches=batches)
 
     def synthetic(self, images, labels):
         """The Feed of one batch in variables; a constant's first operations would be computed once and for all."""
@@ -106,9 +111,10 @@ class Workload(sessions.Steps):
         """Canonical images, normalised and in the layout's order, and labels."""
         return data.normalised(self.net.native_images(images), self._numbers), np.asarray(labels, np.int64)
 
-    def _placeholders(self):
+    def _placeholders(self, batch=None):
+        """For images and labels, of any number or of so many."""
         shape = self.net.native_shape(tasks.input_shape(self.cell.image))
-        return v1.placeholder(self._numbers, (None,) + shape), v1.placeholder(tf.int64, (None,))
+        return v1.placeholder(self._numbers, (batch,) + shape), v1.placeholder(tf.int64, (batch,))
 
     def _try_a_step(self):
         """Raise Unsupported where this CPU has no kernel for the model's layout."""

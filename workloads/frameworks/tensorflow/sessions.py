@@ -11,11 +11,19 @@ keras = tf.keras
 
 
 class Feed:
-    """The tensors of the next batch, inside the graph: a tuple of tensors or dicts of them."""
+    """The tensors of the next batch: parts, each a tensor or a dict of them, and what a step feeds to them."""
 
-    def __init__(self, *parts):
+    def __init__(self, *parts, **fed):
+        """batches: an iterator of arrays as parts nest, where parts are placeholders; without it, they hold values."""
         self.parts = parts
         self.fetches = {}          # mode -> what a step runs, built when it is first asked for
+        self._slots, self._batches = tf.nest.flatten(parts), fed.get("batches")
+
+    def values(self):
+        """What the next step feeds; None where it feeds nothing."""
+        if self._batches is None:
+            return None
+        return dict(zip(self._slots, tf.nest.flatten(next(self._batches))))
 
 
 class Steps:
@@ -30,7 +38,10 @@ class Steps:
         """Take count steps of training, loading included; the watch gets each one's loss."""
         fetches = self._fetches(batches, "train", self._one_update)
         for _ in range(count):
-            _, loss = self._session.run(fetches)
+            watch.loading()
+            values = batches.values()
+            watch.loaded()
+            _, loss = self._session.run(fetches, values)
             watch.stepped(loss)
 
     def train_phases(self, batches, count, watch):
@@ -39,7 +50,7 @@ class Steps:
         fetches = self._fetches(batches, "phases", self._stamped_update)
         for _ in range(count):
             began = time.time()
-            loss, times = self._session.run(fetches)
+            loss, times = self._session.run(fetches, batches.values())
             watch.stepped(loss, dict(phases.seconds(times), load=float(times[0]) - began))
 
     def profile(self, batches, warmup, steps):
@@ -47,25 +58,28 @@ class Steps:
         settings.demand_cpu(self.cell, "operators")
         fetches = self._fetches(batches, "train", self._one_update)
         for _ in range(warmup):
-            self._session.run(fetches)
-        return operators.of_session(self._session, fetches, steps)
+            self._session.run(fetches, batches.values())
+        return operators.of_session(self._session, fetches, steps, batches.values)
 
     def trace(self, batches, warmup, steps):
         """The Trace of so many training steps on a GPU, after the warm-up."""
         fetches = self._fetches(batches, "train", self._one_update)
         for _ in range(warmup):
-            self._session.run(fetches)
-        return trace.of_session(self._session, fetches, steps)
+            self._session.run(fetches, batches.values())
+        return trace.of_session(self._session, fetches, steps, batches.values)
 
     def graph(self, batches):
         """What Grappler removes from the graph of a training step."""
-        return grappler.removed(self._session, self._fetches(batches, "train", self._one_update))
+        return grappler.removed(self._session, self._fetches(batches, "train", self._one_update), batches.values())
 
     def infer(self, batches, count, watch):
         """Take count forward passes in evaluation mode; the watch gets each one's logits."""
         fetches = self._fetches(batches, "infer", lambda *parts: self._evaluated(parts[0]))
         for _ in range(count):
-            watch.stepped(self._session.run(fetches))
+            watch.loading()
+            values = batches.values()
+            watch.loaded()
+            watch.stepped(self._session.run(fetches, values))
 
     def sync(self, handle):
         """Nothing: a session returns when all that was fetched is done, and the update was."""

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from workloads.frameworks.tensorflow import feed, functions, model, optimizers, settings
 from workloads.inputs import images as data
+from workloads.inputs import loading, passes
 from workloads.spec import tasks
 
 keras = tf.keras
@@ -32,6 +33,12 @@ class Workload(functions.Steps):
         if settings.may_lack_kernels(cell):
             self._try_a_step()
 
+    @property
+    def loading(self):
+        """How batches are loaded, where not as everywhere, as a fact."""
+        how = "one batch ahead" if self.cell.device == "gpu" else "nothing ahead"
+        return feed.LOADING % how if self.loop == "fit" else None
+
     def parameters(self):
         """How many numbers the optimizer updates."""
         return self.net.parameters()
@@ -46,15 +53,35 @@ class Workload(functions.Steps):
 
     def batches(self, images, labels):
         """An endless iterator of batches; for loop=fit the dataset, which each call of train begins anew."""
-        batches = feed.pipeline(self.net.native_images(images), labels, self.cell.batch, self._numbers,
-                                feed.shuffle_seed(self.cell))
-        return batches if self.loop == "fit" else iter(batches)
+        images = self._native(images)
+        if self.loop == "fit":
+            return feed.pipeline(tf.constant(images), tf.constant(labels), self.cell)
+        orders = loading.orders(self.cell, len(labels), self._shuffled(len(labels)))
+        return self._fed(loading.gathered((images, labels), orders, self.cell.batch))
 
     def passes(self, images, labels, ahead):
         """The same pass by pass: each in the order, and with the moves, that the Passes say."""
-        source = feed.PassFeed(self.net, images, labels, ahead, self.cell, self._numbers)
-        batches = source.dataset({name: tf.constant(array) for name, array in source.arrays.items()})
-        return batches if self.loop == "fit" else iter(batches)
+        if self.loop == "fit":
+            return feed.PassFeed(self.net, images, labels, ahead, self.cell, self._numbers).dataset()
+        images = self._native(passes.around(images, ahead.moves))
+        return self._fed(ahead.batches(images, labels, self.cell, self._shuffled(len(labels))))
+
+    def _native(self, images):
+        """Canonical uint8 images, normalised and in the layout's order."""
+        return data.normalised(self.net.native_images(images), self._numbers)
+
+    def _shuffled(self, count):
+        """A function that gives TensorFlow's own order of a pass."""
+        orders = iter(feed.shuffled(count, self.cell).batch(count).repeat())
+        return lambda: next(orders).numpy()
+
+    def _fed(self, batches):
+        """The batches of arrays on the device: a GPU's are copied there while it computes."""
+        placed = (self._placed(*batch) for batch in batches)
+        return loading.ahead(placed) if self.cell.device == "gpu" else placed
+
+    def _placed(self, images, labels):
+        return tf.constant(images), tf.constant(labels)
 
     def synthetic(self, images, labels):
         """An endless iterator of one batch that lies on the device."""
@@ -113,8 +140,7 @@ class Workload(functions.Steps):
 
     def _tensors(self, images, labels):
         """Canonical images, normalised and in the layout's order, and labels, on the device."""
-        images = data.normalised(self.net.native_images(images), self._numbers)
-        return tf.constant(images), tf.constant(labels, tf.int64)
+        return self._placed(self._native(images), np.asarray(labels, np.int64))
 
     def _try_a_step(self):
         """Raise Unsupported where this CPU has no kernel for the model's layout or precision."""
