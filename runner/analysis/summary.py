@@ -283,9 +283,9 @@ def _interval(found: stats.Interval | None) -> Interval | None:
 
 
 def _first_step_seconds(cell: Cell, run: Run) -> float | None:
-    if cell.sync != "each" or not len(run.first.warm_seconds):
+    if cell.sync != "each" or not len(run.first.warmup_seconds):
         return None                        # with sync=end no single step is waited for
-    return float(run.first.warm_seconds[0])
+    return float(run.first.warmup_seconds[0])
 
 
 def _loss(run: Run, index: int) -> float | None:

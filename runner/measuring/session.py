@@ -16,6 +16,7 @@ from runner.measuring import gpu_slots
 from runner.measuring.gpu_slots import SideBySide
 from runner.planning.plan import Plan, Planned
 from runner.results import store
+from runner.results.live_rate import RateSoFar
 from runner.results.store import FINAL, WELL, Kept, Store
 from runner.stacks.definition import Stack
 from workloads.spec.cell import Cell
@@ -245,6 +246,7 @@ def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates
     """Store every event until the ending; with it the share of the CPUs that others took since the worker's start."""
     began = bench.clock()
     mark: _Mark | None = None
+    so_far = RateSoFar(planned.cell.batch)
     for heard in follow(running, limits(planned.cell, bench.stall), bench.clock, bench.is_stopping):
         if isinstance(heard, Ending):
             is_here = not running.place.get("remote")        # else others' CPUs are not the run's
@@ -254,7 +256,7 @@ def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates
         if heard["event"] == "start":
             mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"))
         bench.store.append({"event": "line", "run": name, "at": round(bench.clock() - began, 3), "line": heard})
-        if rate := _rate(heard, planned):
+        if rate := so_far.hear(heard):
             rates.append(rate)
             bench.progress.rate(rate)
     raise AssertionError("follow always yields an Ending last")
@@ -267,14 +269,6 @@ def _foreign_share(bench: Bench, planned: Planned, mark: _Mark | None, ending: E
         return None
     return machine.foreign_share(mark.reading, bench.readings(), own - mark.own_seconds, bench.clock() - mark.seconds,
                                  planned.cell.cpus)
-
-
-def _rate(event: dict[str, Any], planned: Planned) -> float | None:
-    """Samples a second of a block, for the eye only; what is claimed is computed from the stored samples."""
-    seconds = event.get("seconds") if event["event"] == "steps" else None
-    if not isinstance(seconds, list) or not all(isinstance(s, int | float) for s in seconds) or sum(seconds) <= 0:
-        return None
-    return planned.cell.batch * int(event.get("count", len(seconds))) / sum(seconds)
 
 
 def _went(running: Running | None, seconds: float) -> tuple[Exit, dict[str, Any]]:

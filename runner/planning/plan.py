@@ -13,7 +13,7 @@ from runner.machine.host import Machine
 from runner.stacks.definition import Stack
 from runner.study.file import Experiment, Study
 from workloads.spec import cell as cells
-from workloads.spec import cluster, sequences, tasks
+from workloads.spec import cluster, duration, sequences, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.datasets import train_images
 
@@ -179,7 +179,7 @@ def _impossible(cell: Cell, here: Here) -> str | None:
         return f"{what} needs a GPU"
     if cell.parallel != "none" and cell.measure not in cluster.MEASURES:
         return f"measure {cell.measure} is of one node; on many there are {', '.join(cluster.MEASURES)}"
-    reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes)
+    reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes) or duration.problem(cell)
     return reason
 
 
@@ -208,7 +208,8 @@ def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: fl
 
 def _guess(cell: Cell) -> float:
     """Seconds of a cell's steps at an assumed 20 GFLOP/s a CPU, half of what small models reach on old cores."""
-    return float(_steps(cell) * (tasks.step_flops(cell) / (2e10 * cell.cpus) + 0.002))
+    step = tasks.step_flops(cell) / (2e10 * cell.cpus) + 0.002
+    return float(duration.guess(cell, step) if duration.is_open(cell) else _steps(cell) * step)
 
 
 def _steps(cell: Cell) -> int:

@@ -45,15 +45,15 @@ def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
 
 def _samples(worker: Worker) -> Iterator[dict[str, Any]]:
     """Warm-up first, then the timed samples; one empty one where there are none at all."""
-    if not len(worker.warm_seconds) and not len(worker.step_seconds):
+    if not len(worker.warmup_seconds) and not len(worker.sample_seconds):
         yield _NO_SAMPLE
-    for index, seconds in enumerate(worker.warm_seconds.tolist()):
+    for index, seconds in enumerate(worker.warmup_seconds.tolist()):
         yield {**_NO_SAMPLE, "is_warmup": True, "index": index, "steps": 1, "seconds": seconds}
-    count = len(worker.step_seconds)
+    count = len(worker.sample_seconds)
     phases = {f"{name}_seconds": found for name, found in worker.phases.items()
               if f"{name}_seconds" in SAMPLE and len(found) == count}
-    for index, seconds in enumerate(worker.step_seconds.tolist()):
-        yield {**_NO_SAMPLE, "is_warmup": False, "index": index, "steps": worker.steps // count, "seconds": seconds,
+    for index, seconds in enumerate(worker.sample_seconds.tolist()):
+        yield {**_NO_SAMPLE, "is_warmup": False, "index": index, "steps": worker.sample_steps[index], "seconds": seconds,
                **{name: _at(found, index) for name, found in phases.items()}}
 
 

@@ -26,18 +26,41 @@ class Worker:
     """What one worker of a run measured; most runs have one."""
 
     name: str                              # its place, or its number where a coordinator tells of it
-    warm_seconds: Samples
-    step_seconds: Samples                  # a sample a step; one for all steps with sync=end; one an epoch
-    steps: int                             # that step_seconds cover
+    warmup_seconds: Samples                # of each step of the warm-up
+    warmup_ended: str                      # why it ended: "fixed", "steady", "limit"; "" where nobody said
+    sample_seconds: Samples                # a sample a step, or a block of steps, or all of them, or an epoch
+    sample_steps: tuple[int, ...]          # how many steps each sample covers
+    block_seconds: Samples                 # the parts of sync=end's one sample; empty elsewhere, and in older results
+    block_steps: tuple[int, ...]
     phases: Mapping[str, Samples]          # of the timed steps by name; "load" alone where nothing else was stamped
     losses: Samples                        # the finite ones
     drain_seconds: float                   # reading losses of steps that were said to be over
-    device_seconds: Samples                # of each step by the device's own clock; empty where it was not asked
+    device_seconds: Samples                # of each sample or part by the device's own clock, where it has one
+
+    @cached_property
+    def step_seconds(self) -> Samples:
+        """The timed curve: seconds a step, in order. A point a step; a point a block, a part or an epoch elsewhere.
+
+        One point alone says nothing of a course: so it is with sync=end in older results.
+        """
+        if len(self.block_seconds):
+            return self.block_seconds / np.asarray(self.block_steps)
+        return self.sample_seconds / np.maximum(self.sample_steps, 1)
+
+    @cached_property
+    def curve_steps(self) -> tuple[int, ...]:
+        """How many steps each point of step_seconds covers."""
+        return self.block_steps or self.sample_steps
+
+    @cached_property
+    def steps(self) -> int:
+        """The timed steps."""
+        return sum(self.sample_steps)
 
     @cached_property
     def timed_seconds(self) -> float:
         """Of all timed steps together."""
-        return float(self.step_seconds.sum())
+        return float(self.sample_seconds.sum())
 
     def phase_seconds(self, name: str) -> float | None:
         """Mean seconds of a phase in a step; None where it was not stamped."""
@@ -72,8 +95,25 @@ class Run:
 
     @property
     def step_seconds(self) -> Samples:
-        """Of every worker, one after the other."""
+        """The timed curve of every worker, one after the other: seconds a step (Worker.step_seconds)."""
         return np.concatenate([worker.step_seconds for worker in self.workers])
+
+    @property
+    def warmup_seconds(self) -> float | None:
+        """How long the longest of the workers' warm-ups took; None where there was none."""
+        return max((float(worker.warmup_seconds.sum()) for worker in self.workers if len(worker.warmup_seconds)),
+                   default=None)
+
+    @property
+    def warmup_steps(self) -> int:
+        """The most steps that a worker's warm-up had."""
+        return max(len(worker.warmup_seconds) for worker in self.workers)
+
+    @property
+    def warmup_ended(self) -> str:
+        """Why the warm-up ended: "limit" where any worker's did, else as the first one's; "" where nobody said."""
+        ends = [worker.warmup_ended for worker in self.workers]
+        return "limit" if "limit" in ends else ends[0]
 
     @property
     def framework(self) -> str:

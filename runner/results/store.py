@@ -6,6 +6,9 @@ A file SHA256SUMS (runner/results/manifest.py) stands beside the events of a ses
 killed writer left torn.
 
 Schema 1 (2026-11-21): the first.
+Schema 2 (2026-11-22): cells may say warm and seconds, and sync=blocks, whose steps have "counts"; "warm" says why it
+    "ended"; steps of sync=end have "blocks", the times of their parts; facts say how batches were loaded ("loading").
+    All of them may be absent, as in schema 1, which is read as it is.
 """
 
 import errno
@@ -24,7 +27,7 @@ from pydantic_core import from_json
 from runner.results import manifest
 from runner.errors import DiskFull, InputError
 
-SCHEMA = 1
+SCHEMA = 2
 EVENTS = "events.jsonl"
 Record = dict[str, Any]
 # endings that are results; `killed` and `not_started` were cut short from outside and run again on resume

@@ -65,6 +65,22 @@ def count(value: Any) -> int:
     return value
 
 
+def counts_of(values: Any, length: int) -> list[int]:
+    """A list of so many counts, none of them zero."""
+    if not isinstance(values, list) or len(values) != length:
+        raise ValueError(f"found {values!r:.40}, expected a list of {length} counts")
+    if not all(count(value) for value in values):
+        raise ValueError("found a count of 0, expected at least 1")
+    return values
+
+
+def one_of(value: Any, choices: tuple[str, ...]) -> str:
+    """A text that is one of some."""
+    if value not in choices:
+        raise ValueError(f"found {value!r:.40}, expected one of {', '.join(filter(None, choices))}")
+    return text(value)
+
+
 def text(value: Any) -> str:
     """A text."""
     if not isinstance(value, str):

@@ -6,10 +6,24 @@ from typing import Any
 
 from runner.results.profiles import Graph, Kernels, MaxBatch
 from runner.results.runs import Epoch, Run, Worker
-from runner.results.values import Facts, count, demand, least, mapping, number, readings, samples, seconds, text
+from runner.results.values import (
+    Facts,
+    count,
+    counts_of,
+    demand,
+    least,
+    mapping,
+    number,
+    one_of,
+    readings,
+    samples,
+    seconds,
+    text,
+)
 
 # what a summary tells of a stack and of its data; a worker may tell more
 _FACTS = {"framework": str, "version": str, "python": str, "onednn": bool, "threads": int}
+WARM_ENDED = ("fixed", "steady", "limit", "")       # why a warm-up ended; "": an older worker did not say
 _DATA_FACTS = {"name": str, "images": int, "stand_in": bool, "sha256": str}
 
 
@@ -18,8 +32,11 @@ class Heard:
     """A worker while its lines are read."""
 
     warm: list[float] = field(default_factory=list)
+    warm_ended: str = ""
     seconds: list[float] = field(default_factory=list)
-    steps: int = 0
+    counts: list[int] = field(default_factory=list)           # of the steps that each of the seconds covers
+    block_seconds: list[float] = field(default_factory=list)
+    block_counts: list[int] = field(default_factory=list)
     phases: dict[str, list[float]] = field(default_factory=dict)
     losses: list[float] = field(default_factory=list)
     drain_seconds: float = 0.0
@@ -63,13 +80,18 @@ def _start(run: Begun, line: Mapping[str, Any]) -> None:
 
 
 def _warm(run: Begun, line: Mapping[str, Any]) -> None:
-    run.worker(line).warm += line["seconds"]
+    worker = run.worker(line)
+    worker.warm += line["seconds"]
+    worker.warm_ended = one_of(line.get("ended", ""), WARM_ENDED)
 
 
 def _steps(run: Begun, line: Mapping[str, Any]) -> None:
     worker = run.worker(line)
     worker.seconds += line["seconds"]
-    worker.steps += count(line.get("count", len(line["seconds"])))
+    counts = _counts(line)
+    worker.counts += counts
+    if "blocks" in line:
+        _blocks(worker, mapping(line["blocks"]), sum(counts))
     for name, values in mapping(line.get("phases", {})).items():
         worker.phases.setdefault(name, []).extend(values)
     worker.losses += [loss for loss in line.get("loss", []) if loss is not None]
@@ -77,10 +99,36 @@ def _steps(run: Begun, line: Mapping[str, Any]) -> None:
     worker.device_seconds += line.get("device_seconds", [])
 
 
+def _counts(line: Mapping[str, Any]) -> list[int]:
+    """Of the steps that each sample of the line covers: one by one, all in one sample, or as "counts" says."""
+    samples_there = len(line["seconds"])
+    whole = count(line.get("count", samples_there))
+    if "counts" in line:
+        counts = counts_of(line["counts"], samples_there)
+        if whole != sum(counts):
+            raise ValueError(f"found count {whole}, expected {sum(counts)}, the sum of counts")
+        return counts
+    if whole == samples_there:
+        return [1] * whole
+    if samples_there != 1:
+        raise ValueError(f"found {samples_there} seconds of {whole} steps, expected one, or counts")
+    return [whole]
+
+
+def _blocks(worker: Heard, blocks: Mapping[str, Any], steps: int) -> None:
+    """The parts of the one sample of sync=end."""
+    counts = counts_of(blocks["counts"], len(blocks["seconds"]))
+    if sum(counts) != steps:
+        raise ValueError(f"found blocks of {sum(counts)} steps, expected {steps}")
+    worker.block_seconds += blocks["seconds"]
+    worker.block_counts += counts
+    worker.device_seconds += blocks.get("device_seconds", [])
+
+
 def _epoch(run: Begun, line: Mapping[str, Any]) -> None:
     worker = run.worker(line)
     worker.seconds.append(line["train_seconds"])
-    worker.steps += count(line["steps"])
+    worker.counts.append(count(line["steps"]))
     worker.losses.append(line["loss"])
     run.accuracy = number(line.get("accuracy"))
     run.epochs.append(Epoch(least(line["train_seconds"], 0.0), number(line.get("validation_seconds")),
@@ -128,8 +176,10 @@ def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
 
 
 def _worker(name: str, found: Heard) -> Worker:
-    return Worker(name=name, warm_seconds=seconds(found.warm), step_seconds=seconds(found.seconds),
-                  steps=found.steps, phases={phase: samples(values) for phase, values in found.phases.items()},
+    return Worker(name=name, warmup_seconds=seconds(found.warm), warmup_ended=found.warm_ended,
+                  sample_seconds=seconds(found.seconds), sample_steps=tuple(found.counts),
+                  block_seconds=seconds(found.block_seconds), block_steps=tuple(found.block_counts),
+                  phases={phase: samples(values) for phase, values in found.phases.items()},
                   losses=samples(found.losses), drain_seconds=found.drain_seconds,
                   device_seconds=seconds(found.device_seconds))
 

@@ -50,7 +50,7 @@ def test_the_spec_imports_the_standard_library_alone(path: Path) -> None:
 @pytest.mark.parametrize("adapter", FRAMEWORKS)
 def test_an_adapter_imports_its_framework_numpy_and_what_all_share(adapter: str) -> None:
     ours = (f"workloads.{adapter.replace('/', '.')}", "workloads.spec", "workloads.process.errors",
-            "workloads.inputs.images", "workloads.inputs.passes")
+            "workloads.inputs.images", "workloads.inputs.loading", "workloads.inputs.passes")
     for path in sources(f"workloads/{adapter}"):
         for name in imports(path):
             allowed = top(name) in STANDARD | FRAMEWORKS[adapter] | {"numpy"} or f"{name}.".startswith(ours)

@@ -28,9 +28,19 @@ def test_the_order_of_a_pass_is_the_seed_s_whatever_the_number_of_passes():
     assert few == many and few != other
 
 
+def labels_of(asked, shuffled):
+    """The labels, which are the samples' numbers, of the batches of one pass over 12 small images."""
+    images, numbers = np.zeros((12, 3, 8, 8), np.uint8), np.arange(12)
+    ahead = passes.drawn(asked._replace(epochs=1, batch=4, image=8), 12)
+    batches = list(ahead.batches(passes.around(images, ahead.moves), numbers, asked._replace(image=8, batch=4), shuffled))
+    assert all((4, 3, 8, 8) == images.shape for images, _ in batches)
+    return [label for _, labels in batches for label in labels.tolist()]
+
+
 def test_the_framework_s_order_is_asked_for_only_where_it_is_wanted():
-    assert "shuffled" == passes.drawn(cell(order="framework"), 12).keys(0, "shuffled")
-    assert list(range(12)) == passes.drawn(cell(), 12).keys(0, "shuffled")
+    backwards = np.arange(11, -1, -1)
+    assert list(range(11, -1, -1)) == labels_of(cell(order="framework"), lambda: backwards)
+    assert list(range(12)) == labels_of(cell(), None)
 
 
 def test_no_image_moves_where_none_is_asked_to():
@@ -53,7 +63,6 @@ def test_crops_alone_mirror_no_image():
 def test_moves_are_equal_in_the_seeded_and_in_the_framework_s_order():
     seeded, own = (passes.drawn(cell(augment="flip_crop", order=order), 12) for order in ("seeded", "framework"))
     assert (seeded.moves == own.moves).all() and own.orders is None
-    assert [7, 5] == [number for number, _ in own.keys(0, [7, 5])]
 
 
 def test_an_image_in_the_middle_of_its_padding_is_itself():
@@ -70,8 +79,16 @@ def test_a_moved_image_shows_the_padding_where_it_came_from():
     assert [0] * 8 == image[0, 0].tolist() and [9] * 7 + [0] == image[0, 1].tolist()
 
 
-def test_a_moved_data_set_gives_image_and_label_of_a_key():
+def test_a_batch_of_moved_images_is_each_of_them_moved_in_either_order_of_memory():
     images = np.arange(2 * 3 * 8 * 8, dtype=np.uint16).astype(np.uint8).reshape(2, 3, 8, 8)
-    dataset = passes.Moved(passes.padded(images), np.array([3, 4]), 8)
-    image, label = dataset[1, (1, 1, 0)]
-    assert 2 == len(dataset) and 4 == label and (images[1] == image).all()
+    around, some, moves = passes.padded(images), [1, 0, 1], [(1, 1, 0), (0, 2, 1), (2, 0, 1)]
+    expected = np.stack([passes.moved(around[number], move, 8) for number, move in zip(some, moves)])
+    assert (expected == passes.moved_batch(around, some, moves, 8)).all()
+    last = passes.moved_batch(around.transpose(0, 2, 3, 1), some, moves, 8)
+    assert (expected == last.transpose(0, 3, 1, 2)).all()
+
+
+def test_images_move_in_the_framework_s_own_order_too():
+    asked = cell(augment="crop", order="framework")
+    assert [5, 4, 3, 2, 1, 0, 11, 10, 9, 8, 7, 6] == labels_of(
+        asked, lambda: np.array([5, 4, 3, 2, 1, 0, 11, 10, 9, 8, 7, 6]))

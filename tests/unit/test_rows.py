@@ -49,7 +49,7 @@ def test_an_epoch_s_rate_is_its_batches_over_its_training_seconds() -> None:
 def test_warm_up_is_kept_apart() -> None:
     row = only_row(*made.run(CELL, 0, made.steps([1.0])))
 
-    assert [1.5, 0.1] == row.runs[0].first.warm_seconds.tolist()
+    assert [1.5, 0.1] == row.runs[0].first.warmup_seconds.tolist()
     assert [1.0] == row.runs[0].step_seconds.tolist()
 
 

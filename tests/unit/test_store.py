@@ -29,7 +29,7 @@ def test_a_torn_last_line_is_left_out_and_cut_off_before_the_next_append(tmp_pat
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     with store.Store(tmp_path) as opened:
         opened.append({"event": "session", "schema": store.SCHEMA + 1})
-    with pytest.raises(InputError, match=r"events\.jsonl:1: schema 2 is newer"):
+    with pytest.raises(InputError, match=r"events\.jsonl:1: schema 3 is newer"):
         list(store.read(tmp_path))
 
 

@@ -54,7 +54,7 @@ def watched(losses, **values):
 
 def test_warm_up_steps_are_sent_apart_and_not_among_the_samples():
     sent, _, _ = watched([3.0, 2.0, 1.0], warmup=1, steps=2)
-    assert [{"event": "warm", "seconds": [0.375]}] == sent.of("warm")
+    assert [{"event": "warm", "seconds": [0.375], "ended": "fixed"}] == sent.of("warm")
     assert [0.375, 0.375] == [s for block in sent.of("steps") for s in block["seconds"]]
 
 

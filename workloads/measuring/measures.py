@@ -13,8 +13,7 @@ from workloads.measuring.sketch import encoded, sketch
 from workloads.measuring.watch import ENDLESS, Beats, Over, Watch, WorkersWatch
 from workloads.process import environment
 from workloads.process.errors import DataError, Unsupported
-from workloads.spec import layers, tasks, traces
-from workloads.spec.cell import is_open, open_ended_problem
+from workloads.spec import duration, layers, tasks, traces
 
 
 def run(cell, adapter, folder, emit, cluster=None):
@@ -29,7 +28,7 @@ def run(cell, adapter, folder, emit, cluster=None):
     for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
         if is_on and (cell.measure != "epochs" or cell.input == "synthetic" or tasks.is_sequence(cell.task)):
             raise Unsupported("%s is for the images that measure epochs reads, with input pipeline" % switch)
-    problem = open_ended_problem(cell)
+    problem = duration.problem(cell)
     if problem:
         raise Unsupported(problem)
     if cluster and not cluster.place.reports:
@@ -136,7 +135,7 @@ def _watch(cell, workload, images, value, emit):
 def _take(cell, steps, batches, watch):
     """Take the cell's steps by a workload's method, until the watch says that they are enough where they are open."""
     try:
-        steps(batches, ENDLESS if is_open(cell) else cell.warmup + cell.steps, watch)
+        steps(batches, ENDLESS if duration.is_open(cell) else cell.warmup + cell.steps, watch)
     except Over:
         pass
 
@@ -269,7 +268,7 @@ def harness(cell, adapter, images, folder, emit):
 
     Ours is timed twice: by the samples that it reports, and by the wall around it, which also reads the losses.
     """
-    block = cell._replace(measure=HARNESSES[cell.measure], steps=cell.warmup, warmup=0)
+    block = cell._replace(measure=HARNESSES[cell.measure], steps=cell.warmup, warmup=0, warm="fixed", seconds=0.0)
     settings = importlib.import_module(adapter.__name__ + ".settings")
     bare = importlib.import_module(adapter.__name__ + ".bare")
     settings.apply(block)                         # for both, whichever is built first

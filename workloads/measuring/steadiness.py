@@ -6,8 +6,10 @@ on the first plateau: a pass or a second of data that are cached while they are 
 """
 from statistics import median
 
-LEAST_STEPS, LEAST_SECONDS = 10, 1.0
-MOST_STEPS, MOST_SECONDS = 10000, 20.0
+from workloads.spec.duration import WARM_UP_SECONDS, WARM_UP_STEPS
+
+_LEAST_STEPS, _MOST_STEPS = WARM_UP_STEPS
+_LEAST_SECONDS, _MOST_SECONDS = WARM_UP_SECONDS
 _LONGEST_PASS = 10.0          # seconds: a longer pass over the data is not awaited
 _TOLERANCE = 0.03             # between the medians of the last two quarters
 
@@ -32,16 +34,16 @@ class Steady:
 
     def __init__(self, steps, pass_steps=0):
         self._least, self._pass_steps = steps, pass_steps
-        self._times, self._total, self._look = [], 0.0, max(LEAST_STEPS, steps)
+        self._times, self._total, self._look = [], 0.0, max(_LEAST_STEPS, steps)
 
     def over(self, seconds):
         """Why it ends after this step, "steady" or "limit", or None while it goes on."""
         self._times.append(seconds)
         count = len(self._times)
         self._total += seconds if count > 1 else 0.0         # the first step holds what is done once
-        if count >= self._least and (count >= MOST_STEPS or (self._total >= MOST_SECONDS and count > 3)):
+        if count >= self._least and (count >= _MOST_STEPS or (self._total >= _MOST_SECONDS and count > 3)):
             return "limit"
-        if count < self._look or self._total < LEAST_SECONDS or self._is_in_pass(count):
+        if count < self._look or self._total < _LEAST_SECONDS or self._is_in_pass(count):
             return None
         self._look = count * 5 // 4 + 1                      # looked at rarely: 30 times in 10,000 steps
         quarter = count // 4

@@ -10,14 +10,12 @@ from statistics import median
 
 from workloads.measuring.steadiness import warm_up
 from workloads.process.errors import NotFinite
-from workloads.spec.cell import is_open
+from workloads.spec.duration import are_enough, is_open
 
 BEAT_SECONDS = 5.0       # between two words to a watchdog while no samples are sent
 SEND_SECONDS = 1.0       # often enough for a watchdog and a live rate, rare enough to leave the steps alone
 BLOCK_SECONDS = 0.1      # that a block of sync=blocks lasts at least: waiting for the device is then next to nothing
 PARTS = 20               # of the timed steps of sync=end, whose times are told beside the one time of all
-MOST_SECONDS = 60.0      # of timed steps that are to last so long: slow ones are then enough at LEAST_STEPS
-LEAST_STEPS = 12         # what a look at steadiness needs
 ENDLESS = 10 ** 9        # steps that a workload is asked for where the watch says when they are enough
 
 
@@ -158,12 +156,7 @@ class Watch:
 
     def _is_last(self, running):
         """Whether no step follows; running: seconds of the step that is just over."""
-        cell, total = self._cell, self._total + self._open_seconds + running
-        if not cell.seconds:
-            return self._timed >= cell.steps
-        if self._timed >= cell.steps and total >= cell.seconds:
-            return True
-        return self._timed >= LEAST_STEPS and total >= max(MOST_SECONDS, cell.seconds)
+        return are_enough(self._cell, self._timed, self._total + self._open_seconds + running)
 
     def _finish(self, handle, is_marked):
         """Wait for the device, end the block, and tell where it is time or the last step."""

@@ -81,22 +81,6 @@ class Cell(NamedTuple):
     seconds: float = 0.0          # that timed steps last at least; steps is then the least number of them
 
 
-MEASURES_OF_STEPS = ("train", "infer", "phases")     # whose warm-up and number of steps may be left open
-
-
-def is_open(cell):
-    """Whether the steps themselves say how many there are: by being steady, or by how long they take."""
-    return cell.measure in MEASURES_OF_STEPS and (cell.warm == "steady" or cell.seconds > 0)
-
-
-def open_ended_problem(cell):
-    """Why a cell cannot leave the number of its steps open, or None: workers of one run must take as many."""
-    if is_open(cell) and cell.parallel != "none":
-        return ("workers that train together take a fixed number of steps: set warm = fixed and seconds = 0 "
-                "(--set warm=fixed --set seconds=0)")
-    return None
-
-
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types
 DEFAULTS = dict(getattr(Cell, "_field_defaults", {}))
 LEAST = {"batch": 1, "image": 1, "classes": 2, "steps": 1, "warmup": 0, "epochs": 1, "nodes": 1, "cpus": 1,

@@ -11,7 +11,7 @@ goes in is made by inputs/<model>.py. Python 3.6 and later, standard library onl
 from typing import Any, NamedTuple
 
 from workloads.spec import bert, deepspeech2, gnmt, lstm, tacotron2
-from workloads.spec.cell import is_open
+from workloads.spec.duration import is_open
 
 MOST_BATCHES = 64            # that are kept at once; longer runs take them again from the first on
 

@@ -1,0 +1,59 @@
+"""How batches are loaded, the same way in every framework."""
+import itertools
+
+import numpy as np
+import pytest
+
+from workloads.inputs import loading
+from workloads.spec.cell import Cell
+
+
+def cell(**values):
+    return Cell(stack="s", task="lenet5", measure="train", **values)
+
+
+def test_batches_follow_the_orders_and_what_fills_none_is_dropped():
+    images = np.arange(10).reshape(5, 2)
+    found = list(loading.gathered((images, np.arange(5)), [[4, 3, 2, 1, 0], [0, 1, 2, 3, 4]], 2))
+    assert [[4, 3], [2, 1], [0, 1], [2, 3]] == [labels.tolist() for _, labels in found]
+    assert [[8, 9], [6, 7]] == found[0][0].tolist()
+
+
+def test_a_batch_is_gathered_into_the_memory_that_a_framework_gives():
+    given = []
+
+    def empty(shape, dtype):
+        given.append(np.zeros(shape, dtype))
+        return given[-1]
+
+    (found,), = loading.gathered((np.arange(6).reshape(3, 2),), [[2, 0]], 2, empty)
+    assert found is given[0] and [[4, 5], [0, 1]] == found.tolist()
+
+
+def test_the_seeded_order_is_the_data_s_own_and_the_framework_s_is_asked_for_anew_each_pass():
+    seeded = list(itertools.islice(loading.orders(cell(), 3, None), 2))
+    assert [[0, 1, 2], [0, 1, 2]] == [order.tolist() for order in seeded]
+    numbers = iter(([2, 1, 0], [1, 0, 2]))
+    own = itertools.islice(loading.orders(cell(order="framework"), 3, lambda: next(numbers)), 2)
+    assert [[2, 1, 0], [1, 0, 2]] == list(own)
+
+
+def test_a_thread_ahead_gives_the_same_batches_in_the_same_order():
+    assert list(range(50)) == list(loading.ahead(range(50)))
+
+
+def test_what_a_thread_ahead_raises_is_raised_by_who_asks_for_the_batch():
+    def batches():
+        yield 1
+        raise MemoryError("no room for batch 2")
+
+    found = loading.ahead(batches())
+    assert 1 == next(found)
+    with pytest.raises(MemoryError, match="batch 2"):
+        next(found)
+
+
+def test_a_cell_on_a_gpu_says_that_a_thread_is_ahead_and_synthetic_input_that_nothing_is_loaded():
+    assert "nothing ahead" in loading.told(cell(), None)
+    assert "one thread" in loading.told(cell(device="gpu"), None)
+    assert "lies on the device" in loading.told(cell(input="synthetic"), None)
