@@ -44,6 +44,9 @@ def session() -> list[Any]:
         kernels: {"event": "kernels", "steps": 1, "kernel_seconds": 0.1, "copy_seconds": 0.1, "gap_seconds": 0.1,
                   "launch_seconds": None, "kernels": 3, "top": [["gemm", 1, 0.1]]},
     }
+    whole, blocks = train._replace(sync="end"), train._replace(sync="blocks", warm="steady", seconds=1.0)
+    lines[whole] = made_rows.steps([0.5], count=3, blocks={"counts": [1, 2], "seconds": [0.2, 0.3]})
+    lines[blocks] = made_rows.steps([0.2, 0.3], count=3, counts=[1, 2], device_seconds=[0.2, 0.3])
     runs = [record for cell, line in lines.items() for turn in range(3)
             for record in made_rows.run(cell, turn, line, {"event": "weights", "sha256": "0"})]
     subject = {"stack": "tf-2.5", "parallel": "", "settings": {}, "also": []}
@@ -132,7 +135,7 @@ def test_the_session_that_is_broken_below_is_whole(folder: Path) -> None:
     measured = measurements(store.read(written(folder, json_lines(WHOLE))))
     found = summary.summary_of(measured)
     assert ["n"] == [number.id for number in found.published] and ["s-c1"] == [claim.id for claim in found.claims]
-    assert found.operators and len(measured.rows) == 6 and all(len(row.ok_runs) == 3 for row in measured.rows)
+    assert found.operators and len(measured.rows) == 8 and all(len(row.ok_runs) == 3 for row in measured.rows)
 
 
 @given(records=document_of(WHOLE))

@@ -25,9 +25,13 @@ CELL = Cell("torch-x", "lenet5", "train")
 PLAN = Plan(Study("s", "S", 2, "torch-x", "quick", ()), 2, "torch-x", 1, (Planned("k", "e", CELL),), ())
 EVENTS: list[Any] = [
     {"event": "start", "facts": {"threads": 1, "data": {"name": "digits32"}}, "parameters": 1, "cpu_seconds": 0.5},
-    {"event": "warm", "seconds": [0.5]},
+    {"event": "warm", "seconds": [0.5], "ended": "steady"},
     {"event": "steps", "first": 0, "seconds": [0.5, 0.5], "count": 2, "loss": [2.0, None],
      "phases": {"load": [0.1, 0.1]}, "drain_seconds": 0.1, "worker": 1},
+    {"event": "steps", "first": 2, "seconds": [0.5, 0.25], "counts": [4, 2], "count": 6, "worker": 1,
+     "device_seconds": [0.5, 0.25]},
+    {"event": "steps", "first": 8, "seconds": [0.75], "count": 6, "worker": 1,
+     "blocks": {"counts": [4, 2], "seconds": [0.5, 0.25], "device_seconds": [0.5, 0.25]}},
     {"event": "epoch", "train_seconds": 1.0, "validation_seconds": 0.1, "steps": 3, "loss": 1.0, "accuracy": 0.5},
     {"event": "operators", "steps": 2, "operators": {"aten::conv2d": [2, 0.1]}},
     {"event": "kernels", "steps": 1, "kernel_seconds": 0.1, "copy_seconds": 0.1, "gap_seconds": 0.1,

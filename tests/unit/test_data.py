@@ -55,6 +55,15 @@ def test_an_epoch_may_take_some_of_the_images_and_all_held_out_ones(digits: Path
         data.read(str(digits), CELL._replace(images=100), "test").labels)
 
 
+def test_open_ended_steps_go_round_all_images_or_as_many_as_fit(digits: Path) -> None:
+    train = CELL._replace(measure="train", steps=2, warmup=1, batch=10)
+    assert 30 == len(data.read(str(digits), train).labels)
+    assert 3000 == len(data.read(str(digits), train._replace(seconds=1.0)).labels)
+    # 2 ** 28 bytes hold 445 images of 224 pixels as float32, and a batch is whole whatever they hold
+    large = train._replace(warm="steady", image=224)
+    assert [445, 500] == [len(data.read(str(digits), large._replace(batch=batch)).labels) for batch in (10, 500)]
+
+
 def test_each_digit_s_pixel_becomes_four_by_four_grey_ones(digits: Path) -> None:
     record = np.fromfile(digits / "data_batch_1.bin", dtype=np.uint8)[:3073]
     image = record[1:].reshape(3, 32, 32)

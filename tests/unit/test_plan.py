@@ -119,3 +119,12 @@ def test_an_epoch_of_sequences_is_at_most_64_batches() -> None:
     step = estimated(task="lstm", steps=1, warmup=0)
     assert pytest.approx(3 * 7 * step) == estimated(task="lstm", measure="epochs", epochs=3, steps=5, warmup=2)
     assert pytest.approx(64 * step) == estimated(task="lstm", measure="epochs", steps=100, warmup=10)
+
+
+def test_a_cell_that_lasts_some_seconds_is_guessed_by_them() -> None:
+    assert pytest.approx(1.0 + 2.0) == estimated(steps=1, warmup=1, warm="steady", seconds=2.0)
+
+
+def test_workers_that_train_together_are_skipped_where_their_steps_are_open() -> None:
+    skipped = made(wishes=Wishes(settings={"warm": "steady", "nodes": 3, "parallel": "sync"})).skipped
+    assert any("--set warm=fixed" in each.reason for each in skipped)

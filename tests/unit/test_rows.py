@@ -7,7 +7,7 @@ import pytest
 
 from runner.errors import InputError
 from runner.results.rows import Row, measurements
-from runner.results.runs import rate_per_worker
+from runner.results.runs import Run, rate_per_worker
 from runner.results.worker_lines import mistake
 from tests import made_rows as made
 
@@ -193,3 +193,58 @@ def test_digests_and_what_places_used_are_kept_by_place() -> None:
 def test_a_worker_that_tells_a_fact_of_another_kind_is_not_believed(facts: dict[str, Any]) -> None:
     assert mistake({"event": "start", "facts": {"threads": 2, "onednn": False}}) is None
     assert "expected" in (mistake({"event": "start", "facts": facts}) or "")
+
+
+def of_lines(*lines: made.Record) -> Run:
+    """The run of a cell whose worker sent these lines after its warm-up of 1.5 and 0.1 s."""
+    cell = made.cell()
+    row, = measurements([made.session(), made.plan(cell), *made.run(cell, 0, *lines)]).rows
+    return row.runs[0]
+
+
+def test_a_run_s_curve_is_a_point_a_step() -> None:
+    run = of_lines(made.steps([0.5, 0.25]), made.steps([0.125]))
+    assert [0.5, 0.25, 0.125] == run.step_seconds.tolist()
+    assert ((1, 1, 1), 3, 0.875) == (run.first.curve_steps, run.first.steps, run.first.timed_seconds)
+
+
+def test_blocks_of_steps_are_points_of_seconds_a_step() -> None:
+    run = of_lines(made.steps([1.0, 0.5], counts=[4, 1], count=5))
+    assert [0.25, 0.5] == run.step_seconds.tolist()
+    assert ((4, 1), 5, 1.5) == (run.first.curve_steps, run.first.steps, run.first.timed_seconds)
+    assert pytest.approx(10 * 5 / 1.5) == rate_per_worker(10, run)
+
+
+def test_the_parts_of_one_sample_are_its_curve_and_not_its_rate() -> None:
+    run = of_lines(made.steps([3.0], count=6, blocks={"counts": [2, 4], "seconds": [2.0, 1.0],
+                                                      "device_seconds": [2.0, 1.0]}))
+    assert [1.0, 0.25] == run.step_seconds.tolist()
+    assert (6, 3.0, [3.0]) == (run.first.steps, run.first.timed_seconds, run.first.sample_seconds.tolist())
+    assert [2.0, 1.0] == run.first.device_seconds.tolist()
+
+
+def test_one_sample_of_an_older_worker_is_a_curve_of_one_point() -> None:
+    assert [0.5] == of_lines(made.steps([3.0], count=6)).step_seconds.tolist()
+
+
+def test_a_warm_up_has_its_steps_seconds_and_why_it_ended() -> None:
+    run = of_lines({"event": "warm", "seconds": [0.4], "ended": "steady"})
+    assert (3, pytest.approx(2.0), "steady") == (run.warmup_steps, run.warmup_seconds, run.warmup_ended)
+
+
+def test_of_an_older_warm_up_nobody_knows_why_it_ended() -> None:
+    run = of_lines(made.steps([1.0]))
+    assert (2, pytest.approx(1.6), "") == (run.warmup_steps, run.warmup_seconds, run.warmup_ended)
+
+
+@pytest.mark.parametrize(("line", "message"), [
+    ({"event": "warm", "seconds": [1.0], "ended": "soon"}, "expected one of fixed, steady, limit"),
+    (made.steps([1.0, 2.0], count=5), "found 2 seconds of 5 steps"),
+    (made.steps([1.0, 2.0], counts=[1]), "expected a list of 2 counts"),
+    (made.steps([1.0, 2.0], counts=[1, 0], count=1), "found a count of 0"),
+    (made.steps([1.0, 2.0], counts=[1, 2], count=4), "found count 4, expected 3"),
+    (made.steps([1.0], count=3, blocks={"counts": [1, 1], "seconds": [0.5, 0.5]}), "found blocks of 2 steps, expected 3"),
+    (made.steps([1.0], count=2, blocks={"counts": [1, 1]}), "seconds"),
+])
+def test_counts_that_do_not_fit_are_a_broken_event(line: made.Record, message: str) -> None:
+    assert message in str(mistake(line))

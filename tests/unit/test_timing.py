@@ -7,7 +7,7 @@ import weakref
 import pytest
 
 from tests.clock import FakeClock
-from workloads.measuring.watch import Beats, Watch, WorkersWatch
+from workloads.measuring.watch import Beats, Over, Watch, WorkersWatch
 from workloads.process.errors import NotFinite
 from workloads.spec.cell import Cell
 
@@ -264,3 +264,103 @@ def test_what_a_step_of_inference_gave_is_not_held():
     watch.stepped(logits)
     del logits
     assert seen() is None
+
+
+def endless(**values):
+    """(events, device, steps taken) of an open cell, which is asked for far more steps of 0.25 s than it wants."""
+    clock, sent = FakeClock(step=0.0), Sent()
+    device = Device(clock, 0.25)
+    watch = Watch(cell(**values), device.sync, lambda handle: handle, sent, clock)
+    for count in range(1, 10000):
+        device.issue()
+        try:
+            watch.stepped(1.0)
+        except Over:
+            return sent, device, count
+    raise AssertionError("it never ended")
+
+
+def blocks_of(**values):
+    """(events, device) of steps of 1/64 s with sync=blocks."""
+    clock, sent = FakeClock(step=0.0), Sent()
+    device, asked = Device(clock, 1 / 64), cell(sync="blocks", **values)
+    watch = Watch(asked, device.sync, lambda handle: handle, sent, clock)
+    for _ in range(asked.warmup + asked.steps):
+        device.issue()
+        watch.stepped(1.0)
+    return sent, device
+
+
+def test_a_warm_up_that_is_to_be_steady_ends_so_and_says_it():
+    sent, _, taken = endless(warm="steady", warmup=0, steps=5)
+    assert ["steady"] == [line["ended"] for line in sent.of("warm")]
+    assert (10, 15) == (len(sent.of("warm")[0]["seconds"]), taken)
+
+
+def test_timed_steps_last_as_long_as_the_cell_says():
+    sent, _, _ = endless(warmup=1, steps=5, seconds=3.0)
+    assert 12 == sum(len(block["seconds"]) for block in sent.of("steps"))       # of 0.25 s
+
+
+def test_steps_are_never_fewer_than_the_cell_says():
+    assert 1 + 20 == endless(warmup=1, steps=20, seconds=3.0)[2]
+
+
+def test_a_fixed_number_of_steps_ends_without_a_word():
+    sent, _, _ = watched([1.0] * 3, warmup=1, steps=2)            # Over would have been raised
+    assert 2 == sum(len(block["seconds"]) for block in sent.of("steps"))
+
+
+def test_blocks_wait_for_the_device_once_a_tenth_of_a_second():
+    sent, device, _ = watched([1.0] * 6, warmup=2, steps=4, sync="blocks")
+    assert [[1], [1], [1], [1]] == [[count] for block in sent.of("steps") for count in block["counts"]]
+    assert 6 == device.syncs                                      # steps of 0.375 s are blocks themselves
+
+
+def test_a_block_has_as_many_short_steps_as_last_a_tenth_of_a_second():
+    sent, device = blocks_of(warmup=4, steps=21)
+    assert [7, 7, 7] == [count for block in sent.of("steps") for count in block["counts"]]      # 7 / 64 s = 0.109 s
+    assert [7 / 64] * 3 == [each for block in sent.of("steps") for each in block["seconds"]]
+    assert 4 + 3 == device.syncs
+
+
+def test_the_last_block_is_cut_where_the_steps_end():
+    sent, _ = blocks_of(warmup=4, steps=10)
+    assert [7, 3] == [count for block in sent.of("steps") for count in block["counts"]]
+    assert [10] == [block["count"] for block in sent.of("steps")]
+
+
+def test_blocks_grow_where_steps_that_nobody_waits_for_are_shorter_than_those_of_the_warm_up():
+    clock, sent = FakeClock(step=0.0), Sent()
+    device = Device(clock, 1 / 8)                                 # a step is a block
+    watch = Watch(cell(warmup=2, steps=9, sync="blocks"), device.sync, None, sent, clock)
+    for count in range(11):
+        device.seconds = 1 / 8 if count < 2 else 1 / 32
+        device.issue()
+        watch.stepped(None)
+    # 1 / 32 s is less than 0.1 s: 1 * 0.1 * 32 = 3.2, so four steps from then on
+    assert [1, 4, 4] == [count for block in sent.of("steps") for count in block["counts"]]
+
+
+def test_one_sync_at_the_end_sends_the_times_of_its_parts():
+    sent, device, _ = watched([1.0] * 104, warmup=4, steps=100, sync="end")
+    block, = sent.of("steps")
+    assert [5] * 20 == block["blocks"]["counts"]
+    assert sum(block["blocks"]["seconds"]) == pytest.approx(block["seconds"][0]) and 1 == len(block["seconds"])
+    assert 2 == device.syncs                                      # none for the parts
+
+
+def test_a_part_that_is_not_full_when_the_steps_end_is_a_part_too():
+    sent, _, _ = watched([1.0] * 45, warmup=2, steps=43, sync="end")
+    assert [2] * 21 + [1] == sent.of("steps")[0]["blocks"]["counts"]
+
+
+def test_the_parts_of_one_sync_at_the_end_have_the_device_s_seconds_too():
+    sent = seen_by_both(warmup=1, steps=2, sync="end")
+    found = sent.of("steps")[0]["blocks"]
+    assert [1, 1] == found["counts"] and 2 == len(found["device_seconds"])
+
+
+def test_a_warm_up_that_is_to_be_steady_is_waited_for_step_by_step_even_with_one_sync_at_the_end():
+    sent, device, _ = endless(warm="steady", warmup=0, steps=4, sync="end")
+    assert 10 + 1 == device.syncs and "steady" == sent.of("warm")[0]["ended"]
