@@ -57,7 +57,8 @@ def _hash(values: dict[str, object]) -> str:
 def label(cell: Cell) -> str:
     """What is measured, for people: "lenet5 train, batch 42, 32 px", then every switch that is not the default."""
     sizes = f"{cell.task} {cell.measure}, batch {cell.batch}" + ("" if is_sequence(cell.task) else f", {cell.image} px")
-    quiet = {"stack", "steps", "warmup", "warm", "seconds", "seed", "cpus", "memory_bytes", "learning_rate", "data", *_SHOWN}
+    quiet = {"stack", "steps", "warmup", "warm", "seconds",
+             "seed", "cpus", "memory_bytes", "learning_rate", "data", *_SHOWN}
     if cell.task in TASKS and cell.classes == TASKS[cell.task].classes:
         quiet.add("classes")
     switches = [f"{name} {value}" for name, value in content(compared(cell)).items() if name not in quiet]

@@ -53,8 +53,8 @@ def _samples(worker: Worker) -> Iterator[dict[str, Any]]:
     phases = {f"{name}_seconds": found for name, found in worker.phases.items()
               if f"{name}_seconds" in SAMPLE and len(found) == count}
     for index, seconds in enumerate(worker.sample_seconds.tolist()):
-        yield {**_NO_SAMPLE, "is_warmup": False, "index": index, "steps": worker.sample_steps[index], "seconds": seconds,
-               **{name: _at(found, index) for name, found in phases.items()}}
+        yield {**_NO_SAMPLE, "is_warmup": False, "index": index, "steps": worker.sample_steps[index],
+               "seconds": seconds, **{name: _at(found, index) for name, found in phases.items()}}
 
 
 def _at(samples: Samples, index: int) -> float:

@@ -44,8 +44,8 @@ class Worker:
         One point alone says nothing of a course: so it is with sync=end in older results.
         """
         if len(self.block_seconds):
-            return self.block_seconds / np.asarray(self.block_steps)
-        return self.sample_seconds / np.maximum(self.sample_steps, 1)
+            return np.divide(self.block_seconds, self.block_steps, dtype=np.float64)
+        return np.divide(self.sample_seconds, np.maximum(self.sample_steps, 1), dtype=np.float64)
 
     @cached_property
     def curve_steps(self) -> tuple[int, ...]:

@@ -34,6 +34,12 @@ class Watch:
     def __init__(self):
         self.losses = []
 
+    def loading(self):
+        """A batch is asked for."""
+
+    def loaded(self):
+        """It is there."""
+
     def stepped(self, loss, phases=None):
         """A step is over."""
         self.losses.append(float(loss))

@@ -32,7 +32,8 @@ def labels_of(asked, shuffled):
     """The labels, which are the samples' numbers, of the batches of one pass over 12 small images."""
     images, numbers = np.zeros((12, 3, 8, 8), np.uint8), np.arange(12)
     ahead = passes.drawn(asked._replace(epochs=1, batch=4, image=8), 12)
-    batches = list(ahead.batches(passes.around(images, ahead.moves), numbers, asked._replace(image=8, batch=4), shuffled))
+    read = passes.around(images, ahead.moves)
+    batches = list(ahead.batches(read, numbers, asked._replace(image=8, batch=4), shuffled))
     assert all((4, 3, 8, 8) == images.shape for images, _ in batches)
     return [label for _, labels in batches for label in labels.tolist()]
 
@@ -82,7 +83,7 @@ def test_a_moved_image_shows_the_padding_where_it_came_from():
 def test_a_batch_of_moved_images_is_each_of_them_moved_in_either_order_of_memory():
     images = np.arange(2 * 3 * 8 * 8, dtype=np.uint16).astype(np.uint8).reshape(2, 3, 8, 8)
     around, some, moves = passes.padded(images), [1, 0, 1], [(1, 1, 0), (0, 2, 1), (2, 0, 1)]
-    expected = np.stack([passes.moved(around[number], move, 8) for number, move in zip(some, moves)])
+    expected = np.stack([passes.moved(around[number], move, 8) for number, move in zip(some, moves, strict=True)])
     assert (expected == passes.moved_batch(around, some, moves, 8)).all()
     last = passes.moved_batch(around.transpose(0, 2, 3, 1), some, moves, 8)
     assert (expected == last.transpose(0, 3, 1, 2)).all()

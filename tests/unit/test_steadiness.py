@@ -48,7 +48,7 @@ def test_steps_that_still_get_shorter_are_not_steady():
 
 
 def test_it_is_looked_at_again_a_quarter_of_the_steps_later():
-    # at 10 the quarters have medians of 0.5 and 0.375; looks follow at 13 and 17, where steps 10 to 13 and 14 to 17 are even
+    # at 10 the quarters have medians of 0.5 and 0.375; looks follow at 13, and at 17, where the last eight are even
     assert ("steady", 17) == ended(Steady(0), [0.5] * 9 + [0.25] * 8)
 
 

@@ -91,7 +91,8 @@ def measure(cell, folder, emit, attempt=trial):
     tried = []
 
     def trains(batch):
-        tried.append(attempt(cell._replace(measure="train", batch=batch, warm="fixed", seconds=0.0), folder, emit, is_first=not tried))
+        trained = cell._replace(measure="train", batch=batch, warm="fixed", seconds=0.0)
+        tried.append(attempt(trained, folder, emit, is_first=not tried))
         if tried[-1].ending not in ("ok", "oom", "not_finite"):     # a loss that became NaN did fit
             raise _Ended
         return tried[-1].ending != "oom"

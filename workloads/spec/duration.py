@@ -1,7 +1,7 @@
 """How long a cell's warm-up and timed steps last. Python 3.6 and later, standard library only.
 
-A cell says how many steps there are, or leaves it open: with warm = "steady" its warm-up ends when steps are steady, and
-with seconds its timed steps last at least so long.
+A cell says how many steps there are, or leaves it open: with warm = "steady" its warm-up ends when steps are steady,
+and with seconds its timed steps last at least so long.
 """
 MEASURES = ("train", "infer", "phases")      # whose numbers of steps may be left open
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from workloads.frameworks.pytorch import recurrent, settings
-from workloads.frameworks.pytorch.blocks import Mode
+from workloads.frameworks.pytorch.blocks import ON_HOST, Mode
 from workloads.frameworks.pytorch.steps import Steps, array
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
@@ -21,7 +21,8 @@ class Workload(Steps):
 
     pytorch/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the
     first stands for them; loss(what forward gave, batch, sizes); and, where the framework wants a batch's arrays in
-    another order, arrange(batch).
+    another order, arrange(batch); READ_ON_HOST, the arrays that an operation reads on the host: a GPU's batch has them
+    there too, under their names with ON_HOST, since to copy them back would wait for the GPU within a step.
     """
 
     def __init__(self, cell):
@@ -113,8 +114,12 @@ class Workload(Steps):
 
     def _placed(self, batch):
         """The batch in PyTorch's own memory on the device."""
-        return {name: found.to(self._device, non_blocking=True) if isinstance(found, torch.Tensor)
-                else torch.tensor(found, device=self._device) for name, found in batch.items()}
+        placed = {name: found.to(self._device, non_blocking=True) if isinstance(found, torch.Tensor)
+                  else torch.tensor(found, device=self._device) for name, found in batch.items()}
+        if self._device.type == "cuda":
+            placed.update((name + ON_HOST, torch.as_tensor(batch[name]))
+                          for name in getattr(self._model, "READ_ON_HOST", ()))
+        return placed
 
     def _loss(self, batch):
         return self._losing(self._net.named, batch, self._sizes, self._training)[1]

@@ -3,7 +3,6 @@
 Others are handed what numpy gathers (workloads/inputs/loading.py): Keras' fit and the workers of a coordinator take
 tf.data. There, too, data are normalised before, a batch is one gather, and nothing is done ahead on a CPU.
 """
-import numpy as np
 import tensorflow as tf
 
 from workloads.inputs import images as data

@@ -36,9 +36,8 @@ class Workload(allreduce.Workload):
     def _placed(self, images, labels):
         """Equal parts of both, each on its device."""
         return [self._strategy.experimental_distribute_values_from_function(
-            lambda context, parts=np.array_split(array, self._workers): tf.constant(
-                parts[context.replica_id_in_sync_group]))
-            for array in (images, labels)]
+            lambda context, parts=parts: tf.constant(parts[context.replica_id_in_sync_group]))
+            for parts in (np.array_split(array, self._workers) for array in (images, labels))]
 
     def _one_update(self, images, labels):
         """The mean loss before the update."""
