@@ -283,7 +283,8 @@ def _interval(found: stats.Interval | None) -> Interval | None:
 
 
 def _first_step_seconds(cell: Cell, run: Run) -> float | None:
-    if cell.sync != "each" or not len(run.first.warmup_seconds):
+    is_waited = cell.sync != "end" or cell.warm == "steady"        # for each step of the warm-up
+    if not is_waited or not len(run.first.warmup_seconds):
         return None                        # with sync=end no single step is waited for
     return float(run.first.warmup_seconds[0])
 

@@ -32,7 +32,7 @@ class Progress(Protocol):
         """A run begins."""
 
     def rate(self, samples_per_second: float) -> None:
-        """What the run does now."""
+        """What the run did so far: all its timed samples over all their seconds."""
 
     def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
         """A run is over."""

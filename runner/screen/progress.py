@@ -53,7 +53,7 @@ class LineProgress:
 
 
 class LiveProgress(LineProgress):
-    """The same lines above a bar with the time that is left and the rate of the moment.
+    """The same lines above a bar with the time that is left and the run's own rate so far.
 
     Drawn when something happened, about once a second, and by no thread: a busy screen would be measured too.
     """
@@ -82,7 +82,7 @@ class LiveProgress(LineProgress):
         self._draw("starting")
 
     def rate(self, samples_per_second: float) -> None:
-        """What the run does now."""
+        """What the run did so far."""
         self._draw(f"{formatting.number(samples_per_second)} samples/s")
 
     def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:

@@ -15,7 +15,7 @@ from workloads.frameworks import numpy
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
 from workloads.inputs import weights as initial
-from workloads.measuring import epochs
+from workloads.measuring import epochs, watch
 from workloads.process import errors
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
@@ -603,6 +603,20 @@ class Switches(AdapterCase):
         self.assertIn("native", trained)
         for loop in trained:
             self.assert_close(trained["native"], trained[loop], 1e-4, loop)
+
+    def test_every_loop_ends_when_the_watch_has_enough(self):
+        cell = cell_of(measure="train", precision="float32", seconds=0.02, steps=3, warmup=1)
+        sample = data.synthetic(cell)
+        for loop in ("native", "fit"):
+            found = self.workload(measure="train", precision="float32", loop=loop)
+            if found:
+                told = []
+                watching = watch.Watch(cell, found[0].sync, found[0].value,
+                                       lambda event, told=told, **values: told.append((event, values)))
+                with self.assertRaises(watch.Over):
+                    found[0].train(found[0].synthetic(sample.images, sample.labels), watch.ENDLESS, watching)
+                timed = [seconds for event, values in told if event == "steps" for seconds in values["seconds"]]
+                self.assertGreaterEqual((len(timed), sum(timed)), (3, 0.02 if len(timed) == 3 else 0.0))
 
     def test_amp_computes_nearly_the_same_or_is_refused_with_a_reason(self):
         found = self.workload(precision="amp")

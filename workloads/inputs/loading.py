@@ -10,6 +10,8 @@ import threading
 
 import numpy as np
 
+from workloads.spec import tasks
+
 _AHEAD = 1            # batches that wait for the device
 
 
@@ -17,11 +19,12 @@ def told(cell, workload):
     """How the cell's workload loads its batches, as a fact."""
     if cell.input == "synthetic":
         return "one batch, which lies on the device"
-    return getattr(workload, "loading", None) or _HOW[cell.device]
+    how = "padded before, copied each step" if tasks.is_sequence(cell.task) else _GATHERED
+    ahead = "one thread, one batch ahead" if cell.device == "gpu" else "nothing ahead"
+    return getattr(workload, "loading", None) or "%s; %s" % (how, ahead)
 
 
 _GATHERED = "each batch gathered at once by numpy, data normalised before"
-_HOW = {"cpu": _GATHERED + "; nothing ahead", "gpu": _GATHERED + "; one thread, one batch ahead"}
 
 
 def orders(cell, count, shuffled):

@@ -131,13 +131,8 @@ class Workload(Steps):
 
     def _placed(self, images, labels):
         """Both on the device; gluon's loss takes labels in the logits' type."""
-        return tuple(self._moved(array, self._device) for array in (images, labels))
-
-    def _moved(self, array, device):
-        """An array of numpy, or one in pinned memory, there."""
-        if isinstance(array, mx.nd.NDArray):
-            return array.as_in_context(device)
-        return mx.nd.array(array, device, self._numbers)
+        return tuple(array.as_in_context(self._device) if isinstance(array, mx.nd.NDArray)
+                     else mx.nd.array(array, self._device, self._numbers) for array in (images, labels))
 
     def _head(self):
         return self._share(self.cell.batch)

@@ -27,8 +27,9 @@ class Workload(mxnet.Workload):
 
     def _placed(self, images, labels):
         """Equal parts of both, each on its device."""
-        return tuple(gluon.utils.split_and_load(self._moved(array, mx.cpu()), self._devices)
-                     for array in (images, labels))
+        whole = (array if isinstance(array, mx.nd.NDArray) else mx.nd.array(array, dtype=self._numbers)
+                 for array in (images, labels))
+        return tuple(gluon.utils.split_and_load(array, self._devices) for array in whole)
 
     def _head(self):
         share = self._share(self.cell.batch)
