@@ -1,0 +1,25 @@
+"""The rate of a run while it lasts, for the eye only: the one that its result will have, of what is there so far."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class RateSoFar:
+    """All timed samples of a run over all their seconds: a worker's, the mean over the workers that told of some.
+
+    At the run's end this is runner.results.runs.rate_per_worker of it, so a progress line and the report say one number.
+    """
+
+    def __init__(self, batch: int) -> None:
+        self._batch = batch
+        self._timed: dict[str, tuple[int, float]] = {}         # steps and seconds by worker
+
+    def hear(self, event: Mapping[str, Any]) -> float | None:
+        """Samples a second and worker so far; None where the event, which a watchdog let pass, brings no timed steps."""
+        if event["event"] != "steps" or not event["seconds"]:
+            return None
+        worker = f"{event.get('place', '')} {event.get('worker', '')}"
+        steps, seconds = self._timed.get(worker, (0, 0.0))
+        self._timed[worker] = (steps + event.get("count", len(event["seconds"])), seconds + sum(event["seconds"]))
+        rates = [self._batch * steps / seconds for steps, seconds in self._timed.values() if seconds > 0]
+        return sum(rates) / len(rates) if rates else None
