@@ -133,6 +133,41 @@ class Layer(SequenceCase):
             self.assert_close(expected, logits, 0.05, "h")
 
 
+class Packed(SequenceCase):
+    """What a GPU's layers are laid out as, tried on a CPU: PyTorch's in one buffer."""
+
+    def packed(self, cell):
+        """The workload of a cell with its layers packed; skips where there is nothing to pack."""
+        workload = adapter.Workload(cell)
+        if not hasattr(getattr(workload, "_net", None), "pack_lstms"):
+            self.skipTest("only PyTorch's arrays are packed")
+        workload._net.pack_lstms()
+        own = importlib.import_module("workloads.frameworks.pytorch.settings")
+        workload._optimize(own.optimizer(cell, [p for p in workload._net.parameters() if p.requires_grad]))
+        return workload
+
+    def test_a_packed_layer_computes_and_is_updated_as_a_plain_one(self):
+        for task in ("lstm", "gnmt"):
+            cell = cell_of(task=task)
+            packed = self.packed(cell)
+            plain, weights, given = built(cell)
+            packed.load(weights)
+            found, expected = (each.check(given.given[0][0]) for each in (packed, plain))
+            for kind in ("gradient", "weight"):
+                self.assertEqual(list(expected[kind]), list(found[kind]))
+                for name in expected[kind]:
+                    np.testing.assert_allclose(found[kind][name], expected[kind][name], rtol=1e-12, atol=1e-15)
+
+    def test_the_second_bias_stays_zero_and_is_no_parameter(self):
+        cell = cell_of()
+        packed, (plain, weights, given) = self.packed(cell), built(cell)
+        packed.load(weights)
+        packed.train(packed.synthetic(given.given[0]), 3, Watch())
+        self.assertEqual(0.0, float(packed._net.given["lstm.recurrent.bias"].abs().max()))
+        self.assertEqual(plain.parameters(), packed.parameters())
+        self.assertEqual(sorted(weights), sorted(packed.weights()))
+
+
 class Models(SequenceCase):
     """Every task that the framework has."""
 
