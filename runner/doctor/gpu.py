@@ -56,7 +56,7 @@ def _code(stacks: Mapping[str, Stack], found: gpus.Found) -> Finding:
     able = [name + ("" if "native" in each else " (compiled at each start)")
             for name, each in ways.items() if each != {"unsupported"}]
     return Finding("gpu stacks", "good" if able else "fails", ", ".join(able) or "none has code for these GPUs",
-                   "" if able else "write a stack for them: docker/torch-2-gpu is an example")
+                   "" if able else "write a stack for them: docker/torch-2.13-gpu is an example")
 
 
 def _toolkit(info: Mapping[str, Any] | None) -> list[Finding]:

@@ -1,6 +1,7 @@
 """Which GPUs a cell gets, and why it gets none: from what the machine has and what the stacks have code for. Pure."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
@@ -30,10 +31,13 @@ class Found(NamedTuple):
     gpus: tuple[Gpu, ...] = ()
     driver: str = ""
     problem: str = "no NVIDIA driver answers"       # why there are none
+    cuda: str = ""                                  # the newest that the driver runs
+    settings: Mapping[str, Mapping[str, Any]] = MappingProxyType({})     # limits, clocks and modes by a board's uuid
 
     def record(self) -> dict[str, Any]:
         """What is stored of it."""
-        return {"driver": self.driver, "devices": [gpu._asdict() for gpu in self.gpus]}
+        devices = [{**gpu._asdict(), **self.settings.get(gpu.board, {})} for gpu in self.gpus]
+        return {"driver": self.driver, **({"cuda": self.cuda} if self.cuda else {}), "devices": devices}
 
 
 NONE = Found()

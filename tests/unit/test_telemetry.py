@@ -48,6 +48,27 @@ def test_energy_is_the_counter_s_difference_over_the_timed_steps() -> None:
     assert (300.0, 2.0, 150.0) == (found["gpu_joules"], found["gpu_seconds"], found["gpu_watts"])
 
 
+def test_of_less_than_a_second_the_counter_says_nothing() -> None:
+    given = [Sample(seconds, (gpu(energy_joules=100 * seconds, power_watts=90.0),)) for seconds in (0.0, 0.9)]
+    assert (None, None) == tuple(readings(given, (0.0, 0.9))[name] for name in ("gpu_joules", "gpu_watts"))
+
+
+def test_the_share_of_time_under_the_power_cap_is_told_apart_from_throttling() -> None:
+    found = readings(samples(*(gpu(throttle=("sw_power_cap",)) for _ in range(3)), gpu(throttle=())), (0.0, 3.0))
+    assert (0.75, 0.0) == (found["gpu_power_capped_share"], found["gpu_throttled_share"])
+
+
+@pytest.mark.parametrize(("is_instant", "power"), [(True, "instant"), (False, "driver's own average"), (None, None)])
+def test_what_the_power_readings_are_of_is_stored(is_instant: bool | None, power: str | None) -> None:
+    found = seen(samples(*(gpu(is_instant=is_instant) for _ in range(2))), (0.0, 1.0), None)
+    assert power == found.record().get("power")
+
+
+def test_readings_that_the_driver_has_no_function_for_are_stored_by_name() -> None:
+    found = seen(samples(*(gpu(gone=("nvmlDeviceGetX",)) for _ in range(2))), (0.0, 1.0), None)
+    assert ["nvmlDeviceGetX"] == found.record()["gone"]
+
+
 def test_without_a_counter_energy_is_the_area_under_the_power() -> None:
     # (100 + 200) / 2 * 1 s + (200 + 300) / 2 * 1 s
     given = samples(*(gpu(power_watts=watts) for watts in (100.0, 200.0, 300.0)))

@@ -40,8 +40,9 @@ def test_variables_that_move_results_are_recorded_as_they_are(monkeypatch: pytes
 
 def test_compilers_keep_their_work_in_the_folder_that_the_launcher_names() -> None:
     found = caches.variables({"EVENBENCH_KERNELS": "/kernels"})
-    assert ("/kernels/cuda", "4294967296", "/kernels/triton", "/kernels/inductor") == tuple(
-        found[name] for name in ("CUDA_CACHE_PATH", "CUDA_CACHE_MAXSIZE", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"))
+    expected = {"CUDA_CACHE_PATH": "/kernels/cuda", "CUDA_CACHE_MAXSIZE": "4294967296",
+                "TRITON_CACHE_DIR": "/kernels/triton", "TORCHINDUCTOR_CACHE_DIR": "/kernels/inductor"}
+    assert expected.items() <= found.items()
     assert {} == caches.variables({})
 
 
@@ -56,8 +57,9 @@ def test_the_folder_is_told_to_be_missing_empty_or_filled(tmp_path: Path, monkey
     assert "filled" == caches.state()
 
 
-@pytest.mark.parametrize(("name", "expected"), [("tensorflow-2.21.0.dist-info", True), ("tensorflow-2.5.0.dist-info", False),
-                                                ("tensorflow_gpu-1.15.2.dist-info", False), ("other-9.0.dist-info", False)])
+@pytest.mark.parametrize(("name", "expected"), [
+    ("tensorflow-2.21.0.dist-info", True), ("tensorflow-2.5.0.dist-info", False),
+    ("tensorflow_gpu-1.15.2.dist-info", False), ("other-9.0.dist-info", False)])
 def test_xla_s_flag_is_for_versions_that_know_it(tmp_path: Path, name: str, expected: bool) -> None:
     (tmp_path / "tensorflow").mkdir()
     (tmp_path / name).mkdir()

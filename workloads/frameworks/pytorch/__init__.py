@@ -31,7 +31,7 @@ def facts(cell):
 
 
 def device_peak_bytes(cell):
-    """The most that PyTorch's allocator held for tensors and, cached, in all, on the GPU that held most; {} on a CPU."""
+    """The most that PyTorch's allocator held for tensors, and in all with its cache, on one GPU; {} on a CPU."""
     if cell.device != "gpu" or not hasattr(torch.cuda, "max_memory_reserved"):
         return {}
     gpus = range(torch.cuda.device_count())

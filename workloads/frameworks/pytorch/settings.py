@@ -88,9 +88,10 @@ def layout(cell, device, dtype):
     """The layout that "best" becomes: nchw; or nhwc. Raises Unsupported where convolutions do not keep nhwc.
 
     Tensor cores want nhwc: for nchw cuDNN transposes around their kernels. So best is nhwc on a GPU with amp and tf32;
-    PyTorch's tutorial of channels_last says 22 % for ResNet-50 on a V100. Elsewhere neither is best everywhere: on an AVX-512 CPU (PyTorch 2.13, 1 thread) a training step in nhwc took 0.83 of nchw's
-    time for MobileNetV2 at 224 pixels and 1.25 for ResNet-18 at 64, with inference at 0.79 and 1.09. nchw is PyTorch's
-    default and what its models are published in.
+    PyTorch's tutorial of channels_last says 22 % for ResNet-50 on a V100. Elsewhere neither is best everywhere: on an
+    AVX-512 CPU (PyTorch 2.13, 1 thread) a training step in nhwc took 0.83 of nchw's time for MobileNetV2 at 224 pixels
+    and 1.25 for ResNet-18 at 64, with inference at 0.79 and 1.09. nchw is PyTorch's default and what its models are
+    published in.
     """
     if cell.layout == "nchw" or (cell.layout == "best" and not _has_tensor_cores_work(cell)):
         return "nchw"
