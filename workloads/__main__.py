@@ -66,8 +66,10 @@ def find_adapter():
 
 def _measured(cell, adapter, folder, send, joined):
     from workloads.measuring import measures  # imports numpy, whose threads the environment sets
+    from workloads.measuring.watch import Compiling
     try:
-        measures.run(cell, adapter, folder, send, joined)
+        with Compiling(cell, send) as emitting:
+            measures.run(cell, adapter, folder, emitting, joined)
     except Unsupported as error:
         return _end(send, "unsupported", str(error))
     except NotFinite as error:

@@ -134,6 +134,6 @@ def warnings(cells: Iterable[Cell], stacks: Mapping[str, Stack], found: Found) -
         for gpu in assigned(cell, stacks[cell.stack], found) if cell.device == "gpu" and code else ():
             if code and way(code, gpu.capability) == "jit":
                 told[cell.stack] = (f"{cell.stack} has no ready code for {gpu.name} (compute capability "
-                                    f"{gpu.capability}): it is compiled at each start, which can take minutes; "
-                                    "`--stall 3600` waits for it")
+                                    f"{gpu.capability}): its first run compiles it, which can take half an hour, and "
+                                    "keeps it")
     return list(told.values())

@@ -55,10 +55,10 @@ def test_a_driver_that_is_too_old_names_the_stacks_and_the_version_for_all_of_th
     assert "580.65.06" in finding.mend
 
 
-def test_the_stacks_that_run_on_the_gpu_are_named_with_those_that_are_compiled_first() -> None:
-    assert ("lstm-cudnn, tf-1.15-nv, tf-2.21-gpu (compiled at each start), tf-2.5-gpu (compiled at each start), "
-            "torch-2.13-gpu"
-            == found(H100)["gpu stacks"].found)
+def test_stacks_are_told_apart_by_native_code_code_that_is_compiled_first_and_none() -> None:
+    assert ("native code: lstm-cudnn, tf-1.15-nv, torch-2.13-gpu; "
+            "compiled at the first run, and kept: tf-2.21-gpu, tf-2.5-gpu; "
+            "no code: mxnet-1.7-gpu, tf-1.15-gpu, tf-2.1-gpu, torch-1.4, torch-1.7") == found(H100)["gpu stacks"].found
 
 
 @pytest.mark.parametrize(("change", "what", "mend"), [

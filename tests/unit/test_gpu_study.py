@@ -38,7 +38,7 @@ def test_on_turing_every_cell_of_the_study_runs_and_on_volta_all_but_those_of_cu
 def test_all_frameworks_choose_their_convolutions_alike(scale: str) -> None:
     found = planned(scale, *V100).cells
     assert {"profiling"} == {each.cell.conv for each in found if each.experiment != "conv"}
-    assert {"profiling", "fixed", "heuristic"} == {each.cell.conv for each in found if each.experiment == "conv"}
+    assert {"fixed", "heuristic"} <= {each.cell.conv for each in found if each.experiment == "conv"}
 
 
 def test_on_volta_there_is_a_plan_of_gpu_cells_alone() -> None:

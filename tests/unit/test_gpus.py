@@ -10,7 +10,7 @@ import requests
 
 from runner.errors import EngineUnreachable
 from runner.launchers import docker as docker_launcher
-from runner.launchers import venv
+from runner.launchers import kernel_cache, venv
 from runner.launchers.docker import DockerLauncher
 from runner.machine import gpus, nvml
 from runner.machine.gpus import Found
@@ -18,6 +18,7 @@ from runner.planning.plan import Plan, Wishes, plan
 from runner.stacks.definition import read_all
 from tests.fake_nvml import H100, P100, RTX, SLICED, V100, FakeNvml
 from tests.fakes import MACHINE, study
+from workloads.process import caches
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
 
@@ -112,8 +113,8 @@ def test_an_unknown_capability_is_taken_for_the_newest_known_one_below_it_of_its
 
 def test_code_that_is_compiled_first_is_warned_of() -> None:
     cells = [each.cell for each in planned(seen(H100)).cells]
-    assert ["tf-2.5-gpu has no ready code for NVIDIA H100 80GB HBM3 (compute capability 9.0): it is compiled at each "
-            "start, which can take minutes; `--stall 3600` waits for it"] == gpus.warnings(cells, STACKS, seen(H100))
+    assert ["tf-2.5-gpu has no ready code for NVIDIA H100 80GB HBM3 (compute capability 9.0): its first run "
+            "compiles it, which can take half an hour, and keeps it"] == gpus.warnings(cells, STACKS, seen(H100))
     assert [] == gpus.warnings(cells, STACKS, seen(P100))
 
 
@@ -150,18 +151,43 @@ def test_the_engine_is_asked_for_the_gpu_as_the_container_toolkit_wants_it() -> 
     place = cluster.places("pytorch", "none", 1)
     share = docker_launcher.shared(cell(), {0})
     how = docker_launcher.settings(cell(), Path("/d"), "r.0.1", place[0], place, share)
+    asked = docker_launcher.on_gpus(how, own, None)
     client(engine).api.create_container("image", host_config=client(engine).api.create_host_config(
-        **docker_launcher.devices(own)))
-    assert "device_requests" not in how
+        device_requests=asked["device_requests"]))
+    assert "device_requests" not in how and not {"shm_size", "ulimits"} & set(asked)
     # docs of the toolkit: an empty driver lets the engine choose by capability; ids and a count exclude each other
     assert [{"Driver": "", "Count": 0, "DeviceIDs": ["GPU-r0"], "Capabilities": [["gpu", "compute", "utility"]],
              "Options": {}}] == engine.bodies[0]["HostConfig"]["DeviceRequests"]
 
 
+def test_several_gpus_get_shared_memory_and_may_pin_as_much_as_they_want() -> None:
+    engine = Recording()
+    asked = docker_launcher.on_gpus({"volumes": {}}, gpus.assigned(cell(gpus=2), STACKS["torch-1.4"], seen(*RTX)), None)
+    client(engine).api.create_container("image", host_config=client(engine).api.create_host_config(
+        **{name: asked[name] for name in ("shm_size", "ulimits")}))
+    host = engine.bodies[0]["HostConfig"]
+    assert (2**30, [{"Name": "memlock", "Soft": -1, "Hard": -1}]) == (host["ShmSize"], host["Ulimits"])
+
+
+def test_compiled_kernels_are_kept_in_a_folder_of_the_stack_that_a_container_s_user_can_write_to(
+        tmp_path: Path) -> None:
+    kernels = kernel_cache.folder(STACKS["torch-1.4"], tmp_path)
+    assert (tmp_path / "kernels" / "torch-1.4", 0o1777) == (kernels, kernels.stat().st_mode & 0o7777)
+    own = gpus.assigned(cell(), STACKS["torch-1.4"], seen(*RTX))
+    asked = docker_launcher.on_gpus({"volumes": {"/d": {"bind": "/data", "mode": "ro"}}}, own, kernels)
+    assert {"/d": {"bind": "/data", "mode": "ro"}, str(kernels): {"bind": "/kernels", "mode": "rw"}} == asked["volumes"]
+    assert {caches.FOLDER: "/kernels"} == asked["environment"]
+    assert caches.FOLDER == kernel_cache.VARIABLE
+
+
+def test_a_cell_of_a_cpu_gets_no_such_folder() -> None:
+    assert {"volumes": {}} == docker_launcher.on_gpus({"volumes": {}}, (), None)
+
+
 def test_an_engine_without_the_container_toolkit_is_told_with_the_command_that_mends_it(
         monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     said = 'could not select device driver "" with capabilities: [[gpu compute utility]]'
-    launcher = DockerLauncher(client(Recording(500, {"message": said})), seen(P100))
+    launcher = DockerLauncher(client(Recording(500, {"message": said})), seen(P100), tmp_path)
     image = docker_launcher.images.Image("i", "t", "b", True, "f")
     monkeypatch.setattr(docker_launcher.images, "find", lambda client, stack: image)
     with pytest.raises(EngineUnreachable, match=r"could not select device driver .*: install nvidia-container-tool"):

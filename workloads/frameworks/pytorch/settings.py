@@ -81,7 +81,7 @@ def _demand_bfloat16(capability):
     A Tesla T4 was 5.6 times slower with it than with float16.
     """
     if tuple(capability) < (8, 0):
-        raise Unsupported("this GPU has no bfloat16: it needs compute capability 8.0, and has %d.%d" % capability)
+        raise Unsupported("this GPU has no bfloat16: it needs compute capability 8.0, not %d.%d" % tuple(capability))
 
 
 def layout(cell, device, dtype):

@@ -2,7 +2,7 @@
 
 tensorflow/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the first
 stands for them; loss(what forward gave, batch, sizes); where the framework wants a batch's arrays in another
-order, arrange(batch); and, where some LSTM layers are only asked for single steps, STEPPED, what their names begin with.
+order, arrange(batch); and STEPPED, what the names of LSTM layers begin with that are only asked for single steps.
 """
 import importlib
 import itertools

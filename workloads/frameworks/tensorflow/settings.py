@@ -146,7 +146,7 @@ def is_half(cell):
 def _demand_bfloat16(capability):
     """Raise Unsupported for a GPU without bfloat16 of its own, where its capability is told: 2.3 and before do not."""
     if capability and tuple(capability) < (8, 0):
-        raise Unsupported("this GPU has no bfloat16: it needs compute capability 8.0, and has %d.%d" % tuple(capability))
+        raise Unsupported("this GPU has no bfloat16: it needs compute capability 8.0, not %d.%d" % tuple(capability))
 
 
 def _details():
@@ -173,7 +173,7 @@ def gpu_facts():
 
 
 def device_peak_bytes():
-    """The most that TensorFlow's allocator held for tensors on the first GPU; {} where it does not tell (before 2.5)."""
+    """The most that TensorFlow's allocator held for tensors on the first GPU; {} before 2.5, which does not tell."""
     if not hasattr(tf.config.experimental, "get_memory_info"):
         return {}
     return {"allocated": int(tf.config.experimental.get_memory_info("GPU:0")["peak"])}

@@ -11,8 +11,8 @@ def _sync_devices():
 def needs_scalar(cell):
     """Whether inference has to give a number of its own to wait for.
 
-    A step of TensorFlow returns when all of it is issued. Reading all logits would wait too, and copy them in each step:
-    52 MB of a large LSTM's, which no other framework does.
+    A step of TensorFlow returns when all of it is issued. Reading all logits would wait too, and copy them in each
+    step, 52 MB of a large LSTM's, which no other framework does.
     """
     return cell.device == "gpu" and _sync_devices() is None
 
