@@ -1,5 +1,6 @@
 """GPU samples to energy, clocks and throttling of the timed steps."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,20 @@ def test_what_the_gpu_did_is_stored_with_the_run_s_ending(tmp_path: Path) -> Non
     assert 80.0 == pytest.approx(ending["host"]["gpu_watts"])
     assert {"throttle": [], "throttled": False, "was_idle": True} == {
         name: value for name, value in ending["gpu"].items() if name != "samples"}
+
+
+@pytest.mark.parametrize(("told", "stored"), [
+    ({"allocated": 7, "reserved": 9}, (7, 9)), ({"allocated": "x"}, (None, None)), ([], (None, None)),
+    (None, (None, None))])
+def test_what_the_framework_s_own_allocator_held_is_stored_with_the_ending(
+        tmp_path: Path, told: Any, stored: tuple[int | None, int | None]) -> None:
+    end = {"event": "end", "status": "ok", "message": "", "peak_bytes": 1, "allocator_peak": told}
+    made: Bench = bench(tmp_path / "r", lambda cell, run: [*good_lines()[:-1], json.dumps(end).encode() + b"\n"])
+    made = made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]))
+    with made.store:
+        assert run(made)
+    ending, = [record for record in store.read(tmp_path / "r") if record["event"] == "ending"]
+    assert stored == (ending["host"].get("gpu_allocated_bytes"), ending["host"].get("gpu_reserved_bytes"))
 
 
 def test_a_throttled_run_is_marked_and_repeated_once(tmp_path: Path) -> None:

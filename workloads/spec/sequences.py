@@ -60,6 +60,6 @@ def forward_flops(cell, tokens=None):
     model, own = SEQUENCES[cell.task].model, sizes(cell)
     if tokens is None:
         return model.forward_flops(own)
-    length = max(1, int(round(float(tokens) / cell.batch / getattr(model, "SIDES", 1))))
+    length = max(1, round(float(tokens) / cell.batch / getattr(model, "SIDES", 1)))
     at_length = getattr(model, "flops_at", lambda sizes, length: model.forward_flops(sizes._replace(length=length)))
     return at_length(own, length)
