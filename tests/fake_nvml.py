@@ -7,6 +7,10 @@ from typing import Any, NamedTuple
 class NVMLError(Exception):
     """As pynvml's."""
 
+    def __init__(self, text: str, value: int = 3) -> None:
+        super().__init__(text)
+        self.value = value
+
 
 class FakeGpu(NamedTuple):
     """A GPU; what is None it does not tell."""
@@ -23,6 +27,8 @@ class FakeGpu(NamedTuple):
     ecc: tuple[int, int] | None = None
     pids: tuple[int, ...] = ()
     clock_mhz: int = 1380
+    instant_milliwatts: int | None = None        # the field that tells the power of a moment
+    limit_milliwatts: int | None = None
 
 
 P100 = FakeGpu("Tesla P100-PCIE-16GB", "GPU-p", (6, 0))
@@ -36,10 +42,45 @@ class FakeNvml:
     """The functions of pynvml; handles are (gpu, uuid)."""
 
     NVMLError = NVMLError
-    NVML_CLOCK_SM, NVML_TEMPERATURE_GPU = 1, 0
+    NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 1, 2, 0
+    NVML_SUCCESS, NVML_ERROR_FUNCTION_NOT_FOUND = 0, 13
 
-    def __init__(self, *gpus: FakeGpu, driver: str | bytes = "550.54.15", failure: str = "") -> None:
+    def __init__(self, *gpus: FakeGpu, driver: str | bytes = "580.95.05", failure: str = "",
+                 gone: tuple[str, ...] = ()) -> None:
+        """gone: functions that the driver has no more."""
         self.gpus, self._driver, self._failure, self.open = list(gpus), driver, failure, 0
+        for name in gone:
+            setattr(self, name, self._gone)
+
+    def _gone(self, *arguments: Any) -> Any:
+        raise NVMLError("Function Not Found", 13)
+
+    def nvmlSystemGetCudaDriverVersion(self) -> int:
+        return 13020
+
+    def nvmlDeviceGetFieldValues(self, handle: Any, numbers: list[int]) -> list[Any]:
+        gpu = handle[0]
+        known = {186: gpu.instant_milliwatts}
+        return [SimpleNamespace(nvmlReturn=3 if known.get(number) is None else 0,
+                                value=SimpleNamespace(uiVal=known.get(number) or 0)) for number in numbers]
+
+    def nvmlDeviceGetEnforcedPowerLimit(self, handle: Any) -> int:
+        return told(handle[0].limit_milliwatts)
+
+    def nvmlDeviceGetPowerManagementDefaultLimit(self, handle: Any) -> int:
+        return told(handle[0].limit_milliwatts)
+
+    def nvmlDeviceGetVbiosVersion(self, handle: Any) -> bytes:
+        return b"96.00.89.00.01"
+
+    def nvmlDeviceGetComputeMode(self, handle: Any) -> int:
+        return 0
+
+    def nvmlDeviceGetCurrPcieLinkGeneration(self, handle: Any) -> int:
+        return 5
+
+    def nvmlDeviceGetCurrPcieLinkWidth(self, handle: Any) -> int:
+        return 16
 
     def nvmlInit(self) -> None:
         if self._failure:
@@ -101,8 +142,12 @@ class FakeNvml:
     def nvmlDeviceGetTemperature(self, handle: Any, sensor: int) -> int:
         return 61
 
+    nvmlDeviceGetTemperatureV = nvmlDeviceGetTemperature
+
     def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: Any) -> int:
         return told(handle[0].throttle)
+
+    nvmlDeviceGetCurrentClocksEventReasons = nvmlDeviceGetCurrentClocksThrottleReasons
 
     def nvmlDeviceGetApplicationsClock(self, handle: Any, kind: int) -> int:
         return handle[0].clock_mhz

@@ -26,7 +26,7 @@ def main(arguments):
         cell, folder = _read(arguments)
         if cell.measure == "max_batch":
             return _end(send, *max_batch.measure(cell, folder, send))
-        os.environ.update(environment.variables(cell))
+        environment.enter(cell)
         name = find_adapter()
         joined = None if cell.parallel == "none" else _joined(cell, name, arguments[0], folder)
         adapter = importlib.import_module("workloads.frameworks." + name)
@@ -66,8 +66,10 @@ def find_adapter():
 
 def _measured(cell, adapter, folder, send, joined):
     from workloads.measuring import measures  # imports numpy, whose threads the environment sets
+    from workloads.measuring.watch import Compiling
     try:
-        measures.run(cell, adapter, folder, send, joined)
+        with Compiling(cell, send) as emitting:
+            measures.run(cell, adapter, folder, emitting, joined)
     except Unsupported as error:
         return _end(send, "unsupported", str(error))
     except NotFinite as error:
@@ -77,13 +79,20 @@ def _measured(cell, adapter, folder, send, joined):
     except Exception as error:
         status = "oom" if adapter.is_oom(error) else "error"
         traceback.print_exc()
-        return _end(send, status, "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:500]))
-    return _end(send, "ok", "")
+        return _end(send, status, "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:500]),
+                    allocator=_allocator(cell, adapter))
+    return _end(send, "ok", "", allocator=_allocator(cell, adapter))
 
 
-def _end(send, status, message, code=None):
-    """The exit code; of most endings it follows from the status."""
-    send("end", status=status, message=message, **environment.used())
+def _allocator(cell, adapter):
+    """The peak of the framework's own allocator on a GPU, {} where it tells none."""
+    return adapter.device_peak_bytes(cell) if hasattr(adapter, "device_peak_bytes") else {}
+
+
+def _end(send, status, message, code=None, allocator=None):
+    """The exit code; of most endings it follows from the status. The allocator's peak is said where one is told."""
+    used = dict(environment.used(), **{"allocator_peak": allocator} if allocator else {})
+    send("end", status=status, message=message, **used)
     if message:
         print(message, file=sys.stderr)
     return int(status != "ok") if code is None else code

@@ -13,6 +13,7 @@
 namespace {
 
 constexpr int kThreads = 256;
+constexpr long kKept = 1L << 20;          // losses, 4 MB: reading one would wait for the step
 thread_local std::string last_error;
 
 int blocks(long count) { return static_cast<int>((count + kThreads - 1) / kThreads); }
@@ -43,7 +44,8 @@ class Layer {
   explicit Layer(const LstmSizes& sizes)
       : sizes_(sizes), rnn_(sizes), weights_(rnn_.weight_bytes()), gradient_(sizes.trains ? weights_.size() : 0),
         momentum_(gradient_.size()), x_(bytes(sizes.inputs)), h_(bytes(sizes.hidden)),
-        h_gradient_(sizes.trains ? h_.size() : 0), x_gradient_(sizes.trains ? x_.size() : 0), loss_(sizeof(float)) {}
+        h_gradient_(sizes.trains ? h_.size() : 0), x_gradient_(sizes.trains ? x_.size() : 0),
+        losses_(sizes.trains ? kKept * sizeof(float) : 0) {}
 
   void load(const float* input, const float* recurrent, const float* bias) {
     each_gate(weights_, [&](float* at, long offset, long count, int kind) {
@@ -61,30 +63,31 @@ class Layer {
     if (x != placed_) x_.take(x);          // a batch that stays is not copied again
     placed_ = x;
   }
-  void forward() {
-    rnn_.forward(weights_, x_, h_);
-    demand(cudaDeviceSynchronize());
-  }
+  // Nothing waits but wait() and what hands numbers over: all is issued to one stream, in order, as frameworks do.
+  void wait() { demand(cudaDeviceSynchronize()); }
+  void forward() { rnn_.forward(weights_, x_, h_); }
   void output(float* h) const { h_.give(h); }
-  float loss() {
+  long loss() {
     const long count = static_cast<long>(h_.size() / sizeof(float));
-    loss_.clear();
-    half_mean_square<<<blocks(count), kThreads>>>(h_.numbers(), h_gradient_.numbers(), loss_.numbers(), count);
+    float* kept = losses_.numbers() + losses_done_ % kKept;
+    demand(cudaMemsetAsync(kept, 0, sizeof(float)));
+    half_mean_square<<<blocks(count), kThreads>>>(h_.numbers(), h_gradient_.numbers(), kept, count);
     demand(cudaGetLastError());
+    return losses_done_++;
+  }
+  float kept_loss(long number) const {
+    if (number < 0 || number >= losses_done_ || number < losses_done_ - kKept)
+      throw std::runtime_error("no loss is kept under this number");
     float found = 0;
-    loss_.give(&found);
+    demand(cudaMemcpy(&found, losses_.numbers() + number % kKept, sizeof(float), cudaMemcpyDeviceToHost));
     return found;
   }
-  void backward() {
-    rnn_.backward(weights_, x_, h_, h_gradient_, x_gradient_, gradient_);
-    demand(cudaDeviceSynchronize());
-  }
+  void backward() { rnn_.backward(weights_, x_, h_, h_gradient_, x_gradient_, gradient_); }
   void update(float rate, float decay, float share) {
     const long count = static_cast<long>(weights_.size() / sizeof(float));
     updated<<<blocks(count), kThreads>>>(weights_.numbers(), gradient_.numbers(), momentum_.numbers(), rate, decay,
                                          share, count);
     demand(cudaGetLastError());
-    demand(cudaDeviceSynchronize());
   }
 
  private:
@@ -104,7 +107,8 @@ class Layer {
 
   LstmSizes sizes_;
   Rnn rnn_;
-  Bytes weights_, gradient_, momentum_, x_, h_, h_gradient_, x_gradient_, loss_;
+  Bytes weights_, gradient_, momentum_, x_, h_, h_gradient_, x_gradient_, losses_;
+  long losses_done_ = 0;
   const float* placed_ = nullptr;
 };
 
@@ -160,8 +164,14 @@ int lstm_forward(void* layer) {
 int lstm_output(void* layer, float* h) {
   return tried([&] { of(layer).output(h); });
 }
-int lstm_loss(void* layer, float* loss) {
-  return tried([&] { *loss = of(layer).loss(); });
+int lstm_loss(void* layer, long* number) {
+  return tried([&] { *number = of(layer).loss(); });
+}
+int lstm_kept_loss(void* layer, long number, float* loss) {
+  return tried([&] { *loss = of(layer).kept_loss(number); });
+}
+int lstm_wait(void* layer) {
+  return tried([&] { of(layer).wait(); });
 }
 int lstm_backward(void* layer) {
   return tried([&] { of(layer).backward(); });

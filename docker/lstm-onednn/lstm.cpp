@@ -11,6 +11,8 @@
 
 namespace {
 
+constexpr long kKept = 1L << 20;          // losses
+
 using Tag = dnnl::memory::format_tag;
 using Dims = dnnl::memory::dims;
 using Arguments = std::unordered_map<int, dnnl::memory>;
@@ -114,7 +116,7 @@ class Layer {
 
   void output(float* h) const { std::memcpy(h, data(h_), h_.get_desc().get_size()); }
 
-  float loss() {
+  long loss() {
     const long count = static_cast<long>(sizes_.length) * sizes_.batch * sizes_.hidden;
     const float* h = data(h_);
     float* slope = data(h_gradient_);
@@ -124,8 +126,17 @@ class Layer {
       sum += 0.5 * h[at] * h[at];
       slope[at] = h[at] / count;
     }
-    return static_cast<float>(sum / count);
+    losses_[losses_done_ % kKept] = static_cast<float>(sum / count);
+    return losses_done_++;
   }
+
+  float kept_loss(long number) const {
+    if (number < 0 || number >= losses_done_ || number < losses_done_ - kKept)
+      throw std::runtime_error("no loss is kept under this number");
+    return losses_[number % kKept];
+  }
+
+  void wait() {}                          // every call returns when its work is done
 
   void backward() {
     for (const auto& weight : backward_weights_) weight.bring(stream_);
@@ -223,6 +234,8 @@ class Layer {
   std::vector<Ordered> forward_weights_, backward_weights_, gradients_;
   Arguments forward_arguments_, backward_arguments_;
   std::string kernel_;
+  std::vector<float> losses_ = std::vector<float>(kKept);
+  long losses_done_ = 0;
 };
 
 // 0, or 1 where the work threw; lstm_error then says what.
@@ -275,8 +288,14 @@ int lstm_forward(void* layer) {
 int lstm_output(void* layer, float* h) {
   return tried([&] { of(layer).output(h); });
 }
-int lstm_loss(void* layer, float* loss) {
-  return tried([&] { *loss = of(layer).loss(); });
+int lstm_loss(void* layer, long* number) {
+  return tried([&] { *number = of(layer).loss(); });
+}
+int lstm_kept_loss(void* layer, long number, float* loss) {
+  return tried([&] { *loss = of(layer).kept_loss(number); });
+}
+int lstm_wait(void* layer) {
+  return tried([&] { of(layer).wait(); });
 }
 int lstm_backward(void* layer) {
   return tried([&] { of(layer).backward(); });

@@ -20,10 +20,12 @@ int lstm_kernel(void* layer, const char** name);  // what the library says that 
 int lstm_load(void* layer, const float* input_weight, const float* recurrent_weight, const float* bias);
 int lstm_weights(void* layer, float* input_weight, float* recurrent_weight, float* bias);
 int lstm_place(void* layer, const float* x);      // where x is, until the next call; it is not copied on a CPU
-int lstm_forward(void* layer);                    // all steps; returns when they are done
+int lstm_forward(void* layer);                    // all steps
 int lstm_output(void* layer, float* h);
-int lstm_loss(void* layer, float* loss);          // half the mean square of h, and its gradient as what backward begins with
+int lstm_loss(void* layer, long* number);         // half the mean square of h, and its gradient as what backward begins with
+int lstm_kept_loss(void* layer, long number, float* loss);                  // of that number; the last million are kept
 int lstm_backward(void* layer);                   // gradients of weights, bias and x
 int lstm_gradients(void* layer, float* input_weight, float* recurrent_weight, float* bias);
 int lstm_update(void* layer, float rate, float decay, float momentum);      // v = momentum v + g + decay w; w -= rate v
+int lstm_wait(void* layer);                       // until all that was called is done: a GPU's calls only issue it
 }

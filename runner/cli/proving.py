@@ -12,7 +12,7 @@ from runner import screen
 from runner.cli.options import RESULTS, AsJson, LauncherName, Results, StackNames, SwarmWords, print_rows, split
 from runner.errors import InputError
 from runner.launchers.watchdog import Launcher
-from runner.machine import host
+from runner.machine import gpus, host, nvml
 from runner.measuring import equality, job, overhead
 from runner.report import equality as written
 from runner.stacks import definition
@@ -71,6 +71,7 @@ def bench_self_(stacks: StackNames = None,
                     "--peers", help="Our models against torchvision's, Keras' and Gluon's instead.")] = False,
                 only: Annotated[list[str] | None, typer.Option("--task", help="With --peers: these tasks.")] = None,
                 turns: Annotated[int, typer.Option(min=1, help="Processes of each kind.")] = 10,
+                device: Annotated[str, typer.Option(help="cpu or gpu.")] = "cpu",
                 launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
     known = definition.read_all(job.STACKS)
@@ -80,10 +81,18 @@ def bench_self_(stacks: StackNames = None,
             raise InputError(f'--task: found "{name}", expected one of {", ".join(overhead.SIZES)}')
     if tasks and not with_peers:
         raise InputError("--task: only with --peers; the loop and the start are measured with lenet5")
-    how = job.chosen_launcher(launcher, screen.say)
+    if device not in ("cpu", "gpu"):
+        raise InputError(f'--device: found "{device}", expected cpu or gpu')
+    found = nvml.observe() if device == "gpu" else gpus.NONE
+    if device == "gpu" and not found.gpus:
+        raise InputError(f"--device gpu: this machine has no NVIDIA GPU ({found.problem}); see `evenbench doctor`")
+    how = job.chosen_launcher(launcher, screen.say, found)
     chosen = job.buildable([known[name] for name in chosen_names(split(stacks), known)], how, screen.say)
+    if refused := next((each for each in chosen if device not in each.devices), None):
+        raise InputError(f"--device {device}: stack {refused.name} is for {', '.join(refused.devices)}; name others by "
+                         "--stack")
     with job.measuring_alone(job.cache_folder()):
-        setup = overhead.Setup(how, job.cache_folder(), host.observe().cpus, turns, time.monotonic)
+        setup = overhead.Setup(how, job.cache_folder(), host.observe().cpus, turns, time.monotonic, device)
         bench = (overhead.run_peers(chosen, setup, screen.say, tasks) if with_peers
                  else overhead.run(chosen, setup, screen.say))
         costs = [_said(cost) for cost in bench]

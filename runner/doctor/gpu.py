@@ -10,6 +10,7 @@ from runner.stacks.definition import Stack
 PARAMETERS = Path("/proc/driver/nvidia/params")
 # what the engine answers a request for GPUs without the toolkit, with these capabilities
 NO_TOOLKIT = 'could not select device driver "" with capabilities: [[gpu compute utility]]'
+_WAYS = {"native": "native code", "jit": "compiled at the first run, and kept", "unsupported": "no code"}
 _CONFIGURE = "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
 
 
@@ -50,13 +51,16 @@ def _driver(stacks: Mapping[str, Stack], found: gpus.Found) -> Finding:
 
 
 def _code(stacks: Mapping[str, Stack], found: gpus.Found) -> Finding:
-    """Which stacks run on at least one GPU here."""
-    ways = {name: {gpus.way(stack.gpu, gpu.capability) for gpu in found.gpus}
-            for name, stack in stacks.items() if stack.gpu}
-    able = [name + ("" if "native" in each else " (compiled at each start)")
-            for name, each in ways.items() if each != {"unsupported"}]
-    return Finding("gpu stacks", "good" if able else "fails", ", ".join(able) or "none has code for these GPUs",
-                   "" if able else "write a stack for them: docker/torch-2-gpu is an example")
+    """Which stacks have code for at least one GPU here, which compile it first, and which cannot run."""
+    sorts: dict[str, list[str]] = {"native": [], "jit": [], "unsupported": []}
+    for name, stack in stacks.items():
+        if stack.gpu:
+            ways = {gpus.way(stack.gpu, gpu.capability) for gpu in found.gpus}
+            sorts[next(way for way in sorts if way in ways)].append(name)
+    told = "; ".join(f"{label}: {', '.join(sorts[way])}" for way, label in _WAYS.items() if sorts[way])
+    able = sorts["native"] + sorts["jit"]
+    return Finding("gpu stacks", "good" if able else "fails", told,
+                   "" if able else "write a stack for them: docker/torch-2.13-gpu is an example")
 
 
 def _toolkit(info: Mapping[str, Any] | None) -> list[Finding]:

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from runner import leftovers
 from runner.errors import BenchError, EngineUnreachable, ImageMissing
+from runner.launchers import kernel_cache
 from runner.launchers.line_queue import Pipe, lines_of_chunks
 from runner.launchers.watchdog import Exit
 from runner.machine import gpus
@@ -27,7 +28,9 @@ from runner.stacks.engine import (
     Waiting,
     aliased,
     gpu_request,
+    unlimited_memlock,
 )
+from runner.stacks.environments import CACHE
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
 
@@ -47,9 +50,9 @@ class DockerLauncher:
 
     name = "docker"
 
-    def __init__(self, client: DockerClient, found: gpus.Found = gpus.NONE) -> None:
-        """found: the GPUs that cells are given."""
-        self._client, self._found = client, found
+    def __init__(self, client: DockerClient, found: gpus.Found = gpus.NONE, cache: Path = CACHE) -> None:
+        """found: the GPUs that cells are given; cache: what has the folder of compiled kernels."""
+        self._client, self._found, self._cache = client, found, cache
         self._waiting = Waiting(client)
         self._images: dict[str, images.Image] = {}
 
@@ -91,7 +94,8 @@ class DockerLauncher:
         running = DockerRunning(self._client, self._waiting, places,
                                 {**place, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
         try:
-            running.create(image.id, [{**settings(cell, data, run, each, places, share, module), **devices(own)}
+            kernels = kernel_cache.folder(stack, self._cache) if own else None
+            running.create(image.id, [on_gpus(settings(cell, data, run, each, places, share, module), own, kernels)
                                       for each in places])
         except BaseException as error:
             running.stop()
@@ -139,9 +143,19 @@ def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tup
     }
 
 
-def devices(own: Sequence[gpus.Gpu]) -> dict[str, Any]:
-    """The part of a container's settings that gives it GPUs; {} for none."""
-    return {"device_requests": [gpu_request([gpu.uuid for gpu in own])]} if own else {}
+def on_gpus(how: dict[str, Any], own: Sequence[gpus.Gpu], kernels: Path | None) -> dict[str, Any]:
+    """A container's settings with these GPUs, and the folder that keeps compiled kernels; as they are for none.
+
+    Several GPUs exchange by shared and pinned memory, of which the engine gives 64 MB and the host's usual limit:
+    NCCL's guide asks for these (troubleshooting, "Docker").
+    """
+    if not own:
+        return how
+    several = {"shm_size": "1g", "ulimits": [unlimited_memlock()]} if len(own) > 1 else {}
+    kept = {str(kernels): {"bind": kernel_cache.INSIDE, "mode": "rw"}} if kernels else {}
+    named = {kernel_cache.VARIABLE: kernel_cache.INSIDE} if kernels else {}
+    return {**how, "device_requests": [gpu_request([gpu.uuid for gpu in own])], **several,
+            "volumes": {**how["volumes"], **kept}, "environment": {**how.get("environment", {}), **named}}
 
 
 def _toolkit(explanation: str) -> str:

@@ -10,6 +10,8 @@ OWNER = "org.evenbench.swarm"       # "<host>:<pid>:<its start>" of the runner w
 RUN = "org.evenbench.run"
 _WRITABLE = {"Type": "tmpfs", "Target": "/tmp",
              "TmpfsOptions": {"SizeBytes": 2**30, "Mode": 0o1777, "Options": [["exec"]]}}
+# a service has no shm_size: 1 GB for NCCL between several GPUs, of which an engine's own 64 MB are too few
+_SHARED = {"Type": "tmpfs", "Target": "/dev/shm", "TmpfsOptions": {"SizeBytes": 2**30, "Mode": 0o1777}}
 _PROCESSES = 4096
 _WORDS = "encrypted, registry=HOST/NAME, engine:NODE=URL"
 
@@ -119,7 +121,8 @@ def template(wanted: Wanted, network: str, labels: Mapping[str, str]) -> dict[st
             "Hostname": wanted.name, "Labels": dict(labels), "Init": True, "ReadOnly": True,
             "Env": [f"{key}={value}" for key, value in wanted.environment.items()],
             "CapabilityDrop": ["ALL"], "Privileges": {"NoNewPrivileges": True}, "StopGracePeriod": 0,
-            "Mounts": [_WRITABLE, *_data(wanted)],
+            "Mounts": [_WRITABLE, *_data(wanted), *([_SHARED] if wanted.gpus > 1 else ())],
+            **({"Ulimits": [{"Name": "memlock", "Soft": -1, "Hard": -1}]} if wanted.gpus > 1 else {}),
         },
         "Resources": {"Limits": {**limits, "Pids": _PROCESSES},
                       "Reservations": {**(limits if wanted.is_reserved else {}), **_generic(wanted)}},

@@ -25,6 +25,7 @@ import psutil
 
 from runner import leftovers
 from runner.errors import BenchError, InterpreterMissing
+from runner.launchers import kernel_cache
 from runner.launchers.line_queue import Pipe, lines_of_file
 from runner.launchers.watchdog import Exit
 from runner.machine import gpus
@@ -85,13 +86,14 @@ class VenvLauncher:
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         share = shared(cell, os.sched_getaffinity(0))
         own = gpus.assigned(cell, stack, self._found) if cell.device == "gpu" else ()
+        kernels = {kernel_cache.VARIABLE: str(kernel_cache.folder(stack, self._cache))} if own else {}
         running = VenvRunning(places, {**place, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
         try:
             for rank, (each, environment) in enumerate(zip(places, _environments(len(places)), strict=True)):
                 command = worker_command(python, cell, data, module)
                 limit = cell.memory_bytes if cell.device == "cpu" else 0
                 running.add(each.name, _Part(command, (share.cpus(rank), limit), stack.root,
-                                             {**environment, **visible(own)}))
+                                             {**environment, **visible(own), **kernels}))
         except BaseException:
             running.stop()
             raise

@@ -1,6 +1,7 @@
 """Which GPUs a cell gets, and why it gets none: from what the machine has and what the stacks have code for. Pure."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
@@ -30,10 +31,13 @@ class Found(NamedTuple):
     gpus: tuple[Gpu, ...] = ()
     driver: str = ""
     problem: str = "no NVIDIA driver answers"       # why there are none
+    cuda: str = ""                                  # the newest that the driver runs
+    settings: Mapping[str, Mapping[str, Any]] = MappingProxyType({})     # limits, clocks and modes by a board's uuid
 
     def record(self) -> dict[str, Any]:
         """What is stored of it."""
-        return {"driver": self.driver, "devices": [gpu._asdict() for gpu in self.gpus]}
+        devices = [{**gpu._asdict(), **self.settings.get(gpu.board, {})} for gpu in self.gpus]
+        return {"driver": self.driver, **({"cuda": self.cuda} if self.cuda else {}), "devices": devices}
 
 
 NONE = Found()
@@ -130,6 +134,6 @@ def warnings(cells: Iterable[Cell], stacks: Mapping[str, Stack], found: Found) -
         for gpu in assigned(cell, stacks[cell.stack], found) if cell.device == "gpu" and code else ():
             if code and way(code, gpu.capability) == "jit":
                 told[cell.stack] = (f"{cell.stack} has no ready code for {gpu.name} (compute capability "
-                                    f"{gpu.capability}): it is compiled at each start, which can take minutes; "
-                                    "`--stall 3600` waits for it")
+                                    f"{gpu.capability}): its first run compiles it, which can take half an hour, and "
+                                    "keeps it")
     return list(told.values())

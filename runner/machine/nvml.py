@@ -14,6 +14,7 @@ from runner.machine.gpus import Found, Gpu
 # nvmlClocksThrottleReason*, by NVML's names; "gpu_idle" and "applications_clocks" are no disturbance
 REASONS = {0x1: "gpu_idle", 0x2: "applications_clocks", 0x4: "sw_power_cap", 0x8: "hw_slowdown", 0x10: "sync_boost",
            0x20: "sw_thermal", 0x40: "hw_thermal", 0x80: "hw_power_brake", 0x100: "display_clocks"}
+_POWER_INSTANT, _MEMORY_TEMPERATURE = 186, 82       # NVML_FI_DEV_*; older bindings lack the first
 _Value = TypeVar("_Value")
 
 
@@ -27,6 +28,11 @@ class GpuReading(NamedTuple):
     sm_clock_hz: float | None
     temperature: float | None          # degrees Celsius
     throttle: tuple[str, ...] | None   # of REASONS
+    is_instant: bool | None = None     # power_watts is of the moment; False: as nvmlDeviceGetPowerUsage has it, on
+    #                                    everything newer than Ampere, and Ampere but for the A100, the mean of a second
+    memory_clock_hz: float | None = None
+    memory_temperature: float | None = None
+    gone: tuple[str, ...] = ()         # what the driver has no function for any more, by the newest one's name
 
 
 class State(NamedTuple):
@@ -65,10 +71,20 @@ def observe(library: ModuleType | None = None) -> Found:
         with opened(library):
             handles = [library.nvmlDeviceGetHandleByIndex(index) for index in range(library.nvmlDeviceGetCount())]
             gpus = tuple(gpu for handle in handles for gpu in _gpus(library, handle))
-            driver = _text(library.nvmlSystemGetDriverVersion())
+            own = {_text(library.nvmlDeviceGetUUID(handle)): settings(library, handle) for handle in handles}
+            driver, cuda = _text(library.nvmlSystemGetDriverVersion()), _cuda(library)
     except library.NVMLError as error:
         return Found(problem=" ".join(str(error).split()))
-    return Found(gpus, driver, "" if gpus else "the driver answers, and knows no GPU")
+    return Found(gpus, driver, "" if gpus else "the driver answers, and knows no GPU", cuda, own)
+
+
+def _cuda(library: ModuleType) -> str:
+    """The newest CUDA that the driver runs: "13.0"; "" where it does not tell."""
+    try:
+        version = int(library.nvmlSystemGetCudaDriverVersion())
+    except (AttributeError, library.NVMLError):
+        return ""
+    return f"{version // 1000}.{version % 1000 // 10}"
 
 
 def _gpus(library: ModuleType, handle: Any) -> list[Gpu]:
@@ -111,20 +127,92 @@ class Reader:
 
 def _reading(library: ModuleType, board: str) -> GpuReading:
     handle = _asked(library, lambda: library.nvmlDeviceGetHandleByUUID(board))      # None: fallen off the bus
-
-    def asked(question: Callable[..., Any], *more: Any) -> Any:
-        return None if handle is None else _asked(library, lambda: question(handle, *more))
-
-    energy, power = asked(library.nvmlDeviceGetTotalEnergyConsumption), asked(library.nvmlDeviceGetPowerUsage)
-    rates, memory = asked(library.nvmlDeviceGetUtilizationRates), asked(library.nvmlDeviceGetMemoryInfo)
-    clock = asked(library.nvmlDeviceGetClockInfo, library.NVML_CLOCK_SM)
-    heat = asked(library.nvmlDeviceGetTemperature, library.NVML_TEMPERATURE_GPU)
-    reasons = asked(library.nvmlDeviceGetCurrentClocksThrottleReasons)
+    if handle is None:
+        return GpuReading(None, None, None, None, None, None, None)
+    ask = _Questions(library, handle)
+    power, is_instant = ask.power()
+    rates, memory = ask("nvmlDeviceGetUtilizationRates"), ask("nvmlDeviceGetMemoryInfo")
+    # the first of each pair is what NVML has in place of the second, which goes away with CUDA 14
+    heat = ask("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature", with_argument=library.NVML_TEMPERATURE_GPU)
+    reasons = ask("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
     return GpuReading(
-        energy_joules=None if energy is None else energy / 1e3, power_watts=None if power is None else power / 1e3,
+        energy_joules=_scaled(ask("nvmlDeviceGetTotalEnergyConsumption"), 1e-3), power_watts=power,
         utilisation=None if rates is None else rates.gpu / 100, memory_bytes=None if memory is None else memory.used,
-        sm_clock_hz=None if clock is None else clock * 1e6, temperature=None if heat is None else float(heat),
-        throttle=None if reasons is None else tuple(name for bit, name in REASONS.items() if reasons & bit))
+        sm_clock_hz=_scaled(ask("nvmlDeviceGetClockInfo", with_argument=library.NVML_CLOCK_SM), 1e6),
+        temperature=_scaled(heat, 1.0),
+        throttle=None if reasons is None else tuple(name for bit, name in REASONS.items() if reasons & bit),
+        is_instant=is_instant, memory_temperature=_scaled(ask.field(_MEMORY_TEMPERATURE), 1.0),
+        memory_clock_hz=_scaled(ask("nvmlDeviceGetClockInfo", with_argument=library.NVML_CLOCK_MEM), 1e6),
+        gone=tuple(ask.gone))
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    """In SI units; thousandths divide, so that 250500 mW are 250.5 W."""
+    if value is None:
+        return None
+    return value / round(1 / factor) if factor < 1 else value * factor
+
+
+class _Questions:
+    """What one GPU is asked: a question by the names of its functions, the newest first.
+
+    A driver that drops a function, or a binding that lacks it, is something else than a GPU that does not tell: what
+    no function is there for is kept in gone.
+    """
+
+    def __init__(self, library: ModuleType, handle: Any) -> None:
+        self._library, self._handle = library, handle
+        self.gone: list[str] = []
+
+    def __call__(self, *names: str, with_argument: Any = None) -> Any:
+        """The first answer that one of the functions gives; None where none does."""
+        more = () if with_argument is None else (with_argument,)
+        missing = 0
+        for name in names:
+            try:
+                return getattr(self._library, name)(self._handle, *more)
+            except AttributeError:
+                missing += 1
+            except self._library.NVMLError as error:
+                missing += getattr(error, "value", None) == self._library.NVML_ERROR_FUNCTION_NOT_FOUND
+        if missing == len(names):
+            self.gone.append(names[0])
+        return None
+
+    def power(self) -> tuple[float | None, bool | None]:
+        """(watts, whether of this moment): the reading of a moment where the driver has one."""
+        instant = self.field(_POWER_INSTANT)
+        if instant is not None:
+            return instant / 1e3, True
+        watts = _scaled(self("nvmlDeviceGetPowerUsage"), 1e-3)
+        return watts, None if watts is None else False
+
+    def field(self, number: int) -> int | None:
+        """An unsigned field's value; None where this GPU has none or the driver knows no fields."""
+        answers = self("nvmlDeviceGetFieldValues", with_argument=[number])
+        if not answers or answers[0].nvmlReturn != self._library.NVML_SUCCESS:
+            return None
+        return int(answers[0].value.uiVal) or None       # a field that is there and says 0 tells nothing
+
+
+def settings(library: ModuleType, handle: Any) -> dict[str, Any]:
+    """What a result is read with: limits, clocks, link and modes of a GPU, each None where it does not tell."""
+    ask = _Questions(library, handle)
+    ecc, mig = ask("nvmlDeviceGetEccMode"), ask("nvmlDeviceGetMigMode")
+    vbios, link = ask("nvmlDeviceGetVbiosVersion"), ask("nvmlDeviceGetCurrPcieLinkGeneration")
+    persistence = ask("nvmlDeviceGetPersistenceMode")
+    return {
+        "vbios": None if vbios is None else _text(vbios),
+        "power_limit_watts": _scaled(ask("nvmlDeviceGetEnforcedPowerLimit"), 1e-3),
+        "default_power_limit_watts": _scaled(ask("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3),
+        "highest_sm_clock_hz": _scaled(ask("nvmlDeviceGetMaxClockInfo", with_argument=library.NVML_CLOCK_SM), 1e6),
+        "highest_memory_clock_hz": _scaled(
+            ask("nvmlDeviceGetMaxClockInfo", with_argument=library.NVML_CLOCK_MEM), 1e6),
+        "ecc": None if ecc is None else bool(ecc[0]), "ecc_pending": None if ecc is None else bool(ecc[1]),
+        "mig": None if mig is None else bool(mig[0]),
+        "persistence": None if persistence is None else bool(persistence),
+        "compute_mode": ask("nvmlDeviceGetComputeMode"), "pcie_generation": link,
+        "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth")}
 
 
 def states(library: ModuleType | None = None) -> list[State]:
@@ -142,7 +230,8 @@ def _state(library: ModuleType, handle: Any) -> State:
     def asked(question: Callable[..., Any], *more: Any) -> Any:
         return _asked(library, lambda: question(handle, *more))
 
-    clock = asked(library.nvmlDeviceGetApplicationsClock, library.NVML_CLOCK_SM)
+    ask = _Questions(library, handle)
+    clock = ask("nvmlDeviceGetApplicationsClock", with_argument=library.NVML_CLOCK_SM)      # goes away with CUDA 14
     highest = asked(library.nvmlDeviceGetMaxClockInfo, library.NVML_CLOCK_SM)
     persistence, ecc = asked(library.nvmlDeviceGetPersistenceMode), asked(library.nvmlDeviceGetEccMode)
     mig, processes = asked(library.nvmlDeviceGetMigMode), asked(library.nvmlDeviceGetComputeRunningProcesses)

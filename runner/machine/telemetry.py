@@ -1,7 +1,8 @@
 """What GPUs did while a run lasted: one sampler from the host, and what its samples say of the timed steps.
 
-Power comes from the total-energy counter where the GPU has one (Volta and later), else from the power readings. Of a
-MIG slice the whole board is read: slices have no meters of their own. What no sample told is None, never 0.
+Power comes from the total-energy counter where the GPU has one (Volta and later), else from the power readings. The
+counter moves every 20 to 100 ms, so of less than a second it says nothing; five are better. Of a MIG slice the whole
+board is read: slices have no meters of their own. What no sample told is None, never 0.
 """
 
 import threading
@@ -13,7 +14,9 @@ from typing import Any, NamedTuple, Protocol
 from runner.machine.gpus import THROTTLED_SHARE
 from runner.machine.nvml import GpuReading
 
-PACE_SECONDS = 0.1              # power readings are averages of 25 ms (Hopper: 100 ms) and more: faster adds nothing
+# an A100's and an H100's sensors look 25 ms of each 100 ms (arXiv 2312.02741): faster adds nothing
+PACE_SECONDS = 0.1
+_COUNTER_SECONDS = 1.0          # of the energy counter, at least
 # a power cap alone is how GPUs work under load; these are what heat and a weak supply do
 SLOWING = frozenset({"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"})
 _IDLE_UTILISATION = 0.05
@@ -34,6 +37,8 @@ class Seen(NamedTuple):
     throttle: tuple[str, ...]               # every reason that any sample had
     samples: int
     was_idle: bool | None                   # before the run
+    power: str = ""                         # what power readings are of: "instant", "driver's own average"; "" for none
+    gone: tuple[str, ...] = ()              # what the driver has no function for any more
 
     @property
     def is_throttled(self) -> bool:
@@ -43,7 +48,8 @@ class Seen(NamedTuple):
     def record(self) -> dict[str, Any]:
         """What is stored beside the readings."""
         return {"throttle": list(self.throttle), "throttled": self.is_throttled, "samples": self.samples,
-                "was_idle": self.was_idle}
+                "was_idle": self.was_idle, **({"power": self.power} if self.power else {}),
+                **({"gone": list(self.gone)} if self.gone else {})}
 
 
 class Read(Protocol):
@@ -130,17 +136,31 @@ def seen(samples: Sequence[Sample], window: tuple[float, float] | None, was_idle
         "gpu_sm_clock": _mean(gpu.sm_clock_hz for sample in timed for gpu in sample.gpus),
         "gpu_temperature": max((gpu.temperature for sample in timed for gpu in sample.gpus
                                 if gpu.temperature is not None), default=None),
+        "gpu_memory_clock": _mean(gpu.memory_clock_hz for sample in timed for gpu in sample.gpus),
+        "gpu_memory_temperature": max((gpu.memory_temperature for sample in timed for gpu in sample.gpus
+                                       if gpu.memory_temperature is not None), default=None),
         "gpu_throttled_share": _mean(float(bool(names & SLOWING)) for names in told),
-    }, tuple(sorted(set().union(*told))), len(timed), was_idle)
+        "gpu_power_capped_share": _mean(float("sw_power_cap" in names) for names in told),
+    }, tuple(sorted(set().union(*told))), len(timed), was_idle, _power(timed),
+        tuple(sorted({name for sample in timed for gpu in sample.gpus for name in gpu.gone})))
+
+
+def _power(timed: Sequence[Sample]) -> str:
+    """What the power readings are of."""
+    kinds = {gpu.is_instant for sample in timed for gpu in sample.gpus if gpu.is_instant is not None}
+    return "" if not kinds else "instant" if kinds == {True} else "driver's own average"
 
 
 def _joules(timed: Sequence[Sample]) -> float | None:
-    """The energy of all GPUs from the first to the last sample: by their counters, else by their power."""
+    """The energy of all GPUs from the first to the last sample: by their counters, else by their power.
+
+    None where counters are there and the time is too short for them.
+    """
     if len(timed) < 2:
         return None
     before, after = (_total([gpu.energy_joules for gpu in timed[place].gpus]) for place in (0, -1))
     if before is not None and after is not None:
-        return after - before
+        return after - before if timed[-1].seconds - timed[0].seconds >= _COUNTER_SECONDS else None
     powers = [(sample.seconds, watts) for sample in timed
               if (watts := _total([gpu.power_watts for gpu in sample.gpus])) is not None]
     if len(powers) < len(timed):

@@ -42,6 +42,17 @@ SIZES = {
 }
 
 
+# of a GPU, which is to have work enough that a step is not all launches
+GPU_SIZES = {
+    "resnet50": Size(32, 224, 10, 40),
+    "resnet50_v1": Size(32, 224, 10, 40),
+    "vgg16": Size(32, 224, 10, 40),
+    "mobilenetv2": Size(32, 224, 10, 40),
+    "bert": Size(32, 0, 20, 60),
+    "lstm": Size(64, 0, 100, 300),
+}
+
+
 class Peer(NamedTuple):
     """A library and the tasks that it has a model for."""
 
@@ -101,6 +112,7 @@ class Setup(NamedTuple):
     cpus: int
     turns: int                # processes of each kind
     clock: Callable[[], float]
+    device: str = "cpu"
 
 
 def harness(stack: Stack, setup: Setup) -> Cost:
@@ -111,7 +123,7 @@ def harness(stack: Stack, setup: Setup) -> Cost:
     tanh takes longer for larger numbers.
     """
     cell = Cell(stack=stack.name, task="lenet5", measure="harness", input="synthetic", init="framework", steps=_BLOCKS,
-                warmup=_STEPS_A_BLOCK, cpus=setup.cpus)
+                warmup=_STEPS_A_BLOCK, cpus=setup.cpus, device=setup.device)
     found, ending = _processes(cell, stack, setup)
     quotients = [_median([block["reported"] / block["bare"] for block in blocks]) for blocks in found]
     return _cost("loop / bare loop", stack, quotients, "x", HARNESS_GOAL, ending)
@@ -121,15 +133,15 @@ def peers(peer: Peer, stack: Stack, setup: Setup) -> Iterator[Cost]:
     """Our samples a second over those of the peer library's model, by task, in training and inference."""
     for task in peer.tasks:
         for measure in ("harness", "harness_infer"):
-            yield _peer(_peer_cell(task, measure, stack, setup.cpus), peer.library, stack, setup)
+            yield _peer(_peer_cell(task, measure, stack, setup), peer.library, stack, setup)
 
 
-def _peer_cell(task: str, measure: str, stack: Stack, cpus: int) -> Cell:
+def _peer_cell(task: str, measure: str, stack: Stack, setup: Setup) -> Cell:
     """The cell, by a learning rate at which no loss overflows within the run."""
-    size = SIZES[task]
+    size = (GPU_SIZES if setup.device == "gpu" else SIZES)[task]
     steps = size.infer_steps if measure == "harness_infer" else size.train_steps
     cell = Cell(stack=stack.name, task=task, measure=measure, batch=size.batch, input="synthetic",
-                learning_rate=1e-4, steps=_PEER_BLOCKS, warmup=steps, cpus=cpus)
+                learning_rate=1e-4, steps=_PEER_BLOCKS, warmup=steps, cpus=setup.cpus, device=setup.device)
     return cell if tasks.is_sequence(task) else cell._replace(image=size.image, classes=1000)
 
 
@@ -160,7 +172,7 @@ def _median(values: list[float]) -> float:
 def start(stack: Stack, setup: Setup) -> Cost:
     """Seconds from a worker's start to the end of its first step, less those of a bare script, by turns."""
     cell = Cell(stack=stack.name, task="lenet5", measure="train", input="synthetic", steps=1, warmup=1,
-                cpus=setup.cpus)
+                cpus=setup.cpus, device=setup.device)
     more, ending = [], Ending("ok")
     for _ in range(setup.turns):
         ours, ending = _first_step(cell, stack, setup, "workloads")

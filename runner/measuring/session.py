@@ -298,7 +298,13 @@ def _ending_record(bench: Bench, name: str, ending: Ending, seconds: float, used
 
 
 def _usage(said: dict[str, Any]) -> dict[str, Any]:
-    """What a worker said it used: its own peak, its control group's with all helpers', throttled CPU periods."""
-    throttling = said.get("throttling") or {}
+    """What a worker said it used: its own peak, its control group's with all helpers', throttled CPU periods.
+
+    Of a GPU what the framework's own allocator held at most, as gpu_allocated_bytes and with its cache reserved.
+    """
+    throttling, peak = said.get("throttling") or {}, said.get("allocator_peak")
+    held = peak if isinstance(peak, dict) else {}
     return {"peak_bytes": said.get("peak_bytes"), "group_peak_bytes": said.get("group_peak_bytes"),
-            "periods": throttling.get("periods"), "throttled_periods": throttling.get("throttled_periods")}
+            "periods": throttling.get("periods"), "throttled_periods": throttling.get("throttled_periods"),
+            **{f"gpu_{kind}_bytes": held[kind] for kind in ("allocated", "reserved")
+               if isinstance(held.get(kind), int)}}

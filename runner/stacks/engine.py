@@ -10,13 +10,13 @@ from docker import DockerClient
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 from docker.models.networks import Network
-from docker.types import CancellableStream, DeviceRequest, EndpointConfig
+from docker.types import CancellableStream, DeviceRequest, EndpointConfig, Ulimit
 
 from runner.errors import EngineUnreachable
 
 __all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "Network", "NotFound",
            "Waiting", "aliased", "connect", "copy_image", "data_root", "gpu_request", "image_id", "image_labels",
-           "labelled_images", "remove_image", "service_output"]
+           "labelled_images", "remove_image", "service_output", "unlimited_memlock"]
 
 _TIMEOUT_SECONDS = 60
 _RESTART_SECONDS = 40.0       # an engine with many containers takes so long to come back
@@ -109,6 +109,11 @@ def gpu_request(uuids: Sequence[str]) -> DeviceRequest:
     container toolkit mounts, which images that are not NVIDIA's do not ask for by themselves.
     """
     return DeviceRequest(device_ids=list(uuids), capabilities=[["gpu", "compute", "utility"]])
+
+
+def unlimited_memlock() -> Ulimit:
+    """A container's right to pin as much memory as it wants, which NCCL's buffers take."""
+    return Ulimit(name="memlock", soft=-1, hard=-1)
 
 
 def data_root(client: DockerClient) -> str:

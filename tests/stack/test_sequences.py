@@ -133,6 +133,113 @@ class Layer(SequenceCase):
             self.assert_close(expected, logits, 0.05, "h")
 
 
+class Packed(SequenceCase):
+    """What a GPU's layers are laid out as, tried on a CPU: PyTorch's in one buffer."""
+
+    def packed(self, cell):
+        """The workload of a cell with its layers packed; skips where there is nothing to pack."""
+        if "pytorch" not in adapter.__name__:
+            self.skipTest("only PyTorch's arrays are packed")
+        workload = adapter.Workload(cell)
+        workload._net.pack_lstms()
+        own = importlib.import_module("workloads.frameworks.pytorch.settings")
+        workload._optimize(own.optimizer(cell, [p for p in workload._net.parameters() if p.requires_grad]))
+        return workload
+
+    def test_a_packed_layer_computes_and_is_updated_as_a_plain_one(self):
+        for task in ("lstm", "gnmt"):
+            cell = cell_of(task=task)
+            packed = self.packed(cell)
+            plain, weights, given = built(cell)
+            packed.load(weights)
+            found, expected = (each.check(given.given[0][0]) for each in (packed, plain))
+            for kind in ("gradient", "weight"):
+                self.assertEqual(list(expected[kind]), list(found[kind]))
+                for name in expected[kind]:
+                    np.testing.assert_allclose(found[kind][name], expected[kind][name], rtol=1e-12, atol=1e-15)
+
+    def test_the_second_bias_stays_zero_and_is_no_parameter(self):
+        cell = cell_of()
+        packed, (plain, weights, given) = self.packed(cell), built(cell)
+        packed.load(weights)
+        packed.train(packed.synthetic(given.given[0]), 3, Watch())
+        self.assertEqual(0.0, float(packed._net.given["lstm.recurrent.bias"].abs().max()))
+        self.assertEqual(plain.parameters(), packed.parameters())
+        self.assertEqual(sorted(weights), sorted(packed.weights()))
+
+
+class _PlainCudnn:
+    """What tf.raw_ops has for cuDNN's LSTM, computed by plain operations; keeps what it was told of training."""
+
+    def __init__(self):
+        self.told = []
+
+    def CudnnRNNV2(self, input, input_h, input_c, params, rnn_mode, is_training):
+        import tensorflow as tf
+        self.told.append(is_training)
+        inputs, hidden, state = int(input.shape[2]), int(input_h.shape[2]), (input_h[0], input_c[0])
+        ends = np.cumsum([4 * hidden * inputs, 4 * hidden * hidden, 4 * hidden, 4 * hidden])
+        first, second = (tf.reshape(part, (4 * hidden, -1)) for part in (params[:ends[0]], params[ends[0]:ends[1]]))
+        bias, outs = params[ends[1]:ends[2]] + params[ends[2]:ends[3]], []
+        for step in range(int(input.shape[0])):
+            i, f, g, o = tf.split(tf.matmul(input[step], first, transpose_b=True)
+                                  + tf.matmul(state[0], second, transpose_b=True) + bias, 4, 1)
+            c = tf.sigmoid(f) * state[1] + tf.sigmoid(i) * tf.tanh(g)
+            state = tf.sigmoid(o) * tf.tanh(c), c
+            outs.append(state[0])
+        return (tf.stack(outs),)
+
+
+class CudnnVector(SequenceCase):
+    """TensorFlow's layer for GPUs, which keeps cuDNN's vector, on a CPU."""
+
+    def setUp(self):
+        if "tensorflow" not in adapter.__name__:
+            self.skipTest("TensorFlow's layer")
+        self.kernels = importlib.import_module("workloads.frameworks.tensorflow.kernels")
+        self.kernels.raw, self._own = _PlainCudnn(), self.kernels.raw
+
+    def tearDown(self):
+        self.kernels.raw = self._own
+
+    def found(self, is_training):
+        """(h (batch, time, numbers), the vector's gradient of half the mean square, the layer, weights, batch)."""
+        import tensorflow as tf
+        recurrent_layers = importlib.import_module("workloads.frameworks.tensorflow.recurrent")
+        blocks = importlib.import_module("workloads.frameworks.tensorflow.blocks")
+        weights = {name: array.astype("float32") for name, array in varied(sequences.parameters(cell_of())).items()}
+        batch = batches.read(None, cell_of(precision="float32")).batches[0]
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            layer = recurrent_layers.layer("lstm", 4, 4, cell_of(precision="float32", lstm="cudnn", device="gpu"),
+                                           "float32")
+            stored, = layer.stored
+            value = stored.native(*[weights[name] for name in stored.names])
+            h = layer.whole(tf.constant(batch["x"].transpose(1, 0, 2)), blocks.Mode("cudnn", is_training))
+            gradient, = tf.gradients(0.5 * tf.reduce_mean(h * h), [stored.variable])
+            session.run(stored.variable.assign(value))
+            h, gradient = session.run([h, tf.convert_to_tensor(gradient)])
+        return h.transpose(1, 0, 2), gradient, stored, weights, batch
+
+    def test_it_computes_the_lstm_from_canonical_arrays_and_gives_them_back(self):
+        h, _, stored, weights, batch = self.found(is_training=True)
+        self.assert_close(recurrent.lstm(weights, "lstm", batch["x"]), h, 1e-5, "h")
+        for name, array in zip(stored.names, stored.canonical(stored.native(*[weights[n] for n in stored.names]))):
+            np.testing.assert_array_equal(weights[name], array)
+
+    def test_the_second_bias_has_no_gradient_and_the_others_are_those_of_plain_operations(self):
+        _, gradient, stored, _, batch = self.found(is_training=True)
+        self.assertEqual((16, 0.0), (stored.still, float(np.abs(gradient[-16:]).max())))
+        workload, _, _ = built(cell_of(precision="float32", lstm="cell"))
+        expected = workload.check(batch)["gradient"]
+        for name, array in zip(stored.names, stored.canonical(gradient)):
+            self.assert_close(expected[name], array, 1e-5, name)
+
+    def test_inference_is_not_told_to_keep_what_a_backward_pass_wants(self):
+        for is_training in (True, False):
+            self.found(is_training)
+            self.assertEqual(is_training, self.kernels.raw.told[-1])
+
+
 class Models(SequenceCase):
     """Every task that the framework has."""
 

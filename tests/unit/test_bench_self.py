@@ -161,3 +161,12 @@ def test_a_start_is_dearer_by_what_lies_before_the_first_step() -> None:
     cost = overhead.start(fakes.stack(), overhead.Setup(how, Path("data"), 2, 2, clock))
 
     assert (2.0, None, "s", False) == (cost.value, cost.interval, cost.unit, cost.is_met)
+
+
+def test_on_a_gpu_every_cell_is_for_it_and_peers_are_compared_at_a_gpu_s_sizes() -> None:
+    how = launcher(lambda cell, run: blocks((1.0, 1.0)))
+    of_gpu = setup(how, 1)._replace(device="gpu")
+    overhead.harness(fakes.stack(), of_gpu)
+    list(overhead.peers(overhead.PEERS["tensorflow"][1], fakes.stack(framework="tensorflow"), of_gpu))
+    assert {"gpu"} == {cell.device for cell, _ in how.started}
+    assert {(32, 224)} == {(cell.batch, cell.image) for cell, _ in how.started if cell.task == "vgg16"}

@@ -7,11 +7,12 @@ from workloads.process.errors import Unsupported, refuse_convolutions
 from workloads.spec.cell import Cell
 
 CELL = Cell(stack="s", task="resnet50", measure="train", device="gpu")
-NAMES = ("TF_CUDNN_USE_AUTOTUNE", "MXNET_CUDNN_AUTOTUNE_DEFAULT")
+NAMES = ("TF_CUDNN_USE_AUTOTUNE", "TF_CUDNN_DETERMINISTIC", "TF_CUDNN_USE_FRONTEND", "MXNET_CUDNN_AUTOTUNE_DEFAULT")
 
 
-@pytest.mark.parametrize(("conv", "values"), [("profiling", ("1", "2")), ("heuristic", ("0", "0")),
-                                              ("fixed", (None, None)), ("default", (None, None))])
+@pytest.mark.parametrize(("conv", "values"), [
+    ("profiling", ("1", None, None, "1")),          # MXNet's 2 would try only what fits its workspace
+    ("heuristic", ("0", None, None, "0")), ("fixed", (None, "1", "0", None)), ("default", (None, None, None, None))])
 def test_a_choice_becomes_the_variables_of_tensorflow_and_mxnet(conv: str, values: tuple[str | None, ...]) -> None:
     found = variables(CELL._replace(conv=conv))
     assert values == tuple(found.get(name) for name in NAMES)

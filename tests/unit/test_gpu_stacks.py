@@ -16,7 +16,7 @@ DEBIAN = "96e378d7e6531ac9a15ad505478fcc2e69f371b10f5cdf87857c4b8188404716"
 # the oldest driver of a CUDA release, for Linux on x86-64 (NVIDIA's table); 12.x by compatibility of minor versions
 DRIVERS = {"10.0": "410.48", "10.1": "418.39", "10.2": "440.33", "11.2": "460.32.03", "12.6": "525.60.13",
            "12.4": "525.60.13",
-           "12.1": "530.30.02"}
+           "12.1": "530.30.02", "13.0": "580.65.06"}
 
 
 class Fact(NamedTuple):
@@ -51,9 +51,9 @@ FACTS = {
     "torch-1.7": Fact(
         ("torch==1.7.0", "6b0c9b56cb56afe3ecbac79351d21c6f7172dffc7b7daa8c365f660541baf1a5"),
         UBUNTU, "10.2", ("6.0", "7.0", "7.5"), "", "7.5"),
-    "torch-2-gpu": Fact(
-        ("torch==2.7.1", "06eea61f859436622e78dd0cdd51dbc8f8c6d76917a9cf0555a333f9eac31ec1"),
-        DEBIAN, "12.6", ("6.0", "7.0", "7.5", "8.0", "8.6", "9.0"), "", "9.0"),
+    "torch-2.13-gpu": Fact(               # by PyTorch's RELEASE.md; its PTX, if the wheel has any, is newer than all
+        ("torch==2.13.0", "60fcdcb2f3876e21146cb4524ef06397d727ca9ad5f020818547e25075fe3cb7"),
+        DEBIAN, "13.0", ("7.5", "8.0", "8.6", "9.0", "10.0", "12.0"), "", "12.0"),
     "mxnet-1.7-gpu": Fact(
         ("mxnet-cu101==1.7.0.post1", "c89a94cf1cc2e3f294e6d053c5eeba67e4d1df85d116ec12c3edd10dc9d368ef"),
         "1010e051dde4a9b62532a80f4a9a619013eafc78491542d5ef5da796cc2697ae", "10.1",

@@ -10,11 +10,11 @@ from runner.errors import BuildFailed, InputError
 from runner.launchers.venv import VenvLauncher
 from runner.machine import nvml
 from runner.measuring import job
-from runner.planning.plan import Wishes, plan
+from runner.planning.plan import Plan, Wishes, plan
 from runner.stacks import bases
 from runner.stacks.definition import chosen_names, read_all
 from runner.study.file import read
-from tests.fake_nvml import V100, FakeNvml
+from tests.fake_nvml import RTX, V100, FakeGpu, FakeNvml
 from tests.fakes import MACHINE
 from workloads.spec.cell import loads
 
@@ -22,11 +22,27 @@ ROOT = Path(__file__).parents[2]
 STACKS = read_all(ROOT / "docker")
 
 
+def planned(scale: str, *fakes: FakeGpu) -> Plan:
+    return plan(read("gpu", ROOT / "studies", scale), STACKS, MACHINE, Wishes(), lambda stack: None,
+                nvml.observe(FakeNvml(*fakes)))
+
+
 @pytest.mark.parametrize("scale", ["quick", "paper"])
-def test_on_a_v100_every_cell_of_the_study_runs(scale: str) -> None:
-    found = plan(read("gpu", ROOT / "studies", scale), STACKS, MACHINE, Wishes(), lambda stack: None,
-                 nvml.observe(FakeNvml(*V100)))
+def test_on_turing_every_cell_of_the_study_runs_and_on_volta_all_but_those_of_cuda_13(scale: str) -> None:
+    found = planned(scale, *(RTX[0]._replace(uuid=f"GPU-{index}") for index in range(4)))
     assert len(found.cells) > 60 and () == found.skipped
+    assert {"torch-2.13-gpu"} == {each.cell.stack for each in planned(scale, *V100).skipped}
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_all_frameworks_choose_their_convolutions_alike(scale: str) -> None:
+    found = planned(scale, *V100).cells
+    assert {"profiling"} == {each.cell.conv for each in found if each.experiment != "conv"}
+    assert {"fixed", "heuristic"} <= {each.cell.conv for each in found if each.experiment == "conv"}
+
+
+def test_on_volta_there_is_a_plan_of_gpu_cells_alone() -> None:
+    found = planned("quick", *V100)
     assert {"gpu"} == {each.cell.device for each in found.cells}
 
 
@@ -42,7 +58,7 @@ def test_without_a_gpu_the_study_is_refused_in_one_line_that_says_how_to_see_the
 def test_compose_gives_the_worker_a_whole_cell() -> None:
     text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", (ROOT / "compose.gpu.yaml").read_text())
     cell = loads(" ".join(re.search(r"- >-\n((?: {8}.*\n)+)", text)[1].split()))
-    assert ("torch-2-gpu", "resnet50", "gpu", 1, 224) == (cell.stack, cell.task, cell.device, cell.gpus, cell.image)
+    assert ("torch-2.13-gpu", "resnet50", "gpu", 1, 224) == (cell.stack, cell.task, cell.device, cell.gpus, cell.image)
     assert "capabilities: [gpu, compute, utility]" in text
 
 

@@ -25,7 +25,8 @@ def test_a_machine_whose_driver_knows_no_gpu_says_so() -> None:
 
 def test_readings_are_in_si_units() -> None:
     reader = nvml.Reader(["GPU-v0"], FakeNvml(V100[0]._replace(millijoules=5_000, milliwatts=250_500, throttle=0x24)))
-    assert (nvml.GpuReading(5.0, 250.5, 0.9, 2**30, 1.38e9, 61.0, ("sw_power_cap", "sw_thermal")),) == reader()
+    assert (nvml.GpuReading(5.0, 250.5, 0.9, 2**30, 1.38e9, 61.0, ("sw_power_cap", "sw_thermal"), is_instant=False,
+                            memory_clock_hz=1.38e9),) == reader()
 
 
 def test_what_a_gpu_does_not_tell_is_none_and_not_zero() -> None:
@@ -51,3 +52,34 @@ def test_the_state_of_a_gpu_is_told_for_the_doctor() -> None:
     assert (True, False, None, (77,), 1.53e9) == (state.persistence, state.ecc, state.mig, state.processes,
                                                   state.highest_clock_hz)
     assert [] == nvml.states(FakeNvml(failure="gone"))
+
+
+def test_the_power_of_the_moment_is_taken_where_the_driver_tells_it() -> None:
+    found, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(milliwatts=300_000, instant_milliwatts=412_000)))()
+    assert (412.0, True) == (found.power_watts, found.is_instant)
+
+
+EVENTS, REASONS = "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
+HEAT = ("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature")
+
+
+@pytest.mark.parametrize("gone", [(EVENTS, HEAT[0]), (REASONS, HEAT[1])])
+def test_either_name_of_a_question_that_was_renamed_is_enough(gone: tuple[str, ...]) -> None:
+    found, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(throttle=0x4), gone=gone))()
+    assert (("sw_power_cap",), 61.0, ()) == (found.throttle, found.temperature, found.gone)
+
+
+def test_a_function_that_is_gone_is_told_apart_from_a_gpu_that_does_not_tell() -> None:
+    found, = nvml.Reader(["GPU-h"], FakeNvml(H100, gone=(EVENTS, REASONS)))()
+    assert (None, (EVENTS,)) == (found.throttle, found.gone)
+    silent, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(throttle=None)))()
+    assert (None, ()) == (silent.throttle, silent.gone)
+
+
+def test_what_a_result_is_read_with_is_stored_for_each_gpu() -> None:
+    record = nvml.observe(FakeNvml(H100._replace(limit_milliwatts=700_000, ecc=(1, 1)))).record()
+    device, = record["devices"]
+    assert ("13.2", 700.0, "96.00.89.00.01", True, 5, 16) == (
+        record["cuda"], *(device[name] for name in ("power_limit_watts", "vbios", "ecc", "pcie_generation",
+                                                    "pcie_width")))
+    assert device["mig"] is None

@@ -82,6 +82,16 @@ def test_gpus_are_reserved_as_the_kind_that_the_node_offers() -> None:
         "GenericResources": [{"DiscreteResourceSpec": {"Kind": "NVIDIA-GPU", "Value": 2}}]}
 
 
+def test_several_gpus_of_a_service_get_shared_memory_and_may_pin_as_much_as_they_want() -> None:
+    node = swarm_manager.nodes([node_said(1, gpus=4)])[0]
+    one, two = (swarm_manager.template(swarm_manager.Wanted("node0", node, IMAGE, (), "", gpus=count), "net", {})[
+        "ContainerSpec"] for count in (1, 2))
+    assert ["/tmp"] == [mount["Target"] for mount in one["Mounts"]] and "Ulimits" not in one
+    shared = two["Mounts"][-1]
+    assert ("/dev/shm", 2**30) == (shared["Target"], shared["TmpfsOptions"]["SizeBytes"])
+    assert [{"Name": "memlock", "Soft": -1, "Hard": -1}] == two["Ulimits"]
+
+
 def test_a_node_that_offers_too_few_gpus_is_named() -> None:
     one = cell(nodes=1, parallel="none", device="gpu", gpus=2)
     with pytest.raises(BenchError, match=r"host1 offers 1 GPUs .* asks for 2"):

@@ -1,5 +1,6 @@
 """GPU samples to energy, clocks and throttling of the timed steps."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,27 @@ def test_energy_is_the_counter_s_difference_over_the_timed_steps() -> None:
     given = samples(*(gpu(energy_joules=joules, power_watts=1.0) for joules in (0.0, 100.0, 350.0, 400.0, 1000.0)))
     found = readings(given, (1.0, 3.0))
     assert (300.0, 2.0, 150.0) == (found["gpu_joules"], found["gpu_seconds"], found["gpu_watts"])
+
+
+def test_of_less_than_a_second_the_counter_says_nothing() -> None:
+    given = [Sample(seconds, (gpu(energy_joules=100 * seconds, power_watts=90.0),)) for seconds in (0.0, 0.9)]
+    assert (None, None) == tuple(readings(given, (0.0, 0.9))[name] for name in ("gpu_joules", "gpu_watts"))
+
+
+def test_the_share_of_time_under_the_power_cap_is_told_apart_from_throttling() -> None:
+    found = readings(samples(*(gpu(throttle=("sw_power_cap",)) for _ in range(3)), gpu(throttle=())), (0.0, 3.0))
+    assert (0.75, 0.0) == (found["gpu_power_capped_share"], found["gpu_throttled_share"])
+
+
+@pytest.mark.parametrize(("is_instant", "power"), [(True, "instant"), (False, "driver's own average"), (None, None)])
+def test_what_the_power_readings_are_of_is_stored(is_instant: bool | None, power: str | None) -> None:
+    found = seen(samples(*(gpu(is_instant=is_instant) for _ in range(2))), (0.0, 1.0), None)
+    assert power == found.record().get("power")
+
+
+def test_readings_that_the_driver_has_no_function_for_are_stored_by_name() -> None:
+    found = seen(samples(*(gpu(gone=("nvmlDeviceGetX",)) for _ in range(2))), (0.0, 1.0), None)
+    assert ["nvmlDeviceGetX"] == found.record()["gone"]
 
 
 def test_without_a_counter_energy_is_the_area_under_the_power() -> None:
@@ -139,6 +161,20 @@ def test_what_the_gpu_did_is_stored_with_the_run_s_ending(tmp_path: Path) -> Non
     assert 80.0 == pytest.approx(ending["host"]["gpu_watts"])
     assert {"throttle": [], "throttled": False, "was_idle": True} == {
         name: value for name, value in ending["gpu"].items() if name != "samples"}
+
+
+@pytest.mark.parametrize(("told", "stored"), [
+    ({"allocated": 7, "reserved": 9}, (7, 9)), ({"allocated": "x"}, (None, None)), ([], (None, None)),
+    (None, (None, None))])
+def test_what_the_framework_s_own_allocator_held_is_stored_with_the_ending(
+        tmp_path: Path, told: Any, stored: tuple[int | None, int | None]) -> None:
+    end = {"event": "end", "status": "ok", "message": "", "peak_bytes": 1, "allocator_peak": told}
+    made: Bench = bench(tmp_path / "r", lambda cell, run: [*good_lines()[:-1], json.dumps(end).encode() + b"\n"])
+    made = made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]))
+    with made.store:
+        assert run(made)
+    ending, = [record for record in store.read(tmp_path / "r") if record["event"] == "ending"]
+    assert stored == (ending["host"].get("gpu_allocated_bytes"), ending["host"].get("gpu_reserved_bytes"))
 
 
 def test_a_throttled_run_is_marked_and_repeated_once(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import weakref
 import pytest
 
 from tests.clock import FakeClock
-from workloads.measuring.watch import Beats, Over, Watch, WorkersWatch
+from workloads.measuring.watch import Beats, Compiling, Over, Watch, WorkersWatch
 from workloads.process.errors import NotFinite
 from workloads.spec.cell import Cell
 
@@ -199,6 +199,32 @@ def beats(*cpu_seconds):
 def test_a_process_that_computes_gives_signs_of_life_and_one_that_waits_does_not():
     assert 2 == beats(0.0, 1.0, 2.0)
     assert 0 == beats(5.0, 5.0, 5.0)
+
+
+def test_beats_end_after_their_longest_time_of_computing():
+    sent, clocks = Sent(), iter((0.0, 1.0, 2.0, 3.0, 4.0))
+    beats = Beats(sent, every=0.001, clock=lambda: next(clocks), longest=2.0)
+    beats._beat()
+    assert 2 == len(sent.of("beat"))
+
+
+def test_on_a_gpu_there_are_beats_until_the_first_steps_and_on_a_cpu_none():
+    for device, count in (("gpu", 3), ("cpu", 0)):
+        sent, clocks, seen = Sent(), iter((0.0, 1.0, 2.0, 3.0)), threading.Event()
+
+        def clock(clocks=clocks, seen=seen):
+            value = next(clocks, None)
+            if value is None:
+                seen.set()
+            return 3.0 if value is None else value
+
+        cell = Cell(stack="s", task="lenet5", measure="train", device=device)
+        with Compiling(cell, sent, every=0.001, clock=clock) as emit:
+            emit("start")
+            assert device == "cpu" or seen.wait(10)
+            emit("warm", seconds=[])
+            emit("steps", seconds=[])
+        assert (count, 1, 1) == tuple(len(sent.of(event)) for event in ("beat", "warm", "steps"))
 
 
 class DeviceClock:

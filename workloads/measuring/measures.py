@@ -96,8 +96,19 @@ def _start(cell, adapter, workload, images, emit, cluster=None):
         facts.update(mode=cluster.mode.title, communication=workload.communication)
     if hasattr(workload, "mode"):              # which says more than the mode's title
         facts["mode"] = workload.mode
-    emit("start", facts=facts, parameters=workload.parameters(), flops=tasks.step_flops(cell),
-         cpu_seconds=environment.used()["cpu_seconds"])
+    emit("start", facts=facts, parameters=workload.parameters(), cpu_seconds=environment.used()["cpu_seconds"],
+         **_flops(cell, images))
+
+
+def _flops(cell, given):
+    """flops: what a step computes, the padding of sequences too; needed_flops: what its samples alone need.
+
+    At the mean length of the batches, so that attention, which is quadratic in it, is counted a little too low.
+    """
+    if not tasks.is_sequence(cell.task):
+        return {"flops": tasks.step_flops(cell)}
+    return {"flops": tasks.step_flops(cell, given.facts["padded_tokens"]),
+            "needed_flops": tasks.step_flops(cell, given.facts["tokens"])}
 
 
 def train(cell, adapter, workload, images, folder, emit):

@@ -3,7 +3,6 @@
 Prints one "end" event when the step is over, so that what evenbench adds before its own first step can be told.
 """
 import importlib
-import os
 import sys
 
 from workloads.__main__ import find_adapter
@@ -15,7 +14,7 @@ def main(arguments):
     """The exit code."""
     cell = loads(arguments[0])
     send = emit.take_over()
-    os.environ.update(environment.variables(cell))
+    environment.enter(cell)
     step, sync = importlib.import_module("workloads.frameworks.%s.bare" % find_adapter()).loop(cell)
     sync(step())
     send("end", status="ok", message="", **environment.used())

@@ -13,6 +13,7 @@ from workloads.process.errors import NotFinite
 from workloads.spec.duration import are_enough, is_open
 
 BEAT_SECONDS = 5.0       # between two words to a watchdog while no samples are sent
+COMPILING_SECONDS = 3600.0       # of computing before the first steps are over
 SEND_SECONDS = 1.0       # often enough for a watchdog and a live rate, rare enough to leave the steps alone
 BLOCK_SECONDS = 0.1      # that a block of sync=blocks lasts at least: waiting for the device is then next to nothing
 PARTS = 20               # of the timed steps of sync=end, whose times are told beside the one time of all
@@ -275,11 +276,12 @@ class WorkersWatch:
 class Beats:
     """While it lasts, a "beat" event now and then as long as this process computes: for what takes long without steps.
 
-    Who waits for others uses next to no CPU, so a watchdog still sees a run that hangs.
+    Who waits for others uses next to no CPU, so a watchdog still sees a run that hangs. After longest seconds of
+    computing there are no more beats.
     """
 
-    def __init__(self, emit, every=BEAT_SECONDS, clock=time.process_time):
-        self._emit, self._every, self._clock = emit, every, clock
+    def __init__(self, emit, every=BEAT_SECONDS, clock=time.process_time, longest=float("inf")):
+        self._emit, self._every, self._clock, self._longest = emit, every, clock, longest
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
@@ -291,9 +293,35 @@ class Beats:
         self._thread.join()
 
     def _beat(self):
-        before = self._clock()
-        while not self._is_over.wait(self._every):
+        before = first = self._clock()
+        while not self._is_over.wait(self._every) and before - first < self._longest:
             now = self._clock()
             if now - before > 0.2 * self._every:
                 self._emit("beat")
             before = now
+
+
+class Compiling:
+    """While it lasts, emit with beats on a GPU until the first steps are over: kernels may be compiled there.
+
+    From intermediate code, by XLA, by Triton, or for cuDNN's searches: up to an hour, where a step has minutes.
+    """
+
+    def __init__(self, cell, emit, every=BEAT_SECONDS, clock=time.process_time):
+        self._send = emit
+        self._beats = Beats(emit, every, clock, COMPILING_SECONDS) if cell.device == "gpu" else None
+
+    def __enter__(self):
+        if self._beats:
+            self._beats.__enter__()
+        return self._emit
+
+    def __exit__(self, *failure):
+        if self._beats:
+            beats, self._beats = self._beats, None
+            beats.__exit__()
+
+    def _emit(self, event, **values):
+        if event in ("warm", "steps"):        # from here on nothing but steps is to run
+            self.__exit__()
+        self._send(event, **values)

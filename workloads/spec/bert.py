@@ -78,7 +78,12 @@ def _norm(name, width):
 
 def forward_flops(sizes):
     """As spec.sequences says: the dense layers, both products of attention, the head at the masked positions."""
-    tokens, width = sizes.length, sizes.width
-    layer = 4 * tokens * width * width + 2 * tokens * tokens * width + 2 * tokens * width * sizes.inner
-    head = predictions(tokens) * width * (width + sizes.vocabulary)
+    return flops_at(sizes, sizes.length)
+
+
+def flops_at(sizes, length):
+    """The same where a batch is no longer than that; the head has as many positions in all batches."""
+    width = sizes.width
+    layer = 4 * length * width * width + 2 * length * length * width + 2 * length * width * sizes.inner
+    head = predictions(sizes.length) * width * (width + sizes.vocabulary)
     return 2 * (sizes.layers * layer + head)

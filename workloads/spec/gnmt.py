@@ -22,6 +22,7 @@ from workloads.spec.layers import Parameter
 from workloads.spec.lstm import gates
 
 DATA = "wmt16"
+SIDES = 2                      # source and target
 DROPOUT = 0.2
 SMOOTHING = 0.1
 PADDING_BIAS = -10000.0        # on a padded source token's score: exp() of it is 0

@@ -20,7 +20,7 @@ IMPLEMENTATIONS = {
     ("pytorch", "cpu"): dict(_PYTORCH, block="torch.lstm_cell, plain operations, in a Python loop"),
     ("pytorch", "gpu"): dict(_PYTORCH, block="torch.lstm_cell, fused, in a Python loop"),
     ("tensorflow", "cpu"): dict(_TENSORFLOW, cudnn="BlockLSTM, TensorFlow's own operation of a whole sequence"),
-    ("tensorflow", "gpu"): dict(_TENSORFLOW, cudnn="CudnnRNN"),
+    ("tensorflow", "gpu"): dict(_TENSORFLOW, cudnn="CudnnRNNV2, which searches for its algorithm"),
     ("mxnet", "cpu"): _MXNET,
     ("mxnet", "gpu"): _MXNET,
     ("onednn", "cpu"): {"native": "oneDNN's LSTM primitive", "cudnn": "oneDNN's LSTM primitive"},

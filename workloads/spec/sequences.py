@@ -3,7 +3,9 @@
     Sizes, PRESETS          its dimensions as a NamedTuple; those of "small" (two cores train it in seconds) and "study"
     DATA                    the data set that it is for; where cell.data is another, seeded sequences stand in for it
     parameters(sizes)       the tuple of layers.Parameter, running statistics included, in order of computation
-    forward_flops(sizes)    of one sample of full length, products alone, a multiply-add counted as 2
+    forward_flops(sizes)    of one sample of full length, products alone, a multiply-add counted as 2; with
+                            flops_at(sizes, length) where a shorter one is not just of smaller sizes
+    SIDES                   how many sequences a sample has, where it is not one
 
 and its docstring says the computation as numbered steps with their source, which frameworks/X/<model>.py follows. What
 goes in is made by inputs/<model>.py. Python 3.6 and later, standard library only.
@@ -56,6 +58,11 @@ def parameters(cell):
     return SEQUENCES[cell.task].model.parameters(sizes(cell))
 
 
-def forward_flops(cell):
-    """FLOPs of one sample of full length, forward."""
-    return SEQUENCES[cell.task].model.forward_flops(sizes(cell))
+def forward_flops(cell, tokens=None):
+    """FLOPs of one sample forward: of full length, or of the mean length where a batch has so many tokens."""
+    model, own = SEQUENCES[cell.task].model, sizes(cell)
+    if tokens is None:
+        return model.forward_flops(own)
+    length = max(1, round(float(tokens) / cell.batch / getattr(model, "SIDES", 1)))
+    at_length = getattr(model, "flops_at", lambda sizes, length: model.forward_flops(sizes._replace(length=length)))
+    return at_length(own, length)

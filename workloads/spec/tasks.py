@@ -64,15 +64,18 @@ def input_shape(image):
     return (CHANNELS, image, image)
 
 
-def step_flops(cell):
-    """FLOPs of one step of the cell: a batch forward, and three times that where it trains."""
+def step_flops(cell, tokens=None):
+    """FLOPs of one step of the cell: a batch forward, and three times that where it trains.
+
+    tokens: of a batch of sequences, padded or real; without it all are of full length.
+    """
     passes = 1 if cell.measure == "infer" else 3
-    return passes * cell.batch * _forward_flops(cell)
+    return passes * cell.batch * _forward_flops(cell, tokens)
 
 
-def _forward_flops(cell):
+def _forward_flops(cell, tokens):
     if is_sequence(cell.task):
-        return sequences.forward_flops(cell)
+        return sequences.forward_flops(cell, tokens)
     return layers.forward_flops(table(cell.task, cell.classes), input_shape(cell.image))
 
 

@@ -49,7 +49,7 @@ class Layer:
         self._layer = ctypes.c_void_p()
         sizes = Sizes(hidden, inputs, batch, length, int(trains), int(has_input_product))
         _call("lstm_create", ctypes.byref(sizes), ctypes.byref(self._layer))
-        self._loss = ctypes.c_float()
+        self._loss, self._number = ctypes.c_float(), ctypes.c_long()
 
     def __del__(self):
         if self._layer:
@@ -95,9 +95,18 @@ class Layer:
         return out
 
     def loss(self):
-        """Half the mean square of h, which backward begins with."""
-        _call("lstm_loss", self._layer, ctypes.byref(self._loss))
+        """The number of half the mean square of h, which backward begins with; kept_loss gives it."""
+        _call("lstm_loss", self._layer, ctypes.byref(self._number))
+        return self._number.value
+
+    def kept_loss(self, number):
+        """The loss of that number, of the last million."""
+        _call("lstm_kept_loss", self._layer, ctypes.c_long(number), ctypes.byref(self._loss))
         return self._loss.value
+
+    def wait(self):
+        """Return when all that was called is done: a GPU's calls only issue it."""
+        _call("lstm_wait", self._layer)
 
     def backward(self):
         """Compute the gradients."""

@@ -50,7 +50,7 @@ class Workload:
         return itertools.repeat(_arranged(batches[0]))
 
     def train(self, batches, count, watch):
-        """Take count steps of training; the watch gets each one's loss."""
+        """Take count steps of training; the watch gets the number of each one's loss, which stays in the library."""
         for _ in range(count):
             watch.loading()
             x = next(batches)
@@ -63,7 +63,7 @@ class Workload:
             watch.stepped(loss)
 
     def train_phases(self, batches, count, watch):
-        """The same; the watch gets each step's seconds by phase, too: every call returns when its work is done."""
+        """The same with a wait behind each phase; the watch gets each step's seconds by phase, too."""
         for _ in range(count):
             watch.loading()
             x = next(batches)
@@ -72,10 +72,13 @@ class Workload:
             self._layer.place(x)
             self._layer.forward()
             loss = self._layer.loss()
+            self._layer.wait()
             forward = time.perf_counter()
             self._layer.backward()
+            self._layer.wait()
             backward = time.perf_counter()
             self._layer.update(*self._update)
+            self._layer.wait()
             watch.stepped(loss, phases={"forward": forward - began, "backward": backward - forward,
                                         "update": time.perf_counter() - backward})
 
@@ -84,7 +87,7 @@ class Workload:
         raise Unsupported("a bare library has no profiler of operators")
 
     def infer(self, batches, count, watch):
-        """Take count forward passes; the watch gets nothing to wait for: a call returns when its work is done."""
+        """Take count forward passes; the watch gets nothing: h stays in the library."""
         for _ in range(count):
             watch.loading()
             x = next(batches)
@@ -94,11 +97,13 @@ class Workload:
             watch.stepped(None)
 
     def sync(self, handle):
-        """Nothing: every call returns when its work is done."""
+        """Wait once for all that was issued; on a CPU every call returns when its work is done."""
+        if self.cell.device == "gpu":
+            self._layer.wait()
 
     def value(self, handle):
         """The float of a loss; for inference's None h of the last step, (batch, length, hidden)."""
-        return self._h() if handle is None else handle
+        return self._h() if handle is None else self._layer.kept_loss(handle)
 
     def _h(self):
         return np.ascontiguousarray(self._layer.output().transpose(1, 0, 2))
@@ -107,7 +112,7 @@ class Workload:
         """One update: activations, logits, loss, gradients, new weights."""
         self._layer.place(_arranged(batch))
         self._layer.forward()
-        loss = self._layer.loss()
+        loss = self._layer.kept_loss(self._layer.loss())
         self._layer.backward()
         gradient = dict(zip(_KINDS, self._layer.gradients()))
         self._layer.update(*self._update)

@@ -22,7 +22,7 @@ _NO_MEMORY = ("out of memory", "failed to allocate", "memory allocation failed",
 
 def facts(cell):
     """What MXNet says of itself."""
-    return {
+    return dict({
         "framework": NAME,
         "version": mx.__version__,
         "device": cell.device,
@@ -30,7 +30,7 @@ def facts(cell):
         "inter_op_threads": settings.inter_op_threads(),
         "onednn": settings.uses_onednn(),
         "build": " ".join(sorted(name for name, feature in mx.runtime.Features().items() if feature.enabled)),
-    }
+    }, **settings.gpu_facts() if cell.device == "gpu" else {})
 
 
 def is_oom(error):

@@ -13,12 +13,12 @@ def loop(cell, folder=""):
     It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, the other
     nets are of Gluon's model zoo. Raises Unsupported where the zoo has no such net.
     """
-    net = _net(cell)
-    net.initialize()
+    net, device = _net(cell), mx.gpu() if cell.device == "gpu" else mx.cpu()
+    net.initialize(ctx=device)
     net.hybridize(static_alloc=True, static_shape=True)
     random = np.random.RandomState(0)
-    images = mx.nd.array(random.uniform(-1, 1, (cell.batch, 3, cell.image, cell.image)))
-    labels = mx.nd.array(random.randint(0, cell.classes, cell.batch))
+    images = mx.nd.array(random.uniform(-1, 1, (cell.batch, 3, cell.image, cell.image)), device)
+    labels = mx.nd.array(random.randint(0, cell.classes, cell.batch), device)
     step = (lambda: net(images)) if cell.measure == "infer" else _training(net, images, labels, cell.learning_rate)
     return step, lambda handle: mx.nd.waitall()
 

@@ -44,6 +44,13 @@ def device(cell):
     return mx.gpu()
 
 
+def gpu_facts():
+    """What is known of the GPU's libraries: MXNet has no switch for TF32, and takes it for products from CUDA 11 on."""
+    override = os.environ.get("NVIDIA_TF32_OVERRIDE")
+    return {"tf32": {"forbidden": override == "0"},
+            "cudnn_benchmark": os.environ.get("MXNET_CUDNN_AUTOTUNE_DEFAULT", "1") != "0"}
+
+
 def loop(cell):
     """The loop that "native" becomes: hybridized, gluon's graph; or eager. Raises Unsupported."""
     if cell.loop == "eager":

@@ -18,7 +18,7 @@ _NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory", "al
 
 def facts(cell):
     """What PyTorch says of itself, once the cell's Workload is built."""
-    return {
+    return dict({
         "framework": NAME,
         "version": torch.__version__,
         "device": torch.cuda.get_device_name(0) if cell.device == "gpu" else "cpu",
@@ -26,7 +26,16 @@ def facts(cell):
         "inter_op_threads": torch.get_num_interop_threads(),
         "onednn": torch.backends.mkldnn.is_available() and bool(torch.backends.mkldnn.enabled),
         "build": _build(),
-    }
+    }, **settings.gpu_facts() if cell.device == "gpu" else {})
+
+
+def device_peak_bytes(cell):
+    """The most that PyTorch's allocator held for tensors, and in all with its cache, on one GPU; {} on a CPU."""
+    if cell.device != "gpu" or not hasattr(torch.cuda, "max_memory_reserved"):
+        return {}
+    gpus = range(torch.cuda.device_count())
+    return {"allocated": max(torch.cuda.max_memory_allocated(gpu) for gpu in gpus),
+            "reserved": max(torch.cuda.max_memory_reserved(gpu) for gpu in gpus)}
 
 
 def _build():

@@ -22,8 +22,10 @@ def loop(cell, folder=""):
     where the library is not, or has no such net.
     """
     net, batch, loss = _made(cell, folder)
+    if cell.device == "gpu":
+        net, batch = net.cuda(), _on_gpu(batch)
     step = _inference(net, batch) if cell.measure == "infer" else _training(net, batch, loss, cell.learning_rate)
-    return step, lambda handle: None
+    return step, lambda handle: torch.cuda.synchronize() if cell.device == "gpu" else None
 
 
 def _made(cell, folder):
@@ -31,6 +33,7 @@ def _made(cell, folder):
     if cell.task == "lstm":
         return _lstm(cell)
     net, batch, labels = bare_bert.model(cell, _reached(cell, folder)) if cell.task == "bert" else _images(cell, folder)
+    labels = labels.cuda() if cell.device == "gpu" else labels
     return net, batch, lambda logits: nn.functional.cross_entropy(logits, labels)
 
 
@@ -77,6 +80,11 @@ def _torchvision(cell, folder):
     except ImportError as error:
         raise Unsupported("%s: no torchvision that can be imported: %s" % (place, error)) from error
     return torchvision
+
+
+def _on_gpu(batch):
+    """A tensor, or a dict of them."""
+    return batch.cuda() if hasattr(batch, "cuda") else {name: tensor.cuda() for name, tensor in batch.items()}
 
 
 def _training(net, batch, loss_of, learning_rate):

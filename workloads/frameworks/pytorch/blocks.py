@@ -7,8 +7,6 @@ import math
 import torch
 from torch import nn
 
-ON_HOST = ".host"         # behind the name of an array that lies on the host, whatever the device
-
 
 class Mode:
     """How a forward pass is made: by which LSTM, training or not, with dropout or not; what it keeps for a check."""

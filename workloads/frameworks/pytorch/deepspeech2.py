@@ -2,11 +2,11 @@
 import torch
 from torch import nn
 
-from workloads.frameworks.pytorch.blocks import ON_HOST, batch_norm, conv2d, dense, masked
+from workloads.frameworks.pytorch.blocks import batch_norm, conv2d, dense, masked
 from workloads.frameworks.pytorch.recurrent import lstm
 from workloads.spec.deepspeech2 import CLIP, DECAY, EPSILON, WINDOWS
 
-READ_ON_HOST = ("steps", "characters")
+HOST = ("steps", "characters")       # the lengths that ctc_loss reads on the host
 
 
 def forward(weights, batch, sizes, mode):
@@ -40,6 +40,5 @@ def both_ways(weights, name, x, steps, mode, index):
 def loss(logits, batch, sizes):
     """Step 4."""
     log_p = nn.functional.log_softmax(logits.float() if logits.dtype == torch.bfloat16 else logits, -1)
-    steps, characters = (batch.get(name + ON_HOST, batch[name]) for name in READ_ON_HOST)
-    return nn.functional.ctc_loss(log_p, batch["text"], steps, characters, blank=sizes.labels - 1,
-                                  reduction="none").mean()
+    return nn.functional.ctc_loss(log_p, batch["text"], batch["steps.host"], batch["characters.host"],
+                                  blank=sizes.labels - 1, reduction="none").mean()

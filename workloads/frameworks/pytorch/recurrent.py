@@ -7,6 +7,10 @@
 Keras' forms are Keras'.
 """
 import torch
+from torch import nn
+
+TRAINED = (".input.weight", ".recurrent.weight", ".bias")      # of a layer, as cuDNN orders them
+ZERO = ".recurrent.bias"         # the second bias that PyTorch wants: a constant zero, where a layer has one of its own
 
 # of a whole sequence, of a step
 _FUSED = ("_cudnn_rnn", "mkldnn_rnn_layer", "mkldnn_rnn", "_thnn_fused_lstm_cell")
@@ -43,10 +47,36 @@ def told(operations):
     return ", ".join(sorted(names & set(_FUSED))) or "plain operations"
 
 
+def packed(input_weight, recurrent_weight):
+    """Zeros like a layer's arrays, with a bias and a second one without gradient; on a GPU views of one buffer.
+
+    The buffer is nn.LSTM's own, in whichever order this version's cuDNN wants: input weight, recurrent weight, both
+    biases. An optimizer updates the views in place.
+    """
+    layer = nn.LSTM(input_weight.shape[1], recurrent_weight.shape[1]).to(input_weight.device, input_weight.dtype)
+    layer.flatten_parameters()
+    arrays = [layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0]
+    with torch.no_grad():
+        for array in arrays:
+            array.zero_()
+    arrays[-1].requires_grad_(False)
+    return arrays
+
+
+def told_of_memory(weights, name):
+    """Whether the layer's arrays are one piece of memory, as a fact; {} where nothing was packed."""
+    if name + ZERO not in weights:
+        return {}
+    own = _arrays(weights, name)
+    is_one = len({getattr(array, "untyped_storage", array.storage)().data_ptr() for array in own}) == 1
+    return {"lstm_weights": "one buffer" if is_one else "copied in each call"}
+
+
 def _arrays(weights, name):
-    """Input and recurrent weights and two biases; PyTorch wants a second one, here a constant zero."""
+    """Input and recurrent weights and two biases."""
     bias = weights[name + ".bias"]
-    return [weights[name + ".input.weight"], weights[name + ".recurrent.weight"], bias, torch.zeros_like(bias)]
+    zero = weights[name + ZERO] if name + ZERO in weights else torch.zeros_like(bias)
+    return [weights[name + ".input.weight"], weights[name + ".recurrent.weight"], bias, zero]
 
 
 def _whole(weights, name, x, mode):

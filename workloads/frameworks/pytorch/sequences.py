@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from workloads.frameworks.pytorch import recurrent, settings
-from workloads.frameworks.pytorch.blocks import ON_HOST, Mode
+from workloads.frameworks.pytorch.blocks import Mode
 from workloads.frameworks.pytorch.steps import Steps, array
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
@@ -21,8 +21,8 @@ class Workload(Steps):
 
     pytorch/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the
     first stands for them; loss(what forward gave, batch, sizes); and, where the framework wants a batch's arrays in
-    another order, arrange(batch); READ_ON_HOST, the arrays that an operation reads on the host: a GPU's batch has them
-    there too, under their names with ON_HOST, since to copy them back would wait for the GPU within a step.
+    another order, arrange(batch); HOST, the arrays that an operation reads on the host, as name.host: to copy them back
+    from a GPU would wait for it within a step.
     """
 
     def __init__(self, cell):
@@ -40,6 +40,8 @@ class Workload(Steps):
         torch.manual_seed(cell.seed)
         self._model = importlib.import_module("workloads.frameworks.pytorch." + cell.task)
         self._net = _Weights(sequences.parameters(cell), getattr(torch, self._numbers)).to(self._device)
+        if self._device.type == "cuda":
+            self._net.pack_lstms()
         self._optimize(settings.optimizer(cell, [p for p in self._net.parameters() if p.requires_grad]))
         self._sizes = sequences.sizes(cell)
         self._training = Mode(cell.lstm, is_training=True)
@@ -83,8 +85,9 @@ class Workload(Steps):
                         dtype=getattr(torch, self._numbers))
         run = recurrent.lstm if self.precision != "amp" else self._autocast(recurrent.lstm)
         with torch.set_grad_enabled(mode.is_training), torch.autograd.profiler.profile() as profile:
-            run(self._net.named, names[0], x, mode)
-        return {"lstm": recurrent.told({event.key for event in profile.key_averages()})}
+            run(self._net.given, names[0], x, mode)
+        return dict({"lstm": recurrent.told({event.key for event in profile.key_averages()})},
+                    **recurrent.told_of_memory(self._net.given, names[0]))
 
     def load(self, weights):
         """Copy the arrays of every parameter and running statistic, by canonical name."""
@@ -113,25 +116,26 @@ class Workload(Steps):
         return arrange(batch) if arrange else batch
 
     def _placed(self, batch):
-        """The batch in PyTorch's own memory on the device."""
-        placed = {name: found.to(self._device, non_blocking=True) if isinstance(found, torch.Tensor)
-                  else torch.tensor(found, device=self._device) for name, found in batch.items()}
-        if self._device.type == "cuda":
-            placed.update((name + ON_HOST, torch.as_tensor(batch[name]))
-                          for name in getattr(self._model, "READ_ON_HOST", ()))
+        """The batch in PyTorch's own memory on the device, and the arrays of the model's HOST on the host, as name.host.
+
+        A loss that asks a GPU for its lengths would wait for all that the GPU still has to do.
+        """
+        placed = {name: array.to(self._device, non_blocking=True) if isinstance(array, torch.Tensor)
+                  else torch.tensor(array, device=self._device) for name, array in batch.items()}
+        placed.update((name + ".host", torch.as_tensor(batch[name])) for name in getattr(self._model, "HOST", ()))
         return placed
 
     def _loss(self, batch):
-        return self._losing(self._net.named, batch, self._sizes, self._training)[1]
+        return self._losing(self._net.given, batch, self._sizes, self._training)[1]
 
     def _answer(self, batch):
-        return sequences.logits(self._forward(self._net.named, batch, self._sizes, self._evaluating))
+        return sequences.logits(self._forward(self._net.given, batch, self._sizes, self._evaluating))
 
     def check(self, batch):
         """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
         kept = OrderedDict()
         mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
-        logits, loss = self._logits_and_loss(self._net.named, self._placed(self._arranged(batch)), self._sizes, mode)
+        logits, loss = self._logits_and_loss(self._net.given, self._placed(self._arranged(batch)), self._sizes, mode)
         self._optimizer.zero_grad(**self._clearing)
         loss.backward()
         gradients = {name: array(tensor.grad) for name, tensor in self._net.named.items() if tensor.requires_grad}
@@ -147,18 +151,34 @@ def _is_half(cell):
 
 
 class _Weights(nn.Module):
-    """The arrays of a model by canonical name, which PyTorch's own modules could not have: theirs have no dots."""
+    """The arrays of a model by canonical name, which PyTorch's own modules could not have: theirs have no dots.
+
+    given is what a model's forward function takes: the same arrays, and what pack_lstms adds.
+    """
 
     def __init__(self, parameters, dtype):
         super().__init__()
         self.named = OrderedDict()
         for parameter in parameters:
-            name, zeros = parameter.name.replace(".", "/"), torch.zeros(parameter.shape, dtype=dtype)
+            name, zeros = _own_name(parameter.name), torch.zeros(parameter.shape, dtype=dtype)
             if parameter.is_trainable:
                 self.register_parameter(name, nn.Parameter(zeros))
             else:
                 self.register_buffer(name, zeros)
         self._names = [parameter.name for parameter in parameters]
+        self._zeros = {}
+        self._collect()
+
+    def pack_lstms(self):
+        """Have each LSTM layer's arrays lie in one buffer, as cuDNN wants them; call it where they stay.
+
+        nn.LSTM allocates it. Else torch.lstm would copy all weights into such a buffer in every forward pass.
+        """
+        for name in [name[:-len(_RECURRENT)] for name in self._names if name.endswith(_RECURRENT)]:
+            packed = recurrent.packed(self.named[name + ".input.weight"], self.named[name + _RECURRENT])
+            for kind, parameter in zip(recurrent.TRAINED, packed):
+                self.register_parameter(_own_name(name + kind), parameter)
+            self._zeros[name + recurrent.ZERO] = packed[-1]
         self._collect()
 
     def _apply(self, change):
@@ -169,4 +189,9 @@ class _Weights(nn.Module):
 
     def _collect(self):
         own = dict(itertools.chain(self.named_parameters(), self.named_buffers()))
-        self.named = OrderedDict((name, own[name.replace(".", "/")]) for name in self._names)
+        self.named = OrderedDict((name, own[_own_name(name)]) for name in self._names)
+        self.given = dict(self.named, **self._zeros)
+
+
+def _own_name(name):
+    return name.replace(".", "/")

@@ -70,25 +70,59 @@ def precision(cell):
         raise Unsupported("TF32 is a mode of GPUs, in PyTorch from 1.7 on")
     if cell.precision == "amp" and not hasattr(torch, "autocast"):
         raise Unsupported("PyTorch %s has no torch.autocast to bfloat16" % torch.__version__)
-    if cell.precision == "amp" and cell.device == "gpu" and not torch.cuda.is_bf16_supported():
-        raise Unsupported("this GPU has no bfloat16")
+    if cell.precision == "amp" and cell.device == "gpu":
+        _demand_bfloat16(torch.cuda.get_device_capability())
     return cell.precision
+
+
+def _demand_bfloat16(capability):
+    """Raise Unsupported for a GPU that only emulates bfloat16, which torch.cuda.is_bf16_supported() counts as having.
+
+    A Tesla T4 was 5.6 times slower with it than with float16.
+    """
+    if tuple(capability) < (8, 0):
+        raise Unsupported("this GPU has no bfloat16: it needs compute capability 8.0, not %d.%d" % tuple(capability))
 
 
 def layout(cell, device, dtype):
     """The layout that "best" becomes: nchw; or nhwc. Raises Unsupported where convolutions do not keep nhwc.
 
-    Neither is best everywhere: on an AVX-512 CPU (PyTorch 2.13, 1 thread) a training step in nhwc took 0.83 of nchw's
-    time for MobileNetV2 at 224 pixels and 1.25 for ResNet-18 at 64, with inference at 0.79 and 1.09. nchw is PyTorch's
-    default and what its models are published in.
+    Tensor cores want nhwc: for nchw cuDNN transposes around their kernels. So best is nhwc on a GPU with amp and tf32;
+    PyTorch's tutorial of channels_last says 22 % for ResNet-50 on a V100. Elsewhere neither is best everywhere: on an
+    AVX-512 CPU (PyTorch 2.13, 1 thread) a training step in nhwc took 0.83 of nchw's time for MobileNetV2 at 224 pixels
+    and 1.25 for ResNet-18 at 64, with inference at 0.79 and 1.09. nchw is PyTorch's default and what its models are
+    published in.
     """
-    if cell.layout != "nhwc":
+    if cell.layout == "nchw" or (cell.layout == "best" and not _has_tensor_cores_work(cell)):
         return "nchw"
+    if _keeps_channels_last(device, dtype):
+        return "nhwc"
+    if cell.layout == "best":
+        return "nchw"
+    raise Unsupported("convolutions of PyTorch %s turn channels_last back to nchw here" % torch.__version__)
+
+
+def _has_tensor_cores_work(cell):
+    return cell.device == "gpu" and cell.precision in ("amp", "tf32")
+
+
+def _keeps_channels_last(device, dtype):
     x = torch.zeros(2, 8, 4, 4, device=device, dtype=dtype).contiguous(memory_format=torch.channels_last)
     net = torch.nn.Conv2d(8, 8, 3).to(device, dtype).to(memory_format=torch.channels_last)
-    if not net(x).is_contiguous(memory_format=torch.channels_last):
-        raise Unsupported("convolutions of PyTorch %s turn channels_last back to nchw here" % torch.__version__)
-    return "nhwc"
+    return net(x).is_contiguous(memory_format=torch.channels_last)
+
+
+def gpu_facts():
+    """What the GPU's libraries are and are set to, as they say themselves once a workload is built."""
+    cudnn, matmul = torch.backends.cudnn, getattr(torch.backends.cuda, "matmul", None)
+    return {
+        "cuda": torch.version.cuda,
+        "cudnn": cudnn.version(),
+        "compute_capability": "%d.%d" % torch.cuda.get_device_capability(),
+        "tf32": {"matmul": getattr(matmul, "allow_tf32", False), "cudnn": getattr(cudnn, "allow_tf32", False)},
+        "cudnn_benchmark": cudnn.benchmark,
+        "cudnn_deterministic": cudnn.deterministic,
+    }
 
 
 def optimizer(cell, parameters):

@@ -19,7 +19,7 @@ NAME = "tensorflow"
 
 def facts(cell):
     """What TensorFlow says of itself, once the cell's Workload is built."""
-    return {
+    return dict({
         "framework": NAME,
         "version": tf.__version__,
         "device": settings.device(cell),
@@ -27,7 +27,12 @@ def facts(cell):
         "inter_op_threads": tf.config.threading.get_inter_op_parallelism_threads(),
         "onednn": settings.uses_onednn(),
         "build": _build(),
-    }
+    }, **settings.gpu_facts() if cell.device == "gpu" else {})
+
+
+def device_peak_bytes(cell):
+    """The most that the allocator held on the first GPU; {} on a CPU, and where it does not tell."""
+    return settings.device_peak_bytes() if cell.device == "gpu" else {}
 
 
 def _build():

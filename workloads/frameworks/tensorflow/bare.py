@@ -2,7 +2,7 @@
 import numpy as np
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow import settings
+from workloads.frameworks.tensorflow import settings, waits
 from workloads.process.errors import Unsupported
 from workloads.spec import sequences
 
@@ -74,8 +74,14 @@ def _function(cell, net, images, labels, loss_of):
         optimizer.apply_gradients(zip(gradients, net.trainable_variables))
         return loss
 
-    step = (lambda: infer(images)) if cell.measure == "infer" else (lambda: train(images, labels))
-    return step, lambda handle: handle.numpy()
+    @tf.function
+    def infer_to_wait_for(images):
+        logits = net(images, training=False)
+        return logits, tf.reshape(logits, [-1])[0]
+
+    answer = infer_to_wait_for if waits.needs_scalar(cell) else infer
+    step = (lambda: answer(images)) if cell.measure == "infer" else (lambda: train(images, labels))
+    return step, lambda handle: waits.wait(handle, cell)
 
 
 def _session(cell, net, images, labels, loss_of):
@@ -90,6 +96,8 @@ def _session(cell, net, images, labels, loss_of):
         update = tf.group(update, *net.get_updates_for(kept[0]))      # running means do not move by themselves
     session = v1.Session(config=settings.session_config())
     session.run(v1.global_variables_initializer(), dict(zip(slots, (images, labels))))
+    if cell.measure == "infer":           # on a GPU fetching logits would copy them
+        logits = logits.op if cell.device == "gpu" else logits
     step = (lambda: session.run(logits)) if cell.measure == "infer" else (lambda: session.run([update, loss])[1])
     return step, lambda handle: None
 

@@ -2,7 +2,7 @@
 import numpy as np
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow import operators, optimizers, phases, settings, trace
+from workloads.frameworks.tensorflow import operators, optimizers, phases, settings, trace, waits
 from workloads.process.errors import Unsupported
 
 
@@ -16,6 +16,7 @@ class Steps:
     def _prepare(self):
         """Make the functions that steps call."""
         self._update, self._logits = self._compiled(self._one_update), self._compiled(self._evaluated)
+        self._answer = self._compiled(self._evaluated_to_wait_for) if waits.needs_scalar(self.cell) else self._logits
         self._stamped = self._compiled(self._stamped_update)
 
     def _compiled(self, function):
@@ -53,7 +54,14 @@ class Steps:
         if self.loop == "fit":
             raise Unsupported("kernels are traced in loops whose steps we take, not in Keras' fit")
         self._run(batches, warmup)
-        return trace.traced(lambda: self._run(batches, steps))
+        return trace.traced(lambda: self._run_ahead(batches, steps))
+
+    def _run_ahead(self, batches, count):
+        """As _run with one wait, at the end, as the other frameworks' traces have: a wait a step would make gaps."""
+        loss = None
+        for _ in range(count):
+            loss = self._update(*next(batches))
+        self.sync(loss)
 
     def _run(self, batches, count):
         for _ in range(count):
@@ -70,16 +78,21 @@ class Steps:
             watch.loading()
             first = next(batches)[0]
             watch.loaded()
-            watch.stepped(self._logits(first))
+            watch.stepped(self._answer(first))
 
     def sync(self, handle):
-        """Read the value. On a CPU a step returns when all of it is done; a GPU copies the value behind its work."""
-        np.asarray(handle)
+        """Wait for a step. On a CPU it returns when all of it is done; a GPU copies a loss behind its work."""
+        waits.wait(handle, self.cell)
 
     def value(self, handle):
         """The float of a loss, the array of logits."""
-        array = np.asarray(handle)
+        array = np.asarray(handle[0] if isinstance(handle, tuple) else handle)
         return array if array.ndim else float(array)
+
+    def _evaluated_to_wait_for(self, *batch):
+        """The logits, and one of them, which is copied to the host in their place."""
+        logits = self._evaluated(*batch)
+        return logits, tf.cast(tf.reshape(logits, [-1])[0], tf.float32)
 
     def _one_update(self, *batch):
         """The loss before the update."""

@@ -2,6 +2,7 @@
 
 kernel (in + hidden, 4 hidden), bias (4 hidden,), gates in the order i, g, f, o; state is (h, c), each (batch, hidden).
 """
+import numpy as np
 import tensorflow as tf
 
 raw = tf.raw_ops
@@ -49,19 +50,42 @@ def block_lstm(x, zeros, kernel, bias):
                          b=bias, wci=none, wcf=none, wco=none, **_PLAIN)[6]
 
 
-def cudnn_lstm(x, zeros, kernel, bias):
-    """h of every step of x (time, batch, in) by CudnnRNN.
+CUDNN = "CudnnRNNV2"        # the operation that cudnn_lstm calls: it searches for the fastest algorithm first
 
-    It takes one vector: input weights (4 hidden, in), recurrent ones, two biases; the gates in the order i, f, g, o.
+
+def cudnn_lstm(x, zeros, vector, is_training):
+    """h of every step of x (time, batch, in) by CudnnRNNV2; vector is cudnn_vector's.
+
+    Without is_training cuDNN keeps nothing for a backward pass. Keras leaves it on in inference, too.
     """
-    inputs = tf.shape(x)[2]
-    rows, bias = (_in_cudnn_s_order(tf.transpose(kernel)), _in_cudnn_s_order(bias))
-    parts = [rows[:, :inputs], rows[:, inputs:], bias, tf.zeros_like(bias)]
-    params = tf.concat([tf.reshape(part, (-1,)) for part in parts], 0)
     state = tf.expand_dims(zeros, 0)
-    return raw.CudnnRNNV2(input=x, input_h=state, input_c=state, params=params, rnn_mode="lstm")[0]
+    return raw.CudnnRNNV2(input=x, input_h=state, input_c=state, params=_still(vector, 4 * zeros.shape[1]),
+                          rnn_mode="lstm", is_training=is_training)[0]
 
 
-def _in_cudnn_s_order(rows):
-    i, g, f, o = tf.split(rows, 4, 0)
-    return tf.concat([i, f, g, o], 0)
+def cudnn_vector(input_weight, recurrent_weight, bias):
+    """Canonical arrays as cuDNN's one vector: both weights, the bias, and a second bias of zeros; gates i, f, g, o."""
+    return np.concatenate([array.ravel() for array in (input_weight, recurrent_weight, bias, np.zeros_like(bias))])
+
+
+def cudnn_arrays(vector, inputs, hidden):
+    """The canonical arrays of such a vector."""
+    ends = np.cumsum([4 * hidden * inputs, 4 * hidden * hidden, 4 * hidden])
+    input_weight, recurrent_weight, bias = np.split(vector, ends)[:3]
+    return [input_weight.reshape(4 * hidden, inputs), recurrent_weight.reshape(4 * hidden, hidden), bias]
+
+
+def _still(vector, count):
+    """The vector, whose last count numbers have no gradient: one bias is trained, as in the other frameworks."""
+    count = getattr(count, "value", count)             # TensorFlow 1 wraps it
+
+    @tf.custom_gradient
+    def same(vector):
+        def backward(gradient):
+            last = tf.range(tf.size(gradient) - count, tf.size(gradient))
+            # in the gradient's own memory, since nobody else reads it
+            return tf.tensor_scatter_nd_update(gradient, last[:, None], tf.zeros((count,), gradient.dtype))
+
+        return tf.identity(vector), backward
+
+    return same(vector)

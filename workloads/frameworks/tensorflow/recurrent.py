@@ -4,7 +4,8 @@
     keras1, keras2  Keras' loop around an LSTMCell of implementation 1 (a product for each gate) or 2 (one for all)
     cell            tf.while_loop around plain operations, as LSTMCell of TensorFlow 1
     block           tf.while_loop around LSTMBlockCell, one operation a step
-    cudnn           CudnnRNN on a GPU; on a CPU BlockLSTM, TensorFlow's own operation for a whole sequence
+    cudnn           CudnnRNNV2 on a GPU, on cuDNN's own vector of weights; on a CPU BlockLSTM, TensorFlow's own
+                    operation for a whole sequence
 
 A layer's arrays lie as its kind wants them, as they would with anyone who uses it: transposing them each step would
 cost as much as a short sequence.
@@ -30,6 +31,7 @@ class Stored(NamedTuple):
     names: tuple
     native: Callable          # of the canonical arrays, in order of names: the variable's array
     canonical: Callable       # of that: the canonical arrays
+    still: int = 0            # how many of its numbers are no parameter's and never change
 
 
 def variable(shape, dtype, is_trainable=True):
@@ -97,10 +99,10 @@ def _static(size):
     return getattr(size, "value", size)
 
 
-def layer(name, inputs, hidden, cell, dtype):
+def layer(name, inputs, hidden, cell, dtype, is_stepped=False):
     """The LSTM layer of a cell's kind: an object with stored, is_time_major, whole(x, mode), step(x, state, mode).
 
-    dtype: a Keras dtype or policy. Raises Unsupported.
+    dtype: a Keras dtype or policy; is_stepped: it is only asked for single steps. Raises Unsupported.
     """
     reason = lstm_kernels.missing("tensorflow", cell.device, cell.lstm)
     if reason:
@@ -116,6 +118,8 @@ def layer(name, inputs, hidden, cell, dtype):
         raise Unsupported("TensorFlow's fused LSTM operations have no float64 kernels: lstm native or cell")
     if cell.loop == "xla" and cell.lstm != "cell":
         raise Unsupported("TensorFlow's fused LSTM operations have no XLA form: lstm native or cell")
+    if cell.lstm == "cudnn" and cell.device == "gpu" and not is_stepped:
+        return _Cudnn(name, inputs, hidden, dtype)
     return _Joint(name, inputs, hidden, cell, dtype)
 
 
@@ -185,8 +189,6 @@ class _Joint(_Layer):
 
     def __init__(self, name, inputs, hidden, cell, dtype):
         self.inputs, self._hidden, self._kind = inputs, hidden, cell.lstm
-        if cell.lstm == "cudnn":
-            self._kernel_of_all = kernels.cudnn_lstm if cell.device == "gpu" else kernels.block_lstm
         kernel, bias = variable((inputs + hidden, 4 * hidden), dtype), variable((4 * hidden,), dtype)
         self._variables, self.numbers = (kernel, bias), dtype
         both = (name + ".input.weight", name + ".recurrent.weight")
@@ -200,7 +202,7 @@ class _Joint(_Layer):
         kernel, bias = map(tf.convert_to_tensor, self._variables)         # read once, before the loop
         zeros = tf.zeros((tf.shape(x)[1], self._hidden), x.dtype)
         if self._kind == "cudnn":
-            return self._kernel_of_all(x, zeros, kernel, bias)
+            return kernels.block_lstm(x, zeros, kernel, bias)
 
         def step(now, state):
             state = self._stepped(now, state, kernel, bias)
@@ -209,11 +211,29 @@ class _Joint(_Layer):
         return unrolled(step, x, (zeros, zeros))
 
     def step(self, x, state, mode):
-        """(h, c) after one step; that of cudnn is block's, since the whole sequence's kernel has none."""
+        """(h, c) after one step; that of cudnn is block's, since a whole sequence's kernel has none."""
         return self._stepped(x, state, *map(tf.convert_to_tensor, self._variables))
 
     def _stepped(self, x, state, kernel, bias):
         return (kernels.cell if self._kind == "cell" else kernels.block_cell)(x, state, kernel, bias)
+
+
+class _Cudnn(_Layer):
+    """cuDNN's own vector of all arrays, so that no step packs it. Keras packs its own in each call, as its users do."""
+
+    is_time_major, called = True, kernels.CUDNN
+
+    def __init__(self, name, inputs, hidden, dtype):
+        self.inputs, self._hidden, self.numbers = inputs, hidden, dtype
+        self._vector = variable((4 * hidden * (inputs + hidden + 2),), dtype)
+        names = tuple(name + "." + kind for kind in ("input.weight", "recurrent.weight", "bias"))
+        self.stored = [Stored(self._vector, names, kernels.cudnn_vector,
+                              lambda array: kernels.cudnn_arrays(array, inputs, hidden), still=4 * hidden)]
+
+    def whole(self, x, mode):
+        """h of every step, (time, batch, hidden)."""
+        zeros = tf.zeros((tf.shape(x)[1], self._hidden), x.dtype)
+        return kernels.cudnn_lstm(x, zeros, tf.convert_to_tensor(self._vector), mode.is_training)
 
 
 def _swapped(array):

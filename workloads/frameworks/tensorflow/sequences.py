@@ -1,8 +1,8 @@
 """The sequence models as evenbench measures them in TensorFlow: a session's graph in 1.15, tf.function or eager in 2.x.
 
 tensorflow/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the first
-stands for them; loss(what forward gave, batch, sizes); and, where the framework wants a batch's arrays in another
-order, arrange(batch).
+stands for them; loss(what forward gave, batch, sizes); where the framework wants a batch's arrays in another
+order, arrange(batch); and STEPPED, what the names of LSTM layers begin with that are only asked for single steps.
 """
 import importlib
 import itertools
@@ -24,14 +24,15 @@ _RECURRENT = ".recurrent.weight"
 class _Arrays:
     """The variables of a model: by the names that its forward function asks for, and as they are stored."""
 
-    def __init__(self, parameters, cell, dtype, numbers):
-        """dtype: a Keras dtype or policy; numbers: the variables' own."""
+    def __init__(self, parameters, cell, dtypes, stepped=()):
+        """dtypes: a Keras dtype or policy, and the variables' own; stepped: what single steps' layers begin with."""
+        dtype, numbers = dtypes
         self.named, self.stored = {}, []
         shapes = {parameter.name: parameter.shape for parameter in parameters}
         layers = [name[:-len(_RECURRENT)] for name in shapes if name.endswith(_RECURRENT)]
         for name in layers:
             inputs, hidden = shapes[name + ".input.weight"][1], shapes[name + _RECURRENT][1]
-            self.named[name] = recurrent.layer(name, inputs, hidden, cell, dtype)
+            self.named[name] = recurrent.layer(name, inputs, hidden, cell, dtype, name.startswith(tuple(stepped)))
         self.layers = [self.named[name] for name in layers]
         for parameter in parameters:
             if parameter.name.startswith(tuple(name + "." for name in layers)):
@@ -80,21 +81,27 @@ class _Common:
         if self.loop == "fit":
             raise Unsupported("Keras' fit takes models of Keras; the models of sequences are functions")
         dtype, self._numbers = settings.dtypes(cell)
-        if cell.precision == "amp" and cell.device == "gpu" and cell.measure == "infer":
+        if cell.precision == "amp" and settings.is_half(cell):
             dtype = settings.half_policy()       # cuDNN's LSTM has float16, which inference needs no loss scaling for
         self._model = importlib.import_module("workloads.frameworks.tensorflow." + cell.task)
         self._sizes = sequences.sizes(cell)
-        self._arrays = _Arrays(sequences.parameters(cell), cell, dtype, self._numbers)
+        self._arrays = _Arrays(sequences.parameters(cell), cell, (dtype, self._numbers),
+                               getattr(self._model, "STEPPED", ()))
         self.optimizer = optimizers.optimizer(cell, self._numbers)
 
     def parameters(self):
         """How many numbers the optimizer updates."""
-        return sum(int(np.prod(variable.shape)) for variable in self._trained())
+        still = sum(stored.still for stored in self._arrays.stored)
+        return sum(int(np.prod(variable.shape)) for variable in self._trained()) - still
 
     def kernels(self):
         """{"lstm": the operations that an LSTM layer of the model really runs, by TensorFlow's profiler}, as facts."""
         layers = self._arrays.layers
-        return {"lstm": recurrent.told(self._ran(layers[0]))} if layers else {}
+        if not layers:
+            return {}
+        said = recurrent.told(self._ran(layers[0]))
+        called = getattr(layers[0], "called", None)
+        return {"lstm": called + ", as called" if called and called not in said else said}
 
     def _trained(self):
         return self._arrays.trained()
@@ -144,8 +151,6 @@ class _Functions(_Common, functions.Steps):
 
     def _ran(self, layer):
         """The names of the operations of one call of a layer; none where TensorFlow has no profiler for it."""
-        if self.cell.device == "gpu":
-            return ("CudnnRNNV3",) if self.cell.lstm in ("native", "cudnn") else ()
         run = tf.function(layer.run_once, autograph=False)
         run()
         try:

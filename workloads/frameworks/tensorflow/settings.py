@@ -1,11 +1,13 @@
 """A cell's switches as TensorFlow's own settings, set for the whole process. TensorFlow 1.15 and 2.x."""
 import inspect
+import os
 
 import numpy as np
 import tensorflow as tf
 
 from workloads.frameworks.tensorflow import grappler
 from workloads.process.errors import Unsupported, refuse_convolutions
+from workloads.spec import tasks
 
 keras = tf.keras
 _LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fit": "fit", "xla": "tf.function, XLA"}
@@ -13,7 +15,8 @@ _LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fi
 
 def apply(cell):
     """Set threads, device and TF32 as the cell says, and see that oneDNN is as it says. Raises Unsupported."""
-    refuse_convolutions(cell, has_fixed=False)
+    # TensorFlow 1's TF_CUDNN_DETERMINISTIC takes one algorithm for all shapes; 2's determinism only narrows the choice
+    refuse_convolutions(cell, has_fixed=not tf.executing_eagerly())
     threading = tf.config.threading
     threading.set_intra_op_parallelism_threads(cell.cpus)
     threading.set_inter_op_parallelism_threads(inter_op_threads(cell))
@@ -97,10 +100,7 @@ def device(cell):
     """The name of the device of the cell."""
     if cell.device == "cpu":
         return "cpu"
-    gpu = tf.config.experimental.list_physical_devices("GPU")[0]
-    if hasattr(tf.config.experimental, "get_device_details"):
-        return tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name)
-    return gpu.name
+    return _details().get("device_name", tf.config.experimental.list_physical_devices("GPU")[0].name)
 
 
 def loop(cell):
@@ -133,7 +133,50 @@ def precision(cell):
         raise Unsupported("TF32 is a mode of GPUs, in TensorFlow from 2.4 on")
     if cell.precision == "amp" and not (tf.executing_eagerly() and _policies()):
         raise Unsupported("the policies of Keras in TensorFlow %s keep no float32 weights" % tf.__version__)
+    if cell.precision == "amp" and cell.device == "gpu" and not is_half(cell):
+        _demand_bfloat16(_details().get("compute_capability"))
     return cell.precision
+
+
+def is_half(cell):
+    """Whether amp is float16, as in mahorker: a GPU's inference of sequences, which needs no scaling of a loss."""
+    return tasks.is_sequence(cell.task) and cell.device == "gpu" and cell.measure == "infer"
+
+
+def _demand_bfloat16(capability):
+    """Raise Unsupported for a GPU without bfloat16 of its own, where its capability is told: 2.3 and before do not."""
+    if capability and tuple(capability) < (8, 0):
+        raise Unsupported("this GPU has no bfloat16: it needs compute capability 8.0, not %d.%d" % tuple(capability))
+
+
+def _details():
+    """What TensorFlow tells of the first GPU; {} before 2.4."""
+    if not hasattr(tf.config.experimental, "get_device_details"):
+        return {}
+    return tf.config.experimental.get_device_details(tf.config.experimental.list_physical_devices("GPU")[0])
+
+
+def gpu_facts():
+    """What the GPU's libraries are and are set to, as TensorFlow says itself; None where it does not."""
+    experimental = tf.config.experimental
+    built = getattr(tf.sysconfig, "get_build_info", dict)()
+    has_tf32 = hasattr(experimental, "tensor_float_32_execution_enabled")
+    capability = _details().get("compute_capability")
+    return {
+        "cuda": built.get("cuda_version"),
+        "cudnn": built.get("cudnn_version"),           # that it was built with
+        "compute_capability": capability and "%d.%d" % tuple(capability),
+        "tf32": {"execution": bool(experimental.tensor_float_32_execution_enabled()) if has_tf32 else None},
+        "cudnn_benchmark": os.environ.get("TF_CUDNN_USE_AUTOTUNE", "1") != "0",
+        "cudnn_deterministic": os.environ.get("TF_CUDNN_DETERMINISTIC", "0") not in ("0", "false"),
+    }
+
+
+def device_peak_bytes():
+    """The most that TensorFlow's allocator held for tensors on the first GPU; {} before 2.5, which does not tell."""
+    if not hasattr(tf.config.experimental, "get_memory_info"):
+        return {}
+    return {"allocated": int(tf.config.experimental.get_memory_info("GPU:0")["peak"])}
 
 
 def _policies():

@@ -15,6 +15,8 @@ from workloads.spec.tacotron2 import (
     TAPS,
 )
 
+STEPPED = ("decoder.",)
+
 
 def forward(weights, batch, sizes, mode):
     """(frames after the postnet (batch, time, bins), frames before it, stops (batch, time))."""

@@ -1,0 +1,22 @@
+"""Where compiled GPU kernels are kept from run to run: a folder of each stack in the cache, written to by its workers.
+
+A container's home is gone with it, so without this the driver would compile a stack's intermediate code anew in every
+run: many minutes. The worker says in its record whether the folder was empty.
+"""
+
+from pathlib import Path
+
+from runner.stacks.definition import Pinned
+
+VARIABLE = "EVENBENCH_KERNELS"      # as workloads/process/caches.py reads it
+INSIDE = "/kernels"                 # where a container has it
+_EVERYBODY = 0o1777                 # a container's user is another than the host's
+
+
+def folder(stack: Pinned, cache: Path) -> Path:
+    """The folder, which is there and can be written to by any user."""
+    found = cache / "kernels" / stack.name
+    found.mkdir(parents=True, exist_ok=True)
+    if found.stat().st_mode & 0o7777 != _EVERYBODY:
+        found.chmod(_EVERYBODY)
+    return found

@@ -1,0 +1,89 @@
+"""docs/gpu-machines.md: what runs on GPUs that people have, as the plan says it. Made GPUs, nothing is measured.
+
+    python -m runner.planning.gpu_machines > docs/gpu-machines.md
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from runner.machine.gpus import Found, Gpu, way
+from runner.machine.host import GIB, Machine
+from runner.planning.plan import Plan, Wishes, plan
+from runner.stacks.definition import Stack, read_all
+from runner.study.file import read
+from workloads.spec.cell import Cell
+
+ROOT = Path(__file__).parents[2]
+MODELS = {"V100": ("7.0", 16), "RTX 2080 Ti": ("7.5", 11), "A100": ("8.0", 80), "H100": ("9.0", 80),
+          "RTX 5090": ("12.0", 32)}              # compute capability, GiB
+DRIVER = "580.95.05"                             # the last series for the V100
+STUDIES = ("gpu", "dai2022", "patel", "tian")
+_WAYS = {"native": "native", "jit": "compiled first", "unsupported": "-"}
+_HEAD = """# What runs on which GPU
+
+Written by `python -m runner.planning.gpu_machines`: the plans for made machines with four such GPUs and driver
+{driver}. Nothing of this was measured; `evenbench doctor` and `evenbench plan STUDY` say the same of yours.
+
+## Stacks
+
+"native": the stack has machine code for the GPU; "compiled first": it has intermediate code, which the first run
+compiles and keeps (`tf-2.21-gpu` on an H100: most of TensorFlow's own kernels); "-": it has neither, and cells of it
+are skipped with the reason and the stack that can.
+"""
+
+
+def found(model: str, count: int = 4) -> Found:
+    """What NVML would say of a machine with so many GPUs of the model."""
+    capability, memory = MODELS[model]
+    return Found(tuple(Gpu(f"GPU-{index}", f"NVIDIA {model}", capability, memory * GIB, f"GPU-{index}")
+                       for index in range(count)), DRIVER, "")
+
+
+def planned(study: str, stacks: Mapping[str, Stack], model: str) -> Plan:
+    """The study at the scale of its paper there, on a host that has CPUs and memory enough."""
+    machine = Machine("a CPU", 64, 512 * GIB, "", "", "")
+    return plan(read(study, ROOT / "studies", "paper"), stacks, machine, Wishes(), lambda stack: None, found(model))
+
+
+def lines(stacks: Mapping[str, Stack]) -> Iterator[str]:
+    """The page."""
+    yield _HEAD.format(driver=DRIVER)
+    yield from _row(["stack", "CUDA", *(f"{model} ({capability})" for model, (capability, _) in MODELS.items())])
+    yield from _row(["---"] * (2 + len(MODELS)))
+    for stack in stacks.values():
+        if stack.gpu:
+            yield from _row([stack.name, stack.gpu.cuda,
+                             *(_WAYS[way(stack.gpu, capability)] for capability, _ in MODELS.values())])
+    yield "\n## Studies\n"
+    yield "GPU cells that run, of all that the study has for GPUs, at scale paper; then why others do not.\n"
+    plans = {name: {model: planned(name, stacks, model) for model in MODELS} for name in STUDIES}
+    yield from _row(["study", *MODELS])
+    yield from _row(["---"] * (1 + len(MODELS)))
+    for name, by_model in plans.items():
+        yield from _row([name, *(_share(each) for each in by_model.values())])
+    for name, by_model in plans.items():
+        yield f"\n### {name}\n"
+        for model, each in by_model.items():
+            yield f"* {model}: {_reasons(each)}"
+
+
+def _row(cells: list[str]) -> Iterator[str]:
+    yield f"| {' | '.join(cells)} |"
+
+
+def _share(made: Plan) -> str:
+    runs = sum(each.cell.device == "gpu" for each in made.cells)
+    return f"{runs} of {runs + len({each.cell for each in made.skipped if each.cell.device == 'gpu'})}"
+
+
+def _reasons(made: Plan) -> str:
+    """Each reason once, with how many cells it keeps from running."""
+    cells: dict[str, set[Cell]] = {}
+    for each in made.skipped:
+        if each.cell.device == "gpu":
+            cells.setdefault(each.reason, set()).add(each.cell)
+    return "; ".join(f"{reason} ({len(own)} cells)" for reason, own in cells.items()) or "every cell runs"
+
+
+if __name__ == "__main__":
+    print("\n".join(lines(read_all(ROOT / "docker"))))

@@ -1,0 +1,66 @@
+"""The variables of a worker on a GPU: TF32, NCCL in containers, and where compiled kernels are kept."""
+
+from pathlib import Path
+
+import pytest
+
+from workloads.process import caches, environment
+from workloads.spec.cell import Cell
+
+CELL = Cell(stack="s", task="resnet50", measure="train", device="gpu")
+
+
+@pytest.mark.parametrize(("precision", "override"), [("float32", "0"), ("float64", "0"), ("tf32", None), ("amp", None)])
+def test_float32_and_float64_on_a_gpu_forbid_tf32_to_nvidia_s_libraries(precision: str, override: str | None) -> None:
+    assert override == environment.variables(CELL._replace(precision=precision)).get("NVIDIA_TF32_OVERRIDE")
+
+
+def test_a_cpu_s_cell_gets_none_of_a_gpu_s_variables() -> None:
+    of_cpu = environment.variables(CELL._replace(device="cpu"))
+    assert not {"NVIDIA_TF32_OVERRIDE", "NCCL_CUMEM_HOST_ENABLE", "TF_CUDNN_RNN_USE_AUTOTUNE"} & set(of_cpu)
+
+
+def test_a_tf32_cell_takes_the_override_out_of_its_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment.os, "environ", {"NVIDIA_TF32_OVERRIDE": "0"})
+    environment.enter(CELL._replace(precision="tf32"))
+    assert "NVIDIA_TF32_OVERRIDE" not in environment.os.environ
+
+
+@pytest.mark.parametrize(("gpus", "value"), [(1, None), (2, "0")])
+def test_nccl_asks_a_container_for_no_numa_nodes(gpus: int, value: str | None) -> None:
+    assert value == environment.variables(CELL._replace(gpus=gpus)).get("NCCL_CUMEM_HOST_ENABLE")
+
+
+def test_variables_that_move_results_are_recorded_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {"TF_SYNC_ON_FINISH": "0", "NCCL_DEBUG": "VERSION", "CUDA_CACHE_PATH": "/k", "NVIDIA_TF32_OVERRIDE": "0",
+            "MXNET_ENFORCE_DETERMINISM": "1", "CUBLAS_WORKSPACE_CONFIG": ":0:0"}
+    monkeypatch.setattr(environment.os, "environ", {**seen, "SECRET": "x"})
+    assert seen == environment.facts()["environment"]
+
+
+def test_compilers_keep_their_work_in_the_folder_that_the_launcher_names() -> None:
+    found = caches.variables({"EVENBENCH_KERNELS": "/kernels"})
+    expected = {"CUDA_CACHE_PATH": "/kernels/cuda", "CUDA_CACHE_MAXSIZE": "4294967296",
+                "TRITON_CACHE_DIR": "/kernels/triton", "TORCHINDUCTOR_CACHE_DIR": "/kernels/inductor"}
+    assert expected.items() <= found.items()
+    assert {} == caches.variables({})
+
+
+def test_the_folder_is_told_to_be_missing_empty_or_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caches.os, "environ", {})
+    assert "none" == caches.state()
+    monkeypatch.setattr(caches.os, "environ", {"EVENBENCH_KERNELS": str(tmp_path)})
+    assert "empty" == caches.state()
+    (tmp_path / "cuda").mkdir()
+    assert "empty" == caches.state()
+    (tmp_path / "cuda" / "index").touch()
+    assert "filled" == caches.state()
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("tensorflow-2.21.0.dist-info", True), ("tensorflow-2.5.0.dist-info", False),
+    ("tensorflow_gpu-1.15.2.dist-info", False), ("other-9.0.dist-info", False)])
+def test_xla_s_flag_is_for_versions_that_know_it(tmp_path: Path, name: str, expected: bool) -> None:
+    (tmp_path / "tensorflow").mkdir()
+    (tmp_path / name).mkdir()
+    assert expected == caches._has_xla_cache(str(tmp_path / "tensorflow" / "__init__.py"))
