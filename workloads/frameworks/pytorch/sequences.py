@@ -116,7 +116,7 @@ class Workload(Steps):
         return arrange(batch) if arrange else batch
 
     def _placed(self, batch):
-        """The batch in PyTorch's own memory on the device, and the arrays of the model's HOST on the host, as name.host.
+        """The batch on the device, and the arrays of the model's HOST on the host, as name.host.
 
         A loss that asks a GPU for its lengths would wait for all that the GPU still has to do.
         """
