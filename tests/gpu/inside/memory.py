@@ -1,0 +1,20 @@
+"""python -m tests.gpu.inside.memory '<cell JSON>': the memory of the GPU that our training takes, by its allocator."""
+
+import sys
+
+from tests.gpu.inside import ours
+
+
+def main(text):
+    cell = ours.prepared(text)
+    import torch
+
+    free, total = torch.cuda.mem_get_info()
+    workload, batches, _ = ours.built(cell)
+    ours.block(cell, workload, batches)
+    ours.say(event="memory", free=free, total=total, allocated=torch.cuda.max_memory_allocated(),
+             reserved=torch.cuda.max_memory_reserved())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
