@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,13 +28,15 @@ from workloads.spec.cell import SWITCHES, parse
 
 CLOSE = 0.02                  # two loops of the same arithmetic, and two clocks, on a GPU: what issue and study promise
 LONG_STEP = 5e-3              # seconds: below it the wait for a step, 10 to 50 us, is a share of it
-FLOAT32 = 5e-5                # of forward arrays against float64: float32 rounds to 6e-8, TF32 to 5e-4 at each product
+FLOAT32 = 5e-5                # of SHALLOW nets' arrays against float64: 7e-6 was seen on a CPU; TF32 rounds 8192 times
+                              # as coarsely
 ENERGY = 0.10                 # power is an average of up to a second, sampled for a quarter of the time (A100, H100)
 PROFILED = 0.05               # two profiled stretches of the same steps
 FILLED = 0.80                 # of the free memory at the largest batch that trains; the rest is the next workspace
 SLACK_BYTES = 64 << 20        # of a driver's own, after a process is gone
 SETTINGS = {"classes": 1000, "image": 224, "input": "synthetic", "cpus": 2}
 CHECKED = ("lenet5", "resnet18", "mobilenetv2", "resnet50", "lstm", "bert")
+SHALLOW = ("lenet5", "resnet18", "lstm")
 
 
 class Check(NamedTuple):
@@ -52,15 +56,16 @@ def equality(env: Environment) -> Iterator[Line]:
     Limits are those of `evenbench check`. That float32 is not TF32, and tf32 is, shows in how far the forward arrays
     lie from numpy's.
     """
-    precisions = ("float64", "float32")
-    cells = [_check_cell(task, precision) for task in CHECKED for precision in precisions]
+    cells = [_check_cell(task, precision) for task in CHECKED for precision in ("float64", "float32")
+             if env.is_gpu or task in SHALLOW]
     devices = ("gpu", "cpu") if env.is_gpu else ("cpu",)
     wanted = [(cell, device) for cell in cells for device in devices]
     if _has_tf32(env):
         wanted.append((_check_cell("resnet18", "tf32"), "gpu"))
     with ThreadPoolExecutor(max(1, min(8, (os.cpu_count() or 2) // 2))) as pool:      # nothing is timed here
         told = list(pool.map(lambda each: _checked(env._replace(device=each[1]), each[0]), wanted))
-    by_cell = {(cell["task"], cell["precision"], device): found for (cell, device), found in zip(wanted, told)}
+    by_cell = {(cell["task"], cell["precision"], device): found
+               for (cell, device), found in zip(wanted, told, strict=True)}
     for cell in cells:
         yield from _equal(cell, by_cell, env.device)
     if _has_tf32(env):
@@ -98,7 +103,7 @@ def _equal(cell: dict[str, Any], told: dict[tuple[str, str, str], Any], device: 
         expected = reference.forward(parse({"stack": "numpy", **cell}))
         found = reference.differences(ours, expected, "float64")        # the worst array, in float32 too
         yield _differing(f"{task} {precision} against numpy", found, precision)
-        if precision == "float32" and device == "gpu":
+        if precision == "float32" and task in SHALLOW:
             worst = max(found["activation"], found["logits"])
             yield judged(f"{task} float32 is not TF32", f"{worst:.0e}", f"<= {FLOAT32:g}", worst <= FLOAT32)
     if device == "gpu":
@@ -122,7 +127,7 @@ def _tf32_line(ours: reference.Arrays | str) -> Line:
         return skipped("resnet18 tf32 is TF32", ours)
     cell = parse({"stack": "numpy", **_check_cell("resnet18", "float32")})
     worst = reference.differences(ours, reference.forward(cell), "float64")["logits"]
-    return judged("resnet18 tf32 is TF32", f"{worst:.0e}", f"> {FLOAT32:g}", FLOAT32 < worst < 0.1)
+    return judged("resnet18 tf32 is TF32", f"{worst:.0e}", f"> {FLOAT32:g}", FLOAT32 < worst < 1)
 
 
 # 2 -----------------------------------------------------------------------------------------------------------------
@@ -169,6 +174,11 @@ def _sized(env: Environment, **values: Any) -> dict[str, Any]:
 
 def _steps(events: list[Event]) -> list[Event]:
     return [event for event in events if event["event"] == "steps"]
+
+
+def _cell_text(env: Environment, cell: dict[str, Any]) -> str:
+    """The whole cell as JSON, for a program of tests/gpu/inside."""
+    return json.dumps(parse({"stack": env.name, "device": env.device, **cell})._asdict())
 
 
 def _step_seconds(events: list[Event]) -> float:
@@ -224,12 +234,11 @@ def _small_beside() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _beside_line(env: Environment, what: str, cell: dict[str, Any]) -> Line:
-    text = parse({"stack": env.name, "device": env.device, **cell})
-    told = env.script("beside", json.dumps(text._asdict()), str(TURNS if env.is_gpu else 3), seconds=200)
+    told = env.script("beside", _cell_text(env, cell), str(TURNS if env.is_gpu else 3), seconds=200)
     turns = [event for event in told if event["event"] == "turn"]
     ratio = statistics.median(turn["ours"] / turn["bare"] for turn in turns)
     spread = max(turn["ours"] / turn["bare"] for turn in turns) - min(turn["ours"] / turn["bare"] for turn in turns)
-    step = 1e3 * statistics.median(turn["ours"] for turn in turns) / text.steps
+    step = 1e3 * statistics.median(turn["ours"] for turn in turns) / cell["steps"]
     figure = f"{ratio:.4f} (spread {spread:.3f}, step {step:.2f} ms, net of {told[0]['source']})"
     return between(what, ratio, 1 - CLOSE, 1 + CLOSE, figure) if env.is_gpu else seen(what, figure)
 
@@ -247,8 +256,7 @@ def limits(env: Environment) -> Iterator[Line]:
     GPU's products in TF32 and bfloat16 are faster than in float32.
     """
     size, copied = (8192, 2 << 30) if env.is_gpu else (768, 64 << 20)
-    text = '{"stack": "%s", "task": "lenet5", "measure": "train", "device": "%s", "cpus": %d}' % (
-        env.name, env.device, 2 if env.is_gpu else 1)
+    text = _cell_text(env, {"task": "lenet5", "measure": "train", "cpus": 2 if env.is_gpu else 1})
     told = env.script("limits", env.package, text, str(size), str(copied))
     rates = {event["precision"]: event["rate"] for event in told if event["event"] == "product"}
     copy = next(event["rate"] for event in told if event["event"] == "copy")
@@ -294,13 +302,10 @@ def energy(env: Environment) -> Iterator[Line]:
     except OSError as error:
         raise NotRun(str(error)) from error
     idle = management.reading()
-    process = env.start("tests.gpu.inside.load", env.package, str(LEAD_SECONDS + LOAD_SECONDS + 5))
-    try:
+    with env.start("tests.gpu.inside.load", env.package, str(LEAD_SECONDS + LOAD_SECONDS + 5)) as process:
         _awaited(process, "running", env.deadline)
         time.sleep(LEAD_SECONDS)
         readings = _sampled(management, LOAD_SECONDS)
-    finally:
-        process.kill()
     yield from _energy_lines(readings)
     yield from _power_lines(readings, idle, management)
 
@@ -312,8 +317,7 @@ def _awaited(process: Any, name: str, until: float) -> list[Event]:
         if any(event["event"] == name for event in told):
             return list(told)
         if process.popen.poll() is not None:
-            process.errors.seek(0)
-            raise Failed(f"ended before it said {name}: {process.errors.read().decode(errors='replace')[-200:]}")
+            raise Failed(f"ended before it said {name}: {process.complaint()}")
         time.sleep(0.05)
     raise Failed(f"did not say {name} in its time")
 
@@ -334,7 +338,7 @@ def _energy_lines(readings: list[tuple[float, Reading]]) -> Iterator[Line]:
         yield skipped(what, "this GPU has no energy counter, or does not tell its power")
         return
     integral = sum((after - before) * (one.power_watts + other.power_watts) / 2
-                   for (before, one), (after, other) in zip(readings, readings[1:]))
+                   for (before, one), (after, other) in pairwise(readings))
     counted = last.energy_joules - first.energy_joules
     yield between(what, integral / counted, 1 - ENERGY, 1 + ENERGY,
                   f"{integral / counted:.3f} ({integral:.0f} J, {counted:.0f} J in {ended - began:.1f} s)")
@@ -349,8 +353,9 @@ def _power_lines(readings: list[tuple[float, Reading]], idle: Reading, managemen
                      idle.power_watts < statistics.mean(powers) and max(powers) <= 1.05 * limit)
     clocks_seen = [each.sm_clock for _, each in readings if each.sm_clock is not None]
     if clocks_seen:
+        most = most or 1e5                        # a GPU that does not tell: no clock is faster than 100 GHz
         yield judged("clock under load", f"{min(clocks_seen):.0f} to {max(clocks_seen):.0f} MHz",
-                     f"> 0, <= {most or float('nan'):.0f} MHz", min(clocks_seen) > 0 and max(clocks_seen) <= (most or 1e9))
+                     f"> 0, <= {most:.0f} MHz", min(clocks_seen) > 0 and max(clocks_seen) <= most)
     told = [each.reasons for _, each in readings if each.reasons is not None]
     slow = {name: sum(name in each for each in told) / len(told) for each in told for name in each
             if name not in ("gpu_idle", "applications_clocks")}
@@ -372,8 +377,7 @@ def profile(env: Environment) -> Iterator[Line]:
     task = "resnet50" if env.is_gpu else "lenet5"
     cell = {**_sized(env, task=task, measure=measure, batch=64), "steps": 10, "warmup": 5}
     told = env.cell(**cell)[-2]
-    text = json.dumps(parse({"stack": env.name, "device": env.device, **cell})._asdict())
-    own = env.script("profiled", text)[-1]
+    own = env.script("profiled", _cell_text(env, cell))[-1]
     yield from _kernel_lines(told, own) if env.is_gpu else _operator_lines(told, own)
 
 
@@ -418,8 +422,7 @@ def largest_batch(env: Environment) -> Iterator[Line]:
     cell = {**_sized(env, task="resnet50", measure="train", batch=64), "steps": 2, "warmup": 1, "sync": "end"}
 
     def used(batch: int) -> Event:
-        text = parse({"stack": env.name, "device": "gpu", **cell, "batch": batch})
-        return env.script("memory", json.dumps(text._asdict()))[-1]
+        return env.script("memory", _cell_text(env, {**cell, "batch": batch}))[-1]
 
     few, more = used(32), used(64)
     a_sample = (more["allocated"] - few["allocated"]) / 32
@@ -462,25 +465,32 @@ def killed(env: Environment) -> Iterator[Line]:
     """A worker that is killed in mid-training leaves no process, and gives the GPU's memory back."""
     management = _management(env)
     before = management.reading().used_bytes if management else None
-    process = env.start_cell(**{**_sized(env, task="resnet18", measure="train", batch=64), "steps": 1000000})
-    try:
+    cell = {**_sized(env, task="resnet18", measure="train", batch=64), "steps": 1000000}
+    with env.start_cell(**cell) as process:
         _awaited(process, "steps", env.deadline)
         during = management.reading().used_bytes if management else None
-        os.kill(process.popen.pid, 9)
+        os.kill(process.popen.pid, signal.SIGKILL)
         process.popen.wait()
-        began = time.monotonic()
-        left = _until(lambda: not _of_group(process.popen.pid), 10)
-        yield judged("processes left 10 s after SIGKILL", str(len(_of_group(process.popen.pid))), "0", left)
-        if management and before is not None and during is not None:
-            freed = _until(lambda: (management.reading().used_bytes or 0) <= before + SLACK_BYTES, 20)
-            now = management.reading().used_bytes or 0
-            yield judged("memory used before, during, after", f"{before / 1e6:.0f}, {during / 1e6:.0f}, {now / 1e6:.0f}"
-                         f" MB ({time.monotonic() - began:.1f} s after)", f"before + {SLACK_BYTES >> 20} MiB",
-                         freed and during > before + SLACK_BYTES)
+        group = process.popen.pid
+        is_gone = _until(lambda: not _of_group(group), 10)
+        yield judged("processes left 10 s after SIGKILL", str(len(_of_group(group))), "0", is_gone)
+        if management is None or before is None or during is None:
+            why = "NVML says nothing of it" if env.is_gpu else "a CPU's is the process's own"
+            yield skipped("memory given back", why)
         else:
-            yield skipped("memory given back", "a CPU's is the process's own" if not env.is_gpu else "NVML says nothing")
-    finally:
-        process.kill()
+            yield _given_back(management, before, during)
+
+
+def _given_back(management: Management, before: int, during: int) -> Line:
+    began = time.monotonic()
+
+    def used() -> int:
+        return management.reading().used_bytes or 0
+
+    is_freed = _until(lambda: used() <= before + SLACK_BYTES, 20)
+    figure = f"{before / 1e6:.0f}, {during / 1e6:.0f}, {used() / 1e6:.0f} MB ({time.monotonic() - began:.1f} s after)"
+    return judged("memory used before, during, after", figure, f"before + {SLACK_BYTES >> 20} MiB",
+                  is_freed and during > before + SLACK_BYTES)
 
 
 def _management(env: Environment) -> Management | None:
@@ -520,7 +530,7 @@ RUNNER = ("docker", "jinja2", "matplotlib", "pydantic", "psutil", "pynvml", "req
 
 
 def study(env: Environment) -> Iterator[Line]:
-    """The study that `make bench-gpu` measures runs end to end here: every cell ends with its word, and a page is there.
+    """The study of `make bench-gpu` runs end to end here: every cell ends with its word, and a page is there.
 
     One round at scale quick: whether the way through is whole, not which stack is faster.
     """
@@ -530,22 +540,32 @@ def study(env: Environment) -> Iterator[Line]:
     if not env.is_gpu:
         raise NotRun("the study is for GPUs")
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "runner", "run", "gpu", "--scale", "quick", "--launcher", "venv", "--rounds", "1",
-                   "--set", "steps=10", "--stack", f"{env.name}={env.python}#{env.package}", "--results", folder]
-        try:
-            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False,
-                                  timeout=max(1.0, env.deadline - time.monotonic()))
-        except subprocess.TimeoutExpired as error:
-            raise Failed("the study took longer than its time") from error
+        stack = f"{env.name}={env.python}#{env.package}"
+        command = [sys.executable, "-m", "runner", "run", "gpu", "--scale", "quick", "--launcher", "venv",
+                   "--rounds", "1", "--set", "steps=10", "--stack", stack, "--results", folder]
+        done = _done(command, env.deadline)
         if done.returncode == 2:
             raise NotRun(f"the runner said: {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
         yield judged("`evenbench run gpu --scale quick`", f"exit code {done.returncode}", "0", done.returncode == 0)
-        pages = list(Path(folder).rglob("report.html"))
-        size = sum(page.stat().st_size for page in pages)
+        size = sum(page.stat().st_size for page in Path(folder).rglob("report.html"))
         yield judged("its page", f"{size / 1e3:.0f} kB", "> 10 kB", size > 10000)
-        words = re.findall(r'"status": "(\w+)"', "".join(path.read_text() for path in Path(folder).rglob("events.jsonl")))
-        counts = ", ".join(f"{word} {words.count(word)}" for word in sorted(set(words)))
-        yield judged("endings", counts or "none", "ok or unsupported", bool(words) and set(words) <= {"ok", "unsupported"})
+        yield _endings(Path(folder))
+
+
+def _done(command: list[str], deadline: float) -> "subprocess.CompletedProcess[str]":
+    seconds = max(1.0, deadline - time.monotonic())
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise Failed("the study took longer than its time") from error
+
+
+def _endings(folder: Path) -> Line:
+    """How the study's runs ended."""
+    text = "".join(path.read_text() for path in folder.rglob("events.jsonl"))
+    words = re.findall(r'"status": "(\w+)"', text)
+    counts = ", ".join(f"{word} {words.count(word)}" for word in sorted(set(words)))
+    return judged("endings", counts or "none", "ok, unsupported", bool(words) and set(words) <= {"ok", "unsupported"})
 
 
 def _can_import(name: str) -> bool:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,9 +42,9 @@ class Environment(NamedTuple):
 
     def script(self, name: str, *arguments: str, seconds: float = 300.0) -> list[Event]:
         """The JSON lines that a module of tests/gpu/inside says. Raises Failed with its last line."""
-        code, lines, errors = finished(self.start(f"tests.gpu.inside.{name}", *arguments), self._until(seconds))
+        code, lines, complaint = finished(self.start(f"tests.gpu.inside.{name}", *arguments), self._until(seconds))
         if code:
-            raise Failed(f"{name}: {_last(errors) or f'exit code {code}'}")
+            raise Failed(f"{name}: {complaint or f'exit code {code}'}")
         return lines
 
     def cell(self, seconds: float = 300.0, **values: Any) -> list[Event]:
@@ -58,10 +59,10 @@ class Environment(NamedTuple):
 
     def ended(self, seconds: float = 300.0, **values: Any) -> list[Event]:
         """The events of a cell, whatever its ending; the last one is an "end" event, which a killed worker lacks."""
-        code, lines, errors = finished(self.start_cell(**values), self._until(seconds))
+        code, lines, complaint = finished(self.start_cell(**values), self._until(seconds))
         if not lines or lines[-1]["event"] != "end":
             status = "timeout" if code == -signal.SIGKILL else "died"
-            lines.append({"event": "end", "status": status, "message": _last(errors) or f"exit code {code}"})
+            lines.append({"event": "end", "status": status, "message": complaint or f"exit code {code}"})
         return lines
 
     def start_cell(self, **values: Any) -> "Process":
@@ -75,11 +76,16 @@ class Environment(NamedTuple):
         """A process of this environment, with the repository on its path."""
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         variables = dict(os.environ, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1")
-        out, errors = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        process = subprocess.Popen([self.python, "-m", module, *arguments], cwd=ROOT, env=variables, stdout=out,
-                                   stderr=errors, stdin=subprocess.DEVNULL, start_new_session=True,
-                                   preexec_fn=self._limit if self.limit_bytes else None)
-        return Process(process, out, errors)
+        files = tempfile.TemporaryFile(), tempfile.TemporaryFile()      # noqa: SIM115  Process closes them
+        try:
+            popen = subprocess.Popen([self.python, "-m", module, *arguments], cwd=ROOT, env=variables, stdout=files[0],
+                                     stderr=files[1], stdin=subprocess.DEVNULL, start_new_session=True,
+                                     preexec_fn=self._limit if self.limit_bytes else None)
+        except OSError:
+            for file in files:
+                file.close()
+            raise
+        return Process(popen, *files)
 
     def _limit(self) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (self.limit_bytes, self.limit_bytes))
@@ -89,11 +95,19 @@ class Environment(NamedTuple):
 
 
 class Process(NamedTuple):
-    """A process and the files that it writes."""
+    """A process and the files that it writes; at the end of a with statement it is killed with all that it started."""
 
     popen: "subprocess.Popen[bytes]"
     out: Any
     errors: Any
+
+    def __enter__(self) -> "Process":
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.kill()
+        self.out.close()
+        self.errors.close()
 
     def events(self) -> list[Event]:
         """What it said so far, in JSON lines; an unfinished last one is left out."""
@@ -101,27 +115,26 @@ class Process(NamedTuple):
         lines = text.split("\n")[:-1]
         return [json.loads(line) for line in lines if line.startswith("{")]
 
+    def complaint(self) -> str:
+        """The last line of its standard error."""
+        return _last(os.pread(self.errors.fileno(), 1 << 30, 0).decode(errors="replace"))
+
     def kill(self) -> None:
         """End it and all that it started."""
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self.popen.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self.popen.wait()
 
 
 def finished(process: Process, until: float) -> tuple[int, list[Event], str]:
-    """(exit code, JSON lines, standard error) of a process when it is over; at the end of its time it is killed."""
-    is_late = False
-    try:
-        code = process.popen.wait(max(0.1, until - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        is_late, code = True, -signal.SIGKILL
-    finally:
+    """(exit code, JSON lines, last line of standard error) of a process that is over; it is killed when its time is."""
+    with process:
+        try:
+            code, complaint = process.popen.wait(max(0.1, until - time.monotonic())), ""
+        except subprocess.TimeoutExpired:
+            code, complaint = -signal.SIGKILL, "killed at the end of its time"
         process.kill()
-    process.errors.seek(0)
-    errors = process.errors.read().decode(errors="replace")
-    return code, process.events(), "killed at the end of its time" if is_late else errors
+        return code, process.events(), complaint or process.complaint()
 
 
 def _last(text: str) -> str:

@@ -38,9 +38,9 @@ class Management:
             raise OSError("NVML does not start")
         self._gpu = ctypes.c_void_p()
         name = uuid if uuid.startswith("GPU-") else f"GPU-{uuid}"
-        if not uuid or self._library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(self._gpu)):
-            if self._library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self._gpu)):
-                raise OSError("NVML knows no GPU")
+        is_missing = not uuid or self._library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(self._gpu))
+        if is_missing and self._library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self._gpu)):
+            raise OSError("NVML knows no GPU")
 
     def driver(self) -> str:
         """The driver's version."""
