@@ -18,6 +18,7 @@ from tests.gpu.management import Management
 from tests.gpu.verdicts import Failed, Line, NotRun
 
 CPU_PATIENCE = 4              # times a GPU's seconds: two cores, perhaps shared, where nothing is judged by time
+LEAST_SECONDS = 20            # that a check can be of use in
 
 
 def main(arguments: list[str]) -> int:
@@ -34,12 +35,13 @@ def main(arguments: list[str]) -> int:
     except Failed as error:
         print(error, file=sys.stderr)
         return 2
+    ends = time.monotonic() + 60 * options.minutes if options.device == "gpu" else float("inf")
     is_ok = True
     documents = []
     for env in environments:
         facts = _facts(env)
         print("\n".join(f"{name}: {value}" for name, value in facts.items()), flush=True)
-        done = [_run(number, env) for number in numbers]
+        done = [_run(number, env, ends) for number in numbers]
         is_ok &= all(line.verdict != verdicts.NOT_OK for _, _, _, lines in done for line in lines)
         documents.append(verdicts.markdown(facts, done))
         if options.write:                            # after each environment: a later one may be cut short
@@ -54,17 +56,24 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--stack", action="append", metavar="NAME=PATH[#PACKAGE]",
                         help="a Python or a virtual environment; repeat; the Python that runs this if none")
     parser.add_argument("--only", default="", metavar="1,3", help="these checks")
+    parser.add_argument("--minutes", type=float, default=8.0, help="on a GPU, of all checks together; 8 if left out")
     parser.add_argument("--write", default="", metavar="FILE", help="write the lines as Markdown, too")
     return parser
 
 
-def _run(number: str, env: Environment) -> tuple[str, str, float, list[Line]]:
-    """(number, title, seconds, lines) of a check, which are printed; a crash is a line that is not ok."""
+def _run(number: str, env: Environment, ends: float) -> tuple[str, str, float, list[Line]]:
+    """(number, title, seconds, lines) of a check, which are printed; a crash is a line that is not ok.
+
+    By the moment ends all checks must be over.
+    """
     check = checks.CHECKS[number]
     began = time.monotonic()
+    deadline = min(ends, began + check.seconds * (1 if env.is_gpu else CPU_PATIENCE))
     lines: list[Line] = []
     try:
-        for line in check.run(env._replace(deadline=began + check.seconds * (1 if env.is_gpu else CPU_PATIENCE))):
+        if deadline - began < LEAST_SECONDS:
+            raise NotRun(f"the time of all checks is over: run it by itself, --only {number}")
+        for line in check.run(env._replace(deadline=deadline)):
             lines.append(line)
     except NotRun as reason:
         lines.append(verdicts.skipped("the check" if not lines else "the rest", str(reason)))
@@ -92,8 +101,12 @@ def _facts(env: Environment) -> dict[str, str]:
 
 
 def _revision() -> str:
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=environment.ROOT, capture_output=True,
-                          text=True, check=False)
+    """Of the repository; an image has neither it nor git."""
+    try:
+        done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=environment.ROOT, capture_output=True,
+                              text=True, check=False)
+    except OSError:
+        return "not told"
     return done.stdout.strip() or "not told"
 
 

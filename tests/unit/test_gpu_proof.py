@@ -118,10 +118,16 @@ def refusing(env: Environment) -> Iterator[Line]:
 def test_a_crash_is_not_ok_and_a_refusal_is_not_run(run, expected, monkeypatch, capsys) -> None:
     monkeypatch.setitem(checks.CHECKS, "1", checks.Check("Made up", run, 5.0))
 
-    lines = proof._run("1", CPU)[3]
+    lines = proof._run("1", CPU, float("inf"))[3]
 
     assert expected == [line.verdict for line in lines]
     assert "Made up" in capsys.readouterr().out
+
+
+def test_a_check_that_begins_after_the_end_of_all_is_not_run(capsys) -> None:
+    line, = proof._run("4", GPU, 0.0)[3]
+
+    assert (line.verdict, line.figure) == ("not run", "the time of all checks is over: run it by itself, --only 4")
 
 
 def test_every_check_says_what_it_proves_and_has_an_end_to_its_time() -> None:
