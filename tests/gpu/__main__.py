@@ -4,6 +4,7 @@ Exit code 0: every check that ran is ok; 1: one is not; 2: the command line or a
 """
 
 import argparse
+import os
 import platform
 import shlex
 import subprocess
@@ -101,7 +102,9 @@ def _facts(env: Environment) -> dict[str, str]:
 
 
 def _revision() -> str:
-    """Of the repository; an image has neither it nor git."""
+    """Of the repository: what the variable REVISION says, for a copy of the files alone, or git."""
+    if "REVISION" in os.environ:
+        return os.environ["REVISION"]
     try:
         done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=environment.ROOT, capture_output=True,
                               text=True, check=False)

@@ -42,10 +42,15 @@ class Environment(NamedTuple):
 
     def script(self, name: str, *arguments: str, seconds: float = 300.0) -> list[Event]:
         """The JSON lines that a module of tests/gpu/inside says. Raises Failed with its last line."""
-        code, lines, complaint = finished(self.start(f"tests.gpu.inside.{name}", *arguments), self._until(seconds))
-        if code:
-            raise Failed(f"{name}: {complaint or f'exit code {code}'}")
+        lines, complaint = self.told(name, *arguments, seconds=seconds)
+        if complaint:
+            raise Failed(f"{name}: {complaint}")
         return lines
+
+    def told(self, name: str, *arguments: str, seconds: float = 300.0) -> tuple[list[Event], str]:
+        """(the JSON lines that it said, why it did not end well or "")."""
+        code, lines, complaint = finished(self.start(f"tests.gpu.inside.{name}", *arguments), self._until(seconds))
+        return lines, (complaint or f"exit code {code}") if code else ""
 
     def cell(self, seconds: float = 300.0, **values: Any) -> list[Event]:
         """The events of a cell, as `python -m workloads` says them. Raises Failed where it did not end ok."""
@@ -68,14 +73,13 @@ class Environment(NamedTuple):
     def start_cell(self, **values: Any) -> "Process":
         """A worker that measures a cell."""
         text = json.dumps({"stack": self.name, "device": self.device, **values})
-        if self.package == self.facts["first"]:
-            return self.start("workloads", text)
-        return self.start("tests.gpu.inside.cell", self.adapter, text)
+        return self.start("workloads", text)
 
     def start(self, module: str, *arguments: str) -> "Process":
         """A process of this environment, with the repository on its path."""
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        variables = dict(os.environ, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1")
+        variables = dict(os.environ, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1",
+                         EVENBENCH_FRAMEWORK=self.adapter)      # of several here, the worker takes this one
         files = tempfile.TemporaryFile(), tempfile.TemporaryFile()      # noqa: SIM115  Process closes them
         try:
             popen = subprocess.Popen([self.python, "-m", module, *arguments], cwd=ROOT, env=variables, stdout=files[0],

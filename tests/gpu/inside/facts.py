@@ -7,7 +7,6 @@ import platform
 import sys
 
 PACKAGES = ("torch", "jax")
-WORKERS = ("torch", "tensorflow", "mxnet", "jax")       # in the order in which a worker takes them
 
 
 def main(package: str, device: str) -> None:
@@ -18,8 +17,7 @@ def main(package: str, device: str) -> None:
         _say(problem=f"found no {' or '.join(PACKAGES) if package == 'any' else package}: install it there, or name "
                      "another environment with --stack NAME=PATH")
         return
-    first = next(name for name in WORKERS if importlib.util.find_spec(name))
-    found = {"package": asked[0], "first": first, "python": platform.python_version(), "versions": _versions()}
+    found = {"package": asked[0], "python": platform.python_version(), "versions": _versions()}
     found.update(_torch() if asked[0] == "torch" else _jax(device))
     if device == "gpu" and not found.get("gpu"):
         found["problem"] = f"{asked[0]} {found['version']} sees no GPU here"
