@@ -79,6 +79,7 @@ class Environment(NamedTuple):
         """A process of this environment, with the repository on its path."""
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         variables = dict(os.environ, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1",
+                         XLA_PYTHON_CLIENT_PREALLOCATE="false",   # else JAX takes three quarters of a GPU, each process
                          EVENBENCH_FRAMEWORK=self.adapter)      # of several here, the worker takes this one
         files = tempfile.TemporaryFile(), tempfile.TemporaryFile()      # noqa: SIM115  Process closes them
         try:
