@@ -124,6 +124,17 @@ class Process(NamedTuple):
         """The last line of its standard error."""
         return _last(os.pread(self.errors.fileno(), 1 << 30, 0).decode(errors="replace"))
 
+    def awaited(self, name: str, until: float) -> list[Event]:
+        """What it said, once it said an event of this name. Raises Failed where it ends or takes too long."""
+        while time.monotonic() < until:
+            said = self.events()
+            if any(event["event"] == name for event in said):
+                return said
+            if self.popen.poll() is not None:
+                raise Failed(f"ended before it said {name}: {self.complaint()}")
+            time.sleep(0.05)
+        raise Failed(f"did not say {name} in its time")
+
     def kill(self) -> None:
         """End it and all that it started."""
         with suppress(ProcessLookupError):

@@ -10,10 +10,11 @@ import pytest
 from runner.measuring import equality
 from tests.gpu import __main__ as proof
 from tests.gpu import checks, environment, management, reference, verdicts
+from tests.gpu.checks import cells
 from tests.gpu.environment import Environment
 from tests.gpu.management import Reading
 from tests.gpu.verdicts import Failed, Line, NotRun
-from workloads.spec.cell import CHOICES, FIELDS, parse
+from workloads.spec.cell import parse
 
 CPU = Environment("here", "python", "torch", "cpu", 0.0, {"versions": {}, "version": "2.0", "python": "3.11"})
 GPU = CPU._replace(device="gpu", facts={"capability": [9, 0]})
@@ -23,18 +24,18 @@ def test_the_proof_judges_by_the_limits_of_the_check() -> None:
     assert all(reference.LIMITS[precision] == equality.LIMITS[precision] for precision in reference.LIMITS)
 
 
-@pytest.mark.parametrize("task", checks.CHECKED)
+@pytest.mark.parametrize("task", checks.equality.CHECKED)
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_the_proof_checks_the_cells_of_the_check(task: str, precision: str) -> None:
-    cell = parse({"stack": "here", **checks._check_cell(task, precision)})
+    cell = parse({"stack": "here", **checks.equality._check_cell(task, precision)})
 
     assert equality.check_cell(task, "here", precision, 1, 0) == cell
 
 
 @pytest.mark.parametrize("env", [CPU, GPU], ids=["cpu", "gpu"])
 def test_every_cell_beside_a_bare_loop_can_be_read(env: Environment) -> None:
-    for _, values in (*checks.BESIDE, *checks._small_beside()):
-        parse({"stack": "here", "device": env.device, **checks._sized(env, **values)})
+    for _, values in (*checks.beside.BESIDE, *checks.beside._small_beside()):
+        parse({"stack": "here", "device": env.device, **cells.sized(env, **values)})
 
 
 def test_an_array_that_is_the_same_differs_by_nothing_and_one_of_another_name_by_nan() -> None:
@@ -52,7 +53,7 @@ def test_a_difference_is_relative_to_the_longer_array() -> None:
 
 def test_nan_is_within_no_limit() -> None:
     assert verdicts.between("ratio", float("nan"), 0.0, 2.0).verdict == verdicts.NOT_OK
-    assert checks._differing("x", {"loss": float("nan")}, "float64").verdict == verdicts.NOT_OK
+    assert checks.equality._differing("x", {"loss": float("nan")}, "float64").verdict == verdicts.NOT_OK
 
 
 @pytest.mark.parametrize(("text", "expected"), [
@@ -64,14 +65,14 @@ def test_an_environment_is_named_as_in_a_run(text: str, expected: tuple[str, str
 def test_blocks_and_single_steps_give_the_seconds_of_a_step() -> None:
     events = [{"event": "steps", "seconds": [1.0, 3.0]}, {"event": "steps", "seconds": [8.0], "count": 4}]
 
-    assert checks._step_seconds(events) == 2.0          # 12 s over 6 steps
+    assert cells.step_seconds(events) == 2.0          # 12 s over 6 steps
 
 
 def test_power_at_100_watts_for_two_seconds_is_the_200_joules_counted() -> None:
     readings = [(second, Reading(1000.0 + 100 * second, 100.0, 1500.0, 2600.0, ("sw_power_cap",), 0))
                 for second in (0.0, 1.0, 2.0)]
 
-    line, = checks._energy_lines(readings)
+    line, = checks.energy._energy_lines(readings)
 
     assert (line.verdict, line.figure) == (verdicts.OK, "1.000 (200 J, 200 J in 2.0 s)")
 
@@ -79,27 +80,27 @@ def test_power_at_100_watts_for_two_seconds_is_the_200_joules_counted() -> None:
 def test_power_beside_a_counter_that_says_twice_as_much_is_not_ok() -> None:
     readings = [(second, Reading(200 * second, 100.0, 1500.0, None, None, None)) for second in (0.0, 1.0)]
 
-    assert [line.verdict for line in checks._energy_lines(readings)] == [verdicts.NOT_OK]
+    assert [line.verdict for line in checks.energy._energy_lines(readings)] == [verdicts.NOT_OK]
 
 
 def test_a_gpu_without_a_counter_is_not_judged() -> None:
     readings = [(second, Reading(None, 100.0, 1500.0, None, None, None)) for second in (0.0, 1.0)]
 
-    assert [line.verdict for line in checks._energy_lines(readings)] == [verdicts.NOT_RUN]
+    assert [line.verdict for line in checks.energy._energy_lines(readings)] == [verdicts.NOT_RUN]
 
 
 def test_kernels_copies_and_gaps_that_add_up_are_ok() -> None:
     told = {"kernels": 100, "kernel_seconds": 0.9, "copy_seconds": 0.02, "overlap_seconds": 0.01, "gap_seconds": 0.09}
     own = {"kernels": 100, "kernel_seconds": 0.91, "copies": 3, "copy_seconds": 0.02, "seconds": 1.0}
 
-    assert {verdicts.OK} == {line.verdict for line in checks._kernel_lines(told, own)}
+    assert {verdicts.OK} == {line.verdict for line in checks.profile._kernel_lines(told, own)}
 
 
 def test_a_profile_that_misses_a_tenth_of_the_kernels_is_not_ok() -> None:
     told = {"kernels": 90, "kernel_seconds": 0.9, "copy_seconds": 0.02, "overlap_seconds": 0.01, "gap_seconds": 0.09}
     own = {"kernels": 100, "kernel_seconds": 0.91, "copies": 3, "copy_seconds": 0.02, "seconds": 1.0}
 
-    assert verdicts.NOT_OK in {line.verdict for line in checks._kernel_lines(told, own)}
+    assert verdicts.NOT_OK in {line.verdict for line in checks.profile._kernel_lines(told, own)}
 
 
 def crashing(env: Environment) -> Iterator[Line]:
@@ -179,10 +180,3 @@ def test_the_management_library_is_read_in_joules_watts_and_names() -> None:
     found = management.Management("GPU-1", FakeNvml()).reading()
 
     assert Reading(5.0, 100.0, 1980.0, 1980.0, ("sw_power_cap",), None) == found
-
-
-def test_the_choices_of_the_proof_s_cells_are_the_worker_s() -> None:
-    keys = {key for _, values in checks.BESIDE for key in values}
-
-    assert keys <= set(FIELDS)
-    assert {values["precision"] for _, values in checks.BESIDE if "precision" in values} <= set(CHOICES["precision"])
