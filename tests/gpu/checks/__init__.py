@@ -27,7 +27,7 @@ CHECKS = {
     "5": Check("Energy, power and clocks", energy.energy, 60),
     "6": Check("Kernels, copies and gaps", profile.profile, 90),
     "8": Check("A killed worker", killed.killed, 90),
-    "3": Check("Our loop and a user's own, seconds over seconds", beside.beside_bare, 270),
     "7": Check("The largest batch", memory.largest_batch, 150),
-    "9": Check("The study, end to end", study.study, 420),
+    "3": Check("Our loop and a user's own, seconds over seconds", beside.beside_bare, 270),
+    "9": Check("The study, end to end", study.study, 200),
 }

@@ -10,8 +10,8 @@ from tests.gpu.environment import Environment, Event
 from tests.gpu.verdicts import Line, NotRun, between, judged, seen, skipped
 
 _RESNET = {"task": "resnet50", "measure": "train", "batch": 64, "steps": 20, "sync": "end"}
-# At batch 64 in bfloat16 an H100 waits for the host: a step took 22 ms, and a quarter of one at batch 256 took 16, so the
-# ratio is one of two Pythons (0.91, spread over 0.18 from turn to turn). It is judged where the device is the limit.
+# At batch 64 in bfloat16 an H100 waits for the host: a step took 22 ms, and a quarter of one at batch 256 took 16, so
+# the ratio is one of two Pythons (0.91, spread over 0.18 by turns). It is judged where the device is the limit.
 _HALF = {**_RESNET, "precision": "amp", "batch": 256, "steps": 10}
 _SEQUENCE = {"measure": "train", "sync": "end"}
 BESIDE: tuple[tuple[str, dict[str, Any]], ...] = (

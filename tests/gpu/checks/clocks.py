@@ -17,7 +17,7 @@ def clocks(env: Environment) -> Iterator[Line]:
     more than the wait. With sync=end (and blocks) the device runs ahead: that is never slower.
     """
     task = "resnet50" if env.is_gpu else "lenet5"
-    cell = sized(env, task=task, measure="train", batch=64, steps=40, warmup=10)
+    cell = sized(env, task=task, measure="train", batch=64, steps=25, warmup=8)
     each = env.cell(sync="each", **cell)
     step = step_seconds(each)
     device = [value for event in step_events(each) for value in event.get("device_seconds", ())]
