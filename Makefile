@@ -22,6 +22,9 @@ bench-cluster: .venv/done  ## krisilias on three nodes of this machine, at SCALE
 bench-gpu:     .venv/done  ## image models on this machine's NVIDIA GPU
 	$(EVENBENCH) run gpu
 
+prove-gpu:                 ## prove the GPU path with PYTHON, or with each of STACKS="mine=PATH ..."
+	$(PYTHON) -m tests.gpu $(STACKS:%=--stack %)
+
 images:        .venv/done  ## build the images of all stacks and the runner's, or of STACKS="torch-1.7 runner"
 	$(EVENBENCH) images $(STACKS)
 
@@ -40,5 +43,5 @@ test-all:      test        ## that, and all that needs an engine, Chromium or a 
 clean:                     ## remove .venv and caches, never results/
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache *.egg-info
 
-.PHONY: help setup bench bench-cluster bench-gpu images check test-unit test test-all clean
+.PHONY: help setup bench bench-cluster bench-gpu prove-gpu images check test-unit test test-all clean
 .DEFAULT_GOAL := help

@@ -15,11 +15,16 @@ CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "
          "Epochs", "Optimizers")
 
 
-def run_inside(name: str, *module_and_arguments: str) -> None:
-    """Run a module of tests by the interpreter of the stack's environment, which is made first if it is not there."""
+def inside(name: str, *module_and_arguments: str) -> "subprocess.CompletedProcess[str]":
+    """A module run by the interpreter of the stack's environment, which is made first if it is not there."""
     python = environments.ready(STACKS[name], job.cache_folder(), lambda line: None)
-    tests = subprocess.run([python, "-m", *module_and_arguments], cwd=job.ROOT, capture_output=True, text=True,
-                           check=False, env={"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"})
+    return subprocess.run([python, "-m", *module_and_arguments], cwd=job.ROOT, capture_output=True, text=True,
+                          check=False, env={"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"})
+
+
+def run_inside(name: str, *module_and_arguments: str) -> None:
+    """Run a module of unit tests in a stack's environment."""
+    tests = inside(name, *module_and_arguments)
     assert tests.returncode == 0, tests.stderr[-3000:]
     assert "\nOK" in tests.stderr
 
@@ -32,3 +37,10 @@ def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str
 @pytest.mark.parametrize("name", TODAY)
 def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: str) -> None:
     run_inside(name, "tests.stack.test_sequences", STACKS[name].framework)
+
+
+def test_the_gpu_proof_is_green_on_a_cpu() -> None:
+    proof = inside("torch-2.13-cpu", "tests.gpu", "--device", "cpu")
+
+    assert proof.returncode == 0, proof.stdout + proof.stderr[-3000:]
+    assert "every check that ran is ok" in proof.stdout

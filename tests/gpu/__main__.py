@@ -1,0 +1,124 @@
+"""python -m tests.gpu [--device cpu] [--stack NAME=PATH[#PACKAGE]] [--only 1,3] [--write FILE]: prove the GPU path.
+
+Exit code 0: every check that ran is ok; 1: one is not; 2: the command line or an environment is wrong.
+"""
+
+import argparse
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.gpu import checks, environment, verdicts
+from tests.gpu.environment import Environment
+from tests.gpu.management import Management
+from tests.gpu.verdicts import Failed, Line, NotRun
+
+CPU_PATIENCE = 4              # times a GPU's seconds: two cores, perhaps shared, where nothing is judged by time
+LEAST_SECONDS = 20            # that a check can be of use in
+
+
+def main(arguments: list[str]) -> int:
+    """The exit code."""
+    options = _parser().parse_args(arguments)
+    numbers = list(checks.CHECKS) if not options.only else options.only.split(",")
+    unknown = [number for number in numbers if number not in checks.CHECKS]
+    if unknown:
+        print(f"--only: found {unknown[0]}, expected numbers from 1 to {len(checks.CHECKS)}", file=sys.stderr)
+        return 2
+    try:
+        stacks = options.stack or [sys.executable]
+        environments = [environment.opened(*environment.named(text), options.device) for text in stacks]
+    except Failed as error:
+        print(error, file=sys.stderr)
+        return 2
+    ends = time.monotonic() + 60 * options.minutes if options.device == "gpu" else float("inf")
+    is_ok = True
+    documents = []
+    for env in environments:
+        facts = _facts(env)
+        print("\n".join(f"{name}: {value}" for name, value in facts.items()), flush=True)
+        done = [_run(number, env, ends) for number in numbers]
+        is_ok &= all(line.verdict != verdicts.NOT_OK for _, _, _, lines in done for line in lines)
+        documents.append(verdicts.markdown(facts, done))
+        if options.write:                            # after each environment: a later one may be cut short
+            Path(options.write).write_text("\n".join(documents))
+    print("every check that ran is ok" if is_ok else "NOT OK: see above", flush=True)
+    return 0 if is_ok else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.gpu", description=__doc__.split("\n")[0])
+    parser.add_argument("--device", choices=("gpu", "cpu"), default="gpu", help="cpu: small sizes, few limits")
+    parser.add_argument("--stack", action="append", metavar="NAME=PATH[#PACKAGE]",
+                        help="a Python or a virtual environment; repeat; the Python that runs this if none")
+    parser.add_argument("--only", default="", metavar="1,3", help="these checks")
+    parser.add_argument("--minutes", type=float, default=8.0, help="on a GPU, of all checks together; 8 if left out")
+    parser.add_argument("--write", default="", metavar="FILE", help="write the lines as Markdown, too")
+    return parser
+
+
+def _run(number: str, env: Environment, ends: float) -> tuple[str, str, float, list[Line]]:
+    """(number, title, seconds, lines) of a check, which are printed; a crash is a line that is not ok.
+
+    By the moment ends all checks must be over.
+    """
+    check = checks.CHECKS[number]
+    began = time.monotonic()
+    deadline = min(ends, began + check.seconds * (1 if env.is_gpu else CPU_PATIENCE))
+    lines: list[Line] = []
+    try:
+        if deadline - began < LEAST_SECONDS:
+            raise NotRun(f"the time of all checks is over: run it by itself, --only {number}")
+        for line in check.run(env._replace(deadline=deadline)):
+            lines.append(line)
+    except NotRun as reason:
+        lines.append(verdicts.skipped("the check" if not lines else "the rest", str(reason)))
+    except Exception as error:                      # of one check; the others go on
+        last = f"{type(error).__name__}: {error}".splitlines()[0]
+        lines.append(verdicts.judged("the check" if not lines else "the rest", last, "runs to its end", False))
+    seconds = time.monotonic() - began
+    print(verdicts.printed(number, f"{check.title} ({seconds:.0f} s)", lines), flush=True)
+    return number, check.title, seconds, lines
+
+
+def _facts(env: Environment) -> dict[str, str]:
+    versions = ", ".join(f"{name} {version}" for name, version in env.facts["versions"].items())
+    here = f"{env.name}: {env.package} {env.facts['version']}, Python {env.facts['python']}, {versions}"
+    found = {"date": datetime.now(UTC).isoformat(timespec="seconds"),
+             "command": "python -m tests.gpu " + shlex.join(sys.argv[1:]),
+             "revision": _revision(),
+             "environment": here,
+             "machine": f"{platform.system()} {platform.release()}"}
+    if env.is_gpu:
+        found["GPU"] = f"{env.facts['gpu']}, capability {'.'.join(map(str, env.facts['capability']))}"
+        found["driver"] = _driver(env)
+        found["CUDA, cuDNN"] = f"{env.facts.get('cuda', 'not told')}, {env.facts.get('cudnn', 'not told')}"
+    return found
+
+
+def _revision() -> str:
+    """Of the repository: what the variable REVISION says, for a copy of the files alone, or git."""
+    if "REVISION" in os.environ:
+        return os.environ["REVISION"]
+    try:
+        done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=environment.ROOT, capture_output=True,
+                              text=True, check=False)
+    except OSError:
+        return "not told"
+    return done.stdout.strip() or "not told"
+
+
+def _driver(env: Environment) -> str:
+    try:
+        return Management(str(env.facts.get("uuid", ""))).driver()
+    except OSError as error:
+        return str(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

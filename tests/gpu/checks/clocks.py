@@ -1,0 +1,38 @@
+"""Check 2: our clock and the device's."""
+
+from collections.abc import Iterator
+
+from tests.gpu.checks.cells import CLOSE, sized, step_events, step_seconds
+from tests.gpu.environment import Environment
+from tests.gpu.verdicts import Line, between, judged, seen, skipped
+from workloads.spec.cell import SWITCHES
+
+LONG_STEP = 5e-3              # seconds: below it the wait for a step, 10 to 50 us, is a share of it
+
+
+def clocks(env: Environment) -> Iterator[Line]:
+    """A step takes as long by our clock as by the device's own; and waiting for each step costs what it should.
+
+    With sync=each the device is idle between steps, so our step is never shorter than the device's, and not longer by
+    more than the wait. With sync=end (and blocks) the device runs ahead: that is never slower.
+    """
+    task = "resnet50" if env.is_gpu else "lenet5"
+    cell = sized(env, task=task, measure="train", batch=64, steps=25, warmup=8)
+    each = env.cell(sync="each", **cell)
+    step = step_seconds(each)
+    device = [value for event in step_events(each) for value in event.get("device_seconds", ())]
+    if device:
+        ours = sum(sum(event["seconds"]) for event in step_events(each))
+        ratio = ours / sum(device)
+        high = 1 + CLOSE if step >= LONG_STEP else float("inf")
+        yield between("our clock over the device's", ratio, 1 - CLOSE, high,
+                      f"{ratio:.4f} (step {1e3 * step:.2f} ms, {len(device)} steps)")
+    else:
+        yield skipped("our clock over the device's", f"{env.package} has no clock of the device for {env.device}")
+    drain = max(event.get("drain_seconds", 0.0) for event in step_events(each))
+    what, figure = "reading the loss after a step said to be over", f"{1e6 * drain:.0f} us"
+    yield judged(what, figure, "<= 1 ms", drain <= 1e-3) if env.is_gpu else seen(what, figure)
+    for sync in [name for name in ("end", "blocks") if name in SWITCHES["sync"]]:
+        ratio = step / step_seconds(env.cell(sync=sync, **cell))
+        what = f"a step of sync=each over one of sync={sync}"
+        yield between(what, ratio, 1 - CLOSE, 1.25) if env.is_gpu else seen(what, f"{ratio:.3f}")

@@ -1,0 +1,61 @@
+"""Check 9: the study, end to end."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.gpu.environment import ROOT, Environment
+from tests.gpu.verdicts import Failed, Line, NotRun, judged
+
+RUNNER = ("docker", "jinja2", "matplotlib", "psutil", "pydantic", "pynvml", "requests", "rich", "scipy", "typer")
+STUDY = "gpu/train,precision,kernels"        # seven cells of one stack: two minutes
+
+
+def study(env: Environment) -> Iterator[Line]:
+    """The study of `make bench-gpu` runs end to end here: every cell ends with its word, and a page is there.
+
+    One round at scale quick of what takes seconds: whether the way through is whole, not which stack is faster.
+    """
+    missing = [name for name in RUNNER if not _can_import(name)]
+    if missing:
+        raise NotRun(f"this Python has no {', '.join(missing)}, which the runner needs")
+    if not env.is_gpu:
+        raise NotRun("the study is for GPUs")
+    with tempfile.TemporaryDirectory() as folder:
+        stack = f"{env.name}={env.python}#{env.package}"
+        command = [sys.executable, "-m", "runner", "run", STUDY, "--scale", "quick", "--launcher", "venv",
+                   "--rounds", "1", "--set", "steps=10", "--stack", stack, "--baseline", env.name,
+                   "--results", folder]
+        done = _done(command, env.deadline)
+        if done.returncode == 2:
+            raise NotRun(f"the runner said: {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
+        yield judged(f"`evenbench run {STUDY} --scale quick`", f"exit code {done.returncode}", "0",
+                     done.returncode == 0)
+        size = sum(page.stat().st_size for page in Path(folder).rglob("report.html"))
+        yield judged("its page", f"{size / 1e3:.0f} kB", "> 10 kB", size > 10000)
+        yield _endings(Path(folder))
+
+
+def _done(command: list[str], deadline: float) -> "subprocess.CompletedProcess[str]":
+    seconds = max(1.0, deadline - time.monotonic())
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise Failed("the study took longer than its time") from error
+
+
+def _endings(folder: Path) -> Line:
+    """How the study's runs ended."""
+    lines = [line for path in folder.rglob("events.jsonl") for line in path.read_text().splitlines()]
+    words = [event["ending"] for event in map(json.loads, lines) if event["event"] == "ending"]
+    counts = ", ".join(f"{word} {words.count(word)}" for word in sorted(set(words)))
+    return judged("endings", counts or "none", "ok, unsupported", bool(words) and set(words) <= {"ok", "unsupported"})
+
+
+def _can_import(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None

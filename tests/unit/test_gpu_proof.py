@@ -1,0 +1,182 @@
+"""The GPU proof's own arithmetic and verdicts, without a framework; tests/stack runs the proof itself."""
+
+import ctypes
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runner.measuring import equality
+from tests.gpu import __main__ as proof
+from tests.gpu import checks, environment, management, reference, verdicts
+from tests.gpu.checks import cells
+from tests.gpu.environment import Environment
+from tests.gpu.management import Reading
+from tests.gpu.verdicts import Failed, Line, NotRun
+from workloads.spec.cell import parse
+
+CPU = Environment("here", "python", "torch", "cpu", 0.0, {"versions": {}, "version": "2.0", "python": "3.11"})
+GPU = CPU._replace(device="gpu", facts={"capability": [9, 0]})
+
+
+def test_the_proof_judges_by_the_limits_of_the_check() -> None:
+    assert all(reference.LIMITS[precision] == equality.LIMITS[precision] for precision in reference.LIMITS)
+
+
+@pytest.mark.parametrize("task", checks.equality.CHECKED)
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_the_proof_checks_the_cells_of_the_check(task: str, precision: str) -> None:
+    cell = parse({"stack": "here", **checks.equality._check_cell(task, precision)})
+
+    assert equality.check_cell(task, "here", precision, 1, 0) == cell
+
+
+@pytest.mark.parametrize("env", [CPU, GPU], ids=["cpu", "gpu"])
+def test_every_cell_beside_a_bare_loop_can_be_read(env: Environment) -> None:
+    for _, values in (*checks.beside.BESIDE, *checks.beside._small_beside()):
+        parse({"stack": "here", "device": env.device, **cells.sized(env, **values)})
+
+
+def test_an_array_that_is_the_same_differs_by_nothing_and_one_of_another_name_by_nan() -> None:
+    ours = {"logits": {"logits": np.array([3.0, 4.0])}}
+
+    assert {"logits": 0.0} == reference.differences(ours, ours, "float64")
+    assert np.isnan(reference.differences(ours, {"logits": {"other": np.zeros(2)}}, "float64")["logits"])
+
+
+def test_a_difference_is_relative_to_the_longer_array() -> None:
+    ours, theirs = ({"loss": {"loss": np.array([0.0, length])}} for length in (5.0, 4.0))
+
+    assert reference.differences(ours, theirs, "float64") == {"loss": pytest.approx(0.2)}
+
+
+def test_nan_is_within_no_limit() -> None:
+    assert verdicts.between("ratio", float("nan"), 0.0, 2.0).verdict == verdicts.NOT_OK
+    assert checks.equality._differing("x", {"loss": float("nan")}, "float64").verdict == verdicts.NOT_OK
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("mine=/a/python", ("mine", "/a/python", "")), ("mine=/a#jax", ("mine", "/a", "jax")), ("/a", ("here", "/a", ""))])
+def test_an_environment_is_named_as_in_a_run(text: str, expected: tuple[str, str, str]) -> None:
+    assert expected == environment.named(text)
+
+
+def test_blocks_and_single_steps_give_the_seconds_of_a_step() -> None:
+    events = [{"event": "steps", "seconds": [1.0, 3.0]}, {"event": "steps", "seconds": [8.0], "count": 4}]
+
+    assert cells.step_seconds(events) == 2.0          # 12 s over 6 steps
+
+
+def test_power_at_100_watts_for_two_seconds_is_the_200_joules_counted() -> None:
+    readings = [(second, Reading(1000.0 + 100 * second, 100.0, 1500.0, 2600.0, ("sw_power_cap",), 0))
+                for second in (0.0, 1.0, 2.0)]
+
+    line, = checks.energy._energy_lines(readings)
+
+    assert (line.verdict, line.figure) == (verdicts.OK, "1.000 (200 J, 200 J in 2.0 s)")
+
+
+def test_power_beside_a_counter_that_says_twice_as_much_is_not_ok() -> None:
+    readings = [(second, Reading(200 * second, 100.0, 1500.0, None, None, None)) for second in (0.0, 1.0)]
+
+    assert [line.verdict for line in checks.energy._energy_lines(readings)] == [verdicts.NOT_OK]
+
+
+def test_a_gpu_without_a_counter_is_not_judged() -> None:
+    readings = [(second, Reading(None, 100.0, 1500.0, None, None, None)) for second in (0.0, 1.0)]
+
+    assert [line.verdict for line in checks.energy._energy_lines(readings)] == [verdicts.NOT_RUN]
+
+
+def test_kernels_copies_and_gaps_that_add_up_are_ok() -> None:
+    told = {"kernels": 100, "kernel_seconds": 0.9, "copy_seconds": 0.02, "overlap_seconds": 0.01, "gap_seconds": 0.09}
+    own = {"kernels": 100, "kernel_seconds": 0.91, "copies": 3, "copy_seconds": 0.02, "seconds": 1.0}
+
+    assert {verdicts.OK} == {line.verdict for line in checks.profile._kernel_lines(told, own)}
+
+
+def test_a_profile_that_misses_a_tenth_of_the_kernels_is_not_ok() -> None:
+    told = {"kernels": 90, "kernel_seconds": 0.9, "copy_seconds": 0.02, "overlap_seconds": 0.01, "gap_seconds": 0.09}
+    own = {"kernels": 100, "kernel_seconds": 0.91, "copies": 3, "copy_seconds": 0.02, "seconds": 1.0}
+
+    assert verdicts.NOT_OK in {line.verdict for line in checks.profile._kernel_lines(told, own)}
+
+
+def crashing(env: Environment) -> Iterator[Line]:
+    """Proves nothing."""
+    yield verdicts.seen("first", "1")
+    raise Failed("beside: out of luck")
+
+
+def refusing(env: Environment) -> Iterator[Line]:
+    """Proves nothing."""
+    raise NotRun("no GPU")
+    yield
+
+
+@pytest.mark.parametrize(("run", "expected"), [(crashing, ["ok", "NOT OK"]), (refusing, ["not run"])])
+def test_a_crash_is_not_ok_and_a_refusal_is_not_run(run, expected, monkeypatch, capsys) -> None:
+    monkeypatch.setitem(checks.CHECKS, "1", checks.Check("Made up", run, 5.0))
+
+    lines = proof._run("1", CPU, float("inf"))[3]
+
+    assert expected == [line.verdict for line in lines]
+    assert "Made up" in capsys.readouterr().out
+
+
+def test_a_check_that_begins_after_the_end_of_all_is_not_run(capsys) -> None:
+    line, = proof._run("4", GPU, 0.0)[3]
+
+    assert (line.verdict, line.figure) == ("not run", "the time of all checks is over: run it by itself, --only 4")
+
+
+def test_every_check_says_what_it_proves_and_has_an_end_to_its_time() -> None:
+    assert all((check.run.__doc__ or "").strip() and 0 < check.seconds <= 480 for check in checks.CHECKS.values())
+
+
+def test_the_document_has_every_line_and_no_bar_breaks_its_table() -> None:
+    lines = [verdicts.judged("a|b", "1", "2", True)]
+
+    text = verdicts.markdown({"GPU": "made up"}, [("1", "Title", 3.0, lines)])
+
+    assert "* GPU: made up" in text
+    assert "| a\\|b | 1 | 2 | ok |" in text
+
+
+def test_a_check_that_is_not_there_is_one_line(capsys) -> None:
+    assert proof.main(["--only", "1,77"]) == 2
+    assert capsys.readouterr().err == "--only: found 77, expected numbers from 1 to 9\n"
+
+
+def test_a_python_that_is_not_there_is_one_line(capsys, tmp_path: Path) -> None:
+    assert proof.main(["--device", "cpu", "--stack", f"mine={tmp_path / 'python'}"]) == 2
+    assert capsys.readouterr().err == f"{tmp_path / 'python'}: No such file or directory\n"
+
+
+class FakeNvml:
+    """NVML's functions on made-up numbers; those that are not here are gone from the driver."""
+
+    def __getattr__(self, name: str):
+        values = {"nvmlDeviceGetTotalEnergyConsumption": 5000, "nvmlDeviceGetPowerUsage": 100_000,
+                  "nvmlDeviceGetCurrentClocksThrottleReasons": 0x4, "nvmlDeviceGetEnforcedPowerLimit": 700_000}
+        if name == "nvmlDeviceGetClockInfo":
+            return lambda gpu, kind, value: _put(value, 1980)
+        if name in values:
+            return lambda gpu, value: _put(value, values[name])
+        if name in ("nvmlInit_v2", "nvmlDeviceGetHandleByUUID", "nvmlDeviceGetHandleByIndex_v2"):
+            return lambda *_: 0
+        if name == "nvmlDeviceGetMemoryInfo":
+            return lambda *_: 3                # not supported
+        raise AttributeError(name)
+
+
+def _put(reference_: ctypes._SimpleCData, number: int) -> int:
+    reference_._obj.value = number
+    return 0
+
+
+def test_the_management_library_is_read_in_joules_watts_and_names() -> None:
+    found = management.Management("GPU-1", FakeNvml()).reading()
+
+    assert Reading(5.0, 100.0, 1980.0, 1980.0, ("sw_power_cap",), None) == found
