@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from runner.cells import key
+from runner.cells import comparison_key, key
 from runner.errors import InputError
 from runner.machine import gpus
 from runner.machine.host import Machine
@@ -48,10 +48,19 @@ class Plan(NamedTuple):
     stacks: tuple[str, ...] = ()                                        # that the user chose instead of the study's
 
     def order(self, round_index: int) -> list[Planned]:
-        """The cells in a round's own order, drawn from the seed, so that drift hits all stacks alike."""
-        shuffled = list(self.cells)
-        random.Random(f"{self.seed}:{round_index}").shuffle(shuffled)
-        return shuffled
+        """The cells in a round's own order, drawn from the seed: comparison by comparison, the stacks of each together.
+
+        So the two runs of a pair lie seconds apart, and a machine that drifts over hours does so between pairs.
+        """
+        drawn = random.Random(f"{self.seed}:{round_index}")
+        blocks: dict[str, list[Planned]] = {}
+        for planned in self.cells:
+            blocks.setdefault(comparison_key(planned.cell), []).append(planned)
+        shuffled = list(blocks.values())
+        drawn.shuffle(shuffled)
+        for block in shuffled:
+            drawn.shuffle(block)
+        return [planned for block in shuffled for planned in block]
 
     def without(self, reasons: Mapping[str, str]) -> "Plan":
         """The plan with every cell of some stacks skipped, for reasons by stack; the baseline is one that is left."""
