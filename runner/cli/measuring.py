@@ -125,6 +125,7 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] = show_result)
         folder = kept.folder if kept else job.new_folder(wanted, how.results)
         if kept:
             screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
+            wanted = job.resumed(wanted, kept)
         return _measured(wanted, folder, kept, how, show)
 
 

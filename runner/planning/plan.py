@@ -17,6 +17,8 @@ from workloads.spec import cluster, sequences, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.datasets import train_images
 
+_SEEDED = ("train", "infer", "epochs", "phases")     # measures whose numbers depend on weights, order and dropout
+
 
 class Planned(NamedTuple):
     """A cell to run, for the experiment that asked for it first."""
@@ -24,6 +26,22 @@ class Planned(NamedTuple):
     key: str
     experiment: str
     cell: Cell
+    is_seed_fixed: bool = False      # the study or the user says the seed: every round has it
+
+    def cell_of(self, round_index: int) -> Cell:
+        """The cell as a round runs it: rates and losses are of weights, order and dropout that differ by round.
+
+        They are equal across the stacks of a round, and the first round has the cell's own seed. What only looks at a
+        model, such as a check or its graph, keeps the seed.
+        """
+        if self.is_seed_fixed or self.cell.measure not in _SEEDED:
+            return self.cell
+        return self.cell._replace(seed=(self.cell.seed + round_index) % 2**62)
+
+    def record(self) -> dict[str, Any]:
+        """As the plan's record has it."""
+        return {"key": self.key, "experiment": self.experiment, "cell": self.cell._asdict(),
+                **({"is_seed_fixed": True} if self.is_seed_fixed else {})}
 
 
 class Skipped(NamedTuple):
@@ -75,7 +93,7 @@ class Plan(NamedTuple):
         """The plan as the store keeps it."""
         return {
             "event": "plan", "rounds": self.rounds, "baseline": self.baseline, "scale": self.study.scale,
-            "cells": [{"key": p.key, "experiment": p.experiment, "cell": p.cell._asdict()} for p in self.cells],
+            "cells": [planned.record() for planned in self.cells],
             "skipped": [{"experiment": s.experiment, "cell": s.cell._asdict(), "reason": s.reason}
                         for s in self.skipped],
             "published": [number.record() for number in self.study.published],
@@ -118,7 +136,7 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
     skipped: list[Skipped] = []
     reasons: dict[str, str | None] = {}
     for experiment in study.experiments:
-        for cell, why in _expanded(study, experiment, here, wishes):
+        for cell, why, is_seed_fixed in _expanded(study, experiment, here, wishes):
             reason = why or _impossible(cell, here)
             if reason is None:
                 if cell.stack not in reasons:
@@ -127,7 +145,8 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
             if reason:
                 skipped.append(Skipped(experiment.id, cell, reason))
             else:
-                planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
+                earlier = planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
+                planned[earlier.key] = earlier._replace(is_seed_fixed=earlier.is_seed_fixed or is_seed_fixed)
                 keys.setdefault(experiment.id, {})[key(cell)] = None
     chosen = tuple(planned.values())
     baseline = _baseline(chosen, wishes.baseline or study.baseline, study, stacks)
@@ -135,8 +154,9 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 {name: tuple(found) for name, found in keys.items()}, wishes.settings, wishes.stacks)
 
 
-def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) -> list[tuple[Cell, str | None]]:
-    """Every cell of an experiment's grid, with the study's own reason to leave it out, or None."""
+def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
+              ) -> list[tuple[Cell, str | None, bool]]:
+    """Every cell of an experiment's grid, the study's own reason to leave it out or None, whether its seed is said."""
     stacks = here.stacks
     names = wishes.stacks or experiment.stacks
     forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ())) if form in stacks] for name in names}
@@ -148,8 +168,9 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) 
     for combination in experiment.combinations():
         for name in names:
             for own in experiment.variants_of(name):
-                cell = _of_forms(forms[name], {**combination, **own, **wishes.settings}, here)
-                found.append((cell, experiment.exception(cell._replace(stack=name))))
+                settings = {**combination, **own, **wishes.settings}
+                cell = _of_forms(forms[name], settings, here)
+                found.append((cell, experiment.exception(cell._replace(stack=name)), "seed" in settings))
     return found
 
 

@@ -181,12 +181,14 @@ def _line(gathered: _Gathered, record: Mapping[str, Any]) -> None:
 
 
 def _ending(gathered: _Gathered, record: Mapping[str, Any]) -> None:
-    """Keep the run, unless an earlier attempt was a result and this one is not."""
+    """Keep the run, unless an earlier attempt was a result and this one is not, or is a repetition in vain."""
     begun = gathered.begun.pop(record["run"], None)
     if begun is None:
         return
     run, key = ended(begun, record), begun.record["key"]
     earlier = gathered.runs.get((key, run.round))
+    if earlier is not None and run.repeats and (run.ending != "ok" or run.is_disturbed):
+        return
     if earlier is None or run.ending in FINAL or earlier.ending not in FINAL:
         gathered.runs[key, run.round] = run
 

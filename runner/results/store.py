@@ -166,6 +166,7 @@ class Kept(NamedTuple):
     folder: Path
     finished: frozenset[tuple[str, int]]     # (cell key, round) that need no other run
     attempts: dict[tuple[str, int], int]     # runs begun so far
+    seed: int | None = None                  # of the session's orders
 
 
 def unfinished(results: Path, command: str) -> Kept | None:
@@ -188,10 +189,12 @@ def _kept(folder: Path, command: str) -> Kept | None:
     attempts: dict[tuple[str, int], int] = {}
     begun: dict[str, tuple[str, int]] = {}
     is_ours, is_done = False, False
+    seed: int | None = None
     for record in read(folder):
         match record["event"]:
             case "session":
                 is_ours = record.get("command") == command
+                seed = record["seed"] if isinstance(record.get("seed"), int) else None
             case "begin":
                 run = begun[record["run"]] = (record["key"], record["round"])
                 attempts[run] = attempts.get(run, 0) + 1
@@ -199,7 +202,7 @@ def _kept(folder: Path, command: str) -> Kept | None:
                 finished.add(begun[record["run"]])
             case "closed":
                 is_done = record["reason"] == "done"
-    return Kept(folder, frozenset(finished), attempts) if is_ours and not is_done else None
+    return Kept(folder, frozenset(finished), attempts, seed) if is_ours and not is_done else None
 
 
 def write_beside(folder: Path, name: str, text: str) -> None:

@@ -124,6 +124,8 @@ def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
         usage={name: readings(used) for name, used in sorted(mapping(record.get("places") or {}).items())},
         digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
         graph=begun.graph, max_batch=begun.max_batch,
+        seed=None if head.get("seed") is None else count(head["seed"]), is_disturbed=bool(record.get("disturbed")),
+        repeats=text(head.get("repeats", "")),
     )
 
 

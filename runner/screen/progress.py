@@ -27,6 +27,11 @@ class LineProgress:
         about = f", about {formatting.seconds(seconds_estimate)}" if seconds_estimate else ""
         self.line(formatting.count(total, "run") + about)
 
+    def more(self, count: int, why: str) -> None:
+        """So many runs more than were told of are ahead."""
+        self._total += count
+        self.line(why)
+
     def run_started(self, label: str, index: int, key: str) -> None:
         """A run begins."""
         self._key, self._done = key, index
@@ -74,6 +79,11 @@ class LiveProgress(LineProgress):
         self._estimate = seconds_estimate / total if seconds_estimate and total else None
         self._task = self._bar.add_task("", total=total, left="", now="")
         self._bar.start()
+
+    def more(self, count: int, why: str) -> None:
+        """So many runs more than were told of are ahead."""
+        super().more(count, why)
+        self._bar.update(self._task, total=self._total)
 
     def run_started(self, label: str, index: int, key: str) -> None:
         """A run begins."""

@@ -119,3 +119,61 @@ def test_an_epoch_of_sequences_is_at_most_64_batches() -> None:
     step = estimated(task="lstm", steps=1, warmup=0)
     assert pytest.approx(3 * 7 * step) == estimated(task="lstm", measure="epochs", epochs=3, steps=5, warmup=2)
     assert pytest.approx(64 * step) == estimated(task="lstm", measure="epochs", steps=100, warmup=10)
+
+
+GRID = b"""
+[study]
+id = "s"
+title = "S"
+[[experiment]]
+id = "e"
+measure = "train"
+task = "lenet5"
+stacks = ["a", "b"]
+grid = { batch = [1, 2, 3, 4, 5, 6, 7, 8] }
+"""
+
+
+def ordered(round_index: int, seed: int = 1) -> list[tuple[int, str]]:
+    planned = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(seed=seed), lambda stack: None)
+    return [(each.cell.batch, each.cell.stack) for each in planned.order(round_index)]
+
+
+def test_the_stacks_of_a_comparison_follow_each_other_in_every_round() -> None:
+    for index in range(20):
+        batches = [batch for batch, _ in ordered(index)]
+        assert batches[0::2] == batches[1::2] and {1, 2, 3, 4, 5, 6, 7, 8} == set(batches)
+
+
+def test_rounds_draw_the_order_of_comparisons_and_of_the_stacks_in_each() -> None:
+    assert len({tuple(batch for batch, _ in ordered(index)) for index in range(20)}) > 10
+    assert {"a", "b"} == {stack for index in range(20) for batch, stack in ordered(index)[:1]}
+    assert ordered(3) == ordered(3) != ordered(3, seed=2)
+
+
+def planned_cell(**values: object) -> Planned:
+    cell = Cell(**{"stack": "a", "task": "lenet5", "measure": "train", **values})  # type: ignore[arg-type]
+    return Planned(key(cell), "e", cell)
+
+
+def test_a_round_has_a_seed_of_its_own_under_the_cell_s_one_key() -> None:
+    found = planned_cell(seed=3)
+    assert [3, 4, 5] == [found.cell_of(index).seed for index in range(3)]
+    assert found.cell_of(0) == found.cell
+    assert 0 == planned_cell(seed=2**62 - 1).cell_of(1).seed
+
+
+def test_measures_that_look_at_the_model_keep_the_seed_in_every_round() -> None:
+    assert {1} == {planned_cell(measure=name).cell_of(4).seed
+                   for name in ("check", "operators", "kernels", "graph", "max_batch", "harness")}
+
+
+def test_a_seed_that_a_study_or_the_user_says_stays_and_the_record_says_so() -> None:
+    by_study = plan(parse(GRID + b"seed = 1\n", "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    by_user = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(settings={"seed": 9}), lambda stack: None)
+    free = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+
+    assert [{1}, {9}, {3}] == [{each.cell_of(2).seed for each in found.cells} for found in (by_study, by_user, free)]
+    assert all(item["is_seed_fixed"] for item in by_user.record()["cells"])
+    assert not any("is_seed_fixed" in item for item in free.record()["cells"])
+    assert [each.key for each in by_study.cells] == [each.key for each in free.cells]
