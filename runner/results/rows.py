@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from runner.cells import Comparison, comparisons
 from runner.errors import InputError
 from runner.results.worker_lines import Begun, ended
+from runner.results.products import Product
 from runner.results.runs import Run, rate_per_worker
 from runner.results.values import Facts, count, mapping, text
 from runner.results.store import FINAL
@@ -80,6 +81,7 @@ class Measurements:
     experiments: tuple[Experiment, ...] = ()
     settings: Facts = field(default_factory=dict)      # that the user put over the study's
     stacks: tuple[str, ...] = ()           # that the user chose instead of the study's
+    products: tuple[Product, ...] = ()     # what matrix products reached, by stack
 
     def made_of(self) -> dict[str, str]:
         """The fingerprint of what each stack's runs were made of, by the stack's name."""
@@ -132,6 +134,7 @@ class _Gathered:
     begun: dict[str, Begun] = field(default_factory=dict)
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)     # by cell key and round
     is_done: bool = False
+    products: list[Product] = field(default_factory=list)
 
 
 def _session(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -193,12 +196,17 @@ def _ending(gathered: _Gathered, record: Mapping[str, Any]) -> None:
         gathered.runs[key, run.round] = run
 
 
+def _product(gathered: _Gathered, record: Mapping[str, Any]) -> None:
+    gathered.products.append(Product.read(record))
+
+
 def _closed(gathered: _Gathered, record: Mapping[str, Any]) -> None:
     gathered.is_done = record["reason"] == "done"
 
 
 _READERS: dict[str, Callable[[_Gathered, Mapping[str, Any]], None]] = {
     "session": _session, "plan": _plan, "begin": _begin, "line": _line, "ending": _ending, "closed": _closed,
+    "product": _product,
 }
 def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
     by_key: dict[str, list[Run]] = {}
@@ -207,4 +215,5 @@ def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
     rows = tuple(replace(row, runs=tuple(sorted(by_key.get(row.key, ()), key=lambda run: run.round)))
                  for row in plan.rows)
     return Measurements(gathered.session, plan.rounds, plan.baseline, rows, plan.skipped, plan.published,
-                        plan.claims, gathered.is_done, plan.title, plan.experiments, plan.settings, plan.stacks)
+                        plan.claims, gathered.is_done, plan.title, plan.experiments, plan.settings, plan.stacks,
+                        tuple(gathered.products))

@@ -1,6 +1,7 @@
 """results/<id>/events.jsonl: append-only, one JSON object a line, flushed line by line. Raw samples, never means.
 
-A record is {"event": ...}: session, plan, begin, line, ending, closed. A line has the seconds since the launch, "at".
+A record is {"event": ...}: session, plan, product, begin, line, ending, closed. A line has the seconds since the
+launch, "at".
 A file SHA256SUMS (runner/results/manifest.py) stands beside the events of a session that has ended.
 "schema" stands in the session record; a reader refuses a schema newer than its own and leaves out a last line that a
 killed writer left torn.
@@ -38,6 +39,7 @@ _SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
     "line": {"run": (str,), "line": (dict,)},
     "ending": {"run": (str,), "ending": (str,)},
     "closed": {"reason": (str,)},
+    "product": {"stack": (str,), "blocks": (list,)},
 }
 
 

@@ -41,5 +41,6 @@ def test_a_container_has_the_padding_beside_what_it_is_told_of_others() -> None:
 
 def test_a_service_of_a_swarm_has_it_too() -> None:
     places = cluster.places("pytorch", "none", 1)
-    [wanted] = swarm.services(CELL, Path("/d"), places, [Node("n", "host", "27", "ready", "active", 2, 2**33)], "image", padding=3)
+    node = Node("n", "host", "27", "ready", "active", 2, 2**33)
+    [wanted] = swarm.services(CELL, Path("/d"), places, [node], "image", padding=3)
     assert PADDED == wanted.environment

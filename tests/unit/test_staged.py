@@ -92,7 +92,8 @@ def test_a_run_that_failed_in_one_stage_is_not_tried_again_in_the_next(tmp_path:
     started = []
 
     def script(cell: Any, run: str) -> list[bytes]:
-        started.append(run)
+        if cell.measure != "product":
+            started.append(run)
         return [b"garbage\n"] if cell.stack == "a" and run.split(".")[1] == "0" else good_lines()
 
     is_ok, _ = ran(tmp_path / "r", Until(0.02, 12), script)

@@ -10,6 +10,7 @@ import numpy as np
 from workloads.inputs import images as data
 from workloads.inputs import passes, sequences, weights
 from workloads.measuring import epochs as course
+from workloads.measuring import products
 from workloads.measuring.sketch import encoded, sketch
 from workloads.measuring.watch import Beats, Watch, WorkersWatch
 from workloads.process import environment
@@ -24,6 +25,9 @@ def run(cell, adapter, folder, emit, cluster=None):
     """
     if cell.task not in tasks.NAMES:
         raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.NAMES)))
+    if cell.measure == "product":
+        products.measure(cell, adapter, emit)
+        return
     if cell.measure not in MEASURES and cell.measure not in HARNESSES:
         raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)
     for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
