@@ -44,6 +44,7 @@ class Flag(StrEnum):
     UNSTEADY = "unsteady"
     LOSS_NOT_FALLING = "loss_not_falling"
     WEIGHTS_DIFFER = "weights_differ"
+    ABOVE_MACHINE = "above_machine"
 
 
 FOOTNOTES = {
@@ -65,6 +66,8 @@ FOOTNOTES = {
     Flag.UNSTEADY: "The second half of a run was more than 10 % faster or slower than the first.",
     Flag.LOSS_NOT_FALLING: "The loss did not fall over the timed steps of at least one run.",
     Flag.WEIGHTS_DIFFER: "After synchronous steps the workers did not hold the same weights.",
+    Flag.ABOVE_MACHINE: "More FLOPs a second than the machine's best matrix product: a step needs fewer than are "
+                        "counted, or the product was disturbed.",
 }
 
 

@@ -53,6 +53,11 @@ def parameters(cell):
     return SEQUENCES[cell.task].model.parameters(sizes(cell))
 
 
+def full_tokens(cell):
+    """The tokens of one sample of full length, as inputs counts them: GNMT's are of source and target."""
+    return sizes(cell).length * (2 if cell.task == "gnmt" else 1)
+
+
 def forward_flops(cell):
     """FLOPs of one sample of full length, forward."""
     return SEQUENCES[cell.task].model.forward_flops(sizes(cell))
