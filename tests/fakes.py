@@ -115,6 +115,9 @@ class QuietProgress:
     def begin(self, total: int, seconds_estimate: float | None) -> None:
         self.total = total
 
+    def left(self, seconds: float) -> None:
+        self.seconds_left = seconds
+
     def more(self, count: int, why: str) -> None:
         self.total += count
         self.last_reason = why

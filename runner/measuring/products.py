@@ -3,7 +3,8 @@
 A cell's rate is then told as a share of the best of them. Asked is every stack, since none is the best everywhere.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from runner.errors import BenchError
@@ -11,7 +12,7 @@ from runner.launchers.watchdog import Ending, follow, limits
 from runner.measuring.session import Bench
 from runner.planning.plan import Plan
 from runner.results import store
-from runner.results.products import Block, Unit, record
+from runner.results.products import Block, Product, Unit, best, record
 from runner.results.store import Record
 from workloads.spec.cell import Cell
 
@@ -37,9 +38,17 @@ def missing(plan: Plan, records: Iterable[Record]) -> list[Cell]:
     return [cell for cell in cells(plan) if (cell.stack, *Unit.of(cell)) not in told]
 
 
-def measure(bench: Bench) -> None:
+def reached(folder: Path) -> Mapping[Unit, Product]:
+    """The best that a session's store tells of."""
+    return best(Product.read(each) for each in store.read(folder) if each["event"] == "product")
+
+
+def measure(bench: Bench, say: Callable[[str], None]) -> None:
     """Measure and store what is missing; one that fails is stored with the reason. Raises DiskFull."""
-    for number, cell in enumerate(missing(bench.plan, store.read(bench.store.folder))):
+    waiting = missing(bench.plan, store.read(bench.store.folder))
+    if waiting:
+        say(f"measuring the machine's best matrix product first: {len(waiting)} of about 3 s each")
+    for number, cell in enumerate(waiting):
         if bench.is_stopping():
             return
         found = _measured(bench, cell, f"product.{number}.1")

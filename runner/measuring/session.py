@@ -29,6 +29,9 @@ class Progress(Protocol):
     def begin(self, total: int, seconds_estimate: float | None) -> None:
         """So many runs are ahead."""
 
+    def left(self, seconds: float) -> None:
+        """So long the runs that are ahead will take, from what each cell took so far."""
+
     def more(self, count: int, why: str) -> None:
         """So many runs more than were told of are ahead."""
 
@@ -98,8 +101,10 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     bench.progress.begin(len(turns), bench.seconds_estimate and bench.seconds_estimate * share)
     words: set[str] = set()
     try:
-        for _, alike in groupby(turns, lambda turn: turn.round):
+        for index, alike in groupby(turns, lambda turn: turn.round):
             words.update(_round(bench, list(alike), memory))
+            if ahead := [turn.planned.key for turn in turns if turn.round > index]:
+                bench.progress.left(sum(memory.seconds.get(key, 0.0) for key in ahead))
         words.update(_repeated(bench, len(turns), memory))
         bench.store.append({"event": "closed", "reason": "done" if words <= FINAL else "incomplete"})
     except (Stopped, KeyboardInterrupt) as stop:
@@ -149,7 +154,7 @@ def _ended(bench: Bench, turn: Turn, memory: "Memory") -> str:
     """The word of a run's ending, made or inferred."""
     if smaller := memory.smaller(turn.planned.cell):
         return _inferred(bench, turn, smaller)
-    word = _run(bench, turn)
+    word, memory.seconds[turn.planned.key] = _run(bench, turn)
     memory.heard(turn.planned.cell, word)
     return word
 
@@ -167,11 +172,15 @@ def _repeated(bench: Bench, number: int, memory: "Memory") -> Iterator[str]:
 
 
 class Memory:
-    """Which cells of a session ran out of memory: one that is equal but for a larger batch would, too."""
+    """What a session has seen of its cells: how long a run took, and which ran out of memory.
+
+    One that is equal to such a cell but for a larger batch would, too.
+    """
 
     def __init__(self, batches: dict[Cell, int]) -> None:
         """batches: the smallest that did, by the cell with batch 1."""
         self._batches = batches
+        self.seconds: dict[str, float] = {}       # of each cell's last run here, by key
 
     @classmethod
     def of(cls, bench: Bench) -> "Memory":
@@ -221,8 +230,8 @@ def _padding(bench: Bench, turn: Turn) -> int:
     return random.Random(f"{bench.store.folder.name}:{turn.name}").randint(0, placement.MOST)
 
 
-def _run(bench: Bench, turn: Turn) -> str:
-    """One run from start to ending, stored as it goes; the ending's word."""
+def _run(bench: Bench, turn: Turn) -> tuple[str, float]:
+    """One run from start to ending, stored as it goes; the ending's word, and how long it took."""
     planned, name = turn.planned, turn.name
     bench.progress.run_started(turn.shown, turn.number, planned.key)
     watch, seen = bench.watches(planned), None
@@ -259,7 +268,7 @@ def _run(bench: Bench, turn: Turn) -> str:
         bench.progress.run_ended(turn.shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
         bench.store.append(_with_gpus(
             _ending_record(bench, planned, name, _judged(ending, found), seconds, used, share, seen), seen))
-    return _judged(ending, found).word
+    return _judged(ending, found).word, seconds
 
 
 def _with_gpus(record: dict[str, Any], seen: telemetry.Seen | None) -> dict[str, Any]:

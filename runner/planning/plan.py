@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from runner.cells import comparison_key, key
 from runner.errors import InputError
-from runner.machine import gpus
+from runner.machine import data_sheets, gpus
 from runner.machine.host import Machine
+from runner.results.products import Product, Unit
 from runner.stacks.definition import Stack
 from runner.study.file import Experiment, Study
 from workloads.spec import cell as cells
@@ -17,6 +18,9 @@ from workloads.spec import cluster, sequences, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.datasets import train_images
 
+_CPU_RATE = 2e10
+_GPU_SHARE = 0.2                 # of its best product's rate, in training and inference of image models
+_UNKNOWN_GPU = 1e13              # FLOPs a second in float32: a data centre's card of 2016
 _SEEDED = ("train", "infer", "epochs", "phases")     # measures whose numbers depend on weights, order and dropout
 
 
@@ -231,14 +235,33 @@ def _baseline(chosen: tuple[Planned, ...], wished: str, study: Study, stacks: Ma
     return next((form for form in forms if form in names), names[0] if names else wished)
 
 
-def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0) -> float:
-    """How long the plan takes: known seconds of earlier runs by key, else start-up and a guess from the FLOPs."""
-    return chosen.rounds * sum(known.get(p.key) or start_seconds + _guess(p.cell) for p in chosen.cells)
+def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0,
+                     found: gpus.Found = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({})) -> float:
+    """How long the plan takes: known seconds of earlier runs by key, else start-up and a guess from the FLOPs.
+
+    found: the machine's GPUs; products: what matrix products reached here, where that was measured already.
+    """
+    return chosen.rounds * sum(known.get(p.key) or start_seconds + _guess(p.cell, _rate(p.cell, found, products))
+                               for p in chosen.cells)
 
 
-def _guess(cell: Cell) -> float:
-    """Seconds of a cell's steps at an assumed 20 GFLOP/s a CPU, half of what small models reach on old cores."""
-    return float(_steps(cell) * (tasks.step_flops(cell) / (2e10 * cell.cpus) + 0.002))
+def _guess(cell: Cell, rate: float) -> float:
+    """Seconds of a cell's steps at so many FLOPs a second; a step takes 2 ms that no FLOP counts."""
+    return float(_steps(cell) * (tasks.step_flops(cell) / rate + 0.002))
+
+
+def _rate(cell: Cell, found: gpus.Found, products: Mapping[Unit, Product]) -> float:
+    """The FLOPs a second that are assumed of a cell; of all its batch's GPUs one's, since each has such a batch.
+
+    A CPU: 20 GFLOP/s each, half of what small models reach on old cores. A GPU: a share of what its matrix products
+    reached here, or else of what its data sheet says.
+    """
+    if cell.device == "cpu":
+        return _CPU_RATE * cell.cpus
+    if product := products.get(Unit.of(cell)):
+        return _GPU_SHARE * product.flops_per_second
+    name = found.gpus[0].name if found.gpus else ""
+    return _GPU_SHARE * (data_sheets.flops_per_second(name, cell.precision) or _UNKNOWN_GPU)
 
 
 def _steps(cell: Cell) -> int:

@@ -1,12 +1,18 @@
 """Plans: a pure function of study, stacks and machine."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pytest
 
 from runner.cells import comparison_key, comparisons, key, label
 from runner.errors import InputError
+from runner.machine import gpus
 from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, plan
+from runner.results.products import Product, Unit, record
 from runner.study.file import parse
 from tests.fakes import MACHINE, stack
+from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
 STUDY = b"""
@@ -101,11 +107,12 @@ def test_the_record_has_every_experiment_with_its_cells_those_it_shares_too() ->
     assert 1 < sum(keys[0] in item["cells"] for item in record["experiments"])
 
 
-def estimated(**values: object) -> float:
+def estimated(*, found: gpus.Found = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({}),
+              **values: object) -> float:
     """Seconds of one run of a cell; nothing is known of earlier ones, and the start costs none."""
     cell = Cell(**{"stack": "a", "task": "lenet5", "measure": "train", "batch": 100, **values})  # type: ignore[arg-type]
     one = made()._replace(rounds=1, cells=(Planned(key(cell), "e", cell),))
-    return estimate_seconds(one, {}, start_seconds=0.0)
+    return estimate_seconds(one, {}, 0.0, found, products)
 
 
 def test_an_epoch_of_images_is_guessed_by_the_data_set_and_not_by_the_steps() -> None:
@@ -119,6 +126,30 @@ def test_an_epoch_of_sequences_is_at_most_64_batches() -> None:
     step = estimated(task="lstm", steps=1, warmup=0)
     assert pytest.approx(3 * 7 * step) == estimated(task="lstm", measure="epochs", epochs=3, steps=5, warmup=2)
     assert pytest.approx(64 * step) == estimated(task="lstm", measure="epochs", steps=100, warmup=10)
+
+
+H100 = gpus.Gpu("GPU-0", "NVIDIA H100 80GB HBM3", "9.0", None, "GPU-0")
+TRAINING = {"task": "resnet50", "batch": 32, "image": 224, "classes": 1000, "steps": 100, "warmup": 0}
+
+
+def test_a_cell_of_a_gpu_is_guessed_by_the_gpu_and_not_by_the_cpus() -> None:
+    flops = 100 * tasks.step_flops(Cell(stack="a", measure="train", **TRAINING))  # type: ignore[arg-type]
+    by_sheet = estimated(device="gpu", found=gpus.Found((H100,)), **TRAINING)
+
+    assert pytest.approx(flops / (0.2 * 67e12) + 0.2) == by_sheet
+    assert pytest.approx(flops / (0.2 * 989.4e12) + 0.2) == estimated(
+        device="gpu", precision="amp", found=gpus.Found((H100,)), **TRAINING)
+    assert by_sheet == estimated(device="gpu", cpus=16, found=gpus.Found((H100,)), **TRAINING)
+    assert by_sheet < estimated(device="gpu", found=gpus.Found((H100._replace(name="a new one"),)), **TRAINING)
+
+
+def test_what_the_gpu_reached_here_says_more_than_its_data_sheet() -> None:
+    block = {"numbers": "float32", "size": 1000, "count": 1, "seconds": [2e-4]}        # 10 TFLOP/s
+    reached = Product.read(record("a", Unit("gpu", "float32", 0), "ok", blocks=[block]))
+    flops = 100 * tasks.step_flops(Cell(stack="a", measure="train", **TRAINING))  # type: ignore[arg-type]
+
+    assert pytest.approx(flops / 2e12 + 0.2) == estimated(
+        device="gpu", found=gpus.Found((H100,)), products={reached.unit: reached}, **TRAINING)
 
 
 GRID = b"""

@@ -371,3 +371,10 @@ def test_a_resumed_session_repeats_what_is_still_to_be_repeated_and_no_more(tmp_
 
     assert ["b.0.3", "a.0.2"] == later
     assert store.unfinished(tmp_path, "c") is None
+
+
+def test_after_a_round_the_time_that_is_left_is_told_from_what_each_cell_took(tmp_path: Path) -> None:
+    made, _ = with_others(tmp_path / "r", {}, rounds=3)
+    run(made)
+
+    assert 2 * 10.0 == made.progress.seconds_left  # type: ignore[attr-defined]

@@ -48,7 +48,8 @@ def ran(folder: Path, wished: Until | None, script: Any, kept: store.Kept | None
     with store.Store(folder) as opened:
         bench = Bench(planned, STACKS, launcher, folder, opened, QuietProgress(), clock=FakeClock(step=0.001),
                       readings=lambda: READING)
-        return adaptive.run(wanted, bench, kept, wished, shown, said.append), said
+        is_ok = adaptive.run(wanted, bench, kept, wished, shown, said.append)
+    return is_ok, [line for line in said if "--until" in line]
 
 
 def rounds(folder: Path) -> list[int]:

@@ -29,14 +29,15 @@ def measure(cell, adapter, emit, clock=time.perf_counter):
     refusals = []
     for numbers in _NUMBERS[cell.precision]:
         try:
-            _sizes(cell, made, numbers, emit, clock)
+            sizes(cell, made, numbers, emit, clock)
         except Unsupported as refusal:
             refusals.append(refusal)
     if len(refusals) == len(_NUMBERS[cell.precision]):
         raise refusals[0]
 
 
-def _sizes(cell, made, numbers, emit, clock):
+def sizes(cell, made, numbers, emit, clock):
+    """Send a "product" event for each size, up to the one whose next would take too long, or too much memory."""
     for size in SIZES:
         if not _fits(cell, size):
             return
