@@ -24,6 +24,7 @@ class Row:
     cell: Cell
     comparison: Comparison                 # that it is in
     runs: tuple[Run, ...]
+    replaced: tuple[Run, ...] = ()         # disturbed runs that were made again and do not count
 
     @cached_property
     def ok_runs(self) -> tuple[Run, ...]:
@@ -135,6 +136,7 @@ class _Gathered:
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)     # by cell key and round
     is_done: bool = False
     products: list[Product] = field(default_factory=list)
+    replaced: dict[str, list[Run]] = field(default_factory=dict)       # by cell key
 
 
 def _session(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -184,14 +186,20 @@ def _line(gathered: _Gathered, record: Mapping[str, Any]) -> None:
 
 
 def _ending(gathered: _Gathered, record: Mapping[str, Any]) -> None:
-    """Keep the run, unless an earlier attempt was a result and this one is not, or is a repetition in vain."""
+    """Keep the run, unless an earlier attempt was a result and this one is not.
+
+    Of a disturbed run and its repetition one counts: the repetition where it ended ok and undisturbed.
+    """
     begun = gathered.begun.pop(record["run"], None)
     if begun is None:
         return
     run, key = ended(begun, record), begun.record["key"]
     earlier = gathered.runs.get((key, run.round))
-    if earlier is not None and run.repeats and (run.ending != "ok" or run.is_disturbed):
-        return
+    if earlier is not None and run.repeats:
+        is_in_vain = run.ending != "ok" or run.is_disturbed
+        gathered.replaced.setdefault(key, []).append(run if is_in_vain else earlier)
+        if is_in_vain:
+            return
     if earlier is None or run.ending in FINAL or earlier.ending not in FINAL:
         gathered.runs[key, run.round] = run
 
@@ -212,7 +220,8 @@ def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
     by_key: dict[str, list[Run]] = {}
     for (key, _), run in gathered.runs.items():
         by_key.setdefault(key, []).append(run)
-    rows = tuple(replace(row, runs=tuple(sorted(by_key.get(row.key, ()), key=lambda run: run.round)))
+    rows = tuple(replace(row, runs=tuple(sorted(by_key.get(row.key, ()), key=lambda run: run.round)),
+                         replaced=tuple(gathered.replaced.get(row.key, ())))
                  for row in plan.rows)
     return Measurements(gathered.session, plan.rounds, plan.baseline, rows, plan.skipped, plan.published,
                         plan.claims, gathered.is_done, plan.title, plan.experiments, plan.settings, plan.stacks,

@@ -32,7 +32,7 @@ class LineProgress:
         """So long the runs that are ahead will take; said once, after the first round."""
         if not self._is_left_said:
             self._is_left_said = True
-            self.line(f"about {formatting.seconds(seconds)} left, as the first round took")
+            self.line(f"about {formatting.seconds(seconds)} left, by what the first round took")
 
     def more(self, count: int, why: str) -> None:
         """So many runs more than were told of are ahead."""

@@ -342,6 +342,8 @@ def test_an_undisturbed_repetition_takes_the_run_s_place_and_both_are_kept(tmp_p
     used = {(row.cell.stack, each.round): (each.attempt, each.is_disturbed) for row in found.rows for each in row.runs}
 
     assert {("a", 0): (2, False), ("a", 1): (1, False), ("b", 0): (1, False), ("b", 1): (1, False)} == used
+    assert [("a", 1, True)] == [(row.cell.stack, each.attempt, each.is_disturbed)
+                                for row in found.rows for each in row.replaced]
     assert 5 == len(endings(tmp_path / "r"))
 
 
