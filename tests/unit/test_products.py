@@ -155,6 +155,12 @@ def test_padding_is_not_counted() -> None:
     assert pytest.approx(RATE * tasks.step_flops(cell) / 10 * 80 / (10 * length) / 20e9) == result.machine_share
 
 
+def test_an_input_product_that_is_skipped_is_not_counted() -> None:
+    cell = made.cell("torch", task="lstm", length=3, hidden=5)
+    assert 2 * 3 * 4 * 5 * (5 + 5) * 10 == tasks.step_flops(cell._replace(measure="infer"))
+    assert 2 * 3 * 4 * 5 * 5 * 10 == tasks.step_flops(cell._replace(measure="infer", lstm="skip_input"))
+
+
 def test_a_gpu_s_data_sheet_stands_beside_what_was_measured_and_none_beside_a_slice() -> None:
     cell = made.cell("torch", device="gpu", precision="tf32")
     product = of("torch", 0.1, Unit("gpu", "tf32", 0), device_name="gpu")
