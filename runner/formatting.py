@@ -81,6 +81,14 @@ def size(value: float) -> str:
     return f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"
 
 
+def flops(value: float) -> str:
+    """812 MFLOP/s, 104 GFLOP/s, 49.3 TFLOP/s."""
+    for unit, one in (("TFLOP/s", 1e12), ("GFLOP/s", 1e9)):
+        if value >= one:
+            return f"{number(value / one)} {unit}"
+    return f"{number(value / 1e6)} MFLOP/s"
+
+
 def share(value: float) -> str:
     """3.2 %, 12 %."""
     return f"{value * 100:.1f} %" if value < 0.0995 else f"{value * 100:.0f} %"

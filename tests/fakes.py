@@ -83,6 +83,7 @@ class FakeLauncher:
     def __init__(self, clock: Any, script: Callable[[Cell, str], Any] = lambda cell, run: good_lines()) -> None:
         self._clock, self._script = clock, script
         self.started: list[tuple[Cell, str]] = []
+        self.paddings: list[int] = []
         self.running: list[FakeRunning] = []
 
     def missing(self, stack: Stack) -> str | None:
@@ -94,8 +95,10 @@ class FakeLauncher:
     def fingerprint(self, stack: Stack) -> str:
         return "f"
 
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads") -> FakeRunning:
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
+              padding: int = 0) -> FakeRunning:
         self.started.append((cell, run))
+        self.paddings.append(padding)
         found = self._script(cell, run)
         if isinstance(found, Exception):
             raise found
@@ -111,6 +114,13 @@ def no_engine() -> EngineUnreachable:
 class QuietProgress:
     def begin(self, total: int, seconds_estimate: float | None) -> None:
         self.total = total
+
+    def left(self, seconds: float) -> None:
+        self.seconds_left = seconds
+
+    def more(self, count: int, why: str) -> None:
+        self.total += count
+        self.last_reason = why
 
     def run_started(self, label: str, index: int, key: str) -> None:
         pass

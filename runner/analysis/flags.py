@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from runner.analysis.stats import LEAST_RUNS, median
 from runner.machine.gpus import THROTTLED_SHARE
+from runner.machine.host import FOREIGN_SHARE
 from runner.results.rows import Row
 from runner.results.runs import Run
 from runner.results.values import Samples
@@ -18,7 +19,6 @@ _LEAST_LOSSES = 8                  # fewer do not show whether a loss falls
 _LEAST_SAMPLES = 10                # fewer do not show whether a run is steady
 _UNSTEADY = 0.10                   # difference of the halves' medians; noise of single steps stays below
 _BUSY_LOAD = 0.5                   # of the CPUs
-_FOREIGN_SHARE = 0.1               # of the machine's CPU time
 _SWAP_BYTES = 2**20                # less is bookkeeping of the kernel
 _CLOCK_SHARE = 0.02                # both clocks see the same steps: waiting for one takes microseconds
 _DRAIN_SHARE = 0.05                # reading a finished loss takes microseconds
@@ -44,6 +44,7 @@ class Flag(StrEnum):
     UNSTEADY = "unsteady"
     LOSS_NOT_FALLING = "loss_not_falling"
     WEIGHTS_DIFFER = "weights_differ"
+    ABOVE_MACHINE = "above_machine"
 
 
 FOOTNOTES = {
@@ -65,6 +66,8 @@ FOOTNOTES = {
     Flag.UNSTEADY: "The second half of a run was more than 10 % faster or slower than the first.",
     Flag.LOSS_NOT_FALLING: "The loss did not fall over the timed steps of at least one run.",
     Flag.WEIGHTS_DIFFER: "After synchronous steps the workers did not hold the same weights.",
+    Flag.ABOVE_MACHINE: "More FLOPs a second than the machine's best matrix product: a step needs fewer than are "
+                        "counted, or the product was disturbed.",
 }
 
 
@@ -111,7 +114,7 @@ def _is_loaded(seen: _Seen) -> bool:
     """
     share = seen.run.after.get("foreign_cpu_share")
     if share is not None:
-        return share > _FOREIGN_SHARE
+        return share > FOREIGN_SHARE
     if seen.cell.nodes > 1:
         return False
     return (seen.run.before.get("load_1m") or 0.0) > _BUSY_LOAD * seen.cpus

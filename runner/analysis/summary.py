@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from runner.analysis import judging, stats, summary_profiles
+from runner.analysis import judging, machine_share, stats, summary_profiles
 from runner.analysis.flags import FOOTNOTES, Flag, Proved, flags
 from runner.analysis.stats import Ratio, Verdict
 from runner.analysis.summary_format import (
@@ -86,6 +86,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
     session, names = measured.session, _names(measured)
     machine = Machine(**_known(session.get("machine"), Machine.model_fields))
     comparisons, found = _comparisons(measured, names, machine.cpus, proved), _claims(measured)
+    comparisons = machine_share.shared(comparisons, measured)
     return Summary(
         **{"id": "", "study": "", "scale": None, "evenbench": None, "began": None, "launcher": None, "seed": None,
            **_known(session, ("id", "study", "scale", "evenbench", "began", "launcher", "seed"))},
@@ -97,6 +98,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
                       for each in measured.skipped),
         **summary_profiles.tables(measured.rows), published=_published(measured), claims=found,
         paper_claims=_paper_claims(found), footnotes=_footnotes(comparisons), methods=Methods(),
+        limits=machine_share.limits(measured),
     )
 
 

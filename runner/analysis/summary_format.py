@@ -118,7 +118,24 @@ class Result(_Model):
     gpu_watts: float | None = None
     joules_per_sample: float | None = None
     gpu_sm_clock: float | None = None
+    machine_share: float | None = None
+    """FLOPs that the steps need a second, over the best matrix product of the session, which limits says."""
     parameters: int | None
+
+
+class MachineLimit(_Model):
+    """The best rate at which a stack of this session multiplied matrices on this machine."""
+
+    device: str
+    precision: str
+    cpus: int
+    """Threads; 0 on a GPU."""
+    stack: str
+    """That was the best at it."""
+    device_name: str
+    flops_per_second: float
+    data_sheet: float | None
+    """FLOPs a second that a GPU's data sheet promises; null for CPUs and where none is at hand."""
 
 
 class Comparison(_Model):
@@ -444,3 +461,5 @@ class Summary(_Model):
     footnotes: tuple[Footnote, ...]
     """Of the flags that are set."""
     methods: Methods
+    limits: tuple[MachineLimit, ...] = ()
+    """What shares of the machine are shares of."""

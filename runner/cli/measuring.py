@@ -125,6 +125,7 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] = show_result)
         folder = kept.folder if kept else job.new_folder(wanted, how.results)
         if kept:
             screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
+            wanted = job.resumed(wanted, kept)
         return _measured(wanted, folder, kept, how, show)
 
 
@@ -195,7 +196,7 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
         _plan_every(asked, known, as_json)
         return
     wanted = job.planned(asked, screen.say)
-    seconds = estimate_seconds(wanted.plan, known)
+    seconds = estimate_seconds(wanted.plan, known, found=wanted.found)
     if as_json:
         print(json.dumps({**wanted.plan.record(), "estimate_seconds": seconds}, indent=2))
     else:
@@ -205,9 +206,10 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
 def _plan_every(asked: job.Asked, known: Mapping[str, float], is_json: bool) -> None:
     """A line a published study."""
     say_once = cache(screen.say)                 # what each of them would tell of the launcher and the data
-    plans = {name: job.planned(asked._replace(study=name), say_once).plan
-             for name in all_studies.published(job.STUDIES, asked.scale)}
-    seconds = {name: estimate_seconds(found, known) for name, found in plans.items()}
+    jobs = {name: job.planned(asked._replace(study=name), say_once)
+            for name in all_studies.published(job.STUDIES, asked.scale)}
+    plans = {name: each.plan for name, each in jobs.items()}
+    seconds = {name: estimate_seconds(each.plan, known, found=each.found) for name, each in jobs.items()}
     print_rows([{"study": name, "cells": len(found.cells), "runs": len(found.cells) * found.rounds,
                  "skipped": len(found.skipped),
                  **({"estimate_seconds": seconds[name]} if is_json else {"about": formatting.seconds(seconds[name])})}

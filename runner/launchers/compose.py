@@ -21,7 +21,7 @@ from runner.launchers.line_queue import LONGEST_LINE, Pipe
 from runner.launchers.watchdog import Exit
 from runner.machine.cpu_sets import Share, reporters, servers, shared
 from runner.stacks.definition import Stack, fingerprint, workloads_digest
-from workloads.spec import cluster
+from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
 PORT = 9000
@@ -92,7 +92,8 @@ class ComposeLauncher:
         """As the image's: the Dockerfile, the locks and the workloads."""
         return fingerprint(stack)
 
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads") -> "ComposeRunning":
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
+              padding: int = 0) -> "ComposeRunning":
         """Start a worker in each place of the cell. Raises BenchError."""
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         nodes = self._awaited([each.name for each in places])
@@ -103,7 +104,8 @@ class ComposeLauncher:
         running = ComposeRunning(places, nodes, _record(stack, nodes, share))
         try:
             running.begin([{"cell": cell._asdict(), "nodes": _names(places), "rank": rank, "module": module,
-                            "data": str(data), "cpus": share.cpus(rank)} for rank in range(len(places))])
+                            "data": str(data), "cpus": share.cpus(rank), "variables": placement.variables(padding)}
+                           for rank in range(len(places))])
         except BaseException as error:
             running.stop()
             if isinstance(error, OSError):

@@ -31,7 +31,7 @@ from runner.stacks.engine import (
     unlimited_memlock,
 )
 from runner.stacks.environments import CACHE
-from workloads.spec import cluster
+from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
 OWNER = "org.evenbench.owner"       # the runner whose container it is, as runner/leftovers.py names it
@@ -78,7 +78,7 @@ class DockerLauncher:
         return fingerprint(stack)
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str,
-              module: str = "workloads") -> "DockerRunning":
+              module: str = "workloads", padding: int = 0) -> "DockerRunning":
         """Start a container a place, on a network of their own where there are many. Raises BenchError."""
         if not self._waiting.is_back():
             raise EngineUnreachable("the engine does not answer: look at `docker info`")
@@ -95,8 +95,8 @@ class DockerLauncher:
                                 {**place, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
         try:
             kernels = kernel_cache.folder(stack, self._cache) if own else None
-            running.create(image.id, [on_gpus(settings(cell, data, run, each, places, share, module), own, kernels)
-                                      for each in places])
+            running.create(image.id, [on_gpus(settings(cell, data, run, each, places, share, module, padding), own,
+                                              kernels) for each in places])
         except BaseException as error:
             running.stop()
             if isinstance(error, DockerException | OSError):       # requests' errors are OSErrors
@@ -117,17 +117,18 @@ class DockerLauncher:
 
 
 def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tuple[cluster.Place, ...], share: Share,
-             module: str = "workloads") -> dict[str, Any]:
+             module: str = "workloads", padding: int = 0) -> dict[str, Any]:
     """What a place's container is created with: no more than it needs."""
     rank = places.index(place)
     name = run_name(run)
     # processes of one place find each other by the host's name, which must mean something
     network: dict[str, Any] = {"network_mode": "none", "hostname": "localhost"}
+    environment = placement.variables(padding)
     if len(places) > 1:
         network = {"network": name, "hostname": place.name, "nano_cpus": _nano(share.quota),
-                   "networking_config": {name: aliased(place.name)},
-                   "environment": {"EVENBENCH_NODES": ",".join(each.name for each in places),
-                                   "EVENBENCH_RANK": str(rank)}}
+                   "networking_config": {name: aliased(place.name)}}
+        environment = {**environment, "EVENBENCH_NODES": ",".join(each.name for each in places),
+                       "EVENBENCH_RANK": str(rank)}
     return {
         "entrypoint": ["python", "-m", module],
         "command": [json.dumps(cell._asdict())],
@@ -140,6 +141,7 @@ def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tup
         "volumes": {str(data): {"bind": "/data", "mode": "ro"}},
         "log_config": {"Type": "none"},                 # lines come by the attached stream; a log would be disk work
         **network,
+        **({"environment": environment} if environment else {}),
     }
 
 

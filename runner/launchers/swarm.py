@@ -22,7 +22,7 @@ from runner.machine.host import Machine
 from runner.stacks import images
 from runner.stacks.definition import Stack, fingerprint
 from runner.stacks.engine import APIError, DockerClient, DockerException
-from workloads.spec import cluster
+from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
 
@@ -69,7 +69,8 @@ class SwarmLauncher:
         """The Dockerfile, the locks and the workloads."""
         return fingerprint(stack)
 
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads") -> "SwarmRunning":
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
+              padding: int = 0) -> "SwarmRunning":
         """Start a service a place and wait until every one runs. Raises BenchError."""
         image = self._images.get(stack.name) or self._found(stack)
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
@@ -81,7 +82,7 @@ class SwarmLauncher:
                   "encrypted": self._options.is_encrypted,
                   "nodes": {place.name: {**node.record(), **seen[node.name].record()}
                             for place, node in zip(places, on, strict=True)}}
-        wanted = services(cell, data, places, on, image.reference, module)
+        wanted = services(cell, data, places, on, image.reference, module, padding)
         return self._begun(SwarmRunning(self._client, places, record), run, wanted)
 
     def _begun(self, running: "SwarmRunning", run: str, wanted: list[swarm_manager.Wanted]) -> "SwarmRunning":
@@ -163,12 +164,13 @@ def placed(places: tuple[cluster.Place, ...], cell: Cell,
 
 
 def services(cell: Cell, data: Path, places: tuple[cluster.Place, ...], on: list[swarm_manager.Node], image: str,
-             module: str = "workloads") -> list[swarm_manager.Wanted]:
+             module: str = "workloads", padding: int = 0) -> list[swarm_manager.Wanted]:
     """What each place's service is to be. Only nodes reserve: a coordinator shares the first one's room."""
     names = ",".join(place.name for place in places)
     found = []
     for rank, (place, node) in enumerate(zip(places, on, strict=True)):
         others = {"EVENBENCH_NODES": names, "EVENBENCH_RANK": str(rank)} if len(places) > 1 else {}
+        others |= placement.variables(padding)
         found.append(swarm_manager.Wanted(place.name, node, image, (module, json.dumps(cell._asdict())), str(data),
                                           cell.cpus, cell.memory_bytes, cell.gpus if cell.device == "gpu" else 0,
                                           rank < cell.nodes, others))

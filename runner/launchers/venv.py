@@ -32,7 +32,7 @@ from runner.machine import gpus
 from runner.machine.cpu_sets import reporters, servers, shared
 from runner.stacks import environments
 from runner.stacks.definition import Stack, fingerprint
-from workloads.spec import cluster
+from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
 _LAST_WORDS = 400        # characters of standard error that an ending quotes
@@ -78,7 +78,7 @@ class VenvLauncher:
         return fingerprint(stack)
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str,
-              module: str = "workloads") -> "VenvRunning":
+              module: str = "workloads", padding: int = 0) -> "VenvRunning":
         """Start a worker a place, each on its own cell.cpus CPUs where there are so many. Raises BenchError."""
         python = self._pythons.get(stack.name) or environments.ready(stack, self._cache, lambda text: None)
         place = {"launcher": "venv", "isolation": "venv", "image": None, "base": f"host, {python}",
@@ -93,7 +93,8 @@ class VenvLauncher:
                 command = worker_command(python, cell, data, module)
                 limit = cell.memory_bytes if cell.device == "cpu" else 0
                 running.add(each.name, _Part(command, (share.cpus(rank), limit), stack.root,
-                                             {**environment, **visible(own), **kernels}))
+                                             {**environment, **visible(own), **kernels,
+                                              **placement.variables(padding)}))
         except BaseException:
             running.stop()
             raise

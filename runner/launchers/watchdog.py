@@ -31,7 +31,7 @@ ENDINGS = {
 }
 SAID_BY_WORKER = ("ok", "oom", "unsupported", "not_finite", "error")
 EVENTS = ("start", "warm", "steps", "epoch", "accuracy", "tensor", "harness", "weights", "operators", "kernels",
-          "graph", "max_batch", "beat", "end")
+          "graph", "max_batch", "product", "beat", "end")
 
 _POLL_SECONDS = 1.0
 # While other places' lines come: so long that a late one's may take to be read, after the host itself stood still.
@@ -103,8 +103,12 @@ class Launcher(Protocol):
     def fingerprint(self, stack: Stack) -> str:
         """What the stack's runs are made of: runs of different fingerprints are never mixed."""
 
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads") -> Running:
-        """Start a fresh worker, `python -m MODULE '<cell>'`. Raises BenchError where none can be started."""
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
+              padding: int = 0) -> Running:
+        """Start a fresh worker, `python -m MODULE '<cell>'`, with so long an unused variable in its environment.
+
+        Raises BenchError where none can be started.
+        """
 
 
 class Ending(NamedTuple):

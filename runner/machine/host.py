@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import psutil
 
 GIB = 2**30
+FOREIGN_SHARE = 0.1      # of a run's CPUs' time: what others may take before the run counts as disturbed
 
 
 class Machine(NamedTuple):

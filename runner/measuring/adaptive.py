@@ -11,7 +11,7 @@ from runner.analysis import summary
 from runner.analysis.summary import TIMED
 from runner.cells import comparison_key
 from runner.errors import InputError
-from runner.measuring import job, session, until
+from runner.measuring import job, products, session, until
 from runner.measuring.session import Bench, Progress
 from runner.measuring.until import Until, Width
 from runner.planning.plan import Plan, estimate_seconds
@@ -45,8 +45,10 @@ def run(wanted: job.Job, bench: Bench, kept: Kept | None, wished: Until | None, 
         plan = wanted.plan._replace(rounds=rounds)
         bench.store.append(job.session_record(wanted, bench.store.folder, is_resumed))
         bench.store.append(plan.record())
+        products.measure(bench._replace(plan=plan), say)
         with shown() as progress:
-            stage = bench._replace(plan=plan, progress=progress, seconds_estimate=estimate_seconds(plan, known))
+            stage = bench._replace(plan=plan, progress=progress, seconds_estimate=estimate_seconds(
+                plan, known, found=wanted.found, products=products.reached(bench.store.folder)))
             is_ok = session.run(stage, kept) and is_ok
         if wished:
             seen.append(until.widths(summary.summarise(store.read(bench.store.folder))))

@@ -66,7 +66,8 @@ class Job(NamedTuple):
         """The fingerprint by which the same command finds its unfinished session; a changed stack is another one."""
         names = sorted({planned.cell.stack for planned in self.plan.cells})
         made_of = {name: self.launcher.fingerprint(self.stacks[name]) for name in names}
-        content = [self.plan.record(), self.plan.seed, self.plan.study.id, self.launcher.name, str(self.data.folder),
+        seed = None if "rerun_of" in self.facts else self.plan.seed        # a rerun's is drawn each time
+        content = [self.plan.record(), seed, self.plan.study.id, self.launcher.name, str(self.data.folder),
                    made_of, self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
                    *([self.found.record()] if self.found.gpus else []), *_where(self.launcher).values()]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -239,6 +240,11 @@ def new_folder(job: Job, results: Path) -> Path:
     moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", job.plan.study.id)[:64]
     return results / f"{moment}-{name}-{secrets.token_hex(2)}"
+
+
+def resumed(job: Job, kept: store.Kept) -> Job:
+    """The job in the orders of the session that it goes on with: a rerun's are drawn when it begins."""
+    return job if kept.seed is None else job._replace(plan=job.plan._replace(seed=kept.seed))
 
 
 def measuring_alone(cache: Path) -> IO[str]:

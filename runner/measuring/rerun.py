@@ -1,5 +1,6 @@
 """A stored session, or one of its cells, once more from its record; with what has changed since."""
 
+import secrets
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -69,13 +70,17 @@ def chosen(found: Recorded, key: str, number: int | None) -> Recorded:
     return found._replace(plan={**found.plan, "cells": some, "skipped": [], "claims": [], "published": []})
 
 
-def plan_again(found: Recorded, stacks: Mapping[str, Stack], rounds: int | None) -> Plan:
-    """The plan of a record; cells of stacks and tasks that are gone are skipped. Raises InputError."""
+def plan_again(found: Recorded, stacks: Mapping[str, Stack], rounds: int | None, seed: int = 1) -> Plan:
+    """The plan of a record in the orders that this seed draws: the same order twice would hide what it does.
+
+    Cells of stacks and tasks that are gone are skipped. Raises InputError.
+    """
     record, name = found.plan, str(found.session.get("study", "rerun"))
     try:
         numbers = tuple(map(published.from_record, record.get("published", ())))
         claimed = tuple(map(claims.from_record, record.get("claims", ())))
-        cells = [_planned(item["experiment"], parse(item["cell"])) for item in record["cells"]]
+        cells = [_planned(item["experiment"], parse(item["cell"]), item.get("is_seed_fixed") is True)
+                 for item in record["cells"]]
         skipped = [Skipped(str(item["experiment"]), parse(item["cell"]), str(item["reason"]))
                    for item in record["skipped"]]
         study = Study(name, name, _rounds(record["rounds"]), str(record["baseline"]), str(record.get("scale") or ""),
@@ -84,14 +89,12 @@ def plan_again(found: Recorded, stacks: Mapping[str, Stack], rounds: int | None)
         raise InputError(f"{found.id}: its plan cannot be repeated: {' '.join(str(error).split())}") from error
     skipped += [Skipped(each.experiment, each.cell, reason) for each in cells if (reason := _gone(each.cell, stacks))]
     left = tuple(each for each in cells if not _gone(each.cell, stacks))
-    seed = found.session.get("seed")
-    return Plan(study, rounds or study.rounds, study.baseline, seed if isinstance(seed, int) else 1, left,
-                tuple(skipped))
+    return Plan(study, rounds or study.rounds, study.baseline, seed, left, tuple(skipped))
 
 
-def _planned(experiment: Any, cell: Cell) -> Planned:
+def _planned(experiment: Any, cell: Cell, is_seed_fixed: bool) -> Planned:
     """Under the cell's own key: what a record says of it decides nothing."""
-    return Planned(key(cell), str(experiment), cell)
+    return Planned(key(cell), str(experiment), cell, is_seed_fixed)
 
 
 def _rounds(value: Any) -> int:
@@ -156,7 +159,7 @@ def again(found: Recorded, stacks: dict[str, Stack], asked: job.Asked, say: job.
     gpus = nvml.observe()
     launcher = job.chosen_launcher(launcher_name(found, asked.launcher), say, gpus, asked.swarm)
     data = choice.chosen(data_argument(found, asked.data), job.cache_folder(), say)
-    plan = plan_again(found, stacks, asked.wishes.rounds)
+    plan = plan_again(found, stacks, asked.wishes.rounds, secrets.randbelow(2**31))
     missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[name]))}
     plan, here = plan.without(missing), job.machine_of(launcher)

@@ -1,5 +1,6 @@
 """A session: for every round, for every cell in the round's order, one run; everything it hears goes to the store."""
 
+import random
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -12,13 +13,14 @@ from runner.errors import BenchError, DiskFull, Stopped
 from runner.launchers.watchdog import Ending, Exit, Launcher, Limits, Running, follow, limits
 from runner.machine import gpus, telemetry
 from runner.machine import host as machine
-from runner.measuring import gpu_slots
+from runner.measuring import disturbed, gpu_slots
 from runner.measuring.gpu_slots import SideBySide
 from runner.planning.plan import Plan, Planned
 from runner.results import store
 from runner.results.live_rate import RateSoFar
 from runner.results.store import FINAL, WELL, Kept, Store
 from runner.stacks.definition import Stack
+from workloads.spec import placement
 from workloads.spec.cell import Cell
 
 
@@ -27,6 +29,12 @@ class Progress(Protocol):
 
     def begin(self, total: int, seconds_estimate: float | None) -> None:
         """So many runs are ahead."""
+
+    def left(self, seconds: float) -> None:
+        """So long the runs that are ahead will take, from what each cell took so far."""
+
+    def more(self, count: int, why: str) -> None:
+        """So many runs more than were told of are ahead."""
 
     def run_started(self, label: str, index: int, key: str) -> None:
         """A run begins."""
@@ -67,6 +75,12 @@ class Turn(NamedTuple):
     attempt: int                                  # 1, or more where an earlier session was interrupted
     number: int                                   # in this session's order
     label: str                                    # of its comparison
+    repeats: str = ""                             # the disturbed run of the same cell and round, if there was one
+
+    @property
+    def cell(self) -> Cell:
+        """As this round runs it."""
+        return self.planned.cell_of(self.round)
 
     @property
     def name(self) -> str:
@@ -76,7 +90,8 @@ class Turn(NamedTuple):
     @property
     def shown(self) -> str:
         """The run for people."""
-        return f"{self.planned.experiment}: {self.planned.cell.stack}: {self.label}"
+        again = ", again" if self.repeats else ""
+        return f"{self.planned.experiment}: {self.planned.cell.stack}: {self.label}{again}"
 
 
 def run(bench: Bench, kept: Kept | None = None) -> bool:
@@ -87,8 +102,11 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     bench.progress.begin(len(turns), bench.seconds_estimate and bench.seconds_estimate * share)
     words: set[str] = set()
     try:
-        for _, alike in groupby(turns, lambda turn: turn.round):
+        for index, alike in groupby(turns, lambda turn: turn.round):
             words.update(_round(bench, list(alike), memory))
+            if ahead := [turn.planned.key for turn in turns if turn.round > index]:
+                bench.progress.left(sum(memory.seconds.get(key, 0.0) for key in ahead))
+        words.update(_repeated(bench, len(turns), memory))
         bench.store.append({"event": "closed", "reason": "done" if words <= FINAL else "incomplete"})
     except (Stopped, KeyboardInterrupt) as stop:
         bench.store.append({"event": "closed", "reason": "interrupted"})
@@ -103,9 +121,15 @@ def _turns(plan: Plan, kept: Kept | None) -> list[Turn]:
     waiting = [(planned, index) for index in range(plan.rounds) for planned in plan.order(index)
                if not kept or (planned.key, index) not in kept.finished]
     attempts = kept.attempts if kept else {}
-    found = comparisons([*(planned.cell for planned in plan.cells), *(skip.cell for skip in plan.skipped)])
-    return [Turn(planned, index, attempts.get((planned.key, index), 0) + 1, number, found[planned.cell].label)
+    labels = _labels(plan)
+    return [Turn(planned, index, attempts.get((planned.key, index), 0) + 1, number, labels[planned.cell])
             for number, (planned, index) in enumerate(waiting)]
+
+
+def _labels(plan: Plan) -> dict[Cell, str]:
+    """Of each cell's comparison, as reports will have it."""
+    found = comparisons([*(planned.cell for planned in plan.cells), *(skip.cell for skip in plan.skipped)])
+    return {cell: comparison.label for cell, comparison in found.items()}
 
 
 def _round(bench: Bench, turns: list[Turn], memory: "Memory") -> Iterator[str]:
@@ -128,22 +152,36 @@ def _round(bench: Bench, turns: list[Turn], memory: "Memory") -> Iterator[str]:
 
 
 def _ended(bench: Bench, turn: Turn, memory: "Memory") -> str:
-    """The word of a run's ending, made or inferred; one whose GPU was throttled is made once more."""
+    """The word of a run's ending, made or inferred."""
     if smaller := memory.smaller(turn.planned.cell):
         return _inferred(bench, turn, smaller)
-    word, is_throttled = _run(bench, turn)
-    if is_throttled and not bench.is_stopping():       # the GPU may have cooled down
-        word, _ = _run(bench, turn._replace(attempt=turn.attempt + 1))
+    word, memory.seconds[turn.planned.key] = _run(bench, turn)
     memory.heard(turn.planned.cell, word)
     return word
 
 
+def _repeated(bench: Bench, number: int, memory: "Memory") -> Iterator[str]:
+    """The words of the disturbed runs, which are made again; number: how many runs there were. Raises Stopped."""
+    found = disturbed.waiting(store.read(bench.store.folder), [planned.key for planned in bench.plan.cells])
+    if not found:
+        return
+    bench.progress.more(len(found), disturbed.announcement(found))
+    planned, labels = {each.key: each for each in bench.plan.cells}, _labels(bench.plan)
+    turns = [Turn(planned[each.key], each.round, each.attempt, number + place, labels[planned[each.key].cell], each.of)
+             for place, each in enumerate(found)]
+    yield from _round(bench, turns, memory)
+
+
 class Memory:
-    """Which cells of a session ran out of memory: one that is equal but for a larger batch would, too."""
+    """What a session has seen of its cells: how long a run took, and which ran out of memory.
+
+    One that is equal to such a cell but for a larger batch would, too.
+    """
 
     def __init__(self, batches: dict[Cell, int]) -> None:
         """batches: the smallest that did, by the cell with batch 1."""
         self._batches = batches
+        self.seconds: dict[str, float] = {}       # of each cell's last run here, by key
 
     @classmethod
     def of(cls, bench: Bench) -> "Memory":
@@ -184,11 +222,17 @@ def _inferred(bench: Bench, turn: Turn, smaller: int) -> str:
 def _head(turn: Turn, host: dict[str, Any]) -> dict[str, Any]:
     """The record of a run's beginning, but for its place."""
     return {"event": "begin", "run": turn.name, "key": turn.planned.key, "round": turn.round, "attempt": turn.attempt,
+            "seed": turn.cell.seed, **({"repeats": turn.repeats} if turn.repeats else {}),
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host}
 
 
-def _run(bench: Bench, turn: Turn) -> tuple[str, bool]:
-    """One run from start to ending, stored as it goes; the ending's word, and whether the GPU was throttled."""
+def _padding(bench: Bench, turn: Turn) -> int:
+    """How long the run's unused variable is: drawn for each run of each session, so that places average out."""
+    return random.Random(f"{bench.store.folder.name}:{turn.name}").randint(0, placement.MOST)
+
+
+def _run(bench: Bench, turn: Turn) -> tuple[str, float]:
+    """One run from start to ending, stored as it goes; the ending's word, and how long it took."""
     planned, name = turn.planned, turn.name
     bench.progress.run_started(turn.shown, turn.number, planned.key)
     watch, seen = bench.watches(planned), None
@@ -199,11 +243,13 @@ def _run(bench: Bench, turn: Turn) -> tuple[str, bool]:
     running: Running | None = None
     rates: list[float] = []
     share: float | None = None
-    head = _head(turn, before.record())
+    padding = _padding(bench, turn)
+    head = {**_head(turn, before.record()), "padding": padding}
     ending = Ending("killed", "the session was interrupted")
     try:
         try:
-            running = bench.launcher.start(planned.cell, bench.stacks[planned.cell.stack], bench.data, name)
+            running = bench.launcher.start(turn.cell, bench.stacks[turn.cell.stack], bench.data, name,
+                                           padding=padding)
         except BenchError as error:
             bench.store.append({**head, "place": None})
             ending = Ending("not_started", str(error))
@@ -222,8 +268,8 @@ def _run(bench: Bench, turn: Turn) -> tuple[str, bool]:
         seconds = bench.clock() - began
         bench.progress.run_ended(turn.shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
         bench.store.append(_with_gpus(
-            _ending_record(bench, name, _judged(ending, found), seconds, used, share), seen))
-    return _judged(ending, found).word, bool(seen and seen.is_throttled)
+            _ending_record(bench, planned, name, _judged(ending, found), seconds, used, share, seen), seen))
+    return _judged(ending, found).word, seconds
 
 
 def _with_gpus(record: dict[str, Any], seen: telemetry.Seen | None) -> dict[str, Any]:
@@ -287,14 +333,16 @@ def _judged(ending: Ending, found: Exit) -> Ending:
     return ending
 
 
-def _ending_record(bench: Bench, name: str, ending: Ending, seconds: float, used: dict[str, Any],
-                   share: float | None) -> dict[str, Any]:
+def _ending_record(bench: Bench, planned: Planned, name: str, ending: Ending, seconds: float, used: dict[str, Any],
+                   share: float | None, seen: telemetry.Seen | None) -> dict[str, Any]:
     after, said = bench.readings(), ending.said
+    amiss = disturbed.disturbance(ending.word, planned.cell.measure, share, bool(seen and seen.is_throttled))
     places = {**used, **{place: _usage(end) for place, end in said.get("places", {}).items()}}
     usage = _usage(said)
     host = {**after.record(), **usage, "throttled_seconds": None, "foreign_cpu_share": share}
     return {"event": "ending", "run": name, "ending": ending.word, "message": ending.message,
-            "seconds": seconds, "host": host, **({"places": places} if places else {})}
+            "seconds": seconds, "host": host, **({"places": places} if places else {}),
+            **({"disturbed": amiss._asdict()} if amiss else {})}
 
 
 def _usage(said: dict[str, Any]) -> dict[str, Any]:

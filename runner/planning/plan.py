@@ -6,16 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from runner.cells import key
+from runner.cells import comparison_key, key
 from runner.errors import InputError
-from runner.machine import gpus
+from runner.machine import data_sheets, gpus
 from runner.machine.host import Machine
+from runner.results.products import Product, Unit
 from runner.stacks.definition import Stack
 from runner.study.file import Experiment, Study
 from workloads.spec import cell as cells
 from workloads.spec import cluster, duration, sequences, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.datasets import train_images
+
+_CPU_RATE = 2e10
+_GPU_SHARE = 0.2                 # of its best product's rate, in training and inference of image models
+_UNKNOWN_GPU = 1e13              # FLOPs a second in float32: a data centre's card of 2016
+_SEEDED = ("train", "infer", "epochs", "phases")     # measures whose numbers depend on weights, order and dropout
 
 
 class Planned(NamedTuple):
@@ -24,6 +30,22 @@ class Planned(NamedTuple):
     key: str
     experiment: str
     cell: Cell
+    is_seed_fixed: bool = False      # the study or the user says the seed: every round has it
+
+    def cell_of(self, round_index: int) -> Cell:
+        """The cell as a round runs it: rates and losses are of weights, order and dropout that differ by round.
+
+        They are equal across the stacks of a round, and the first round has the cell's own seed. What only looks at a
+        model, such as a check or its graph, keeps the seed.
+        """
+        if self.is_seed_fixed or self.cell.measure not in _SEEDED:
+            return self.cell
+        return self.cell._replace(seed=(self.cell.seed + round_index) % 2**62)
+
+    def record(self) -> dict[str, Any]:
+        """As the plan's record has it."""
+        return {"key": self.key, "experiment": self.experiment, "cell": self.cell._asdict(),
+                **({"is_seed_fixed": True} if self.is_seed_fixed else {})}
 
 
 class Skipped(NamedTuple):
@@ -48,10 +70,19 @@ class Plan(NamedTuple):
     stacks: tuple[str, ...] = ()                                        # that the user chose instead of the study's
 
     def order(self, round_index: int) -> list[Planned]:
-        """The cells in a round's own order, drawn from the seed, so that drift hits all stacks alike."""
-        shuffled = list(self.cells)
-        random.Random(f"{self.seed}:{round_index}").shuffle(shuffled)
-        return shuffled
+        """The cells in a round's own order, drawn from the seed: comparison by comparison, the stacks of each together.
+
+        So the two runs of a pair lie seconds apart, and a machine that drifts over hours does so between pairs.
+        """
+        drawn = random.Random(f"{self.seed}:{round_index}")
+        blocks: dict[str, list[Planned]] = {}
+        for planned in self.cells:
+            blocks.setdefault(comparison_key(planned.cell), []).append(planned)
+        shuffled = list(blocks.values())
+        drawn.shuffle(shuffled)
+        for block in shuffled:
+            drawn.shuffle(block)
+        return [planned for block in shuffled for planned in block]
 
     def without(self, reasons: Mapping[str, str]) -> "Plan":
         """The plan with every cell of some stacks skipped, for reasons by stack; the baseline is one that is left."""
@@ -66,7 +97,7 @@ class Plan(NamedTuple):
         """The plan as the store keeps it."""
         return {
             "event": "plan", "rounds": self.rounds, "baseline": self.baseline, "scale": self.study.scale,
-            "cells": [{"key": p.key, "experiment": p.experiment, "cell": p.cell._asdict()} for p in self.cells],
+            "cells": [planned.record() for planned in self.cells],
             "skipped": [{"experiment": s.experiment, "cell": s.cell._asdict(), "reason": s.reason}
                         for s in self.skipped],
             "published": [number.record() for number in self.study.published],
@@ -109,7 +140,7 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
     skipped: list[Skipped] = []
     reasons: dict[str, str | None] = {}
     for experiment in study.experiments:
-        for cell, why in _expanded(study, experiment, here, wishes):
+        for cell, why, is_seed_fixed in _expanded(study, experiment, here, wishes):
             reason = why or _impossible(cell, here)
             if reason is None:
                 if cell.stack not in reasons:
@@ -118,7 +149,8 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
             if reason:
                 skipped.append(Skipped(experiment.id, cell, reason))
             else:
-                planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
+                earlier = planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
+                planned[earlier.key] = earlier._replace(is_seed_fixed=earlier.is_seed_fixed or is_seed_fixed)
                 keys.setdefault(experiment.id, {})[key(cell)] = None
     chosen = tuple(planned.values())
     baseline = _baseline(chosen, wishes.baseline or study.baseline, study, stacks)
@@ -126,8 +158,9 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 {name: tuple(found) for name, found in keys.items()}, wishes.settings, wishes.stacks)
 
 
-def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) -> list[tuple[Cell, str | None]]:
-    """Every cell of an experiment's grid, with the study's own reason to leave it out, or None."""
+def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
+              ) -> list[tuple[Cell, str | None, bool]]:
+    """Every cell of an experiment's grid, the study's own reason to leave it out or None, whether its seed is said."""
     stacks = here.stacks
     names = wishes.stacks or experiment.stacks
     forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ())) if form in stacks] for name in names}
@@ -139,8 +172,9 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) 
     for combination in experiment.combinations():
         for name in names:
             for own in experiment.variants_of(name):
-                cell = _of_forms(forms[name], {**combination, **own, **wishes.settings}, here)
-                found.append((cell, experiment.exception(cell._replace(stack=name))))
+                settings = {**combination, **own, **wishes.settings}
+                cell = _of_forms(forms[name], settings, here)
+                found.append((cell, experiment.exception(cell._replace(stack=name)), "seed" in settings))
     return found
 
 
@@ -201,15 +235,34 @@ def _baseline(chosen: tuple[Planned, ...], wished: str, study: Study, stacks: Ma
     return next((form for form in forms if form in names), names[0] if names else wished)
 
 
-def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0) -> float:
-    """How long the plan takes: known seconds of earlier runs by key, else start-up and a guess from the FLOPs."""
-    return chosen.rounds * sum(known.get(p.key) or start_seconds + _guess(p.cell) for p in chosen.cells)
+def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0,
+                     found: gpus.Found = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({})) -> float:
+    """How long the plan takes: known seconds of earlier runs by key, else start-up and a guess from the FLOPs.
+
+    found: the machine's GPUs; products: what matrix products reached here, where that was measured already.
+    """
+    return chosen.rounds * sum(known.get(p.key) or start_seconds + _guess(p.cell, _rate(p.cell, found, products))
+                               for p in chosen.cells)
 
 
-def _guess(cell: Cell) -> float:
-    """Seconds of a cell's steps at an assumed 20 GFLOP/s a CPU, half of what small models reach on old cores."""
-    step = tasks.step_flops(cell) / (2e10 * cell.cpus) + 0.002
+def _guess(cell: Cell, rate: float) -> float:
+    """Seconds of a cell's steps at so many FLOPs a second; a step takes 2 ms that no FLOP counts."""
+    step = tasks.step_flops(cell) / rate + 0.002
     return float(duration.guess(cell, step) if duration.is_open(cell) else _steps(cell) * step)
+
+
+def _rate(cell: Cell, found: gpus.Found, products: Mapping[Unit, Product]) -> float:
+    """The FLOPs a second that are assumed of a cell; of all its batch's GPUs one's, since each has such a batch.
+
+    A CPU: 20 GFLOP/s each, half of what small models reach on old cores. A GPU: a share of what its matrix products
+    reached here, or else of what its data sheet says.
+    """
+    if cell.device == "cpu":
+        return _CPU_RATE * cell.cpus
+    if product := products.get(Unit.of(cell)):
+        return _GPU_SHARE * product.flops_per_second
+    name = found.gpus[0].name if found.gpus else ""
+    return _GPU_SHARE * (data_sheets.flops_per_second(name, cell.precision) or _UNKNOWN_GPU)
 
 
 def _steps(cell: Cell) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from runner import formatting
 from runner.analysis.summary_format import Claim, ClaimNumber, Failure, Skip, Summary
-from runner.report import claim_text, environment, published
+from runner.report import claim_text, environment, published, rates
 from runner.report.comparisons import Given, without_empty
 from runner.report.deviations import deviations, is_published
 from runner.report.document import Group, Report, Section, Table, plain
@@ -68,6 +68,7 @@ def _in_short(summary: Summary) -> Iterator[str]:
         ratios = ", ".join(f"{name} {formatting.ratio(ratio, None)}" for name, ratio in mean.ratios.items())
         yield (f"{mean.measure}: geometric mean over {formatting.count(mean.comparisons, 'comparison')}, "
                f"to {summary.baseline}: {ratios}.")
+    yield from (f"{line}." for line in rates.machine_limits(summary))
 
 
 def _wins(summary: Summary, measure: str) -> Iterator[str]:

@@ -38,7 +38,8 @@ def rows(measured: Measurements) -> Iterator[dict[str, Any]]:
 
 
 def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
-    told = {"experiment": row.experiment, "key": row.key, **row.cell._asdict(), "round": run.round,
+    seed = row.cell.seed if run.seed is None else run.seed
+    told = {"experiment": row.experiment, "key": row.key, **row.cell._asdict(), "seed": seed, "round": run.round,
             "attempt": run.attempt, "ending": run.ending, "worker": worker.name}
     return {name: clean(value) if isinstance(value, str) else value for name, value in told.items()}
 

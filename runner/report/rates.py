@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from runner import formatting
 from runner.analysis.stats import Verdict
-from runner.analysis.summary_format import Comparison, Result
+from runner.analysis.summary_format import Comparison, Result, Summary
 from runner.report.comparisons import Given, Shown, cut, endings, fitting, without_empty
 from runner.report.document import Chart, Curve, Curves, Dots, Group, Mark, Table
 
@@ -79,7 +79,7 @@ def _rate_curve(given: Given, panel: Sequence[Shown], stack: str, field: str) ->
 
 
 _RATES = ("stack", "samples/s", "to {}", "verdict", "notes", "ok runs", "step", "first step", "input wait",
-          "peak memory", "loss", "accuracy")
+          "of machine", "peak memory", "loss", "accuracy")
 
 
 def tables(given: Given, compared: Sequence[Shown]) -> Iterator[Table]:
@@ -92,15 +92,28 @@ def tables(given: Given, compared: Sequence[Shown]) -> Iterator[Table]:
                                   "runs", columns, groups))
 
 
+def machine_limits(summary: Summary) -> list[str]:
+    """What a share of the machine is a share of: a line for each device, precision and number of threads."""
+    found = []
+    for limit in summary.limits:
+        threads = formatting.count(limit.cpus, "thread") if limit.device == "cpu" else limit.device_name or "the GPU"
+        sheet = f"; its data sheet says {formatting.flops(limit.data_sheet)}" if limit.data_sheet else ""
+        found.append(f"Of machine: the FLOPs that steps need a second, over this session's best matrix product in "
+                     f"{limit.precision} on {threads}: {formatting.flops(limit.flops_per_second)} "
+                     f"by {limit.stack}{sheet}")
+    return found
+
+
 def _rate_line(given: Given, comparison: Comparison, result: Result) -> tuple[str, ...]:
     marks = f"[{','.join(given.marks[flag] for flag in result.flags)}]" if result.flags else ""
     if result.rate_per_worker is None:
-        return (result.stack, endings(result.endings), "", "no data", marks, *[""] * 7)
+        return (result.stack, endings(result.endings), "", "no data", marks, *[""] * 8)
     verdict = "fastest" if result.stack == comparison.winner else result.verdict.value
     loss = (f"{result.loss_first:.3g} to {result.loss_last:.3g}"
             if result.loss_first is not None and result.loss_last is not None else "")
     seen = [(result.step_seconds, formatting.milliseconds), (result.first_step_seconds, formatting.seconds),
-            (result.load_share, formatting.share), (result.peak_bytes, formatting.size)]
+            (result.load_share, formatting.share), (result.machine_share, formatting.share),
+            (result.peak_bytes, formatting.size)]
     return (result.stack, formatting.rate(result.rate_per_worker, result.rate_interval),
             "1" if result.verdict is Verdict.BASELINE else
             "" if result.ratio is None else formatting.ratio(result.ratio, result.ratio_interval), verdict, marks,

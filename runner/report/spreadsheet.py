@@ -12,7 +12,7 @@ _OF_COMPARISON = ("experiment", "label", "task", "measure")
 _SETTINGS = ("batch", "image", "steps", "nodes", "cpus", "device", "parallel", "precision")
 _OF_RESULT = ("stack", "key", "rate_per_worker", "ratio", "pairs", "verdict", "workers", "step_seconds",
               "first_step_seconds", "load_share", "loss_first", "loss_last", "accuracy", "peak_bytes", "parameters",
-              "tokens_per_second", "padded_tokens_per_second")
+              "tokens_per_second", "padded_tokens_per_second", "machine_share")
 _COMPUTED = ("rate_low", "rate_high", "ratio_low", "ratio_high", "runs_ok", "endings", "is_winner", "flags",
              "other_settings")
 COLUMNS = (*_OF_SESSION, *_OF_COMPARISON, *_SETTINGS, *_OF_RESULT, *_COMPUTED)

@@ -8,7 +8,9 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, Po
 _Top = tuple[str, NonNegativeInt, NonNegativeFloat]
 
 
-class _Line(BaseModel):
+class Line(BaseModel):
+    """What a line holds; unknown keys are passed over."""
+
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
     @classmethod
@@ -22,7 +24,7 @@ class _Line(BaseModel):
             raise ValueError(f"{where}: {first['msg']}, found {first['input']!r:.40}") from error
 
 
-class Kernels(_Line):
+class Kernels(Line):
     """Where a device's time went in so many profiled steps; seconds are sums over them."""
 
     steps: PositiveInt
@@ -41,7 +43,7 @@ class Kernels(_Line):
         return seconds / whole if seconds is not None and whole else None
 
 
-class Removed(_Line):
+class Removed(Line):
     """Nodes that optimising a graph took away, by what they do (dai2022, Table 6)."""
 
     expensive: NonNegativeInt
@@ -49,7 +51,7 @@ class Removed(_Line):
     noop: NonNegativeInt
 
 
-class Passes(_Line):
+class Passes(Line):
     """How many fewer nodes a graph has for each optimisation; negative where it added some."""
 
     pruning: int
@@ -58,7 +60,7 @@ class Passes(_Line):
     dependency: int
 
 
-class Graph(_Line):
+class Graph(Line):
     """A graph before and after its optimisation."""
 
     nodes_before: PositiveInt
@@ -83,7 +85,7 @@ class Graph(_Line):
         return count / whole if whole else None
 
 
-class Tried(_Line):
+class Tried(Line):
     """A batch that was tried in a process of its own."""
 
     batch: PositiveInt
@@ -92,7 +94,7 @@ class Tried(_Line):
     peak_bytes: NonNegativeInt | None
 
 
-class MaxBatch(_Line):
+class MaxBatch(Line):
     """The largest batch that trains."""
 
     largest: NonNegativeInt                   # 0: none does

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from runner.cells import Comparison, comparisons
 from runner.errors import InputError
 from runner.results.worker_lines import Begun, ended
+from runner.results.products import Product
 from runner.results.runs import Run, rate_per_worker
 from runner.results.values import Facts, count, mapping, text
 from runner.results.store import FINAL
@@ -23,6 +24,7 @@ class Row:
     cell: Cell
     comparison: Comparison                 # that it is in
     runs: tuple[Run, ...]
+    replaced: tuple[Run, ...] = ()         # disturbed runs that were made again and do not count
 
     @cached_property
     def ok_runs(self) -> tuple[Run, ...]:
@@ -80,6 +82,7 @@ class Measurements:
     experiments: tuple[Experiment, ...] = ()
     settings: Facts = field(default_factory=dict)      # that the user put over the study's
     stacks: tuple[str, ...] = ()           # that the user chose instead of the study's
+    products: tuple[Product, ...] = ()     # what matrix products reached, by stack
 
     def made_of(self) -> dict[str, str]:
         """The fingerprint of what each stack's runs were made of, by the stack's name."""
@@ -132,6 +135,8 @@ class _Gathered:
     begun: dict[str, Begun] = field(default_factory=dict)
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)     # by cell key and round
     is_done: bool = False
+    products: list[Product] = field(default_factory=list)
+    replaced: dict[str, list[Run]] = field(default_factory=dict)       # by cell key
 
 
 def _session(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -181,14 +186,26 @@ def _line(gathered: _Gathered, record: Mapping[str, Any]) -> None:
 
 
 def _ending(gathered: _Gathered, record: Mapping[str, Any]) -> None:
-    """Keep the run, unless an earlier attempt was a result and this one is not."""
+    """Keep the run, unless an earlier attempt was a result and this one is not.
+
+    Of a disturbed run and its repetition one counts: the repetition where it ended ok and undisturbed.
+    """
     begun = gathered.begun.pop(record["run"], None)
     if begun is None:
         return
     run, key = ended(begun, record), begun.record["key"]
     earlier = gathered.runs.get((key, run.round))
+    if earlier is not None and run.repeats:
+        is_in_vain = run.ending != "ok" or run.is_disturbed
+        gathered.replaced.setdefault(key, []).append(run if is_in_vain else earlier)
+        if is_in_vain:
+            return
     if earlier is None or run.ending in FINAL or earlier.ending not in FINAL:
         gathered.runs[key, run.round] = run
+
+
+def _product(gathered: _Gathered, record: Mapping[str, Any]) -> None:
+    gathered.products.append(Product.read(record))
 
 
 def _closed(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -197,12 +214,15 @@ def _closed(gathered: _Gathered, record: Mapping[str, Any]) -> None:
 
 _READERS: dict[str, Callable[[_Gathered, Mapping[str, Any]], None]] = {
     "session": _session, "plan": _plan, "begin": _begin, "line": _line, "ending": _ending, "closed": _closed,
+    "product": _product,
 }
 def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
     by_key: dict[str, list[Run]] = {}
     for (key, _), run in gathered.runs.items():
         by_key.setdefault(key, []).append(run)
-    rows = tuple(replace(row, runs=tuple(sorted(by_key.get(row.key, ()), key=lambda run: run.round)))
+    rows = tuple(replace(row, runs=tuple(sorted(by_key.get(row.key, ()), key=lambda run: run.round)),
+                         replaced=tuple(gathered.replaced.get(row.key, ())))
                  for row in plan.rows)
     return Measurements(gathered.session, plan.rounds, plan.baseline, rows, plan.skipped, plan.published,
-                        plan.claims, gathered.is_done, plan.title, plan.experiments, plan.settings, plan.stacks)
+                        plan.claims, gathered.is_done, plan.title, plan.experiments, plan.settings, plan.stacks,
+                        tuple(gathered.products))

@@ -92,6 +92,9 @@ class Run:
     kernels: Kernels | None = None
     graph: Graph | None = None
     max_batch: MaxBatch | None = None
+    seed: int | None = None                # of this round; None: not recorded, the cell's own
+    is_disturbed: bool = False             # others took of its CPUs, or its GPU was throttled
+    repeats: str = ""                      # the disturbed run that this one was made in place of
 
     @property
     def step_seconds(self) -> Samples:

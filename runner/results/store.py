@@ -1,6 +1,7 @@
 """results/<id>/events.jsonl: append-only, one JSON object a line, flushed line by line. Raw samples, never means.
 
-A record is {"event": ...}: session, plan, begin, line, ending, closed. A line has the seconds since the launch, "at".
+A record is {"event": ...}: session, plan, product, begin, line, ending, closed. A line has the seconds since the
+launch, "at".
 A file SHA256SUMS (runner/results/manifest.py) stands beside the events of a session that has ended.
 "schema" stands in the session record; a reader refuses a schema newer than its own and leaves out a last line that a
 killed writer left torn.
@@ -41,6 +42,7 @@ _SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
     "line": {"run": (str,), "line": (dict,)},
     "ending": {"run": (str,), "ending": (str,)},
     "closed": {"reason": (str,)},
+    "product": {"stack": (str,), "blocks": (list,)},
 }
 
 
@@ -169,6 +171,7 @@ class Kept(NamedTuple):
     folder: Path
     finished: frozenset[tuple[str, int]]     # (cell key, round) that need no other run
     attempts: dict[tuple[str, int], int]     # runs begun so far
+    seed: int | None = None                  # of the session's orders
 
 
 def unfinished(results: Path, command: str) -> Kept | None:
@@ -191,10 +194,12 @@ def _kept(folder: Path, command: str) -> Kept | None:
     attempts: dict[tuple[str, int], int] = {}
     begun: dict[str, tuple[str, int]] = {}
     is_ours, is_done = False, False
+    seed: int | None = None
     for record in read(folder):
         match record["event"]:
             case "session":
                 is_ours = record.get("command") == command
+                seed = record["seed"] if isinstance(record.get("seed"), int) else None
             case "begin":
                 run = begun[record["run"]] = (record["key"], record["round"])
                 attempts[run] = attempts.get(run, 0) + 1
@@ -202,7 +207,7 @@ def _kept(folder: Path, command: str) -> Kept | None:
                 finished.add(begun[record["run"]])
             case "closed":
                 is_done = record["reason"] == "done"
-    return Kept(folder, frozenset(finished), attempts) if is_ours and not is_done else None
+    return Kept(folder, frozenset(finished), attempts, seed) if is_ours and not is_done else None
 
 
 def write_beside(folder: Path, name: str, text: str) -> None:

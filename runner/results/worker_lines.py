@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from runner.results.products import Block
 from runner.results.profiles import Graph, Kernels, MaxBatch
 from runner.results.runs import Epoch, Run, Worker
 from runner.results.values import (
@@ -58,6 +59,7 @@ class Begun:
     kernels: Kernels | None = None
     graph: Graph | None = None
     max_batch: MaxBatch | None = None
+    products: list[Block] = field(default_factory=list)
 
     def worker(self, line: Mapping[str, Any]) -> Heard:
         """Of a line: a coordinator numbers its workers, others are known by their place."""
@@ -159,6 +161,10 @@ def _max_batch(run: Begun, line: Mapping[str, Any]) -> None:
     run.max_batch = run.max_batch or MaxBatch.read(line)
 
 
+def _product(run: Begun, line: Mapping[str, Any]) -> None:
+    run.products.append(Block.read(line))
+
+
 def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
     """The run, whose last record is this."""
     head = begun.record
@@ -172,6 +178,8 @@ def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
         usage={name: readings(used) for name, used in sorted(mapping(record.get("places") or {}).items())},
         digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
         graph=begun.graph, max_batch=begun.max_batch,
+        seed=None if head.get("seed") is None else count(head["seed"]), is_disturbed=bool(record.get("disturbed")),
+        repeats=text(head.get("repeats", "")),
     )
 
 
@@ -186,7 +194,7 @@ def _worker(name: str, found: Heard) -> Worker:
 
 _LINES: dict[str, Callable[[Begun, Mapping[str, Any]], None]] = {
     "start": _start, "warm": _warm, "steps": _steps, "epoch": _epoch, "weights": _weights, "operators": _operators,
-    "kernels": _kernels, "graph": _graph, "max_batch": _max_batch,
+    "kernels": _kernels, "graph": _graph, "max_batch": _max_batch, "product": _product,
 }
 
 

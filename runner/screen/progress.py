@@ -20,12 +20,24 @@ class LineProgress:
         self._console = console
         self._total, self._done = 0, 0
         self._key = ""
+        self._is_left_said = False
 
     def begin(self, total: int, seconds_estimate: float | None) -> None:
         """So many runs are ahead."""
         self._total = total
         about = f", about {formatting.seconds(seconds_estimate)}" if seconds_estimate else ""
         self.line(formatting.count(total, "run") + about)
+
+    def left(self, seconds: float) -> None:
+        """So long the runs that are ahead will take; said once, after the first round."""
+        if not self._is_left_said:
+            self._is_left_said = True
+            self.line(f"about {formatting.seconds(seconds)} left, by what the first round took")
+
+    def more(self, count: int, why: str) -> None:
+        """So many runs more than were told of are ahead."""
+        self._total += count
+        self.line(why)
 
     def run_started(self, label: str, index: int, key: str) -> None:
         """A run begins."""
@@ -75,6 +87,16 @@ class LiveProgress(LineProgress):
         self._task = self._bar.add_task("", total=total, left="", now="")
         self._bar.start()
 
+    def left(self, seconds: float) -> None:
+        """So long the runs that are ahead will take."""
+        self._is_left_said, self._estimate = True, seconds / max(1, self._total - self._done)
+        self._draw("")
+
+    def more(self, count: int, why: str) -> None:
+        """So many runs more than were told of are ahead."""
+        super().more(count, why)
+        self._bar.update(self._task, total=self._total)
+
     def run_started(self, label: str, index: int, key: str) -> None:
         """A run begins."""
         super().run_started(label, index, key)
@@ -96,7 +118,8 @@ class LiveProgress(LineProgress):
         self._bar.stop()
 
     def _draw(self, now: str) -> None:
-        each = sum(self._spent) / len(self._spent) if self._spent else self._estimate
+        is_guess = self._spent and not self._is_left_said       # as long as not every cell has been measured
+        each = sum(self._spent) / len(self._spent) if is_guess else self._estimate
         left = f"{formatting.seconds(each * (self._total - self._done))} left" if each else ""
         self._bar.update(self._task, description=self._label, completed=self._done, left=left, now=now, refresh=True)
 

@@ -9,6 +9,7 @@ from runner import formatting
 from runner.analysis.flags import Flag
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, Failure, Result, Summary
+from runner.report.rates import machine_limits
 from runner.screen import judged, observed
 from runner.screen.page import GAP, Entry, Page, View, skips
 
@@ -119,22 +120,30 @@ class SummaryView(View):
 
     def _seen(self, page: Page) -> Iterator[RenderableType]:
         """What was measured beside the rates, a line a stack."""
-        titles = ["", "ok runs", "first step", "input wait", "peak memory", "loss", "accuracy"]
-        if all(result.accuracy is None for each in self._summary.comparisons for result in each.results):
-            titles.pop()
+        results = [result for each in self._summary.comparisons for result in each.results]
+        titles = ["", "ok runs", "first step", "input wait", "peak memory", "loss"]
+        if any(result.machine_share is not None for result in results):
+            titles.append("of machine")
+        if any(result.accuracy is not None for result in results):
+            titles.append("accuracy")
         yield from page.sections(titles, [
-            (comparison.label, [[page.entry(fact) for fact in self._facts(result)[:len(titles)]]
+            (comparison.label, [[page.entry(self._facts(result)[title]) for title in titles]
                                 for result in comparison.results if result.rate_per_worker is not None])
             for comparison in self._summary.comparisons])
+        for line in machine_limits(self._summary):
+            yield page.text(line, "dim")
 
-    def _facts(self, result: Result) -> list[str]:
+    def _facts(self, result: Result) -> dict[str, str]:
+        """By a column's title."""
         loss = (f"{result.loss_first:.3g} to {result.loss_last:.3g}"
                 if result.loss_first is not None and result.loss_last is not None else "-")
-        measured = [(result.first_step_seconds, formatting.seconds), (result.load_share, formatting.share),
-                    (result.peak_bytes, formatting.size)]
-        return [result.stack, f"{result.endings.get('ok', 0)} of {self._summary.rounds}",
-                *("-" if value is None else shown(value) for value, shown in measured),
-                loss, "-" if result.accuracy is None else formatting.share(result.accuracy)]
+        measured = {"first step": (result.first_step_seconds, formatting.seconds),
+                    "input wait": (result.load_share, formatting.share),
+                    "peak memory": (result.peak_bytes, formatting.size),
+                    "of machine": (result.machine_share, formatting.share),
+                    "accuracy": (result.accuracy, formatting.share)}
+        return {"": result.stack, "ok runs": f"{result.endings.get('ok', 0)} of {self._summary.rounds}", "loss": loss,
+                **{title: "-" if value is None else shown(value) for title, (value, shown) in measured.items()}}
 
     def _outliers(self, page: Page) -> Iterator[RenderableType]:
         found = [(comparison.label, result) for comparison in self._summary.comparisons

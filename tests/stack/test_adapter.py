@@ -15,7 +15,7 @@ from workloads.frameworks import numpy
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
 from workloads.inputs import weights as initial
-from workloads.measuring import epochs, watch
+from workloads.measuring import epochs, products, watch
 from workloads.process import errors
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
@@ -675,6 +675,29 @@ class Switches(AdapterCase):
     def test_out_of_memory_is_told_from_other_errors(self):
         self.assertTrue(adapter.is_oom(MemoryError()))
         self.assertFalse(adapter.is_oom(ValueError("shapes differ")))
+
+
+class Products(unittest.TestCase):
+    """The matrix product that rates are held against: told raw, as many times as the clock needs."""
+
+    def events(self, precision):
+        """What a product of this precision sends, by the smallest of its sizes."""
+        sent = []
+        cell = cell_of(measure="product", precision=precision, memory_bytes=2 ** 27)
+        products.measure(cell, adapter, lambda event, **values: sent.append(dict(values, event=event)))
+        return sent
+
+    def test_products_of_both_kinds_of_numbers_are_told(self):
+        for precision in ("float32", "float64"):
+            start, *blocks = self.events(precision)
+            self.assertEqual("start", start["event"])
+            self.assertEqual([(precision, 512)], [(block["numbers"], block["size"]) for block in blocks])
+            self.assertTrue(all(seconds > 0 for block in blocks for seconds in block["seconds"]))
+
+    def test_amp_is_held_against_the_faster_of_its_two_kinds_of_numbers(self):
+        numbers = {block["numbers"] for block in self.events("amp")[1:]}
+        self.assertIn("float32", numbers)
+        self.assertLessEqual(numbers, {"bfloat16", "float32"})
 
 
 if __name__ == "__main__":

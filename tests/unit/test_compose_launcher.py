@@ -31,7 +31,8 @@ import json, os, subprocess, sys, time
 def say(event, **values):
     sys.stdout.buffer.write(json.dumps(dict(values, event=event)).encode() + b"\\n"); sys.stdout.flush()
 facts = dict(pid=os.getpid(), home=os.environ["HOME"], nodes=os.environ.get("EVENBENCH_NODES"),
-             rank=os.environ.get("EVENBENCH_RANK"), data=sys.argv[3])
+             rank=os.environ.get("EVENBENCH_RANK"), data=sys.argv[3],
+             padding=os.environ.get("EVENBENCH_PADDING"))
 """
 MODULES = {
     "well": 'say("start", facts=facts); say("end", status="ok", message="")',
@@ -126,6 +127,12 @@ def test_a_run_of_one_place_is_told_of_no_others(launcher: Any, nodes: Any) -> N
     nodes(["node0"])
     [event], ending = heard(launcher.start(ONE, STACK, Path("/data"), "r", "well"))
     assert "ok" == ending.word and event["facts"]["nodes"] is None
+
+
+def test_a_run_s_unused_variable_is_its_own(launcher: Any, nodes: Any) -> None:
+    nodes(NAMES[:1])
+    found = [heard(launcher.start(ONE, STACK, Path("/data"), "r", "well", padding))[0] for padding in (3, 0)]
+    assert ["xxx", None] == [event["facts"]["padding"] for [event] in found]
 
 
 def test_every_run_is_a_fresh_interpreter_with_a_folder_of_its_own(launcher: Any, nodes: Any) -> None:

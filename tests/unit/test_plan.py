@@ -1,12 +1,18 @@
 """Plans: a pure function of study, stacks and machine."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pytest
+from runner.results.products import Product, Unit, record
 
 from runner.cells import comparison_key, comparisons, key, label
 from runner.errors import InputError
+from runner.machine import gpus
 from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, plan
 from runner.study.file import parse
 from tests.fakes import MACHINE, stack
+from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
 STUDY = b"""
@@ -101,11 +107,12 @@ def test_the_record_has_every_experiment_with_its_cells_those_it_shares_too() ->
     assert 1 < sum(keys[0] in item["cells"] for item in record["experiments"])
 
 
-def estimated(**values: object) -> float:
+def estimated(*, found: gpus.Found = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({}),
+              **values: object) -> float:
     """Seconds of one run of a cell; nothing is known of earlier ones, and the start costs none."""
     cell = Cell(**{"stack": "a", "task": "lenet5", "measure": "train", "batch": 100, **values})  # type: ignore[arg-type]
     one = made()._replace(rounds=1, cells=(Planned(key(cell), "e", cell),))
-    return estimate_seconds(one, {}, start_seconds=0.0)
+    return estimate_seconds(one, {}, 0.0, found, products)
 
 
 def test_an_epoch_of_images_is_guessed_by_the_data_set_and_not_by_the_steps() -> None:
@@ -128,3 +135,85 @@ def test_a_cell_that_lasts_some_seconds_is_guessed_by_them() -> None:
 def test_workers_that_train_together_are_skipped_where_their_steps_are_open() -> None:
     skipped = made(wishes=Wishes(settings={"warm": "steady", "nodes": 3, "parallel": "sync"})).skipped
     assert any("--set warm=fixed" in each.reason for each in skipped)
+
+
+H100 = gpus.Gpu("GPU-0", "NVIDIA H100 80GB HBM3", "9.0", None, "GPU-0")
+TRAINING = {"task": "resnet50", "batch": 32, "image": 224, "classes": 1000, "steps": 100, "warmup": 0}
+
+
+def test_a_cell_of_a_gpu_is_guessed_by_the_gpu_and_not_by_the_cpus() -> None:
+    flops = 100 * tasks.step_flops(Cell(stack="a", measure="train", **TRAINING))  # type: ignore[arg-type]
+    by_sheet = estimated(device="gpu", found=gpus.Found((H100,)), **TRAINING)
+
+    assert pytest.approx(flops / (0.2 * 67e12) + 0.2) == by_sheet
+    assert pytest.approx(flops / (0.2 * 989.4e12) + 0.2) == estimated(
+        device="gpu", precision="amp", found=gpus.Found((H100,)), **TRAINING)
+    assert by_sheet == estimated(device="gpu", cpus=16, found=gpus.Found((H100,)), **TRAINING)
+    assert by_sheet < estimated(device="gpu", found=gpus.Found((H100._replace(name="a new one"),)), **TRAINING)
+
+
+def test_what_the_gpu_reached_here_says_more_than_its_data_sheet() -> None:
+    block = {"numbers": "float32", "size": 1000, "count": 1, "seconds": [2e-4]}        # 10 TFLOP/s
+    reached = Product.read(record("a", Unit("gpu", "float32", 0), "ok", blocks=[block]))
+    flops = 100 * tasks.step_flops(Cell(stack="a", measure="train", **TRAINING))  # type: ignore[arg-type]
+
+    assert pytest.approx(flops / 2e12 + 0.2) == estimated(
+        device="gpu", found=gpus.Found((H100,)), products={reached.unit: reached}, **TRAINING)
+
+
+GRID = b"""
+[study]
+id = "s"
+title = "S"
+[[experiment]]
+id = "e"
+measure = "train"
+task = "lenet5"
+stacks = ["a", "b"]
+grid = { batch = [1, 2, 3, 4, 5, 6, 7, 8] }
+"""
+
+
+def ordered(round_index: int, seed: int = 1) -> list[tuple[int, str]]:
+    planned = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(seed=seed), lambda stack: None)
+    return [(each.cell.batch, each.cell.stack) for each in planned.order(round_index)]
+
+
+def test_the_stacks_of_a_comparison_follow_each_other_in_every_round() -> None:
+    for index in range(20):
+        batches = [batch for batch, _ in ordered(index)]
+        assert batches[0::2] == batches[1::2] and {1, 2, 3, 4, 5, 6, 7, 8} == set(batches)
+
+
+def test_rounds_draw_the_order_of_comparisons_and_of_the_stacks_in_each() -> None:
+    assert len({tuple(batch for batch, _ in ordered(index)) for index in range(20)}) > 10
+    assert {"a", "b"} == {stack for index in range(20) for batch, stack in ordered(index)[:1]}
+    assert ordered(3) == ordered(3) != ordered(3, seed=2)
+
+
+def planned_cell(**values: object) -> Planned:
+    cell = Cell(**{"stack": "a", "task": "lenet5", "measure": "train", **values})  # type: ignore[arg-type]
+    return Planned(key(cell), "e", cell)
+
+
+def test_a_round_has_a_seed_of_its_own_under_the_cell_s_one_key() -> None:
+    found = planned_cell(seed=3)
+    assert [3, 4, 5] == [found.cell_of(index).seed for index in range(3)]
+    assert found.cell_of(0) == found.cell
+    assert 0 == planned_cell(seed=2**62 - 1).cell_of(1).seed
+
+
+def test_measures_that_look_at_the_model_keep_the_seed_in_every_round() -> None:
+    assert {1} == {planned_cell(measure=name).cell_of(4).seed
+                   for name in ("check", "operators", "kernels", "graph", "max_batch", "harness")}
+
+
+def test_a_seed_that_a_study_or_the_user_says_stays_and_the_record_says_so() -> None:
+    by_study = plan(parse(GRID + b"seed = 1\n", "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    by_user = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(settings={"seed": 9}), lambda stack: None)
+    free = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+
+    assert [{1}, {9}, {3}] == [{each.cell_of(2).seed for each in found.cells} for found in (by_study, by_user, free)]
+    assert all(item["is_seed_fixed"] for item in by_user.record()["cells"])
+    assert not any("is_seed_fixed" in item for item in free.record()["cells"])
+    assert [each.key for each in by_study.cells] == [each.key for each in free.cells]

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 
 from runner.cells import key
+from runner.datasets import choice
 from runner.errors import InputError
+from runner.measuring import job
 from runner.measuring.rerun import Recorded, chosen, data_argument, differences, launcher_name, plan_again, recorded
 from runner.results import store
 from tests import made_rows as made
-from tests.fakes import MACHINE, stack
+from tests.clock import FakeClock
+from tests.fakes import MACHINE, FakeLauncher, stack
 
 CELLS = made.cell("torch"), made.cell("tf"), made.cell("tf", batch=20)
 STACKS = {name: stack(name) for name in ("torch", "tf")}
@@ -25,7 +28,7 @@ def kept(folder: Path, *records: Any, **session: Any) -> Recorded:
 
 def test_the_same_plan_comes_back(tmp_path: Path) -> None:
     found = kept(tmp_path)
-    again = plan_again(found, STACKS, None)
+    again = plan_again(found, STACKS, None, 7)
 
     assert (7, 5, "torch", "quick") == (again.seed, again.rounds, again.baseline, again.study.id)
     assert found.plan == {name: value for name, value in again.record().items() if name in found.plan}
@@ -113,3 +116,25 @@ def test_data_that_is_not_named_is_asked_for() -> None:
                                                      ("ssh", "", "auto")])
 def test_the_launcher_is_that_of_then_where_it_can_be(then: str, given: str, name: str) -> None:
     assert name == launcher_name(Recorded(made.session(launcher=then), made.plan(), {}), given)
+
+
+def rerun(folder: Path, seed: int) -> job.Job:
+    """The job of a rerun whose orders this seed draws."""
+    planned = plan_again(kept(folder), STACKS, None, seed)
+    return job.Job(job.Asked("made"), planned, STACKS, FakeLauncher(FakeClock()), MACHINE,
+                   choice.Data("digits32", folder), facts={"rerun_of": "made", "differs": []})
+
+
+def test_a_rerun_with_orders_of_its_own_is_still_the_same_command(tmp_path: Path) -> None:
+    one, other = rerun(tmp_path / "r", 1), rerun(tmp_path / "r", 2)
+    assert one.command() == other.command()
+    assert one._replace(facts={}).command() != other._replace(facts={}).command()
+
+
+def test_a_resumed_rerun_goes_on_in_the_orders_that_it_began_with(tmp_path: Path) -> None:
+    begun, later = rerun(tmp_path / "r", 1), rerun(tmp_path / "r", 2)
+    with store.Store(tmp_path / "results" / "a") as opened:
+        opened.append(job.session_record(begun, opened.folder, is_resumed=False))
+    unfinished = store.unfinished(tmp_path / "results", later.command())
+
+    assert unfinished and 1 == job.resumed(later, unfinished).plan.seed

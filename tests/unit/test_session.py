@@ -10,6 +10,7 @@ from runner.errors import DiskFull, Stopped
 from runner.measuring.session import Bench, Memory, run
 from runner.planning.plan import Wishes, plan
 from runner.results import store
+from runner.results.rows import measurements
 from runner.study.file import parse
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, no_engine, stack
@@ -276,3 +277,106 @@ def test_runs_that_differ_by_what_labels_leave_out_are_told_apart(tmp_path: Path
 
     assert {f"e: {name}: lenet5 train, batch 42, 32 px, seed {seed}"
             for name in "ab" for seed in (1, 2)} == set(told.labels)
+
+
+def head_of(folder: Path) -> list[store.Record]:
+    return [record for record in store.read(folder) if record["event"] == "begin"]
+
+
+def test_the_stacks_of_a_round_have_one_seed_and_rounds_have_different_ones(tmp_path: Path) -> None:
+    made = bench(tmp_path / "r")
+    run(made)
+
+    assert {(0, 1), (1, 2), (2, 3)} == {(record["round"], record["seed"]) for record in head_of(tmp_path / "r")}
+    assert ({(run.split(".")[1], cell.seed) for cell, run in made.launcher.started}  # type: ignore[attr-defined]
+            == {("0", 1), ("1", 2), ("2", 3)})
+    assert 2 == len({record["key"] for record in head_of(tmp_path / "r")})
+
+
+def test_each_run_has_an_unused_variable_of_a_drawn_length_that_is_recorded(tmp_path: Path) -> None:
+    made, other = bench(tmp_path / "r"), bench(tmp_path / "other")
+    run(made)
+    run(other)
+    paddings = made.launcher.paddings  # type: ignore[attr-defined]
+
+    assert paddings == [record["padding"] for record in head_of(tmp_path / "r")]
+    assert 6 == len(set(paddings)) and all(0 <= each <= 4096 for each in paddings)
+    assert paddings != other.launcher.paddings  # type: ignore[attr-defined]
+
+
+def with_others(folder: Path, shares: dict[str, float], rounds: int = 2) -> tuple[Bench, list[str]]:
+    """A bench whose run of each name has others take so much of its two CPUs, and the names as they start."""
+    clock, started = FakeClock(step=0.0), []
+    busy = [0.0]
+
+    def script(cell: Cell, run: str) -> list[Any]:
+        stack, index, attempt = cell.stack, *run.split(".")[1:]
+        started.append(f"{stack}.{index}.{attempt}")
+
+        def end() -> bytes:
+            clock.advance(10.0)
+            busy[0] += 5.0 + 10.0 * cell.cpus * shares.get(started[-1], 0.0)
+            return b'{"event": "end", "status": "ok", "message": "", "cpu_seconds": 6.0}\n'
+        return [b'{"event": "start", "facts": {}, "cpu_seconds": 1.0}\n', *good_lines()[1:3], end]
+
+    made = bench(folder)
+    made.store.append(made.plan.record())
+    return made._replace(plan=made.plan._replace(rounds=rounds), launcher=FakeLauncher(clock, script), clock=clock,
+                         readings=lambda: READING._replace(busy_seconds=busy[0])), started
+
+
+def test_a_run_that_others_disturbed_is_made_again_at_the_end_once(tmp_path: Path) -> None:
+    made, started = with_others(tmp_path / "r", {"a.0.1": 0.25, "a.0.2": 0.5, "b.1.1": 0.08})
+    assert run(made)
+
+    assert ["a.0.2"] == started[4:]
+    assert ["made again"] == [made.progress.last_reason.split(": ")[0][-10:]]  # type: ignore[attr-defined]
+    heads = head_of(tmp_path / "r")
+    assert heads[-1]["repeats"] == next(head["run"] for head in heads if head["run"] == heads[-1]["run"][:-1] + "1")
+
+
+def test_an_undisturbed_repetition_takes_the_run_s_place_and_both_are_kept(tmp_path: Path) -> None:
+    made, _ = with_others(tmp_path / "r", {"a.0.1": 0.25})
+    run(made)
+    found = measurements(store.read(tmp_path / "r"))
+    used = {(row.cell.stack, each.round): (each.attempt, each.is_disturbed) for row in found.rows for each in row.runs}
+
+    assert {("a", 0): (2, False), ("a", 1): (1, False), ("b", 0): (1, False), ("b", 1): (1, False)} == used
+    assert [("a", 1, True)] == [(row.cell.stack, each.attempt, each.is_disturbed)
+                                for row in found.rows for each in row.replaced]
+    assert 5 == len(endings(tmp_path / "r"))
+
+
+def test_a_repetition_that_was_disturbed_too_is_not_used(tmp_path: Path) -> None:
+    made, _ = with_others(tmp_path / "r", {"a.0.1": 0.25, "a.0.2": 0.5})
+    run(made)
+    [row] = [row for row in measurements(store.read(tmp_path / "r")).rows if row.cell.stack == "a"]
+
+    assert [(1, True), (1, False)] == [(each.attempt, each.is_disturbed) for each in row.runs]
+
+
+def test_repetitions_are_at_most_a_round_and_the_most_disturbed_come_first(tmp_path: Path) -> None:
+    made, started = with_others(tmp_path / "r", {"a.0.1": 0.2, "b.0.1": 0.3, "a.1.1": 0.5, "b.1.1": 0.4})
+    run(made)
+
+    assert ["a.1.2", "b.1.2"] == started[4:]
+
+
+def test_a_resumed_session_repeats_what_is_still_to_be_repeated_and_no_more(tmp_path: Path) -> None:
+    made, started = with_others(tmp_path / "r", {"a.0.1": 0.25, "b.0.1": 0.3})
+    with pytest.raises(Stopped):
+        run(made._replace(is_stopping=lambda: len(started) == 5))
+    kept = store.unfinished(tmp_path, "c")
+    assert kept and 4 == len(kept.finished)
+    again, later = with_others(tmp_path / "r", {})
+    assert run(again._replace(plan=made.plan), kept)
+
+    assert ["b.0.3", "a.0.2"] == later
+    assert store.unfinished(tmp_path, "c") is None
+
+
+def test_after_a_round_the_time_that_is_left_is_told_from_what_each_cell_took(tmp_path: Path) -> None:
+    made, _ = with_others(tmp_path / "r", {}, rounds=3)
+    run(made)
+
+    assert 2 * 10.0 == made.progress.seconds_left  # type: ignore[attr-defined]

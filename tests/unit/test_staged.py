@@ -48,7 +48,8 @@ def ran(folder: Path, wished: Until | None, script: Any, kept: store.Kept | None
     with store.Store(folder) as opened:
         bench = Bench(planned, STACKS, launcher, folder, opened, QuietProgress(), clock=FakeClock(step=0.001),
                       readings=lambda: READING)
-        return adaptive.run(wanted, bench, kept, wished, shown, said.append), said
+        is_ok = adaptive.run(wanted, bench, kept, wished, shown, said.append)
+    return is_ok, [line for line in said if "--until" in line]
 
 
 def rounds(folder: Path) -> list[int]:
@@ -92,7 +93,8 @@ def test_a_run_that_failed_in_one_stage_is_not_tried_again_in_the_next(tmp_path:
     started = []
 
     def script(cell: Any, run: str) -> list[bytes]:
-        started.append(run)
+        if cell.measure != "product":
+            started.append(run)
         return [b"garbage\n"] if cell.stack == "a" and run.split(".")[1] == "0" else good_lines()
 
     is_ok, _ = ran(tmp_path / "r", Until(0.02, 12), script)

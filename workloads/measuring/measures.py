@@ -1,6 +1,7 @@
 """What is done with a task: train, infer, epochs, check. The framework's adapter is handed in, never imported here."""
 import hashlib
 import importlib
+import os
 import time
 from random import Random
 
@@ -9,11 +10,12 @@ import numpy as np
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes, sequences, weights
 from workloads.measuring import epochs as course
+from workloads.measuring import products
 from workloads.measuring.sketch import encoded, sketch
 from workloads.measuring.watch import ENDLESS, Beats, Over, Watch, WorkersWatch
 from workloads.process import environment
 from workloads.process.errors import DataError, Unsupported
-from workloads.spec import duration, layers, tasks, traces
+from workloads.spec import duration, layers, placement, tasks, traces
 
 
 def run(cell, adapter, folder, emit, cluster=None):
@@ -23,6 +25,9 @@ def run(cell, adapter, folder, emit, cluster=None):
     """
     if cell.task not in tasks.NAMES:
         raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.NAMES)))
+    if cell.measure == "product":
+        products.measure(cell, adapter, emit)
+        return
     if cell.measure not in MEASURES and cell.measure not in HARNESSES:
         raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)
     for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
@@ -35,6 +40,7 @@ def run(cell, adapter, folder, emit, cluster=None):
         parallel(adapter).serve(cluster.place.main, cell, cluster)
         return
     cell = of_process(cell, cluster)
+    held = placement.blocks_of(os.environ, cell.seed)
     images = _images(cell, folder, cluster)
     if cell.measure in HARNESSES:
         harness(cell, adapter, images, folder, emit)
@@ -43,6 +49,7 @@ def run(cell, adapter, folder, emit, cluster=None):
     _start(cell, adapter, workload, images, emit, cluster)
     measures = SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
     measures[cell.measure](cell, adapter, workload, images, folder, emit)
+    del held                                   # not before: arrays would take its place
 
 
 def of_process(cell, cluster):
@@ -302,16 +309,14 @@ def _ours(block, adapter, images):
 def _scattered(seed, *builders):
     """What each builder returns, and what must be held as long as that is used: blocks of memory of drawn sizes.
 
-    Where arrays happen to lie moves a step's time, and for all processes of one command alike, since even the length
-    of an argument moves the arrays: one process of torch-1.7 said 0.86 to 1.16 for our loop over a bare one (Mytkowicz
-    et al. 2009, "Producing wrong data without doing anything obviously wrong!"). So each is built after blocks whose
-    sizes are drawn from the seed, in an order drawn from it: over processes of different seeds places average out, and
-    the geometric mean of that ratio was 1.00.
+    Where arrays happen to lie moves a step's time (spec.placement): one process of torch-1.7 said 0.86 to 1.16 for our
+    loop over a bare one. So each is built after blocks whose sizes are drawn from the seed, in an order drawn from it:
+    over processes of different seeds places average out, and the geometric mean of that ratio was 1.00.
     """
     random = Random(seed)
     held, built = [], {}
     for index in random.sample(range(len(builders)), len(builders)):
-        held += [bytearray(random.randrange(4096)) for _ in range(20)]
+        held += placement.blocks(random)
         built[index] = builders[index]()
     return [built[index] for index in range(len(builders))] + [held]
 

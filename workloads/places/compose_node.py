@@ -107,6 +107,7 @@ class _Run(threading.Thread):
         self._errors = tempfile.TemporaryFile()
         self._kills = out_of_memory_kills()
         environment = dict(os.environ, HOME=self._scratch, TMPDIR=self._scratch)
+        environment.update(order.get("variables", {}))
         if order["nodes"]:
             environment.update(EVENBENCH_NODES=order["nodes"], EVENBENCH_RANK=str(order["rank"]))
         self._process = subprocess.Popen(

@@ -62,7 +62,9 @@ def forward_flops(cell, tokens=None):
     """FLOPs of one sample forward: of full length, or of the mean length where a batch has so many tokens."""
     model, own = SEQUENCES[cell.task].model, sizes(cell)
     if tokens is None:
-        return model.forward_flops(own)
-    length = max(1, round(float(tokens) / cell.batch / getattr(model, "SIDES", 1)))
-    at_length = getattr(model, "flops_at", lambda sizes, length: model.forward_flops(sizes._replace(length=length)))
-    return at_length(own, length)
+        flops = model.forward_flops(own)
+    else:
+        length = max(1, round(float(tokens) / cell.batch / getattr(model, "SIDES", 1)))
+        at_length = getattr(model, "flops_at", lambda sizes, length: model.forward_flops(sizes._replace(length=length)))
+        flops = at_length(own, length)
+    return flops // 2 if cell.lstm == "skip_input" else flops      # the input's product, as large as the other one

@@ -1,0 +1,75 @@
+"""Rates as shares of the machine: the FLOPs that a step needs a second, over the best matrix product of the session.
+
+Needed are the FLOPs of the task's own table (workloads.spec.tasks.step_flops); of sequences at the mean
+length without padding. A share above 1 says that one of the two is wrong, so it is flagged and never hidden: a convolution
+may need fewer multiplications than its table counts (Winograd), or the product was measured while others took CPUs.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from runner.analysis.flags import Flag
+from runner.analysis.summary_format import Comparison, MachineLimit, Result
+from runner.machine import data_sheets
+from runner.results.products import Product, Unit, best
+from runner.results.rows import Measurements, Row
+from runner.results.runs import Run, middle
+from workloads.spec import tasks
+from workloads.spec.cell import Cell
+
+_RATED = ("train", "infer")
+_SLICE = "a slice of "
+
+
+def limits(measured: Measurements) -> tuple[MachineLimit, ...]:
+    """The best product of each device, precision and number of threads."""
+    found = []
+    for unit, product in best(measured.products).items():
+        name = _name(measured, product)
+        sheet = (data_sheets.flops_per_second(name, unit.precision)
+                 if unit.device == "gpu" and not name.startswith(_SLICE) else None)
+        found.append(MachineLimit(**unit._asdict(), stack=product.stack, device_name=name,
+                                  flops_per_second=product.flops_per_second, data_sheet=sheet))
+    return tuple(found)
+
+
+def _name(measured: Measurements, product: Product) -> str:
+    """As NVML names the GPU, which frameworks shorten; of a slice no data sheet tells."""
+    gpus = measured.session.get("gpus")
+    devices = gpus.get("devices") if isinstance(gpus, dict) else None
+    first = devices[0] if isinstance(devices, list) and devices and isinstance(devices[0], dict) else {}
+    if product.device != "gpu" or not first:
+        return product.device_name
+    name = str(first.get("name", ""))
+    return name if first.get("uuid") == first.get("board") else f"{_SLICE}{name}"
+
+
+def shared(comparisons: Sequence[Comparison], measured: Measurements) -> tuple[Comparison, ...]:
+    """The comparisons, with each rate's share of the machine."""
+    products, rows = best(measured.products), {row.key: row for row in measured.rows}
+    if not products:
+        return tuple(comparisons)
+    return tuple(comparison if comparison.measure not in _RATED else comparison.model_copy(update={
+        "results": tuple(_with_share(result, rows.get(result.key), products) for result in comparison.results)})
+        for comparison in comparisons)
+
+
+def _with_share(result: Result, row: Row | None, products: Mapping[Unit, Product]) -> Result:
+    product = products.get(Unit.of(row.cell)) if row else None
+    if row is None or product is None or result.rate_per_worker is None or row.cell.task not in tasks.NAMES:
+        return result
+    share = result.rate_per_worker * needed_flops(row.cell, row.ok_runs) / product.flops_per_second
+    flags = (*result.flags, Flag.ABOVE_MACHINE) if share > 1 else result.flags
+    return result.model_copy(update={"machine_share": share, "flags": flags})
+
+
+def needed_flops(cell: Cell, runs: Sequence[Run]) -> float:
+    """Of a sample in a step; padding is not counted."""
+    tokens = middle(runs, _tokens) if tasks.is_sequence(cell.task) else None
+    return float(tasks.step_flops(cell, tokens)) / cell.batch
+
+
+def _tokens(run: Run) -> float | None:
+    """In a batch, padding not counted; None where the run did not tell."""
+    data = run.facts.get("data")
+    found = data.get("tokens") if isinstance(data, dict) else None
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None

@@ -1,0 +1,77 @@
+"""Before the first round: how fast this machine multiplies matrices, by the session's stacks. A few seconds, once.
+
+A cell's rate is then told as a share of the best of them. Asked is every stack, since none is the best everywhere.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from runner.errors import BenchError
+from runner.launchers.watchdog import Ending, follow, limits
+from runner.measuring.session import Bench
+from runner.planning.plan import Plan
+from runner.results import store
+from runner.results.products import Block, Product, Unit, best, record
+from runner.results.store import Record
+from workloads.spec.cell import Cell
+
+RATED = ("train", "infer")               # measures whose rate has a share of the machine
+
+
+def cells(plan: Plan) -> list[Cell]:
+    """A cell for each stack, device, precision and number of threads that the plan has rates of; one GPU."""
+    found: dict[tuple[str, Unit], Cell] = {}
+    for planned in plan.cells:
+        cell = planned.cell
+        if cell.measure in RATED:
+            found.setdefault((cell.stack, Unit.of(cell)), Cell(
+                stack=cell.stack, task=cell.task, measure="product", device=cell.device, precision=cell.precision,
+                cpus=cell.cpus, memory_bytes=cell.memory_bytes, input="synthetic", onednn=cell.onednn))
+    return list(found.values())
+
+
+def missing(plan: Plan, records: Iterable[Record]) -> list[Cell]:
+    """Those that the session's store does not tell of yet."""
+    told = {(each["stack"], each["device"], each["precision"], each["cpus"])
+            for each in records if each["event"] == "product"}
+    return [cell for cell in cells(plan) if (cell.stack, *Unit.of(cell)) not in told]
+
+
+def reached(folder: Path) -> Mapping[Unit, Product]:
+    """The best that a session's store tells of."""
+    return best(Product.read(each) for each in store.read(folder) if each["event"] == "product")
+
+
+def measure(bench: Bench, say: Callable[[str], None]) -> None:
+    """Measure and store what is missing; one that fails is stored with the reason. Raises DiskFull."""
+    waiting = missing(bench.plan, store.read(bench.store.folder))
+    if waiting:
+        say(f"measuring the machine's best matrix product first: {len(waiting)} of about 3 s each")
+    for number, cell in enumerate(waiting):
+        if bench.is_stopping():
+            return
+        found = _measured(bench, cell, f"product.{number}.1")
+        if found["ending"] != "killed":            # else the same command measures it
+            bench.store.append(found)
+
+
+def _measured(bench: Bench, cell: Cell, run: str) -> Record:
+    """The record of a stack's product."""
+    unit, name = Unit.of(cell), ""
+    blocks: list[dict[str, Any]] = []
+    try:
+        running = bench.launcher.start(cell, bench.stacks[cell.stack], bench.data, run)
+    except BenchError as error:
+        return record(cell.stack, unit, "not_started", message=str(error), blocks=[])
+    try:
+        for heard in follow(running, limits(cell, bench.stall), bench.clock, bench.is_stopping):
+            if isinstance(heard, Ending):
+                return record(cell.stack, unit, heard.word, message=heard.message, device_name=name, blocks=blocks)
+            if heard["event"] == "start":
+                name = str(heard["facts"].get("device", ""))
+            elif heard["event"] == "product":
+                blocks.append({each: heard[each] for each in Block.model_fields})
+    finally:
+        running.stop()
+    raise AssertionError("follow always yields an Ending last")

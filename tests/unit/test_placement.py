@@ -1,0 +1,46 @@
+"""Where a run's arrays lie: drawn anew for every run, by every launcher."""
+
+from pathlib import Path
+from typing import Any
+
+from runner.launchers import docker, swarm
+from runner.launchers.swarm_manager import Node
+from runner.machine.cpu_sets import shared
+from workloads.spec import cluster, placement
+from workloads.spec.cell import Cell
+
+CELL = Cell(stack="torch", task="lenet5", measure="train", cpus=1)
+PADDED = {placement.VARIABLE: "xxx"}
+
+
+def sizes(environment: dict[str, str], seed: int) -> list[int]:
+    return list(map(len, placement.blocks_of(environment, seed)))
+
+
+def test_blocks_follow_from_the_padding_and_the_seed_alone() -> None:
+    assert sizes(PADDED, 1) == sizes({**PADDED, "HOME": "/"}, 1)
+    assert 3 == len({tuple(found) for found in (sizes(PADDED, 1), sizes(PADDED, 2), sizes({}, 1))})
+    assert 20 == len(sizes({}, 1)) and max(sizes({}, 1)) < placement.MOST
+
+
+def test_no_padding_is_no_variable() -> None:
+    assert ({}, PADDED) == (placement.variables(0), placement.variables(3))
+
+
+def settings(nodes: int, padding: int) -> dict[str, Any]:
+    cell = CELL._replace(nodes=nodes, parallel="none" if nodes == 1 else "allreduce")
+    places = cluster.places("pytorch", cell.parallel, nodes)
+    return docker.settings(cell, Path("/d"), "r.0.1", places[0], places, shared(cell, {0, 1}), padding=padding)
+
+
+def test_a_container_has_the_padding_beside_what_it_is_told_of_others() -> None:
+    assert PADDED == settings(1, 3)["environment"]
+    assert "environment" not in settings(1, 0)
+    assert {"EVENBENCH_NODES", "EVENBENCH_RANK", placement.VARIABLE} == settings(2, 3)["environment"].keys()
+
+
+def test_a_service_of_a_swarm_has_it_too() -> None:
+    places = cluster.places("pytorch", "none", 1)
+    node = Node("n", "host", "27", "ready", "active", 2, 2**33)
+    [wanted] = swarm.services(CELL, Path("/d"), places, [node], "image", padding=3)
+    assert PADDED == wanted.environment

@@ -1,0 +1,215 @@
+"""The machine's best matrix product: who is asked, what is kept of it, and each rate's share of it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runner.results.products import Unit, record
+
+from runner.analysis.flags import Flag
+from runner.analysis.summary import summarise
+from runner.errors import InputError
+from runner.machine import data_sheets
+from runner.measuring import products
+from runner.measuring.session import Bench
+from runner.planning.plan import Wishes, plan
+from runner.report.rates import machine_limits
+from runner.results import store
+from runner.results.rows import measurements
+from tests import made_rows as made
+from tests.clock import FakeClock
+from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, no_engine, stack, study
+from workloads.measuring.products import sizes
+from workloads.spec import tasks
+from workloads.spec.cell import Cell
+
+STACKS = {name: stack(name) for name in ("a", "b")}
+START = b'{"event": "start", "facts": {"device": "a CPU"}, "parameters": null, "flops": 0}\n'
+END = b'{"event": "end", "status": "ok", "message": ""}\n'
+
+
+def told(seconds: float, size: int = 1000) -> bytes:
+    return (b'{"event": "product", "numbers": "float32", "size": %d, "count": 2, "seconds": [%g, 9.0]}\n'
+            % (size, seconds))
+
+
+def silent(text: str) -> None:
+    pass
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "r"
+
+
+def measured(folder: Path, script: Any, is_stopping: Any = lambda: False, **fields: Any) -> list[store.Record]:
+    """The products that a session of both stacks stores."""
+    clock = FakeClock(step=0.001)
+    planned = plan(study("a", "b", **fields), STACKS, MACHINE, Wishes(), lambda stack: None)
+    with store.Store(folder) as opened:
+        products.measure(Bench(planned, STACKS, FakeLauncher(clock, script), folder, opened, QuietProgress(),
+                               is_stopping=is_stopping, clock=clock, readings=lambda: READING), silent)
+    return [each for each in store.read(folder) if each["event"] == "product"]
+
+
+def test_each_stack_is_asked_once_for_each_precision_and_number_of_threads() -> None:
+    grid = {"batch": [1, 2], "precision": ["float32", "float64"], "cpus": [1, 2]}
+    planned = plan(study("a", "b", grid=grid), STACKS, MACHINE, Wishes(), lambda stack: None)
+    found = products.cells(planned)
+
+    assert 2 * 2 * 2 == len(found) == len({(cell.stack, cell.precision, cell.cpus) for cell in found})
+    assert {"product"} == {cell.measure for cell in found}
+
+
+def test_a_plan_without_rates_of_training_or_inference_asks_nobody() -> None:
+    planned = plan(study("a", measure="operators"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    assert [] == products.cells(planned)
+
+
+def test_blocks_are_stored_raw_with_the_stack_and_what_they_are_of(folder: Path) -> None:
+    first, second = measured(folder, lambda cell, run: [START, told(0.5), END])
+
+    assert ["a", "b"] == [first["stack"], second["stack"]]
+    assert ("cpu", "float32", 2, "a CPU", "ok") == tuple(
+        first[name] for name in ("device", "precision", "cpus", "device_name", "ending"))
+    assert [{"numbers": "float32", "size": 1000, "count": 2, "seconds": [0.5, 9.0]}] == first["blocks"]
+
+
+def test_a_resumed_session_measures_only_what_is_missing(folder: Path) -> None:
+    asked: list[str] = []
+
+    def script(cell: Cell, run: str) -> list[bytes]:
+        asked.append(cell.stack)
+        return [START, told(0.5), END]
+
+    measured(folder, script, is_stopping=lambda: len(asked) == 2)          # the second one is cut short
+    again = measured(folder, script)
+
+    assert (["a", "b", "b"], ["a", "b"]) == (asked, [each["stack"] for each in again])
+
+
+def test_a_stack_without_a_product_is_stored_with_the_reason_and_not_asked_again(folder: Path) -> None:
+    end = b'{"event": "end", "status": "unsupported", "message": "none"}\n'
+    found = measured(folder, lambda cell, run: [end] if cell.stack == "a" else no_engine())
+
+    assert [("unsupported", "none", []), ("not_started", "the engine went away", [])] == [
+        (each["ending"], each["message"], each["blocks"]) for each in found]
+    assert 2 == len(measured(folder, lambda cell, run: [START, told(0.5), END]))
+
+
+def of(name: str, seconds: float, unit: Unit = Unit("cpu", "float32", 2), **values: Any) -> store.Record:  # noqa: B008
+    """A product of 1,000 by 1,000: 2 GFLOP in so many seconds."""
+    block = {"numbers": "float32", "size": 1000, "count": 1, "seconds": [seconds, 2 * seconds]}
+    return record(name, unit, "ok", **{"blocks": [block], **values})
+
+
+RATE = 100.0
+FLOPS = tasks.step_flops(made.cell("torch")) / 10            # a sample's, of the ten in a batch
+
+
+def session(*more: store.Record, cell: Cell | None = None, **values: Any) -> Iterator[store.Record]:
+    one = cell or made.cell("torch")
+    yield made.session(**values)
+    yield made.plan(one)
+    yield from more
+    yield from made.runs(one, [RATE] * 5)
+
+
+def test_a_share_is_the_flops_that_steps_need_over_the_best_product() -> None:
+    found = summarise(session(of("torch", 0.5), of("tf", 0.1), of("mxnet", 0.2)))
+    [result] = found.comparisons[0].results
+
+    assert pytest.approx(RATE * FLOPS / 20e9) == result.machine_share         # 2 GFLOP in 0.1 s, by tf
+    assert [("tf", 20e9)] == [(limit.stack, limit.flops_per_second) for limit in found.limits]
+    assert Flag.ABOVE_MACHINE not in result.flags
+
+
+def test_products_of_another_precision_or_number_of_threads_are_no_limit() -> None:
+    others = (of("torch", 0.1, Unit("cpu", "float64", 2)), of("torch", 0.1, Unit("cpu", "float32", 4)))
+    assert summarise(session(*others)).comparisons[0].results[0].machine_share is None
+    assert summarise(session()).comparisons[0].results[0].machine_share is None
+
+
+def test_a_share_above_one_is_shown_and_flagged() -> None:
+    found = summarise(session(of("torch", 2e9 / (RATE * FLOPS / 1.25))))
+    [result] = found.comparisons[0].results
+
+    assert pytest.approx(1.25) == result.machine_share
+    assert Flag.ABOVE_MACHINE in result.flags
+    assert Flag.ABOVE_MACHINE in [note.flag for note in found.footnotes]
+
+
+def test_what_is_no_training_and_no_inference_has_no_share() -> None:
+    found = summarise(session(of("torch", 0.1), cell=made.cell("torch", measure="phases")))
+    assert found.comparisons[0].results[0].machine_share is None
+
+
+def test_padding_is_not_counted() -> None:
+    cell = made.cell("torch", task="bert")
+    facts = {**made.FACTS, "data": {"name": "seeded sequences", "tokens": 80.0, "padded_tokens": 300.0}}
+    [result] = summarise([made.session(), made.plan(cell), of("torch", 0.1),
+                          *made.runs(cell, [RATE] * 5, facts=facts)]).comparisons[0].results
+    length = 48                                    # of the small preset: a full batch has 480 tokens
+
+    assert pytest.approx(RATE * tasks.step_flops(cell) / 10 * 80 / (10 * length) / 20e9) == result.machine_share
+
+
+def test_an_input_product_that_is_skipped_is_not_counted() -> None:
+    cell = made.cell("torch", task="lstm", length=3, hidden=5)
+    assert 2 * 3 * 4 * 5 * (5 + 5) * 10 == tasks.step_flops(cell._replace(measure="infer"))
+    assert 2 * 3 * 4 * 5 * 5 * 10 == tasks.step_flops(cell._replace(measure="infer", lstm="skip_input"))
+
+
+def test_a_gpu_s_data_sheet_stands_beside_what_was_measured_and_none_beside_a_slice() -> None:
+    cell = made.cell("torch", device="gpu", precision="tf32")
+    product = of("torch", 0.1, Unit("gpu", "tf32", 0), device_name="gpu")
+    gpu = {"uuid": "GPU-0", "board": "GPU-0", "name": "NVIDIA H100 80GB HBM3"}
+    whole, part = (summarise(session(product, cell=cell, gpus={"devices": [{**gpu, "uuid": uuid}]}))
+                   for uuid in ("GPU-0", "MIG-0"))
+
+    assert [494.7e12] == [limit.data_sheet for limit in whole.limits]
+    assert "20.0 GFLOP/s by torch; its data sheet says 495 TFLOP/s" in machine_limits(whole)[0]
+    assert [None] == [limit.data_sheet for limit in part.limits]
+
+
+@pytest.mark.parametrize(("name", "precision", "teraflops"), [
+    ("NVIDIA H100 PCIe", "float32", 51.0), ("NVIDIA A100-SXM4-40GB", "amp", 312.0), ("NVIDIA A10", "float32", 31.2),
+    ("Tesla V100-SXM2-16GB", "float32", 15.7), ("Tesla V100-PCIE-16GB", "float64", 7.0),
+    ("Tesla V100-SXM2-16GB", "amp", None), ("NVIDIA GeForce RTX 5090", "amp", 209.5),
+    ("NVIDIA GeForce RTX 3080", "float32", None), ("", "float32", None)])
+def test_a_gpu_is_known_by_the_name_that_its_driver_gives(name: str, precision: str, teraflops: float | None) -> None:
+    found = data_sheets.flops_per_second(name, precision)
+    assert teraflops == (None if found is None else found / 1e12)
+
+
+@pytest.mark.parametrize(("key", "value", "said"), [
+    ("seconds", [0.0], "blocks.0.seconds.0"), ("size", -1, "blocks.0.size"), ("seconds", "x", "blocks.0.seconds")])
+def test_a_stored_product_that_cannot_be_is_refused(key: str, value: Any, said: str) -> None:
+    block = {"numbers": "float32", "size": 1000, "count": 1, "seconds": [1.0], key: value}
+    with pytest.raises(InputError, match=said.replace(".", r"\.")):
+        measurements(session(of("torch", 1.0, blocks=[block])))
+
+
+def worker(seconds: float, memory_bytes: int = 0) -> list[dict[str, Any]]:
+    """The events of a worker whose product of 512 takes so long, and eight times that at each next size."""
+    clock, events = FakeClock(step=0.0), []
+
+    def made(cell: Cell, size: int, numbers: str) -> Any:
+        return lambda: clock.advance(seconds * (size / 512) ** 3), lambda: None
+
+    cell = Cell(stack="a", task="lenet5", measure="product", memory_bytes=memory_bytes)
+    sizes(cell, made, "float32", lambda event, **values: events.append(values), clock)
+    return events
+
+
+def test_a_worker_multiplies_larger_and_larger_matrices_until_the_next_would_take_too_long() -> None:
+    assert [512, 1024, 2048] == [event["size"] for event in worker(0.001)]        # 1, 8 and 64 ms; 0.5 s would follow
+    assert [512] == [event["size"] for event in worker(1.3)]
+    assert [512, 1024] == [event["size"] for event in worker(0.001, memory_bytes=2**29)]    # 3 of 2048: 101 MB of 67
+
+
+def test_blocks_are_long_enough_for_the_clock() -> None:
+    small, *_ = worker(0.001)
+    assert 16 == small["count"]
+    assert all(seconds >= 0.01 for seconds in small["seconds"])
