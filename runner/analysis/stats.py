@@ -14,6 +14,7 @@ both stacks; fewer than five rounds get no word, since they cannot show what the
 import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -206,7 +207,7 @@ def lag_one(values: Sequence[float]) -> float | None:
     mean = math.fsum(values) / len(values)
     away = [value - mean for value in values]
     squares = math.fsum(each * each for each in away)
-    return math.fsum(one * next_ for one, next_ in zip(away, away[1:], strict=False)) / squares if squares else None
+    return math.fsum(one * following for one, following in pairwise(away)) / squares if squares else None
 
 
 def _exp(value: float) -> float:

@@ -391,9 +391,9 @@ class Methods(_Model):
     verdict: str = ("faster or slower where the t test of the log-ratios against 0, adjusted by Holm for all words of "
                     f"the session, has p at most {stats.ERROR:.2f}: some false word stands in at most 5 % of sessions; "
                     f"none with fewer than {stats.LEAST_ROUNDS} rounds")
-    steadiness: str = ("of the timed steps of each run, by runner/analysis/steadiness.py; a stack of which two runs and "
-                       "more than one in ten, or all, are not steady, or of which fewer than half are steady, gets no "
-                       "word, nor does any stack where the baseline is such a one")
+    steadiness: str = ("of the timed steps of each run, by runner/analysis/steadiness.py; a stack of which two runs "
+                       "and more than one in ten, or all, are not steady, or of which fewer than half are steady, gets "
+                       "no word, nor does any stack where the baseline is such a one")
     smallest_difference: str = (f"that the ratio's standard error would have shown with a power of {stats.POWER:g} at "
                                 "the level of the session's most demanding word (0.05 over their number)")
     winner: str = ("the stack with the highest rate, where it is faster than every other that ran: the greatest of the "
@@ -421,8 +421,8 @@ class Methods(_Model):
                            "least of the runs"
     place_peaks: str = ("the peak of the place's control group, page cache and helper processes included (in virtual "
                         "environments the worker's resident memory); the median over runs")
-    claims: str = ("ratios paired by round, each with its own 95 % interval: a claim holds where all of them lie wholly "
-                   "on its side, and does not where one, widened for the number of cases (Bonferroni), lies wholly on "
+    claims: str = ("ratios paired by round, each with its own 95 % interval: a claim holds where all of them lie "
+                   "wholly on its side, and does not where one, widened for the number of cases (Bonferroni), lies wholly on "
                    f"the other; inconclusive with fewer than {stats.LEAST_ROUNDS} rounds, where a run was not steady, "
                    "and for accuracies of one seed; no data where a cell is missing and no case contradicts")
     geometric_mean: str = "of the ratios, over comparisons in which every stack has one"
