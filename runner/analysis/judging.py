@@ -16,6 +16,7 @@ from runner.study.claims import Case, Claim, Verdict, shown, together
 from runner.study.subjects import Subject, Value
 
 _ONE_SEED = "all rounds have one seed: another could train to another accuracy"
+_OVER_CASES = ("mpe", "slope")       # kinds whose one number is of many cases
 _TOO_FEW = f"needs {stats.LEAST_ROUNDS} rounds"
 
 
@@ -104,7 +105,10 @@ def judge(claim: Claim, measured: Measurements) -> Finding:
         else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
     lacks = [each for each in missing if not (claim.skips_oom and each.endswith(_OOM))]
-    verdict = together([*(number.verdict for number in numbers), *[Verdict.NO_DATA][:len(lacks)]])
+    if lacks and (claim.holds_for == "mean" or claim.kind in _OVER_CASES):
+        verdict = Verdict.NO_DATA                        # a number over some of its cases is another number
+    else:
+        verdict = together([*(number.verdict for number in numbers), *[Verdict.NO_DATA][:len(lacks)]])
     return Finding(verdict, tuple(numbers), tuple(missing))
 
 

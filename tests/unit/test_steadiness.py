@@ -40,7 +40,7 @@ def test_halves_that_differ_by_a_fifth_are_not_steady() -> None:
 
 
 def test_halves_that_differ_by_a_twentieth_are_steady() -> None:
-    # half of 5 % is a bias below 5 %, and the line through both changes by 1.5 x 5 % / 2 x 2 = 7.5 % at most
+    # the bias is 2 %, and the line through both changes by 1.5 x 4 % = 6 %
     assert STEADY is steadiness([0.104] * 20 + [0.1] * 20)
 
 
