@@ -62,7 +62,7 @@ FOOTNOTES = {
     Flag.GPU_THROTTLED: "Heat or its power supply slowed the GPU down, also when the run was repeated.",
     Flag.LOADED_HOST: "Other programs took more than 10 % of the CPUs (where that is not known: the load was high).",
     Flag.SWAPPING: "Swap in use grew during at least one run.",
-    Flag.UNSTEADY: "At least one run was not steady: a start, a part or a drift moved its rate by more than noise does.",
+    Flag.UNSTEADY: "At least one run was not steady: a start, a part or a drift moves its rate more than noise does.",
     Flag.LOSS_NOT_FALLING: "The loss did not fall over the timed steps of at least one run.",
     Flag.WEIGHTS_DIFFER: "After synchronous steps the workers did not hold the same weights.",
 }

@@ -43,7 +43,7 @@ class Runs(NamedTuple):
     def verdict(self) -> Verdict | None:
         """The word that stands instead of any other; None where the row may have one."""
         if self.unsteady and (self.unsteady == self.total
-                              or self.unsteady >= _LEAST_RUNS and self.unsteady > _SHARE * self.total):
+                              or (self.unsteady >= _LEAST_RUNS and self.unsteady > _SHARE * self.total)):
             return Verdict.NOT_STEADY
         return Verdict.TOO_SHORT if 2 * self.steady < self.total else None
 

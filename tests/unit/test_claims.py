@@ -110,7 +110,7 @@ def test_at_the_edge(side: Side, low: float, high: float, expected: Verdict) -> 
     ({"about": 0.1, "within": 0.01}, HOLDS)])
 def test_a_share_is_of_the_step_s_seconds_in_the_same_run(thresholds: Any, expected: Verdict) -> None:
     found = judge(claim("share", to=None, quantity="load", **thresholds),
-                  took({made.cell("tf", measure="phases"): [1.0, 2.0, 4.0, 3.0, 2.0]}))     # made runs load for a tenth of it
+                  took({made.cell("tf", measure="phases"): [1.0, 2.0, 4.0, 3.0, 2.0]}))   # a tenth of it is loading
 
     assert (expected, "tf", pytest.approx(0.1)) == (found.verdict, found.numbers[0].what, value(found))
 

@@ -20,7 +20,8 @@ TWICE = [each / 2 for each in EVEN]
 @pytest.mark.parametrize(("runs", "said"), [
     (Runs(5), ""), (Runs(4, 1), ""), (Runs(3, 2), "not steady (2 of 5 runs)"), (Runs(0, 1), "not steady (1 of 1 run)"),
     (Runs(18, 2), ""), (Runs(17, 3), "not steady (3 of 20 runs)"), (Runs(3, 0, 2), ""),
-    (Runs(2, 0, 3), "too short to tell (3 of 5 runs)"), (Runs(2, 1, 2), "too short to tell (2 of 5 runs)"), (Runs(), "")])
+    (Runs(2, 0, 3), "too short to tell (3 of 5 runs)"), (Runs(2, 1, 2), "too short to tell (2 of 5 runs)"),
+    (Runs(), "")])
 def test_a_row_is_not_steady_where_two_runs_and_more_than_a_tenth_are_not(runs: Runs, said: str) -> None:
     assert said == runs.text
 

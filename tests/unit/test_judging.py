@@ -166,7 +166,8 @@ def test_a_slope_is_the_change_over_the_whole_range_on_a_line_through_logarithms
 @pytest.mark.parametrize(("seconds", "down", "up"), [
     ((8.0, 4.0, 2.0, 2.0), HOLDS, DOES_NOT),              # up to a limit: the last two are equal
     ((1.0, 1.5, 2.0, 2.5), DOES_NOT, HOLDS),
-    (([1.0, 1.1, 0.9] * 2, [1.1, 0.9, 1.0] * 2, [0.9, 1.0, 1.1] * 2, [1.0, 0.95, 1.05] * 2), INCONCLUSIVE, INCONCLUSIVE)])
+    (([1.0, 1.1, 0.9] * 2, [1.1, 0.9, 1.0] * 2, [0.9, 1.0, 1.1] * 2, [1.0, 0.95, 1.05] * 2), INCONCLUSIVE,
+     INCONCLUSIVE)])
 def test_a_slope_falls_or_rises_as_a_whole(seconds: Any, down: Verdict, up: Verdict) -> None:
     for direction, expected in (("down", down), ("up", up)):
         assert expected is judge(claim("slope", **of_batches(direction=direction)), steps(tf=seconds)).verdict

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from runner.analysis.stats import (
-    Interval,
     Mean,
     Ratio,
     Verdict,
