@@ -78,7 +78,8 @@ def limit(trials: int) -> float:
 
 def tables(sessions: int) -> Iterator[str]:
     """The lines for docs/measurements.md."""
-    yield "| runs | rounds | intervals that hold 1 | false words of single ratios | sessions of 12 ratios with one | the same, 3 comparisons of 4 stacks, with winners |"
+    yield ("| runs | rounds | intervals that hold 1 | false words of single ratios | sessions of 12 ratios with one | "
+           "the same, 3 comparisons of 4 stacks, with winners |")
     yield "|---|---|---|---|---|---|"
     for kind in KINDS:
         for rounds in ROUNDS:

@@ -22,9 +22,10 @@ from runner.results.values import Samples
 STEPPED = ("train", "infer", "phases")         # measures whose rate is one of equal steps
 _LEAST_RUNS = 2
 _SHARE = 0.1                                   # of a row's runs, that may be unsteady without a doubt about the rest
-REMEDIES = {Verdict.NOT_STEADY: "--set warm=steady ends the warm-up only when steps are steady",
-            Verdict.TOO_SHORT: "--set seconds=2 --set steps=50 times longer",
-            Verdict.TOO_FEW: "--rounds 5 runs every cell five times"}
+REMEDIES = {Verdict.NOT_STEADY: "--set warm=steady ends the warm-up when steps are steady (where it is set: the page "
+                                "shows the steps over time, and a note who else used the CPUs)",
+            Verdict.TOO_SHORT: "--set seconds=2 --set steps=50",
+            Verdict.TOO_FEW: "--rounds 5"}
 
 
 class Runs(NamedTuple):

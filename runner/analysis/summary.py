@@ -67,8 +67,9 @@ class _Statistics(NamedTuple):
     def reason(self, name: str) -> str:
         """Why no word is said of the stack; "" where one may be."""
         runs = self.withheld(name)
-        is_own = runs is self.runs.get(name, NO_STEPS)
-        return runs.text if is_own or not runs.text else f"{runs.text} of {self.baseline}"
+        if runs.verdict is None or runs is self.runs.get(name, NO_STEPS):
+            return runs.text
+        return f"{runs.verdict.value}: {self.baseline}"
 
     def has_winner(self) -> bool:
         """Whether one may be named: some stack was beaten, and none is in doubt."""

@@ -77,7 +77,8 @@ def _wins(summary: Summary, measure: str) -> Iterator[str]:
         return
     winners = [comparison.winner for comparison in found]
     if len(found) == 1:
-        yield f"{measure}: {winners[0] or 'no stack'} is {'' if winners[0] else 'shown to be '}the fastest."
+        among = " of those that ran" if winners[0] and found[0].left_out else ""
+        yield f"{measure}: {winners[0] or 'no stack'} is {'' if winners[0] else 'shown to be '}the fastest{among}."
         return
     said = [f"{name} is the fastest in {winners.count(name)}" for name in dict.fromkeys(winners) if name]
     undecided = winners.count(None)

@@ -69,7 +69,7 @@ def test_a_stack_that_was_not_steady_gets_no_word_but_how_many_runs() -> None:
 def test_a_baseline_that_was_not_steady_gates_every_comparison_with_it() -> None:
     found = session([SLOW_START] * 5, [TWICE] * 5)
 
-    assert {"torch": "not steady (5 of 5 runs)", "tf": "not steady (5 of 5 runs) of torch"} == words(found)
+    assert {"torch": "not steady (5 of 5 runs)", "tf": "not steady: torch"} == words(found)
 
 
 def test_one_run_of_five_that_was_not_steady_withholds_nothing_and_is_flagged() -> None:
@@ -79,7 +79,7 @@ def test_one_run_of_five_that_was_not_steady_withholds_nothing_and_is_flagged() 
 
 
 def test_runs_that_are_too_short_get_no_word() -> None:
-    assert {"torch": "too short to tell (5 of 5 runs)", "tf": "too short to tell (5 of 5 runs) of torch"} == words(
+    assert {"torch": "too short to tell (5 of 5 runs)", "tf": "too short to tell: torch"} == words(
         session([[0.1] * 3] * 5, [TWICE] * 5))
 
 
