@@ -83,7 +83,7 @@ def tables(sessions: int) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for kind in KINDS:
         for rounds in ROUNDS:
-            found, whole = errors(kind, rounds, sessions), whole_sessions(kind, rounds, max(100, sessions // 10))
+            found, whole = errors(kind, rounds, sessions), whole_sessions(kind, rounds, max(100, sessions // 5))
             yield "| " + " | ".join([kind, str(rounds), *(f"{each * 100:.1f} %" for each in (*found, whole))]) + " |"
     yield ""
     yield "| steps | called not steady | too short to tell |"

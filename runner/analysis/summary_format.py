@@ -422,10 +422,10 @@ class Methods(_Model):
     place_peaks: str = ("the peak of the place's control group, page cache and helper processes included (in virtual "
                         "environments the worker's resident memory); the median over runs")
     claims: str = ("ratios paired by round, each with its own 95 % interval: a claim holds where all of them lie "
-                   "wholly on its side, and does not where one, widened for the number of cases (Bonferroni), "
-                   f"lies wholly on the other; inconclusive with fewer than {stats.LEAST_ROUNDS} rounds, for times of a stack "
-                   "that was not steady, and for accuracies of one seed; no data where a cell is missing and no case "
-                   "contradicts")
+                   "wholly on its side, and does not where one, widened for the number of cases (Bonferroni), lies "
+                   f"wholly on the other; inconclusive with fewer than {stats.LEAST_ROUNDS} rounds, for times of a "
+                   "stack that was not steady, and for accuracies of one seed; no data where a cell is missing and no "
+                   "case contradicts")
     geometric_mean: str = "of the ratios, over comparisons in which every stack has one"
 
 
