@@ -11,11 +11,11 @@ Steps are first put into 20 parts, in which one above twice the typical is cut o
 Too short to tell is a run of fewer than 12 steps that differ by more than a tenth, of less than a quarter of a second,
 or of noise so great that a jump of 7.5 % of the whole would be missed.
 
-Simulated, `python -m tests.coverage` (docs/measurements.md has the table): starts of 5 to 30 of 100 steps at twice to
-ten times the time are found in all of 4,000 runs a kind, a slope of 15 % in all at 5 % noise and in 93 of 100 at 10 %
-(at 2 % false alarms no test of so noisy a run finds more than 97), and two of five such runs, which withhold a word, in
-all. False alarms: 1.7 % at 10 % noise, none at 5 %; 3 to 5 % where neighbours are correlated by 0.3 to 0.5 at 10 %, a
-third where they are by 0.9, which is a drift in all but name.
+Simulated by `python -m tests.coverage` (docs/measurements.md has the table): starts of 5 to 30 of 100 steps at twice to
+ten times the time are found in every run, a slope of 15 % in all at 5 % noise and in 93 of 100 at 10 %, where a test of
+2 % false alarms that knew the noise would find 97; two such runs of five, which withhold a word, in all. False alarms:
+1.5 % at 10 % noise, none at 5 %; 4 to 5 % where neighbours are correlated by 0.3 to 0.5 at 10 %, a third where they are
+by 0.9, which is a drift in all but name.
 """
 
 from collections.abc import Sequence

@@ -9,6 +9,7 @@ it (lag-1 correlation) says whether rounds are as independent as that test takes
 import math
 from typing import Any, NamedTuple
 
+from runner import formatting
 from runner.analysis import stats, student
 from runner.analysis.stats import CONFIDENCE, Interval, Ratio, Verdict
 from runner.errors import InputError
@@ -64,7 +65,7 @@ def study(stack: str, task: str, measure: str, asked: Plan) -> Study:
     for what, found, known in (("task", task, NAMES), ("--measure", measure, MEASURES)):
         if found not in known:
             raise InputError(f'aa: {what} "{found}" is unknown; known: {", ".join(known)}')
-    title = f"{stack} against itself: {asked.repetitions} comparisons of {asked.rounds} rounds"
+    title = f"{stack} against itself: {formatting.count(asked.repetitions, 'comparison')} of {asked.rounds} rounds"
     settings = {"task": task, "measure": measure}
     one = Experiment(ID, title, (stack, again(stack)), settings, ({},), {}, (), {})
     return Study(ID, title, asked.all_rounds, stack, f"{asked.repetitions}x{asked.rounds}", (one,))
