@@ -14,6 +14,7 @@ PLACE = {"launcher": "docker", "isolation": "docker", "image": "sha256:" + "1" *
 BEFORE = {"load_1m": 0.1, "frequency_hz": None, "free_bytes": 2**32, "swap_used_bytes": 0}
 AFTER = {"load_1m": 1.0, "throttled_periods": 0, "periods": 0, "throttled_seconds": None, "peak_bytes": 3 * 10**8,
          "frequency_hz": None, "swap_used_bytes": 0, "foreign_cpu_share": 0.02}
+STEPS = 12                         # of a made run: as many as tell whether it was steady
 MACHINE = {"cpu": "a CPU", "cpus": 2, "memory_bytes": 2**33, "kernel": "6.1", "system": "Debian", "hostname": "host"}
 
 
@@ -55,7 +56,7 @@ def run(measured: Cell, round: int, *lines: Record, attempt: int = 1, ending: st
 
 
 def runs(measured: Cell, rates: list[float], first_round: int = 0, **values: Any) -> Iterator[Record]:
-    """A run a rate, in consecutive rounds, each of two steps of equal seconds."""
+    """A run a rate, in consecutive rounds, each of STEPS steps of equal seconds."""
     for index, rate in enumerate(rates, first_round):
-        yield from run(measured, index, steps([measured.batch / rate] * 2, loss=[2.0, 1.0],
-                                              phases={"load": [0.1 * measured.batch / rate] * 2}), **values)
+        yield from run(measured, index, steps([measured.batch / rate] * STEPS, loss=[2.0, 1.0],
+                                              phases={"load": [0.1 * measured.batch / rate] * STEPS}), **values)

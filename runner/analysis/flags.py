@@ -4,6 +4,8 @@ from collections.abc import Callable, Set
 from enum import StrEnum
 from typing import NamedTuple
 
+from runner.analysis import gate
+from runner.analysis.gate import Runs
 from runner.analysis.stats import LEAST_RUNS, median
 from runner.machine.gpus import THROTTLED_SHARE
 from runner.machine.host import FOREIGN_SHARE
@@ -16,8 +18,6 @@ from workloads.spec.cell import Cell
 Proved = Set[tuple[str, str]]      # (task, stack) whose build was checked to be the same model
 
 _LEAST_LOSSES = 8                  # fewer do not show whether a loss falls
-_LEAST_SAMPLES = 10                # fewer do not show whether a run is steady
-_UNSTEADY = 0.10                   # difference of the halves' medians; noise of single steps stays below
 _BUSY_LOAD = 0.5                   # of the CPUs
 _SWAP_BYTES = 2**20                # less is bookkeeping of the kernel
 _CLOCK_SHARE = 0.02                # both clocks see the same steps: waiting for one takes microseconds
@@ -63,7 +63,7 @@ FOOTNOTES = {
     Flag.GPU_THROTTLED: "Heat or its power supply slowed the GPU down, also when the run was repeated.",
     Flag.LOADED_HOST: "Other programs took more than 10 % of the CPUs (where that is not known: the load was high).",
     Flag.SWAPPING: "Swap in use grew during at least one run.",
-    Flag.UNSTEADY: "The second half of a run was more than 10 % faster or slower than the first.",
+    Flag.UNSTEADY: "At least one run was not steady: a start, a part or a drift moves its rate more than noise does.",
     Flag.LOSS_NOT_FALLING: "The loss did not fall over the timed steps of at least one run.",
     Flag.WEIGHTS_DIFFER: "After synchronous steps the workers did not hold the same weights.",
     Flag.ABOVE_MACHINE: "More FLOPs a second than the machine's best matrix product: a step needs fewer than are "
@@ -79,24 +79,20 @@ class _Seen(NamedTuple):
     cpus: int              # of the machine
 
 
-def flags(row: Row, cpus: int | None, proved: Proved) -> tuple[Flag, ...]:
-    """What holds for the row or for any of its ok runs, in the order of the footnotes. cpus: the machine's."""
+def flags(row: Row, cpus: int | None, proved: Proved, runs: Runs | None = None) -> tuple[Flag, ...]:
+    """What holds for the row or for any of its ok runs, in the order of the footnotes.
+
+    cpus: the machine's. runs: how steady the row's were, where that is known already.
+    """
     seen = [_Seen(row.cell, run, cpus or row.cell.cpus) for run in row.ok_runs]
     found = {flag for flag, holds in _OF_A_RUN.items() if any(map(holds, seen))}
     if row.ok_runs and len(row.ok_runs) < LEAST_RUNS:
         found.add(Flag.FEW_RUNS)
     if row.ok_runs and (row.cell.task, row.cell.stack) not in proved:
         found.add(Flag.UNPROVED)
+    if (runs or gate.of_rows([row]).get(row.key, gate.NO_STEPS)).unsteady:
+        found.add(Flag.UNSTEADY)
     return tuple(flag for flag in Flag if flag in found)
-
-
-def is_unsteady(seconds: Samples) -> bool:
-    """Whether the median of the second half of the samples differs from the first's by more than 10 %."""
-    if len(seconds) < _LEAST_SAMPLES:
-        return False
-    half = len(seconds) // 2
-    first, second = median(seconds[:half]) or 0.0, median(seconds[-half:]) or 0.0
-    return abs(second - first) > _UNSTEADY * first
 
 
 def is_not_falling(losses: Samples) -> bool:
@@ -177,7 +173,6 @@ _OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
     Flag.GPU_THROTTLED: lambda seen: (seen.run.after.get("gpu_throttled_share") or 0.0) > THROTTLED_SHARE,
     Flag.LOADED_HOST: _is_loaded,
     Flag.SWAPPING: _is_swapping,
-    Flag.UNSTEADY: lambda seen: any(is_unsteady(worker.step_seconds) for worker in seen.run.workers),
     Flag.LOSS_NOT_FALLING: lambda seen: seen.cell.measure == "train" and is_not_falling(seen.run.first.losses),
     Flag.WEIGHTS_DIFFER: _have_other_weights,
 }

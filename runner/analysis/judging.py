@@ -7,15 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.analysis import stats
-from runner.analysis.stats import ByRound, Interval
+from runner.analysis import gate, stats
+from runner.analysis.gate import NO_STEPS, Runs
+from runner.analysis.stats import ByRound, Interval, Mean
 from runner.results.rows import Measurements, Row
 from runner.study import quantities
 from runner.study.claims import Case, Claim, Verdict, shown, together
 from runner.study.subjects import Subject, Value
 
-# a share of nothing, which has no logarithm, counts as one in so many
-_NOTHING = 1e-12
+_ONE_SEED = "all rounds have one seed: another could train to another accuracy"
+_OVER_CASES = ("mpe", "slope")       # kinds whose one number is of many cases
+_TOO_FEW = f"needs {stats.LEAST_ROUNDS} rounds"
 
 
 class Side(NamedTuple):
@@ -26,18 +28,23 @@ class Side(NamedTuple):
     is_open: bool = False
     is_turned: bool = False      # the values outside of them instead
 
-    def verdict(self, interval: Interval | None) -> Verdict:
-        """Whether an interval lies wholly inside, wholly outside or neither; without one nothing is said."""
+    def verdict(self, interval: Interval | None, wider: Interval | None = None) -> Verdict:
+        """Whether an interval lies wholly inside, wholly outside or neither; without one nothing is said.
+
+        wider: the one that must lie outside, where one of many numbers can contradict a claim by itself.
+        """
         if interval is None:
             return Verdict.INCONCLUSIVE
-        low, high = interval
-        if self.is_open:
-            is_inside, is_outside = self.low < low and high < self.high, high <= self.low or self.high <= low
-        else:
-            is_inside, is_outside = self.low <= low and high <= self.high, high < self.low or self.high < low
-        if self.is_turned:
-            is_inside, is_outside = is_outside, is_inside
-        return Verdict.HOLDS if is_inside else Verdict.DOES_NOT_HOLD if is_outside else Verdict.INCONCLUSIVE
+        inside, outside = (self._outside, self._inside) if self.is_turned else (self._inside, self._outside)
+        if inside(*interval):
+            return Verdict.HOLDS
+        return Verdict.DOES_NOT_HOLD if outside(*(wider or interval)) else Verdict.INCONCLUSIVE
+
+    def _inside(self, low: float, high: float) -> bool:
+        return self.low < low and high < self.high if self.is_open else self.low <= low and high <= self.high
+
+    def _outside(self, low: float, high: float) -> bool:
+        return high <= self.low or self.high <= low if self.is_open else high < self.low or self.high < low
 
 
 class Number(NamedTuple):
@@ -50,6 +57,7 @@ class Number(NamedTuple):
     rounds: int
     side: Side
     verdict: Verdict
+    reason: str = ""             # why nothing is said of it
 
 
 class Finding(NamedTuple):
@@ -68,76 +76,159 @@ class _Pair(NamedTuple):
     one: ByRound
     other: ByRound
     side: Side
+    doubts: tuple[str, ...] = ()     # why nothing may be said of it
+
+
+class _Series(NamedTuple):
+    """A quantity of a subject in a case by round, and why nothing may be said of it."""
+
+    values: ByRound
+    doubt: str = ""
 
 
 Found = Mapping[Case, Mapping[Subject, ByRound]]     # values of every case that lacks no subject
+Doubts = Mapping[Case, Sequence[str]]
 
 
 def judge(claim: Claim, measured: Measurements) -> Finding:
     """Whether a claim holds in what was measured."""
-    found, missing = _found(claim, measured)
-    pairs = list(_PAIRS[claim.kind](claim, found))
+    found, doubts, missing = _found(claim, measured)
+    pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, found)]
     if not pairs and not missing:
         missing.append(f"the study has only one value of {claim.along} at this scale")
     if claim.holds_for == "mean":
         pairs = _means(pairs)
     numbers = []
-    for pair, ratio in zip(pairs, stats.ratios([(pair.one, pair.other) for pair in pairs]), strict=True):
-        if ratio.value is None:
+    for pair in pairs:
+        if pair.one.keys() & pair.other.keys():
+            numbers.append(_number(claim, pair, len(pairs)))
+        else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
-            continue
-        numbers.append(_number(claim, pair, ratio.value, ratio))
     lacks = [each for each in missing if not (claim.skips_oom and each.endswith(_OOM))]
-    verdict = Verdict.NO_DATA if lacks else together(number.verdict for number in numbers)
+    if lacks and (claim.holds_for == "mean" or claim.kind in _OVER_CASES):
+        verdict = Verdict.NO_DATA                        # a number over some of its cases is another number
+    else:
+        verdict = together([*(number.verdict for number in numbers), *[Verdict.NO_DATA][:len(lacks)]])
     return Finding(verdict, tuple(numbers), tuple(missing))
 
 
-def _number(claim: Claim, pair: _Pair, value: float, ratio: stats.Ratio) -> Number:
-    """An mpe is what its mean of to / of lacks to 1."""
-    interval = ratio.interval
+def _doubted(claim: Claim, pair: _Pair, doubts: Doubts) -> _Pair:
+    """The pair with what is doubted of the cases that it is made of."""
+    cases = [case for case in doubts if _is_of(claim, pair.case, case)]
+    return pair._replace(doubts=tuple(dict.fromkeys(each for case in cases for each in doubts[case])))
+
+
+def _is_of(claim: Claim, named: Mapping[str, Value], case: Case) -> bool:
+    """Whether a pair of that name has values of the case: a trend's has two values of `along`, or all."""
+    values = claim.named(case)
+    for name, value in named.items():
+        if name == claim.along and claim.kind == "trend":
+            if str(values[name]) not in str(value).split(" to "):
+                return False
+        elif name != claim.along and values[name] != value:
+            return False
+    return True
+
+
+def _number(claim: Claim, pair: _Pair, cases: int) -> Number:
+    """The pair's ratio, or share, with its verdict among so many cases."""
+    mean, scale = _mean_of(claim, pair)
+    rounds = len(pair.one.keys() & pair.other.keys())
+    reason = ", ".join(pair.doubts) or (_TOO_FEW if rounds < stats.LEAST_ROUNDS else "")
+    value, interval, wider = scale.value, None, None
+    if mean and rounds >= stats.LEAST_RUNS:
+        interval, wider = scale.interval(mean, stats.ERROR), scale.interval(mean, stats.ERROR / cases)
+    if _ONE_SEED in pair.doubts:
+        interval = None
+    verdict = Verdict.INCONCLUSIVE if reason else pair.side.verdict(interval, wider)
+    return Number(pair.what, pair.case, value, interval, rounds, pair.side, verdict, reason)
+
+
+class _Scale(NamedTuple):
+    """How a mean of logarithms, or of plain values, becomes the number that people read."""
+
+    value: float
+    interval: Callable[[Mean, float], Interval]
+
+
+def _mean_of(claim: Claim, pair: _Pair) -> tuple[Mean | None, _Scale]:
+    """Of logarithms; of plain values where a share may be 0 or below. An mpe is what its mean of to / of lacks to 1."""
+    rounds = sorted(pair.one.keys() & pair.other.keys())
+    values = [pair.one[index] / pair.other[index] for index in rounds]
+    if min(values) <= 0:
+        return stats.mean_of(values), _Scale(math.fsum(values) / len(values), Mean.plain_interval)
+    mean = stats.mean_of([math.log(value) for value in values])
+    value = stats.geometric_mean(values) or 0.0
     if claim.kind == "mpe":
-        value, interval = 1 - value, interval and Interval(1 - interval.high, 1 - interval.low)
-    return Number(pair.what, pair.case, value, interval, ratio.pairs, pair.side, pair.side.verdict(interval))
+        return mean, _Scale(1 - value, lambda mean, error: _lacking(mean.interval(error)))
+    return mean, _Scale(value, Mean.interval)
+
+
+def _lacking(interval: Interval) -> Interval:
+    return Interval(1 - interval.high, 1 - interval.low)
 
 
 _OOM = ": ended oom"
 
 
-def _found(claim: Claim, measured: Measurements) -> tuple[Found, list[str]]:
-    """The values of complete cases, and what the others lack."""
+def _found(claim: Claim, measured: Measurements) -> tuple[Found, Doubts, list[str]]:
+    """The values of complete cases, what is doubted of them, and what the others lack."""
     is_about = claim.selection()
     rows = {(subject, claim.case(row.cell)): row for row in measured.rows if is_about(row.cell)
             for subject in claim.subjects if subject.owns(row.cell)}
     skipped = {(subject, claim.case(skip.cell)): skip.reason for skip in measured.skipped if is_about(skip.cell)
                for subject in claim.subjects if subject.owns(skip.cell)}
+    steady = gate.of_rows(rows.values()) if _is_of_steps(claim) else {}
     found: dict[Case, dict[Subject, ByRound]] = {}
+    doubts: dict[Case, list[str]] = {}
     missing = [] if claim.cases else ["the study has no such cells at this scale"]
     for case in claim.cases:
-        values = {}
+        values, doubted = {}, []
         for subject in claim.subjects:
             row = rows.get((subject, case))
-            if row and (by_round := _by_round(claim, row)):
-                values[subject] = by_round
+            try:
+                values[subject], doubt = _series(claim, row, steady) if row else _none(skipped.get((subject, case)))
+            except _Lacks as reason:
+                missing.append(", ".join([str(subject), *shown(claim.named(case))]) + f": {reason}")
                 continue
-            reason = _reason(claim, row) if row else skipped.get((subject, case), "not planned")
-            missing.append(", ".join([str(subject), *shown(claim.named(case))]) + f": {reason}")
+            doubted += [f"{subject}: {doubt}"] if doubt and doubt != _ONE_SEED else [doubt] if doubt else []
         if len(values) == len(claim.subjects):
-            found[case] = values
-    return found, missing
+            found[case], doubts[case] = values, doubted
+    return found, doubts, missing
 
 
-def _by_round(claim: Claim, row: Row) -> ByRound:
-    """The quantity of every ok run that has it; no ratio can be taken of nothing, so only where it is above 0."""
-    found = {}
-    for run in row.ok_runs:
-        if claim.kind == "share":
-            value = quantities.share(claim.quantity, row, run)
-            value = _NOTHING if value == 0 else value
-        else:
-            value = quantities.of(claim.quantity, row, run)
-        if value is not None and value > 0:
-            found[run.round] = value
-    return found
+class _Lacks(Exception):
+    """A cell has no values, for that reason."""
+
+
+def _none(reason: str | None) -> _Series:
+    raise _Lacks(reason or "not planned")
+
+
+def _is_of_steps(claim: Claim) -> bool:
+    """Whether the claim is about seconds of steps, which must be steady; memory and profiles need not be."""
+    quantity = quantities.QUANTITIES[claim.quantity]
+    return quantity.unit == "s" and quantity.measure in gate.STEPPED
+
+
+def _series(claim: Claim, row: Row, steady: Mapping[str, Runs]) -> _Series:
+    """The quantity of every ok run that has it. Raises _Lacks."""
+    of = quantities.share if claim.kind == "share" else quantities.of
+    told = {run.round: of(claim.quantity, row, run) for run in row.ok_runs}
+    values = {index: value for index, value in told.items() if value is not None}
+    if not values:
+        raise _Lacks(_reason(claim, row))
+    for index, value in values.items():
+        if value <= 0 and claim.kind != "share":
+            raise _Lacks(f"{value:g} in round {index}, of which no ratio can be taken")
+    return _Series(values, steady.get(row.key, NO_STEPS).text or (
+        _ONE_SEED if claim.quantity == "accuracy" and len(_seeds(row)) < 2 else ""))
+
+
+def _seeds(row: Row) -> set[int]:
+    """Of the row's runs; one that told none had the cell's."""
+    told = [getattr(run, "seed", None) for run in row.ok_runs]
+    return {row.cell.seed if seed is None else seed for seed in told}
 
 
 def _reason(claim: Claim, row: Row) -> str:
@@ -152,14 +243,20 @@ def _means(pairs: Sequence[_Pair]) -> list[_Pair]:
     groups: dict[str, list[_Pair]] = {}
     for pair in pairs:
         groups.setdefault(pair.what, []).append(pair)
-    return [_Pair(what, {}, _mean([pair.one for pair in group]), _mean([pair.other for pair in group]), group[0].side)
+    return [_Pair(what, {}, _mean([pair.one for pair in group]), _mean([pair.other for pair in group]), group[0].side,
+                  tuple(dict.fromkeys(doubt for pair in group for doubt in pair.doubts)))
             for what, group in groups.items()]
 
 
 def _mean(series: Sequence[ByRound]) -> ByRound:
     rounds = sorted(set.intersection(*(set(each) for each in series)))
-    return {index: mean for index in rounds
-            if (mean := stats.geometric_mean([each[index] for each in series])) is not None}
+    return {index: _middle([each[index] for each in series]) for index in rounds}
+
+
+def _middle(values: Sequence[float]) -> float:
+    """The geometric mean; the arithmetic one of shares of which some are 0 or below."""
+    mean = stats.geometric_mean(values) if min(values) > 0 else None
+    return math.fsum(values) / len(values) if mean is None else mean
 
 
 def _faster(claim: Claim, found: Found) -> Iterator[_Pair]:

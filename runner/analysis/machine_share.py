@@ -1,8 +1,9 @@
 """Rates as shares of the machine: the FLOPs that a step needs a second, over the best matrix product of the session.
 
 Needed are the FLOPs of the task's own table (workloads.spec.tasks.step_flops); of sequences at the mean
-length without padding. A share above 1 says that one of the two is wrong, so it is flagged and never hidden: a convolution
-may need fewer multiplications than its table counts (Winograd), or the product was measured while others took CPUs.
+length without padding. A share above 1 says that one of the two is wrong, so it is flagged and never hidden: a
+convolution may need fewer multiplications than its table counts (Winograd), or the product was measured while others
+took CPUs.
 """
 
 from collections.abc import Mapping, Sequence

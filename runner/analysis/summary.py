@@ -3,14 +3,15 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from runner.analysis import judging, machine_share, stats, summary_profiles
+from runner.analysis import gate, judging, machine_share, stats, summary_profiles
 from runner.analysis.flags import FOOTNOTES, Flag, Proved, flags
+from runner.analysis.gate import NO_STEPS, Runs
 from runner.analysis.stats import Ratio, Verdict
 from runner.analysis.summary_format import (
     Claim,
@@ -51,9 +52,42 @@ class _Group(NamedTuple):
 class _Statistics(NamedTuple):
     """Of one comparison, by stack."""
 
-    rates: dict[str, stats.Interval | None]
-    ratios: dict[str, Ratio]               # to the baseline, of all others
-    against: dict[str, Ratio]              # of the stack with the highest median rate, to each other
+    runs: Mapping[str, Runs]               # how steady they were
+    rates: Mapping[str, Mapping[int, float]]
+    ratios: Mapping[str, Ratio]            # to the baseline, of all others
+    best: str | None                       # the stack with the highest rate
+    against: Mapping[str, Ratio]           # of the best to each other that was measured
+    baseline: str
+
+    def withheld(self, name: str) -> Runs:
+        """The runs that withhold the stack's word, its own or the baseline's."""
+        own = self.runs.get(name, NO_STEPS)
+        return own if own.verdict else self.runs.get(self.baseline, NO_STEPS)
+
+    def reason(self, name: str) -> str:
+        """Why no word is said of the stack; "" where one may be."""
+        runs = self.withheld(name)
+        if runs.verdict is None or runs is self.runs.get(name, NO_STEPS):
+            return runs.text
+        return f"{runs.verdict.value}: {self.baseline}"
+
+    def has_winner(self) -> bool:
+        """Whether one may be named: some stack was beaten, and none is in doubt."""
+        return bool(self.against) and not any(
+            self.runs.get(name, NO_STEPS).verdict for name, rates in self.rates.items() if rates)
+
+
+class _Words(NamedTuple):
+    """The p values of a session's words, each adjusted for all of them."""
+
+    ratios: Mapping[tuple[int, str], float]    # by the comparison's place and the stack
+    winners: Mapping[int, float]
+    asked: int                                 # how many words there could be
+
+    @property
+    def level(self) -> float:
+        """What the p value of the session's most demanding word must reach."""
+        return stats.ERROR / max(1, self.asked)
 
 
 def summarise(records: Iterable[Mapping[str, Any]], proved: Proved = frozenset()) -> Summary:
@@ -131,7 +165,7 @@ def _claims(measured: Measurements) -> tuple[Claim, ...]:
 def _claim_number(number: judging.Number) -> ClaimNumber:
     low, high, _, is_turned = number.side
     return ClaimNumber(what=number.what, case=dict(number.case), value=number.value,
-                       interval=_interval(number.interval), rounds=number.rounds,
+                       interval=_interval(number.interval), rounds=number.rounds, reason=number.reason,
                        low=low if low and math.isfinite(low) else None, high=high if math.isfinite(high) else None,
                        is_turned=is_turned, verdict=number.verdict)
 
@@ -158,8 +192,12 @@ def _names(measured: Measurements) -> list[str]:
 def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None, proved: Proved
                  ) -> tuple[Comparison, ...]:
     groups, unstamped = _groups(measured, names), _unstamped(measured)
-    return tuple(_comparison(group, statistics, cpus, proved, unstamped)
-                 for group, statistics in zip(groups, _statistics(groups, measured), strict=True))
+    runs = gate.of_rows(row for group in groups for row in group.rows.values())
+    found = [_statistics(group, measured.baseline, runs) for group in groups]
+    words = _words(found)
+    return tuple(_comparison(place, group, statistics, words, lambda row: flags(row, cpus, proved, runs.get(row.key)),
+                             unstamped)
+                 for place, (group, statistics) in enumerate(zip(groups, found, strict=True)))
 
 
 def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
@@ -175,22 +213,49 @@ def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
     return list(groups.values())
 
 
-def _statistics(groups: Sequence[_Group], measured: Measurements) -> list[_Statistics]:
-    """All intervals at once: groups of as many runs share their resamples."""
-    rates = [{name: row.rates for name, row in group.rows.items()} for group in groups]
-    singles = [list(by_round.values()) for found in rates for by_round in found.values()]
-    baseline = measured.baseline
-    fastest = [_fastest(found) for found in rates]
-    bases = [(place, name, baseline) for place, found in enumerate(rates) for name in _others(found, baseline)]
-    rivals = [(place, best, name) for place, best in enumerate(fastest) if best for name in _rivals(rates[place], best)]
-    asked = dict.fromkeys([*bases, *rivals])             # the fastest stack to the baseline is in both
-    ratios = dict(zip(asked, stats.ratios([(rates[place][one], rates[place].get(other, {}))
-                                           for place, one, other in asked]), strict=True))
-    intervals = iter(stats.intervals(singles))
-    return [_Statistics({name: next(intervals) for name in found},
-                        {name: ratios[place, name, baseline] for name in _others(found, baseline)},
-                        {name: ratios[place, best, name] for name in _rivals(found, best)} if best else {})
-            for place, (found, best) in enumerate(zip(rates, fastest, strict=True))]
+def _statistics(group: _Group, baseline: str, runs: Mapping[str, Runs]) -> _Statistics:
+    rates = {name: row.rates for name, row in group.rows.items()}
+    best = _fastest(rates)
+    others, rivals = _others(rates, baseline), _rivals(rates, best) if best else []
+    ratios = dict(zip(others, stats.ratios([(rates[name], rates.get(baseline, {})) for name in others]), strict=True))
+    against = dict(zip(rivals, stats.ratios([(rates[best or ""], rates[name]) for name in rivals]), strict=True))
+    return _Statistics({name: runs.get(row.key, NO_STEPS) for name, row in group.rows.items()}, rates, ratios, best,
+                       against, baseline)
+
+
+def _words(found: Sequence[_Statistics]) -> _Words:
+    """All that could get a word, adjusted together; who wins among two stacks is said by their ratio already."""
+    asked: dict[tuple[int, str], float] = {}
+    for place, one in enumerate(found):
+        for name, ratio in one.ratios.items():
+            own = stats.p_value(ratio)
+            if own is not None and not one.withheld(name).verdict:
+                asked[place, name] = own
+        own = _winner_p(one)
+        if own is not None and not _is_told_by_a_ratio(one):
+            asked[place, ""] = own
+    adjusted = dict(zip(asked, stats.holm(list(asked.values())), strict=True))
+    winners = {place: adjusted.get((place, ""), adjusted.get((place, _only_other(one)), 1.0))
+               for place, one in enumerate(found) if _winner_p(one) is not None}
+    return _Words({key: value for key, value in adjusted.items() if key[1]}, winners, len(asked))
+
+
+def _winner_p(one: _Statistics) -> float | None:
+    """Of "the best is faster than every other": the greatest of its p values, since all must be shown."""
+    if not one.has_winner():
+        return None
+    every = [stats.p_value(ratio) for ratio in one.against.values()]
+    known = [each for each in every if each is not None]
+    return max(known) if len(known) == len(every) else None
+
+
+def _is_told_by_a_ratio(one: _Statistics) -> bool:
+    return len(one.against) == 1 and one.baseline in (one.best, *one.against)
+
+
+def _only_other(one: _Statistics) -> str:
+    """Of two stacks the one that is not the baseline."""
+    return next((name for name in (one.best or "", *one.against) if name != one.baseline), "")
 
 
 def _others(names: Iterable[str], baseline: str) -> list[str]:
@@ -199,8 +264,8 @@ def _others(names: Iterable[str], baseline: str) -> list[str]:
 
 
 def _fastest(rates: Mapping[str, Mapping[int, float]]) -> str | None:
-    medians = {name: stats.median(list(by_round.values())) for name, by_round in rates.items()}
-    return max(medians, key=lambda name: medians[name] or 0.0) if any(medians.values()) else None
+    means = {name: stats.geometric_mean(list(by_round.values())) for name, by_round in rates.items()}
+    return max(means, key=lambda name: means[name] or 0.0) if any(means.values()) else None
 
 
 def _rivals(rates: Mapping[str, Mapping[int, float]], best: str) -> list[str]:
@@ -208,21 +273,45 @@ def _rivals(rates: Mapping[str, Mapping[int, float]], best: str) -> list[str]:
     return [name for name, by_round in rates.items() if name != best and by_round]
 
 
-def _comparison(group: _Group, found: _Statistics, cpus: int | None, proved: Proved, unstamped: Mapping[Cell, float]
-                ) -> Comparison:
+def _comparison(place: int, group: _Group, found: _Statistics, words: _Words,
+                flagged: Callable[[Row], tuple[Flag, ...]], unstamped: Mapping[Cell, float]) -> Comparison:
     first = next(iter(group.rows.values()))
-    results = [_result(row, found, flags(row, cpus, proved), unstamped.get(_unstamped_key(row.cell)))
+    results = [_result(row, found, _word(place, row.cell.stack, found, words), flagged(row),
+                       unstamped.get(_unstamped_key(row.cell)))
                for row in group.rows.values()]
     results += [_skipped_result(cell) for cell in group.skipped.values()]
-    wins = {stats.verdict(ratio) for ratio in found.against.values()} == {Verdict.FASTER}
+    wins = words.winners.get(place, 1.0) <= stats.ERROR and all(
+        (ratio.value or 0.0) > 1 for ratio in found.against.values())
     return Comparison(
         key=first.comparison.key, experiment=first.experiment, label=first.comparison.label, task=first.cell.task,
         measure=first.cell.measure,
         settings={name: value for name, value in compared(first.cell)._asdict().items() if name != "stack"},
-        results=tuple(results),
-        winner=_fastest({name: row.rates for name, row in group.rows.items()}) if wins else None,
+        results=tuple(results), winner=found.best if wins else None,
+        left_out=tuple(result.stack for result in results if result.rate_per_worker is None),
         unproved=tuple(result.stack for result in results if Flag.UNPROVED in result.flags),
     )
+
+
+class _Word(NamedTuple):
+    """What is said of a stack."""
+
+    verdict: Verdict
+    withheld: str = ""
+    p_value: float | None = None
+    smallest: float | None = None
+
+
+def _word(place: int, name: str, found: _Statistics, words: _Words) -> _Word:
+    reason = found.reason(name)
+    if name not in found.ratios:
+        return _Word(Verdict.BASELINE, reason)
+    ratio, withholding = found.ratios[name], found.withheld(name).verdict
+    if withholding and ratio.value is not None:
+        return _Word(withholding, reason)
+    adjusted = words.ratios.get((place, name))
+    said = stats.verdict(ratio, adjusted)
+    is_open = said is Verdict.NO_DIFFERENCE and ratio.mean is not None
+    return _Word(said, "", adjusted, ratio.mean.smallest(words.level) if is_open and ratio.mean else None)
 
 
 def _unstamped_key(cell: Cell) -> Cell:
@@ -239,16 +328,19 @@ def _unstamped(measured: Measurements) -> dict[Cell, float]:
     return {cell: seconds for cell, seconds in found.items() if seconds is not None}
 
 
-def _result(row: Row, found: _Statistics, flagged: tuple[Flag, ...], plain_seconds: float | None) -> Result:
+def _result(row: Row, found: _Statistics, word: _Word, flagged: tuple[Flag, ...], plain_seconds: float | None
+            ) -> Result:
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
     ratio = found.ratios.get(name, Ratio(None, None, len(rates)))      # the baseline's, to itself
     seconds, phases = middle(runs, step_seconds), _phases(row)
     peak, parameters = middle(runs, _peak_bytes), [run.parameters for run in runs if run.parameters is not None]
     return Result(
         stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)),
-        rate_per_worker=stats.median(list(rates.values())), rate_interval=_interval(found.rates[name]),
+        rate_per_worker=stats.geometric_mean(list(rates.values())),
+        rate_interval=_interval(stats.interval(list(rates.values()))),
         ratio=ratio.value, ratio_interval=_interval(ratio.interval), pairs=ratio.pairs,
-        verdict=stats.verdict(ratio) if name in found.ratios else Verdict.BASELINE, flags=flagged,
+        verdict=word.verdict, withheld=word.withheld, p_value=word.p_value, smallest_difference=word.smallest,
+        **{f"{kind}_runs": count for kind, count in found.runs[name]._asdict().items()}, flags=flagged,
         outlier_rounds=tuple(list(rates)[place] for place in stats.outliers(list(rates.values()))),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), step_seconds=seconds, phases=phases,
         communication=_fact(runs, "communication") if phases else None,

@@ -1,5 +1,7 @@
 """summary.json's format: the Summary and its parts, as frozen models; summary_schema.py publishes it.
 
+Format 6 (2026-11-22): rates are geometric means, intervals Student's; words hold together over a session and are
+withheld of stacks that were not steady; p values, steadiness, the smallest difference; reasons of claims' numbers.
 Format 5 (2026-11-21): kernels, graphs, largest batches.
 Format 4 (2026-11-21): subjects by settings, the paper's own claims. Format 3 (2026-11-21): claims. Format 2
 (2026-11-21): workers, phases, operators, memory of places, published numbers. Format 1: the first.
@@ -79,7 +81,7 @@ class Result(_Model):
     endings: dict[str, int]
     """How many runs ended with each word."""
     rate_per_worker: float | None
-    """Median of the runs' rates, in the comparison's unit; null without an ok run."""
+    """Geometric mean of the runs' rates, in the comparison's unit; null without an ok run."""
     rate_interval: Interval | None
     """Null with fewer than three ok runs."""
     ratio: float | None
@@ -88,6 +90,16 @@ class Result(_Model):
     pairs: int
     """Rounds in which both this stack and the baseline ran ok."""
     verdict: Verdict
+    withheld: str = ""
+    """Why no other word is said; "" where one is, or where none is asked for."""
+    p_value: float | None = None
+    """Of the ratio against 1, adjusted for all words of the session (Holm); null where it gets no word."""
+    smallest_difference: float | None = None
+    """That would have been shown in four such sessions of five, as a share; null but where no difference is shown."""
+    steady_runs: int = 0
+    unsteady_runs: int = 0
+    short_runs: int = 0
+    """Too short to tell; no run of a measure without equal steps is counted in any of the three."""
     flags: tuple[Flag, ...]
     outlier_rounds: tuple[int, ...]
     """Rounds whose rate is far from the others; they count like the others."""
@@ -152,7 +164,9 @@ class Comparison(_Model):
     """Every field of the cell but the stack."""
     results: tuple[Result, ...]
     winner: str | None
-    """The stack whose ratio to every other measured stack has an interval above 1; null where none has."""
+    """The stack that is faster than every other one that ran; null where none is shown to be, or one was not steady."""
+    left_out: tuple[str, ...] = ()
+    """Stacks without an ok run, which the winner is not held against."""
     unproved: tuple[str, ...]
     """Measured stacks that no check has shown to build the same model."""
 
@@ -284,6 +298,8 @@ class ClaimNumber(_Model):
     """Null with fewer than three rounds."""
     rounds: int
     """That it is computed from."""
+    reason: str = ""
+    """Why nothing is said of it; "" where something is."""
     low: float | None
     """The least value that the claim allows; null: any."""
     high: float | None
@@ -384,15 +400,21 @@ class Methods(_Model):
     """How each number was made."""
 
     rate_per_worker: str = ("samples of the timed steps over the sum of their seconds, for one worker and each run; "
-                            "the median over the runs that ended ok")
-    interval: str = ("95 %, smoothed studentised bootstrap over runs of the mean logarithm (the median's, where rates "
-                     "scatter evenly on that scale), "
-                     f"{stats.RESAMPLES} resamples; none with fewer than {stats.LEAST_RUNS} runs or rounds")
+                            "the geometric mean over the runs that ended ok")
+    interval: str = (f"95 %, Student's t on the logarithms of the runs or rounds; none with fewer than "
+                     f"{stats.LEAST_RUNS}; each holds for itself alone")
     ratio: str = ("rate over the baseline's rate in the same round; the geometric mean over the rounds in which both "
                   "ended ok, its interval over those rounds")
-    verdict: str = "faster or slower only where the ratio's interval excludes 1"
-    winner: str = ("the stack with the highest median rate, where its paired ratio to every other measured stack has "
-                   "an interval above 1")
+    verdict: str = ("faster or slower where the t test of the log-ratios against 0, adjusted by Holm for all words of "
+                    f"the session, has p at most {stats.ERROR:.2f}: some false word stands in at most 5 % of sessions; "
+                    f"none with fewer than {stats.LEAST_ROUNDS} rounds")
+    steadiness: str = ("of the timed steps of each run, by runner/analysis/steadiness.py; a stack of which two runs "
+                       "and more than one in ten, or all, are not steady, or of which fewer than half are steady, gets "
+                       "no word, nor does any stack where the baseline is such a one")
+    smallest_difference: str = (f"that the ratio's standard error would have shown with a power of {stats.POWER:g} at "
+                                "the level of the session's most demanding word (0.05 over their number)")
+    winner: str = ("the stack with the highest rate, where it is faster than every other that ran: the greatest of the "
+                   "p values of its paired ratios, adjusted with the other words; none where a stack was not steady")
     outlier_rounds: str = f"modified z-score of the run's rate above {stats.OUTLIER_SCORE:g}; flagged, never removed"
     first_step_seconds: str = "the first warm-up step, compilation included; the median over runs"
     load_share: str = "seconds of waiting for input over seconds of the timed steps; the median over runs"
@@ -416,16 +438,18 @@ class Methods(_Model):
                            "least of the runs"
     place_peaks: str = ("the peak of the place's control group, page cache and helper processes included (in virtual "
                         "environments the worker's resident memory); the median over runs")
-    claims: str = ("ratios paired by round, each with its own interval: a claim holds where all of them lie wholly on "
-                   "its side, and does not where one lies wholly on the other; inconclusive with fewer than "
-                   f"{stats.LEAST_RUNS} rounds; no data where a cell is missing")
+    claims: str = ("ratios paired by round, each with its own 95 % interval: a claim holds where all of them lie "
+                   "wholly on its side, and does not where one, widened for the number of cases (Bonferroni), lies "
+                   f"wholly on the other; inconclusive with fewer than {stats.LEAST_ROUNDS} rounds, for times of a "
+                   "stack that was not steady, and for accuracies of one seed; no data where a cell is missing and no "
+                   "case contradicts")
     geometric_mean: str = "of the ratios, over comparisons in which every stack has one"
 
 
 class Summary(_Model):
     """What a session found. Raw samples stay in events.jsonl beside it."""
 
-    schema_: Literal[5] = Field(5, alias="schema")
+    schema_: Literal[6] = Field(6, alias="schema")
     """Version of this format."""
     id: str
     study: str

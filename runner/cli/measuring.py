@@ -235,24 +235,25 @@ def rerun_(name: ResultName, key: Annotated[str, typer.Option(help="The cell of 
 @app.command("aa")
 def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=False)],
         task: Annotated[str, typer.Argument(metavar="TASK", show_default=False)],
-        rounds: Annotated[int, typer.Option(min=3, max=100, help="Rounds of each comparison.")] = 5,
+        rounds: Annotated[int, typer.Option(min=5, max=100, help="Rounds of each comparison.")] = 5,
         repetitions: Annotated[int, typer.Option(min=1, max=1000, help="Comparisons.")] = 20,
         measure: Annotated[str, typer.Option(help="train or infer.")] = "train", seed: Seed = 1,
         launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
         results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None, as_json: AsJson = False) -> None:
-    """Compare a stack with itself, and say how often it is called faster or slower."""
+    """Run a stack under two names, and say how often it is called faster or slower than itself."""
     wanted = self_comparison.Plan(rounds, repetitions)
     made = self_comparison.study(stack_name, task, measure, wanted)
     asked = _asked(self_comparison.ID, None, None, seed, None, "", launcher, data, pairs)
-    again = job.planned_study(made, asked, screen.say)._replace(facts={"aa": wanted._asdict()})
+    again = job.planned_study(made, asked, screen.say, {self_comparison.again(stack_name): stack_name})._replace(
+        facts={"aa": wanted._asdict()})
     is_ok = _ran(again, _How(results, fresh, stall=stall),
-                 lambda folder: _show_aa(folder, made.title, wanted, seed, as_json))
+                 lambda folder: _show_aa(folder, made.title, wanted, as_json))
     sys.exit(0 if is_ok else 1)
 
 
-def _show_aa(folder: Path, title: str, wanted: self_comparison.Plan, seed: int, is_json: bool) -> None:
+def _show_aa(folder: Path, title: str, wanted: self_comparison.Plan, is_json: bool) -> None:
     """Write aa.json beside the events, and print what was found."""
-    found = self_comparison.judge(measurements(store.read(folder)), wanted, seed)
+    found = self_comparison.judge(measurements(store.read(folder)), wanted)
     text = json.dumps(found.record(), indent=2, allow_nan=False)
     store.write_beside(folder, "aa.json", text)
     if is_json:

@@ -84,7 +84,7 @@ def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
 
 @app.command("compare")
 def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, as_json: AsJson = False) -> None:
-    """Compare two sessions: what differed around them, then the ratio of every cell that both measured."""
+    """Compare two sessions: what differed around them, and which ratios to the baseline moved."""
     found = comparing.compare(*(measurements(store.read(store.located(name, results))) for name in (a, b)))
     if as_json:
         print(json.dumps(found.record(), indent=2, allow_nan=False))

@@ -124,16 +124,22 @@ def planned(asked: Asked, say: Say) -> Job:
     return planned_study(selection.read(asked.study, STUDIES, asked.scale), asked, say)
 
 
-def planned_study(read: file.Study, asked: Asked, say: Say) -> Job:
-    """The job of a study that is at hand, without building anything. Raises InputError."""
-    stacks = definition.read_all(STACKS)
+def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, str] = MappingProxyType({})) -> Job:
+    """The job of a study that is at hand, without building anything. Raises InputError.
+
+    names: more names of stacks, each with the stack that it is: to the plan another one, to the launcher the same.
+    """
+    own = definition.read_all(STACKS)
+    stacks = {**own, **{name: own[of] for name, of in names.items() if of in own}}
+    shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}
     found = nvml.observe()
     launcher = chosen_launcher(asked.launcher, say, found, asked.swarm)
     here = machine_of(launcher)
     data = choice.chosen(asked.data, cache_folder(), say)
     wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name})
     asked = asked._replace(wishes=wishes)
-    made = plan(read, stacks, here, wishes, launcher.missing, found, hosts_of(launcher))
+    made = plan(read, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), found,
+                hosts_of(launcher))
     return Job(asked, made, stacks, launcher, here, data, found)
 
 

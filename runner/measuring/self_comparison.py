@@ -1,15 +1,16 @@
 """A stack against itself: how often evenbench calls what is equal faster or slower. Pure.
 
-A session of one cell, run two times rounds times repetitions. Runs are taken two by two in the order they were made; of
-each two a coin that the seed tosses says which is "one side's", so that no drift can favour a side. Every repetition is
-then a comparison like any other: paired rounds, bootstrap interval, verdict. The sides are no part of the cell, whose
-key stays what it is; they follow from round and seed alone.
+A real session of one stack under two names, which are two stacks to the plan, the order and the record, and one to the
+launcher: both run once a round, in the order that the session draws. Its rounds are cut into repetitions, each of which
+is then a comparison like any other: paired rounds, Student's t, a word or none. How much a round is like the one before
+it (lag-1 correlation) says whether rounds are as independent as that test takes them to be.
 """
 
-import random
+import math
 from typing import Any, NamedTuple
 
-from runner.analysis import stats
+from runner import formatting
+from runner.analysis import stats, student
 from runner.analysis.stats import CONFIDENCE, Interval, Ratio, Verdict
 from runner.errors import InputError
 from runner.results.rows import Measurements
@@ -18,6 +19,7 @@ from workloads.spec.tasks import NAMES
 
 ID = "aa"
 MEASURES = ("train", "infer")
+_NORMAL = 1.96                  # deviations that hold 95 %
 _ALARMS = (Verdict.FASTER, Verdict.SLOWER)
 
 
@@ -28,20 +30,23 @@ class Plan(NamedTuple):
     repetitions: int
 
     @property
-    def runs(self) -> int:
-        """Of both sides in all repetitions."""
-        return 2 * self.rounds * self.repetitions
+    def all_rounds(self) -> int:
+        """Of all repetitions."""
+        return self.rounds * self.repetitions
 
 
 class Found(NamedTuple):
     """What came of it."""
 
     comparisons: tuple[Ratio, ...]     # a ratio a repetition that has one
-    judged: int                        # repetitions with an interval
+    judged: int                        # repetitions that could get a word
     alarms: int                        # of these, called faster or slower
     rate: float | None                 # alarms over judged
     interval: Interval | None          # of the rate, by Clopper and Pearson
     width: float | None                # the median of the intervals' (high - low) / ratio
+    lag_ratios: float | None           # correlation of a round's log-ratio with the next round's
+    lag_rates: float | None            # the same of the first name's log-rates
+    rounds: int                        # that both names have
 
     def record(self) -> dict[str, Any]:
         """For programs."""
@@ -50,68 +55,72 @@ class Found(NamedTuple):
                                  "interval": each.interval and each.interval._asdict()} for each in self.comparisons]}
 
 
+def again(stack: str) -> str:
+    """The stack's other name."""
+    return f"{stack}-again"
+
+
 def study(stack: str, task: str, measure: str, asked: Plan) -> Study:
-    """The study of one cell; as many rounds as there are runs. Raises InputError."""
+    """The study of one cell under two names. Raises InputError."""
     for what, found, known in (("task", task, NAMES), ("--measure", measure, MEASURES)):
         if found not in known:
             raise InputError(f'aa: {what} "{found}" is unknown; known: {", ".join(known)}')
-    title = f"{stack} against itself: {asked.repetitions} comparisons of {asked.rounds} rounds"
+    title = f"{stack} against itself: {formatting.count(asked.repetitions, 'comparison')} of {asked.rounds} rounds"
     settings = {"task": task, "measure": measure}
-    one = Experiment(ID, title, (stack,), settings, ({},), {}, (), {})
-    return Study(ID, title, asked.runs, stack, f"{asked.repetitions}x{asked.rounds}", (one,))
+    one = Experiment(ID, title, (stack, again(stack)), settings, ({},), {}, (), {})
+    return Study(ID, title, asked.all_rounds, stack, f"{asked.repetitions}x{asked.rounds}", (one,))
 
 
-def judge(measured: Measurements, asked: Plan, seed: int) -> Found:
-    """The false alarms among the repetitions. Raises InputError where the session is not of one cell."""
-    if len(measured.rows) != 1:
-        raise InputError(f"aa: found {len(measured.rows)} cells, expected one")
-    rates = measured.rows[0].rates
-    pairs = []
-    for repetition in range(asked.repetitions):
-        sides: tuple[dict[int, float], dict[int, float]] = ({}, {})
-        for index in range(asked.rounds):
-            number = repetition * asked.rounds + index
-            for turn, side in enumerate(_sides(seed, number)):
-                if 2 * number + turn in rates:
-                    sides[side][index] = rates[2 * number + turn]
-        pairs.append(sides)
-    return _found([ratio for ratio in stats.ratios(pairs) if ratio.value is not None])
+def judge(measured: Measurements, asked: Plan) -> Found:
+    """The false words among the repetitions. Raises InputError where the session is not of one cell under two names."""
+    if len(measured.rows) != 2:
+        raise InputError(f"aa: found {len(measured.rows)} cells, expected one under two names")
+    one, other = (row.rates for row in measured.rows)
+    pairs = [({index: rate for index, rate in other.items() if index // asked.rounds == repetition},
+              {index: rate for index, rate in one.items() if index // asked.rounds == repetition})
+             for repetition in range(asked.repetitions)]
+    both = sorted(one.keys() & other.keys())
+    return _found([ratio for ratio in stats.ratios(pairs) if ratio.value is not None],
+                  [math.log(other[index] / one[index]) for index in both], [math.log(one[index]) for index in both])
 
 
-def _sides(seed: int, pair: int) -> tuple[int, int]:
-    """Whose the first and the second run of a pair are."""
-    first = random.Random(f"aa:{seed}:{pair}").randrange(2)
-    return first, 1 - first
-
-
-def _found(ratios: list[Ratio]) -> Found:
-    with_interval = [ratio for ratio in ratios if ratio.interval]
-    alarms = sum(stats.verdict(ratio) in _ALARMS for ratio in with_interval)
-    widths = [(ratio.interval.high - ratio.interval.low) / ratio.value for ratio in with_interval
+def _found(ratios: list[Ratio], log_ratios: list[float], log_rates: list[float]) -> Found:
+    with_word = [ratio for ratio in ratios if stats.p_value(ratio) is not None]
+    alarms = sum(stats.verdict(ratio) in _ALARMS for ratio in with_word)
+    widths = [(ratio.interval.high - ratio.interval.low) / ratio.value for ratio in with_word
               if ratio.interval and ratio.value]
-    count = len(with_interval)
+    count = len(with_word)
     return Found(tuple(ratios), count, alarms, alarms / count if count else None, binomial(alarms, count),
-                 stats.median(widths))
+                 stats.median(widths), stats.lag_one(log_ratios), stats.lag_one(log_rates), len(log_ratios))
 
 
 def binomial(hits: int, trials: int) -> Interval | None:
     """The exact 95 % interval of a share (Clopper and Pearson, 1934); None of no trials."""
-    from scipy.special import betaincinv  # as in runner.analysis.stats: not when every command starts
-
     if not trials:
         return None
     tail = (1 - CONFIDENCE) / 2
-    low = float(betaincinv(hits, trials - hits + 1, tail)) if hits else 0.0
-    high = float(betaincinv(hits + 1, trials - hits, 1 - tail)) if hits < trials else 1.0
+    low = student.beta_quantile(tail, hits, trials - hits + 1) if hits else 0.0
+    high = student.beta_quantile(1 - tail, hits + 1, trials - hits) if hits < trials else 1.0
     return Interval(low, high)
 
 
 def words(found: Found, title: str) -> list[str]:
     """The result for people, line by line."""
     if found.rate is None or found.interval is None or found.width is None:
-        return [f"{title}: no comparison has three rounds that ended ok on both sides, so nothing can be said."]
+        return [f"{title}: no comparison has {stats.LEAST_ROUNDS} rounds that ended ok under both names, so nothing "
+                "can be said."]
     low, high = (f"{end * 100:.1f}" for end in found.interval)
     return [f"{title}:",
             f"{found.alarms} of {found.judged} comparisons called it faster or slower than itself: "
             f"{found.rate * 100:.1f} % ({low} to {high} %, exact binomial 95 %).",
-            f"A 95 % interval allows itself 5 %; here intervals were {found.width * 100:.1f} % wide, the median."]
+            f"A word allows itself 5 %; here intervals were {found.width * 100:.1f} % wide, the median.",
+            *_of_lags(found)]
+
+
+def _of_lags(found: Found) -> list[str]:
+    """How alike neighbouring rounds are, beside what chance alone gives."""
+    if found.lag_ratios is None or found.lag_rates is None:
+        return []
+    chance = _NORMAL / math.sqrt(found.rounds)
+    return [f"A round's ratio is correlated with the next one's by {found.lag_ratios:+.2f} (rounds that are "
+            f"independent: within {chance:.2f} of 0 in 95 %), its rate by {found.lag_rates:+.2f}."]

@@ -1,11 +1,54 @@
-"""Published numbers and claims as people read them, from a Summary. Pure."""
+"""Words, published numbers and claims as people read them, from a Summary. Pure."""
 
 import math
 from collections.abc import Callable
 
 from runner import formatting
-from runner.analysis.summary_format import Claim, ClaimNumber, Interval, PublishedNumber, Subject
+from runner.analysis import gate, stats
+from runner.analysis.summary_format import (
+    Claim,
+    ClaimNumber,
+    Comparison,
+    Interval,
+    PublishedNumber,
+    Result,
+    Subject,
+    Summary,
+)
 from runner.study.claims import Verdict
+
+
+def word(comparison: Comparison, result: Result, winner: str = "fastest") -> str:
+    """What is said of a stack in a comparison: `winner`, the verdict, or why neither; "" of an ordinary baseline."""
+    if result.stack == comparison.winner:
+        return f"{winner} of those that ran" if comparison.left_out else winner
+    if result.withheld:
+        return result.withheld
+    return "" if result.verdict is stats.Verdict.BASELINE else result.verdict.value
+
+
+def smallest(result: Result) -> str:
+    """The difference that would have been shown where none is; "" elsewhere."""
+    found = result.smallest_difference
+    return "" if found is None else f"(could show {formatting.share(found)})"
+
+
+def reading(summary: Summary, winner: str) -> list[str]:
+    """How to read rates, ratios and words, in sentences; of what withholds words only what does so here."""
+    count = sum(result.p_value is not None for each in summary.comparisons for result in each.results)
+    said = ["Rates are samples a second of one worker, the geometric mean over runs; brackets are 95 % intervals over "
+            "runs (Student's t), each for itself.",
+            f"1.32x (1.28{formatting.DASH}1.37) is 1.32 times as fast as {summary.baseline} in the same rounds.",
+            f"Faster, slower and {winner} (faster than every other stack) hold together: some false one stands in at "
+            "most 5 % of sessions (Holm)" + (", so an interval may lie beside 1 without a word." if count > 1 else ".")]
+    shown = [result for each in summary.comparisons for result in each.results]
+    if any(result.smallest_difference is not None for result in shown):
+        said.append("Could show: the difference that four such sessions in five would have shown.")
+    withheld = {result.verdict for result in shown} | {
+        verdict for verdict in gate.REMEDIES for result in shown if result.withheld.startswith(verdict.value)}
+    said += [f"{verdict.value.capitalize()}: {remedy}." for verdict, remedy in gate.REMEDIES.items()
+             if verdict in withheld]
+    return said
 
 
 def subject(one: Subject) -> str:
@@ -33,21 +76,23 @@ IN_UNIT: dict[str, Callable[[float], str]] = {
 
 
 def here(claim: Claim) -> str:
-    """The number that decides a claim, or what is missing."""
+    """The number that decides a claim, how many of its cases say the same, and why nothing is said; or what lacks."""
     if claim.verdict is Verdict.NO_DATA or not claim.numbers:
         more = f", and {len(claim.missing) - 1} more" if len(claim.missing) > 1 else ""
         return (claim.missing[0] if claim.missing else "") + more
     alike = sorted((number for number in claim.numbers if number.verdict is claim.verdict),
                    key=lambda number: _certainty(claim, number))
     number = alike[-1 if claim.verdict is Verdict.DOES_NOT_HOLD else 0]
-    count = f", {len(alike)} of {len(claim.numbers)}" if len(claim.numbers) > 1 else ""
-    return amount(claim, number.value, number.interval) + count
+    count = f", {len(alike)} of {len(claim.numbers)} cases" if len(claim.numbers) > 1 else ""
+    reason = next((each.reason for each in alike if each.reason), "")
+    return amount(claim, number.value, number.interval) + count + (f": {reason}" if reason else "")
 
 
 def _certainty(claim: Claim, number: ClaimNumber) -> float:
     """How far a number is from the nearest end of what the claim allows, as a factor."""
     def size(value: float) -> float:
-        return math.log(1 - value if claim.kind == "mpe" else value)
+        value = 1 - value if claim.kind == "mpe" else value
+        return math.log(value) if value > 0 else -math.inf             # a share may be nothing, or less
 
     ends = [end for end in (number.low, number.high) if end is not None]
     return min(abs(size(number.value) - size(end)) for end in ends)

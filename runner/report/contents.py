@@ -78,7 +78,8 @@ def _wins(summary: Summary, measure: str) -> Iterator[str]:
         return
     winners = [comparison.winner for comparison in found]
     if len(found) == 1:
-        yield f"{measure}: {winners[0] or 'no stack'} is {'' if winners[0] else 'shown to be '}the fastest."
+        among = " of those that ran" if winners[0] and found[0].left_out else ""
+        yield f"{measure}: {winners[0] or 'no stack'} is {'' if winners[0] else 'shown to be '}the fastest{among}."
         return
     said = [f"{name} is the fastest in {winners.count(name)}" for name in dict.fromkeys(winners) if name]
     undecided = winners.count(None)
@@ -97,8 +98,9 @@ def _claims(summary: Summary) -> Iterator[Table]:
     yield without_empty(plain(
         f"Claims of {summary.study}, on this machine", ("claim", "verdict", "what the study says", "here", "theirs",
                                                         "remark"), lines,
-        "Here: the number that decides, and how many of the claim's numbers say the same. A claim holds where all "
-        "their 95 % intervals lie wholly on its side, and does not where one lies wholly on the other."))
+        "Here: the number that decides, and how many of the claim's cases say the same. A claim holds where all "
+        "their 95 % intervals lie wholly on its side, and does not where one, widened for the number of cases, lies "
+        "wholly on the other."))
     if len(summary.paper_claims) < len(summary.claims):
         yield plain("The paper's own claims, of which those above are parts", ("claim", "verdict", "parts"), tuple(
             (claim.id, claim.verdict.value, ", ".join(claim.parts)) for claim in summary.paper_claims))
@@ -122,7 +124,7 @@ def _number(claim: Claim, number: ClaimNumber) -> tuple[str, ...]:
     ends = [f"{name} {end:.3g}" for name, end in (("from", number.low), ("to", number.high)) if end is not None]
     allowed = ("not " if number.is_turned else "") + " ".join(ends)
     return (number.what, case, claim_text.amount(claim, number.value, number.interval), str(number.rounds), allowed,
-            number.verdict.value)
+            number.verdict.value + (f": {number.reason}" if number.reason else ""))
 
 
 # ---- what is not there

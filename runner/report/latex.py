@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from runner.analysis.summary_format import Comparison, Interval, Result, Summary
 from runner.formatting import clean, number
+from runner.report import claim_text
 
 _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_",
             "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
@@ -46,7 +47,7 @@ def _line(comparison: Comparison, result: Result) -> str:
     texts = [rf"\textbf{{{name}}}" if result.stack == comparison.winner else name,
              number(result.rate_per_worker), _interval(result.rate_interval, result.rate_per_worker),
              "" if result.ratio is None else f"{result.ratio:.3f}", _interval(result.ratio_interval, 1.0),
-             escaped("fastest" if result.stack == comparison.winner else result.verdict.value)]
+             escaped(claim_text.word(comparison, result) or result.verdict.value)]
     return " & ".join(texts) + r" \\"
 
 

@@ -17,8 +17,9 @@ from runner.report.document import Chart, Report
 _SHORT = 28                    # letters: "11,737 (6,498–13,400)" is one of the longest numbers
 _FOLDER = Path(__file__).parent
 _MOODS = {"holds": "good", "does not hold": "bad", "inconclusive": "open", "no data": "none", "fastest": "good",
-          "faster": "good", "slower": "bad", "no difference shown": "open", "too few rounds": "open",
-          "baseline": "none"}
+          "faster": "good", "slower": "bad", "no difference shown": "open", "needs five rounds": "open",
+          "not steady": "open", "too short to tell": "open", "baseline": "none"}
+_REASON = re.compile(r" \(|: | of those that ran")          # what follows a word
 
 
 def html(report: Report) -> str:
@@ -37,6 +38,11 @@ def _finalize(value: object) -> object:
     return value if isinstance(value, Markup) or not isinstance(value, str) else formatting.clean(value)
 
 
+def mood(text: str) -> str:
+    """How a word is shown, whatever reason follows it; "" of what is no word."""
+    return _MOODS.get(_REASON.split(text)[0], "")
+
+
 def anchor(text: str) -> str:
     """The text as a place in the page."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
@@ -50,7 +56,7 @@ def is_short(text: str) -> bool:
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalize,
                                      loader=jinja2.FileSystemLoader(_FOLDER), undefined=jinja2.StrictUndefined)
-    environment.filters.update(mood=lambda text: _MOODS.get(text, ""), anchor=anchor, is_short=is_short)
+    environment.filters.update(mood=mood, anchor=anchor, is_short=is_short)
     return environment.get_template("page.html")
 
 

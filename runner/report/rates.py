@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from runner import formatting
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, Result, Summary
+from runner.report import claim_text
 from runner.report.comparisons import Given, Shown, cut, endings, fitting, without_empty
 from runner.report.document import Chart, Curve, Curves, Dots, Group, Mark, Table
 
@@ -88,7 +89,7 @@ def tables(given: Given, compared: Sequence[Shown]) -> Iterator[Table]:
         columns = tuple(column.format(given.summary.baseline) for column in _RATES)
         groups = tuple(Group(shown.label, tuple(_rate_line(given, shown.comparison, result)
                                                 for result in shown.results)) for shown in compared)
-        yield without_empty(Table("Rates: samples a second of one worker (the median run), with 95 % intervals over "
+        yield without_empty(Table("Rates: samples a second of one worker (geometric means), with 95 % intervals over "
                                   "runs", columns, groups))
 
 
@@ -108,7 +109,8 @@ def _rate_line(given: Given, comparison: Comparison, result: Result) -> tuple[st
     marks = f"[{','.join(given.marks[flag] for flag in result.flags)}]" if result.flags else ""
     if result.rate_per_worker is None:
         return (result.stack, endings(result.endings), "", "no data", marks, *[""] * 8)
-    verdict = "fastest" if result.stack == comparison.winner else result.verdict.value
+    verdict = " ".join(filter(None, (claim_text.word(comparison, result) or result.verdict.value,
+                                     claim_text.smallest(result))))
     loss = (f"{result.loss_first:.3g} to {result.loss_last:.3g}"
             if result.loss_first is not None and result.loss_last is not None else "")
     seen = [(result.step_seconds, formatting.milliseconds), (result.first_step_seconds, formatting.seconds),

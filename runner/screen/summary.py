@@ -9,6 +9,7 @@ from runner import formatting
 from runner.analysis.flags import Flag
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, Failure, Result, Summary
+from runner.report import claim_text
 from runner.report.rates import machine_limits
 from runner.screen import judged, observed
 from runner.screen.page import GAP, Entry, Page, View, skips
@@ -85,15 +86,14 @@ class SummaryView(View):
         if result.rate_per_worker is None:
             return page.lines(page.text(line) for line in self._endings(result))
         texts = [page.text(formatting.rate(result.rate_per_worker, result.rate_interval)), page.text(_ratio(result)),
-                 page.text(*self._verdict(comparison, result)), page.text(self._marked(result.flags))]
+                 page.text(*self._verdict(comparison, result)), page.text(claim_text.smallest(result)),
+                 page.text(self._marked(result.flags))]
         return page.lines(text for text in texts if text)
 
     def _verdict(self, comparison: Comparison, result: Result) -> tuple[str, str]:
         """The word and its style."""
-        if result.stack == comparison.winner:
-            return "WINNER", "bold green"
-        said = "" if result.verdict is Verdict.BASELINE else result.verdict.value
-        return said, _STYLES.get(result.verdict, "")
+        style = "bold green" if result.stack == comparison.winner else _STYLES.get(result.verdict, "")
+        return claim_text.word(comparison, result, "WINNER"), style
 
     def _marked(self, flags: Iterable[Flag]) -> str:
         marks = ",".join(self._marks[flag] for flag in flags)
@@ -115,8 +115,10 @@ class SummaryView(View):
         if result.rate_per_worker is None:
             return [name, page.entry(", ".join(self._endings(result))), *[page.entry("")] * 3]
         rate = formatting.rate(result.rate_per_worker, result.rate_interval)
+        said, style = self._verdict(comparison, result)
         return [name, page.entry(rate), page.entry(_ratio(result)),
-                page.entry(*self._verdict(comparison, result)), page.entry(self._marked(result.flags))]
+                page.entry(f"{said} {claim_text.smallest(result)}".rstrip(), style),
+                page.entry(self._marked(result.flags))]
 
     def _seen(self, page: Page) -> Iterator[RenderableType]:
         """What was measured beside the rates, a line a stack."""
@@ -182,11 +184,7 @@ class SummaryView(View):
         if not self._summary.comparisons:
             return
         yield ""
-        yield page.text(
-            "Rates are samples a second of one worker: the median run, with a 95 % interval over runs. "
-            f"1.32x (1.28{formatting.DASH}1.37) is 1.32 times as fast as {self._summary.baseline} in the same rounds, "
-            "with its 95 % interval. Faster, slower and WINNER (faster than every other stack) are only said where "
-            "the interval excludes 1.", "dim")
+        yield page.text(" ".join(claim_text.reading(self._summary, "WINNER")), "dim")
 
 
 def _ratio(result: Result) -> str:

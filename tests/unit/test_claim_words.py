@@ -58,7 +58,7 @@ def test_every_unit_has_words(unit: str, value: float, expected: str) -> None:
 def test_the_paper_s_own_claims_follow_ours() -> None:
     cells = [made.cell(stack) for stack in ("tf", "torch")]
     records = [record for cell, seconds in zip(cells, (1.0, 2.0), strict=True)
-               for record in made.runs(cell, [cell.batch / seconds] * 3)]
+               for record in made.runs(cell, [cell.batch / seconds] * 5)]
     asked = [Asked(name, "a claim", "ratio", "step", {}, ((),), Subject("torch"), Subject("tf"), at_least=least)
              for name, least in (("x-c1a", 1.5), ("x-c1b", 2.5), ("x-c2", 1.5))]
     plan = made.plan(*cells, claims=json.loads(json.dumps([each.record() for each in asked])))

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.comparing import Alone, Comparison, Difference, compare, lines
-from runner.analysis.stats import Verdict
+from runner.analysis.comparing import Alone, Comparison, Difference, Moved, compare, lines
 from runner.results.rows import Measurements, measurements
 from tests import made_rows as made
 from workloads.spec.cell import Cell
@@ -25,21 +24,54 @@ def beside(a: Measurements, b: Measurements) -> Comparison:
     return compare(a, b)
 
 
-def test_a_cell_of_both_has_a_ratio_with_an_interval_and_a_verdict() -> None:
-    twice = [2 * rate for rate in STEADY]
-    (row,) = beside(measured({made.cell(): STEADY}), measured({made.cell(): twice}, name="b")).rows
+def two(tf: float, drift: float = 1.0, name: str = "a", rates: list[float] = STEADY) -> Measurements:
+    """A session of torch, the baseline, and tf, so many times as fast; all of it by a drift."""
+    return measured({made.cell("torch"): [drift * rate for rate in rates],
+                     made.cell("tf"): [drift * tf * rate * (1 + place % 2 / 500) for place, rate in enumerate(rates)]},
+                    name=name)
 
-    assert (100.0, 200.0, 5, 5, Verdict.FASTER) == (row.rate_a, row.rate_b, row.runs_a, row.runs_b, row.verdict)
-    assert row.ratio.value == pytest.approx(2.0)
-    assert row.ratio.interval and 1.9 < row.ratio.interval.low < 2.0 < row.ratio.interval.high < 2.1
+
+def test_a_ratio_that_moved_is_said_to_have_and_rates_get_no_word() -> None:
+    torch, tf = beside(two(1.0), two(1.5, name="b")).rows
+
+    assert (Moved.HIGHER, "torch") == (tf.verdict, tf.baseline)
+    assert tf.change.value == pytest.approx(1.5) and tf.change.interval and tf.change.interval.low > 1.4
+    assert (Moved.NONE, "", 5, 5) == (torch.verdict, torch.baseline, torch.runs_a, torch.runs_b)
+
+
+def test_a_drift_between_the_sessions_moves_no_ratio() -> None:
+    found = beside(two(1.2), two(1.2, drift=0.9, name="b"))
+
+    assert [Moved.NONE, Moved.NO_DIFFERENCE] == [row.verdict for row in found.rows]
+    assert [0.9, 0.9] == pytest.approx([row.rate_b / row.rate_a for row in found.rows])
+
+
+def test_a_ratio_that_fell_is_lower() -> None:
+    assert Moved.LOWER is beside(two(1.5), two(1.0, name="b")).rows[1].verdict
+
+
+def test_a_session_that_was_not_steady_moves_nothing() -> None:
+    def shaken(name: str, first: float) -> Measurements:
+        cells = made.cell("torch"), made.cell("tf")
+        runs = [record for cell in cells for index in range(5)
+                for record in made.run(cell, index, made.steps([first] * 10 + [0.1] * 10))]
+        return measurements([made.session(id=name), made.plan(*cells), *runs])
+
+    assert Moved.NOT_STEADY is beside(shaken("a", 0.1), shaken("b", 0.2)).rows[1].verdict
+    assert Moved.NO_DIFFERENCE is beside(shaken("a", 0.1), shaken("b", 0.1)).rows[1].verdict
 
 
 def test_equal_sessions_differ_in_nothing_and_no_difference_is_shown() -> None:
-    one = measured({made.cell(): STEADY})
-    found = beside(one, one)
+    found = beside(two(1.1), two(1.1))
 
     assert () == found.differences and () == found.alone
-    assert [Verdict.NO_DIFFERENCE] == [row.verdict for row in found.rows]
+    assert [Moved.NONE, Moved.NO_DIFFERENCE] == [row.verdict for row in found.rows]
+
+
+def test_a_cell_without_another_stack_beside_it_has_rates_alone() -> None:
+    (row,) = beside(measured({made.cell(): STEADY}), measured({made.cell(): STEADY}, name="b")).rows
+
+    assert (Moved.NONE, None) == (row.verdict, row.change.value)
 
 
 def test_what_differed_around_the_runs_is_told_by_name() -> None:
@@ -98,29 +130,31 @@ def test_cells_that_vary_the_cpus_themselves_are_only_compared_with_their_equals
     assert 1 == sum(not row.other_resources for row in found.rows)
 
 
-def test_two_runs_a_side_are_too_few_for_a_verdict() -> None:
-    one = measured({made.cell(): STEADY[:2]})
+def test_four_rounds_a_side_are_too_few_for_a_word() -> None:
+    one = two(1.2, rates=STEADY[:4])
 
-    assert [Verdict.TOO_FEW] == [row.verdict for row in beside(one, one).rows]
+    assert Moved.TOO_FEW is beside(one, one).rows[1].verdict
 
 
 def test_the_differences_stand_before_the_rates() -> None:
-    a, b = measured({made.cell(): STEADY}), measured({made.cell(): STEADY}, {"cpus": 4}, "b")
+    cells = made.cell("torch"), made.cell("tf")
+    a, b = measured(dict.fromkeys(cells, STEADY)), measured(dict.fromkeys(cells, STEADY), {"cpus": 4}, "b")
     told = lines(beside(a, b))
     tables = [part for part in told if isinstance(part, list)]
 
     assert [{"": "machine: cpus", "A": "2", "B": "4"}] == tables[0]
     (by_label,) = [part for part in told if isinstance(part, dict)]
-    (line,) = by_label["lenet5 train, batch 10, 32 px"]
+    base, line = by_label["lenet5 train, batch 10, 32 px"]
 
     assert told.index(tables[0]) < told.index(by_label)
-    assert ["", "A", "B", "B / A", "B is"] == list(line)
-    assert ("torch", "100 (5)", "no difference shown") == (line[""], line["A"], line["B is"])
+    assert ["", "A", "B", "to", "in A", "in B", "ratio is"] == list(line)
+    assert ("tf", "100.0 (5)", "torch", "no difference shown") == (line[""], line["A"], line["to"], line["ratio is"])
+    assert ("-", "", "") == (base["to"], base["in A"], base["ratio is"])
 
 
 def test_a_comparison_is_plain_data_for_programs() -> None:
-    one = measured({made.cell(): STEADY})
+    one = two(1.1)
     record = json.loads(json.dumps(beside(one, one).record(), allow_nan=False))
 
-    (row,) = record["rows"]
-    assert "no difference shown" == row["verdict"] and {"low", "high"} == set(row["interval"])
+    _, row = record["rows"]
+    assert "no difference shown" == row["verdict"] and {"low", "high"} == set(row["change"]["interval"])

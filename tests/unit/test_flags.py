@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.analysis.flags import FOOTNOTES, Flag, flags, is_not_falling, is_unsteady
+from runner.analysis.flags import FOOTNOTES, Flag, flags, is_not_falling
 from runner.results.rows import measurements
 from tests import made_rows as made
 
@@ -107,13 +107,9 @@ def test_the_last_quarter_of_the_losses_is_held_against_the_first(losses: list[f
     assert expected is is_not_falling(np.array(losses, dtype=float))
 
 
-@pytest.mark.parametrize(("second", "expected"), [(1.0, False), (1.09, False), (1.2, True), (0.8, True)])
-def test_halves_of_a_run_that_differ_by_a_tenth_are_unsteady(second: float, expected: bool) -> None:
-    assert expected is is_unsteady(np.array([1.0] * 10 + [second] * 10))
-
-
-def test_one_slow_step_is_not_unsteady() -> None:
-    assert not is_unsteady(np.array([1.0] * 19 + [50.0]))
+@pytest.mark.parametrize(("first", "expected"), [(1.0, set()), (1.2, {Flag.UNSTEADY}), (0.8, {Flag.UNSTEADY})])
+def test_a_run_whose_halves_differ_is_flagged(first: float, expected: set[Flag]) -> None:
+    assert expected == found(lines=(made.steps([first] * 10 + [1.0] * 10, loss=[2.0, 1.0]),))
 
 
 @pytest.mark.parametrize(("device", "expected"), [

@@ -1,5 +1,6 @@
 """Kinds of claims over settings, shares, slopes and means of errors: made rows with known answers, at the edges too."""
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from runner.analysis.judging import Finding, Side, judge
 from runner.analysis.stats import Interval
 from runner.results.rows import Measurements, measurements
+from runner.results.runs import Run
 from runner.study import claims
 from runner.study.claims import Claim, Verdict, paper_claim, together
 from runner.study.subjects import Subject
@@ -16,6 +18,15 @@ from tests import made_rows as made
 from workloads.spec.cell import Cell
 
 HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Seeded(Run):
+    """A run that tells the seed of its round."""
+
+    seed: int = 1
+
+
 TF, TORCH = Subject("tf"), Subject("torch")
 SCATTER = [1.0, 1.01, 0.99, 1.005, 0.995]
 BATCHES = (1, 2, 4, 8)
@@ -35,7 +46,7 @@ def took(seconds: Mapping[Cell, float | Sequence[float]], *more: Any) -> Measure
     return measurements([made.session(), made.plan(*runs), *records, *more])
 
 
-def told(quantities: Mapping[Cell, Sequence[Mapping[str, Any]]], rounds: int = 3) -> Measurements:
+def told(quantities: Mapping[Cell, Sequence[Mapping[str, Any]]], rounds: int = 5) -> Measurements:
     """The same lines in each of so many rounds."""
     records = [record for cell, lines in quantities.items() for index in range(rounds)
                for record in made.run(cell, index, *lines)]
@@ -147,7 +158,7 @@ def steps(**seconds: Sequence[float | Sequence[float]]) -> Measurements:
 
 def test_a_slope_is_the_change_over_the_whole_range_on_a_line_through_logarithms() -> None:
     found = judge(claim("slope", **of_batches(direction="up")),
-                  steps(tf=[[3.0] * 3, [6.0] * 3, [12.0] * 3, [24.0] * 3]))
+                  steps(tf=[[3.0] * 5, [6.0] * 5, [12.0] * 5, [24.0] * 5]))
 
     assert (HOLDS, pytest.approx(8.0), {"batch": "1 to 8"}) == (found.verdict, number(found).value, number(found).case)
 
@@ -155,7 +166,8 @@ def test_a_slope_is_the_change_over_the_whole_range_on_a_line_through_logarithms
 @pytest.mark.parametrize(("seconds", "down", "up"), [
     ((8.0, 4.0, 2.0, 2.0), HOLDS, DOES_NOT),              # up to a limit: the last two are equal
     ((1.0, 1.5, 2.0, 2.5), DOES_NOT, HOLDS),
-    (([1.0, 1.1, 0.9], [1.1, 0.9, 1.0], [0.9, 1.0, 1.1], [1.0, 0.95, 1.05]), INCONCLUSIVE, INCONCLUSIVE)])
+    (([1.0, 1.1, 0.9] * 2, [1.1, 0.9, 1.0] * 2, [0.9, 1.0, 1.1] * 2, [1.0, 0.95, 1.05] * 2), INCONCLUSIVE,
+     INCONCLUSIVE)])
 def test_a_slope_falls_or_rises_as_a_whole(seconds: Any, down: Verdict, up: Verdict) -> None:
     for direction, expected in (("down", down), ("up", up)):
         assert expected is judge(claim("slope", **of_batches(direction=direction)), steps(tf=seconds)).verdict
@@ -195,7 +207,7 @@ OVER = {"cases": ((1,), (2,)), "over": ("batch",)}
 
 
 def test_an_mpe_is_the_mean_of_the_differences_over_the_first_ones() -> None:
-    measured = errors(([1.0] * 3, [1.5] * 3), ([2.0] * 3, [5.0] * 3))      # -0.5 and -1.5
+    measured = errors(([1.0] * 5, [1.5] * 5), ([2.0] * 5, [5.0] * 5))      # -0.5 and -1.5
     found = judge(claim("mpe", about=-1.0, within=0.15, **OVER), measured)
 
     assert (HOLDS, pytest.approx(-1.0)) == (found.verdict, number(found).value)
@@ -214,7 +226,7 @@ def test_an_mpe_lies_about_a_number_below_zero(to: float, expected: Verdict) -> 
     ({"at_most": -0.5}, HOLDS), ({"at_least": -0.5}, DOES_NOT), ({"at_least": -2, "at_most": 0.5}, HOLDS),
     ({"at_least": 0.1}, DOES_NOT)])
 def test_an_mpe_s_ends_may_be_below_zero(thresholds: Any, expected: Verdict) -> None:
-    measured = errors(([1.0] * 3, [2.0] * 3), ([1.0] * 3, [2.0] * 3))
+    measured = errors(([1.0] * 5, [2.0] * 5), ([1.0] * 5, [2.0] * 5))
 
     assert expected is judge(claim("mpe", **thresholds, **OVER), measured).verdict
 
@@ -237,6 +249,106 @@ def test_a_claim_that_ran_out_of_memory_everywhere_has_no_data() -> None:
                   measurements([made.session(), made.plan(*cells), *records]))
 
     assert NO_DATA is found.verdict and 4 == len(found.missing)
+
+
+# ---- what may not be said
+
+SIDES = {"cases": tuple((batch,) for batch in range(1, 21)), "over": ("batch",)}
+
+
+def of_twenty(**last: Sequence[float]) -> Measurements:
+    """tf takes half of torch's time in nineteen batch sizes; of the twentieth its seconds are `tf`."""
+    cells: dict[Cell, float | Sequence[float]] = {}
+    for batch in range(1, 21):
+        cells |= {made.cell("tf", batch=batch): 0.5 if batch < 20 else last["tf"],
+                  made.cell("torch", batch=batch): [1.0] * 5}
+    return took(cells)
+
+
+def test_one_case_of_twenty_contradicts_only_where_its_interval_is_widened_for_twenty() -> None:
+    # 4 % slower, t = 5.3 of 4 degrees: p = 0.006 is below 0.05 and above 0.05 / 20
+    close, far = ([each * factor for each in (1.0, 1.02, 0.98, 1.01, 1.0)] for factor in (1.04, 1.5))
+
+    assert INCONCLUSIVE is judge(claim("faster", **SIDES), of_twenty(tf=close)).verdict
+    assert DOES_NOT is judge(claim("faster", **SIDES), of_twenty(tf=far)).verdict
+    one = took({made.cell("tf"): close, made.cell("torch"): [1.0] * 5})
+    assert DOES_NOT is judge(claim("faster"), one).verdict
+
+
+def test_a_case_that_contradicts_is_enough_beside_one_that_is_missing() -> None:
+    measured = took({made.cell("tf", batch=1): 2.0, made.cell("torch", batch=1): 1.0, made.cell("tf", batch=2): 1.0})
+    found = judge(claim("faster", **OVER), measured)
+
+    assert (DOES_NOT, ("torch, batch 2: not planned",)) == (found.verdict, found.missing)
+
+
+def test_a_mean_over_some_of_its_cases_is_no_data() -> None:
+    measured = took({made.cell("tf", batch=1): 2.0, made.cell("torch", batch=1): 1.0, made.cell("tf", batch=2): 1.0})
+
+    assert NO_DATA is judge(claim("ratio", at_most=1.0, holds_for="mean", **OVER), measured).verdict
+    assert NO_DATA is judge(claim("mpe", at_least=0.5, **OVER), measured).verdict
+
+
+def slow_starts(stack: str, runs: int, measure: str = "train") -> list[Any]:
+    """Five runs of a stack, of which the first took twice the time for half of their steps."""
+    return [record for index in range(5) for record in made.run(
+        made.cell(stack, measure=measure), index,
+        made.steps([0.2] * (10 if index < runs else 0) + [0.1] * 10, phases={"load": [0.01] * 20}),
+        after={"peak_bytes": 10**9})]
+
+
+@pytest.mark.parametrize(("runs", "expected", "reason"), [
+    (1, DOES_NOT, ""), (2, INCONCLUSIVE, "tf: not steady (2 of 5 runs)")])
+def test_nothing_is_said_of_times_of_a_stack_that_was_not_steady(runs: int, expected: Verdict, reason: str) -> None:
+    cells = made.cell("tf"), made.cell("torch")
+    measured = measurements([made.session(), made.plan(*cells), *slow_starts("tf", runs),
+                             *made.runs(cells[1], [300.0] * 5)])
+    found = judge(claim("faster"), measured)
+
+    assert (expected, reason) == (found.verdict, number(found).reason)
+
+
+def test_memory_is_told_of_a_stack_that_was_not_steady() -> None:
+    cells = made.cell("tf"), made.cell("torch")
+    measured = measurements([made.session(), made.plan(*cells), *slow_starts("tf", 5), *slow_starts("torch", 0)])
+
+    assert HOLDS is judge(claim("equal", quantity="memory", within=0.1), measured).verdict
+
+
+def test_a_share_below_nothing_counts_as_what_it_is() -> None:
+    """The first epoch takes -0.1, 0, 0.1, ... of a later one more: plain values, whose mean is 0.02."""
+    def epochs(first: float) -> list[dict[str, Any]]:
+        return [{"event": "epoch", "index": index, "steps": 1, "train_seconds": seconds, "validation_seconds": 1.0,
+                 "loss": 1.0, "accuracy": 0.5} for index, seconds in enumerate((first, 1.0))]
+
+    cell = made.cell("tf", measure="epochs")
+    records = [record for index, extra in enumerate((-0.1, 0.0, 0.1, 0.05, 0.05))
+               for record in made.run(cell, index, *epochs(1 + extra))]
+    found = judge(claim("share", to=None, quantity="first_epoch_extra", at_least=0.5),
+                  measurements([made.session(), made.plan(cell), *records]))
+
+    assert (DOES_NOT, pytest.approx(0.02), 5) == (found.verdict, number(found).value, number(found).rounds)
+
+
+def accuracies(seeds: Sequence[int]) -> Measurements:
+    """Accuracies of a stack, a run a seed."""
+    cell = made.cell("tf", measure="epochs")
+    epoch = {"event": "epoch", "index": 0, "steps": 1, "train_seconds": 1.0, "validation_seconds": 1.0, "loss": 1.0}
+    records = [record for index in range(5) for record in made.run(
+        cell, index, {**epoch, "accuracy": 0.9 + index / 1000})]
+    measured = measurements([made.session(), made.plan(cell), *records])
+    (row,) = measured.rows
+    runs = tuple(Seeded(*(getattr(run, each.name) for each in dataclasses.fields(run)), seed)
+                 for run, seed in zip(row.runs, seeds, strict=True))
+    return dataclasses.replace(measured, rows=(dataclasses.replace(row, runs=runs),))
+
+
+def test_an_accuracy_of_one_seed_has_no_interval_and_no_verdict() -> None:
+    asked = claim("share", to=None, quantity="accuracy", at_least=0.5)
+    found = judge(asked, accuracies([1] * 5))
+
+    assert (INCONCLUSIVE, None) == (found.verdict, number(found).interval) and "one seed" in number(found).reason
+    assert HOLDS is judge(asked, accuracies([1, 2, 3, 4, 5])).verdict
 
 
 # ---- the paper's claims

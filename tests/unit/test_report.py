@@ -142,7 +142,7 @@ def test_a_number_with_three_values_is_drawn_as_curves() -> None:
     (chart,) = [chart for chart in contents(cells=cells).sections[0].charts if isinstance(chart, Curves)]
 
     assert [("torch", (1.0, 2.0, 4.0)), ("tf", (1.0, 2.0, 4.0))] == [(curve.name, curve.x) for curve in chart.curves]
-    assert chart.curves[0].y == pytest.approx((100.0, 100.0, 100.0))
+    assert chart.curves[0].y == pytest.approx((100.0, 100.0, 100.0), rel=1e-4)
 
 
 def test_a_chart_holds_what_fits_and_says_what_it_left_out() -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,6 +16,7 @@ from runner.measuring.job import STUDIES
 from runner.report import charts, environment, forms, latex, markdown, page, spreadsheet
 from runner.report.contents import report
 from runner.report.document import Curve, Curves, Dots, Mark
+from runner.report.page import mood
 from runner.results import store
 from runner.results.rows import measurements
 from runner.study import file
@@ -156,7 +158,8 @@ def test_csv_has_a_line_a_result_under_documented_columns() -> None:
     documented = (Path(__file__).parents[2] / "docs" / "report.md").read_text()
 
     assert ["torch", "tf"] == [row["stack"] for row in rows]
-    assert ("100.0", "1", "ok:5") == (rows[0]["rate_per_worker"], rows[1]["is_winner"], rows[0]["endings"])
+    assert float(rows[0]["rate_per_worker"]) == pytest.approx(math.prod(made_report.SLOW) ** 0.2)
+    assert ("1", "ok:5") == (rows[1]["is_winner"], rows[0]["endings"])
     assert [name for name in spreadsheet.COLUMNS if f"`{name}`" not in documented] == []
 
 
@@ -195,3 +198,11 @@ def test_every_study_s_report_names_all_its_experiments_before_anything_ran(name
     assert {one.id for one in planned.study.experiments} <= {section.id for section in found.sections}
     assert all(page.anchor(one.id) in text for one in planned.study.experiments)
     assert all(claim.id in text for claim in planned.study.claims)
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("faster", "good"), ("fastest of those that ran", "good"), ("no difference shown (could show 3.0 %)", "open"),
+    ("not steady (2 of 5 runs)", "open"), ("not steady: torch", "open"), ("inconclusive: needs 5 rounds", "open"),
+    ("holds 2, does not hold 1", ""), ("torch", "")])
+def test_a_word_is_shown_as_itself_whatever_reason_follows(text: str, expected: str) -> None:
+    assert expected == mood(text)

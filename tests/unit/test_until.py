@@ -59,7 +59,8 @@ def test_it_stops_at_the_cap_and_names_what_is_too_wide() -> None:
     found = outcome([WIDE], 30, TWO)
 
     assert found and not found.is_narrow and ["mxnet", "tf"] == [each.stack for each in found.wide]
-    assert "--until 2%: the cap of 30 rounds is reached; too wide are still 2 intervals, the widest mxnet" in words(
+    assert "1 interval is still too wide, the widest tf" in words(Outcome(False, 30, tuple(WIDE[:1])), TWO)
+    assert "--until 2%: the cap of 30 rounds is reached; 2 intervals are still too wide, the widest mxnet" in words(
         found, TWO)
 
 
@@ -68,7 +69,7 @@ def test_the_words_say_what_repeated_looking_costs() -> None:
         assert "5 to 7 in a hundred" in words(found, TWO)
 
 
-def test_equal_stacks_are_called_different_in_five_to_seven_of_a_hundred_sessions() -> None:
+def test_five_to_seven_of_a_hundred_intervals_of_equal_stacks_miss_one() -> None:
     sessions, at = 600, looks(5, 40)
     ratios = np.exp(0.011 * np.random.default_rng(11).standard_normal((sessions, at[-1])))
     found = {rounds: intervals(list(ratios[:, :rounds])) for rounds in at}

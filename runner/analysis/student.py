@@ -1,0 +1,70 @@
+"""Student's t and the beta distribution without scipy: the regularised incomplete beta function, and its inverses.
+
+I_x(a, b) is the continued fraction of Abramowitz and Stegun 26.5.8, evaluated by Lentz's method; quantiles are found by
+halving. tests/unit/test_student.py holds them against published tables.
+"""
+
+import math
+from functools import lru_cache
+
+_MOST_TERMS = 10_000
+_TINY = 1e-300
+_EPSILON = 1e-15
+_MOST_T = 1e18               # no quantile that anyone asks for is larger
+
+
+def incomplete_beta(x: float, a: float, b: float) -> float:
+    """I_x(a, b), the probability that a beta variable is at most x."""
+    if x <= 0 or x >= 1:
+        return 0.0 if x <= 0 else 1.0
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
+    if x < (a + 1) / (a + b + 2):                       # where the fraction converges fast
+        return front * _fraction(x, a, b) / a
+    return 1 - front * _fraction(1 - x, b, a) / b
+
+
+def _fraction(x: float, a: float, b: float) -> float:
+    c, d = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
+    value = d
+    for m in range(1, _MOST_TERMS):
+        for term in (m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+                     -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))):
+            d = 1 / _away_from_zero(1 + term * d)
+            c = _away_from_zero(1 + term / c)
+            value *= c * d
+        if abs(c * d - 1) < _EPSILON:
+            break
+    return value
+
+
+def _away_from_zero(value: float) -> float:
+    return value if abs(value) > _TINY else _TINY
+
+
+def two_sided(t: float, degrees: float) -> float:
+    """The probability that Student's t lies at least so far from 0, on either side."""
+    return 1.0 if t == 0 else incomplete_beta(degrees / (degrees + t * t), degrees / 2, 0.5)
+
+
+@lru_cache(maxsize=4096)
+def quantile(probability: float, degrees: float) -> float:
+    """Student's t below which lies this probability, from 0.5 on."""
+    tails = 2 * (1 - probability)
+    low, high = 0.0, 1.0
+    while two_sided(high, degrees) > tails and high < _MOST_T:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if two_sided(middle, degrees) > tails else (low, middle)
+    return (low + high) / 2
+
+
+def beta_quantile(probability: float, a: float, b: float) -> float:
+    """The value below which a beta variable lies with this probability."""
+    low, high = 0.0, 1.0
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        low, high = (middle, high) if incomplete_beta(middle, a, b) < probability else (low, middle)
+    return (low + high) / 2

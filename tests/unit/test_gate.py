@@ -1,0 +1,109 @@
+"""Which rows get no word, and what is said instead."""
+
+from typing import Any
+
+import pytest
+
+from runner.analysis import gate
+from runner.analysis.gate import Runs
+from runner.analysis.stats import Verdict
+from runner.analysis.summary import summarise
+from runner.analysis.summary_format import Comparison
+from runner.report.claim_text import word
+from runner.results.rows import measurements
+from tests import made_rows as made
+
+EVEN, SLOW_START = [0.1] * 20, [0.2] * 10 + [0.1] * 10
+TWICE = [each / 2 for each in EVEN]
+
+
+@pytest.mark.parametrize(("runs", "said"), [
+    (Runs(5), ""), (Runs(4, 1), ""), (Runs(3, 2), "not steady (2 of 5 runs)"), (Runs(0, 1), "not steady (1 of 1 run)"),
+    (Runs(18, 2), ""), (Runs(17, 3), "not steady (3 of 20 runs)"), (Runs(3, 0, 2), ""),
+    (Runs(2, 0, 3), "too short to tell (3 of 5 runs)"), (Runs(2, 1, 2), "too short to tell (2 of 5 runs)"),
+    (Runs(), "")])
+def test_a_row_is_not_steady_where_two_runs_and_more_than_a_tenth_are_not(runs: Runs, said: str) -> None:
+    assert said == runs.text
+
+
+def of(seconds: Any, **values: Any) -> Runs:
+    cell = made.cell(**values)
+    rows = measurements([made.session(), made.plan(cell), *made.run(cell, 0, made.steps(seconds))]).rows
+    return gate.of_rows(rows).get(rows[0].key, gate.NO_STEPS)
+
+
+def test_runs_are_counted_by_their_steps() -> None:
+    assert [Runs(1), Runs(0, 1), Runs(0, 0, 1)] == [of(EVEN), of(SLOW_START), of([0.1])]
+
+
+def test_an_epoch_is_measured_whole_and_need_not_be_steady() -> None:
+    assert Runs() == of([2.0, 1.0], measure="epochs")
+
+
+def session(torch: list[list[float]], tf: list[list[float]], more: tuple[Any, ...] = ()) -> Comparison:
+    """Of a round a list of seconds, in the baseline torch and in tf."""
+    cells = made.cell("torch"), made.cell("tf")
+    runs = [record for cell, rounds in zip(cells, (torch, tf), strict=True) for index, seconds in enumerate(rounds)
+            for record in made.run(cell, index, made.steps([each * (1 + index / 1000) for each in seconds]))]
+    planned = [*cells, *dict.fromkeys(cell for cell, _ in more)]
+    failed = [record for cell, ending in more for record in made.run(cell, 0, ending=ending)]
+    (found,) = summarise([made.session(), made.plan(*planned), *runs, *failed]).comparisons
+    return found
+
+
+def words(found: Comparison) -> dict[str, str]:
+    return {result.stack: word(found, result, "WINNER") for result in found.results}
+
+
+def test_steady_stacks_get_their_words() -> None:
+    assert {"torch": "", "tf": "WINNER"} == words(session([EVEN] * 5, [TWICE] * 5))
+
+
+def test_a_stack_that_was_not_steady_gets_no_word_but_how_many_runs() -> None:
+    found = session([EVEN] * 5, [[each / 2 for each in SLOW_START]] * 2 + [TWICE] * 3)
+
+    assert {"torch": "", "tf": "not steady (2 of 5 runs)"} == words(found)
+    assert Verdict.NOT_STEADY is found.results[1].verdict and found.results[1].ratio is not None
+
+
+def test_a_baseline_that_was_not_steady_gates_every_comparison_with_it() -> None:
+    found = session([SLOW_START] * 5, [TWICE] * 5)
+
+    assert {"torch": "not steady (5 of 5 runs)", "tf": "not steady: torch"} == words(found)
+
+
+def test_one_run_of_five_that_was_not_steady_withholds_nothing_and_is_flagged() -> None:
+    found = session([EVEN] * 5, [TWICE] * 4 + [[each / 2 for each in SLOW_START]])
+
+    assert "tf" == found.winner and "unsteady" in found.results[1].flags
+
+
+def test_runs_that_are_too_short_get_no_word() -> None:
+    assert {"torch": "too short to tell (5 of 5 runs)", "tf": "too short to tell: torch"} == words(
+        session([[0.1] * 3] * 5, [TWICE] * 5))
+
+
+def test_a_stack_whose_runs_all_failed_is_left_out_aloud() -> None:
+    found = session([EVEN] * 5, [TWICE] * 5, ((made.cell("mxnet"), "died"),))
+
+    assert ("tf", ("mxnet",)) == (found.winner, found.left_out)
+    assert "WINNER of those that ran" == words(found)["tf"]
+
+
+def test_four_rounds_get_no_word() -> None:
+    found = session([EVEN] * 4, [TWICE] * 4)
+
+    assert {"torch": "", "tf": "needs five rounds"} == words(found) and found.winner is None
+
+
+def test_a_hundred_words_are_held_to_more_than_one_alone() -> None:
+    """A ratio whose own p value is 0.013 is said of one comparison, and not of fifty."""
+    rates = [100 * (1 + step / 100) for step in (1, 2, 3, 4, 5)]
+
+    def said(comparisons: int) -> set[str]:
+        cells = [made.cell(name, batch=10 + index) for index in range(comparisons) for name in ("torch", "tf")]
+        runs = [record for cell in cells for record in made.runs(cell, rates if cell.stack == "tf" else [100.0] * 5)]
+        found = summarise([made.session(), made.plan(*cells), *runs]).comparisons
+        return {result.verdict.value for each in found for result in each.results if result.stack == "tf"}
+
+    assert ({"faster"}, {"no difference shown"}) == (said(1), said(50))
