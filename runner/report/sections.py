@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from runner import formatting
-from runner.report import breakdown, curves, published, rates, samples
+from runner.report import breakdown, curves, published, rates, samples, steps
 from runner.report.comparisons import Given, Shown, endings
 from runner.report.document import Section, Table, plain
 from runner.results.rows import Experiment, Row
@@ -25,7 +25,7 @@ def _section(given: Given, experiment: Experiment, numbers: published.Numbers) -
     charts = [*published.charts(numbers), *curves.step_charts(rows, given.measured.baseline, given.series),
               *rates.charts(given, compared), *breakdown.phase_charts(compared),
               *breakdown.operator_charts(given, profiled), *curves.charts(rows, given.series),
-              *samples.charts(spreads, given.series)]
+              *steps.charts(rows, given.series), *samples.charts(spreads, given.series)]
     tables = [*published.tables(numbers), *rates.tables(given, compared), *breakdown.phases(compared),
               *(breakdown.operators(table) for table in profiled), *breakdown.profiles(rows), *_others(rows),
               *breakdown.memory(compared), *curves.tables(rows), *samples.tables(spreads),
