@@ -38,6 +38,8 @@ from runner.results.values import Facts
 from runner.study import claims, published, quantities
 from workloads.spec.cell import Cell
 
+_OF_EPOCHS = {"first_epoch_seconds": "first_epoch", "epoch_seconds": "epoch", "validation_seconds": "validation",
+              "best_accuracy": "accuracy"}
 TIMED = ("train", "infer", "epochs", "phases")       # measures that have a rate
 
 
@@ -265,6 +267,9 @@ def _result(row: Row, found: _Statistics, flagged: tuple[Flag, ...], plain_secon
         gpu_watts=middle(runs, lambda run: run.after.get("gpu_watts")),
         joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run)),
         gpu_sm_clock=middle(runs, lambda run: run.after.get("gpu_sm_clock")),
+        epochs=max((len(run.epochs) for run in runs if run.epochs), default=None),
+        **{field: middle(runs, lambda run, name=name: quantities.of(name, row, run))  # type: ignore[misc]
+           for field, name in _OF_EPOCHS.items()},
     )
 
 

@@ -118,6 +118,13 @@ class Result(_Model):
     gpu_watts: float | None = None
     joules_per_sample: float | None = None
     gpu_sm_clock: float | None = None
+    epochs: int | None = None
+    """Of the run that has most; null of other measures."""
+    first_epoch_seconds: float | None = None
+    epoch_seconds: float | None = None
+    """Training of an epoch after the first."""
+    validation_seconds: float | None = None
+    best_accuracy: float | None = None
     parameters: int | None
 
 
@@ -176,6 +183,13 @@ class DeviceTime(_Model):
     """Seconds a step of the kernels that take longest, in the first run."""
     source: str
     """Whose record it is, and what it cannot tell."""
+    kernel_seconds: float | None = None
+    copy_seconds: float | None = None
+    overlap_seconds: float | None = None
+    gap_seconds: float | None = None
+    """Each of a step; overlap: a kernel and a copy ran at once."""
+    top_calls: dict[str, float] = {}
+    """Calls a step of the kernels in `top`."""
 
 
 class KernelTable(_Table):
@@ -193,12 +207,21 @@ class GraphChange(_Model):
     """Nodes that went, by what they do."""
     passes: dict[str, int]
     """How many fewer nodes there are for each optimisation; negative where it added some."""
+    removed_share: float | None = None
+    """Of all nodes, net of those that were added."""
 
 
 class GraphTable(_Table):
     """The graphs of stacks in equal cells."""
 
     stacks: dict[str, GraphChange]
+
+
+class TriedBatch(_Model):
+    """A batch that was tried in a process of its own."""
+
+    batch: int
+    ending: str
 
 
 class LargestBatch(_Model):
@@ -210,6 +233,8 @@ class LargestBatch(_Model):
     """Null: none that was tried ran out of memory."""
     limit_bytes: int | None
     """Of the host's memory; null: a GPU's own is the limit."""
+    tried: tuple[TriedBatch, ...] = ()
+    """In the run that decides."""
 
 
 class BatchTable(_Table):
@@ -389,6 +414,8 @@ class Methods(_Model):
                       "them; the median over runs; of a MIG slice the whole board's")
     joules_per_sample: str = "gpu_watts over the samples a second of all workers; the median over runs"
     gpu_sm_clock: str = "hertz, the mean over the timed steps; the median over runs"
+    epoch_seconds: str = ("training of the epochs after the first, the mean of each run; the median over runs; so are "
+                          "validation_seconds; first_epoch_seconds and best_accuracy are medians over runs")
     phases: str = ("seconds a step, the mean over steps and workers, the median over runs; from runs that stamp them, "
                    "whose rates are compared among themselves")
     operators: str = "by the framework's own profiler, seconds a step of one worker; the median over runs"

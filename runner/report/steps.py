@@ -7,7 +7,6 @@ import numpy as np
 
 from runner import formatting
 from runner.analysis.stats import median
-from runner.report.comparisons import cut
 from runner.report.document import Chart, Line, Strip, Strips
 from runner.results.rows import Row, by_comparison
 from runner.results.runs import Run
@@ -63,7 +62,8 @@ def charts(rows: Sequence[Row], series: Mapping[str, int]) -> Iterator[Chart]:
         ordered = sorted(group, key=lambda row: series.get(row.cell.stack, 0))
         strips = tuple(strip for row in ordered for strip in _strip(row, series))
         if strips:
-            shortened = cut(_MOST_CHARTS, len(groups)) if place == _MOST_CHARTS - 1 else ""
+            is_cut = place == _MOST_CHARTS - 1 and len(groups) > _MOST_CHARTS
+            shortened = f" (the last chart of these: the first {_MOST_CHARTS} of {len(groups):,})" if is_cut else ""
             yield Strips(f"{group[0].comparison.label}: time of a step over the time of a run{shortened}",
                          _X_AXIS, "ms", strips)
 

@@ -30,16 +30,8 @@ class SummaryView(View):
         if self._summary.comparisons:
             yield ""
             yield from self._columns(page) or self._blocks(page)
-            yield ""
-            yield from self._seen(page)
-        yield from observed.breakdown(self._summary, page)
-        yield from observed.tokens(self._summary, page)
-        yield from observed.energy(self._summary, page)
-        yield from observed.operators(self._summary, page)
-        yield from observed.kernels(self._summary, page)
-        yield from observed.graphs(self._summary, page)
-        yield from observed.largest_batches(self._summary, page)
-        yield from observed.memory(self._summary, page)
+        yield from observed.beside(self._summary, page)
+        yield from observed.breakdowns(self._summary, page)
         yield from judged.published(self._summary, page)
         yield from judged.verdicts(self._summary, page)
         yield from judged.means(self._summary, page)
@@ -116,25 +108,6 @@ class SummaryView(View):
         rate = formatting.rate(result.rate_per_worker, result.rate_interval)
         return [name, page.entry(rate), page.entry(_ratio(result)),
                 page.entry(*self._verdict(comparison, result)), page.entry(self._marked(result.flags))]
-
-    def _seen(self, page: Page) -> Iterator[RenderableType]:
-        """What was measured beside the rates, a line a stack."""
-        titles = ["", "ok runs", "first step", "input wait", "peak memory", "loss", "accuracy"]
-        if all(result.accuracy is None for each in self._summary.comparisons for result in each.results):
-            titles.pop()
-        yield from page.sections(titles, [
-            (comparison.label, [[page.entry(fact) for fact in self._facts(result)[:len(titles)]]
-                                for result in comparison.results if result.rate_per_worker is not None])
-            for comparison in self._summary.comparisons])
-
-    def _facts(self, result: Result) -> list[str]:
-        loss = (f"{result.loss_first:.3g} to {result.loss_last:.3g}"
-                if result.loss_first is not None and result.loss_last is not None else "-")
-        measured = [(result.first_step_seconds, formatting.seconds), (result.load_share, formatting.share),
-                    (result.peak_bytes, formatting.size)]
-        return [result.stack, f"{result.endings.get('ok', 0)} of {self._summary.rounds}",
-                *("-" if value is None else shown(value) for value, shown in measured),
-                loss, "-" if result.accuracy is None else formatting.share(result.accuracy)]
 
     def _outliers(self, page: Page) -> Iterator[RenderableType]:
         found = [(comparison.label, result) for comparison in self._summary.comparisons
