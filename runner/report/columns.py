@@ -202,7 +202,7 @@ RESULTS: tuple[Column[Line], ...] = (
     _measured("best accuracy", "best_accuracy", formatting.share, EPOCHS),
     _measured("GPU power", "gpu_watts", "{:.0f} W".format, ENERGY),
     _measured("a sample", "joules_per_sample", "{:.3g} J".format, ENERGY),
-    _measured("SM clock", "gpu_sm_clock", lambda hertz: f"{hertz / 1e6:.0f} MHz", ENERGY),
+    _measured("SM clock", "gpu_sm_clock", lambda hertz: f"{hertz / 1e6:,.0f} MHz", ENERGY),
     Column("rate_low", _end("rate_interval", "low"), forms=_CSV, name="rate_low"),
     Column("rate_high", _end("rate_interval", "high"), forms=_CSV, name="rate_high"),
     Column("ratio_low", _end("ratio_interval", "low"), forms=_CSV, name="ratio_low"),
