@@ -11,8 +11,8 @@ STACKS = ("torch-2.13", "tf-2.21", "mxnet-1.9", "torch-1.4")
 ROUNDS = 5
 PHASES = ("load", "forward", "backward", "communication", "update")
 SUBJECTS = [{"stack": name, "parallel": "", "settings": {}} for name in STACKS[:2]]
-NUMBERS = [{"id": name, "source": "Table 5", "text": "", "quantity": quantity, "of": SUBJECTS[0], "to": None, "where": {},
-            "value": value, "unit": unit, **more}
+NUMBERS = [{"id": name, "source": "Table 5", "text": "", "quantity": quantity, "of": SUBJECTS[0], "to": None,
+            "where": {}, "value": value, "unit": unit, **more}
            for name, quantity, value, unit, more in (
                ("n1", "step", 0.004, "s", {}), ("n2", "step", 1.25, "x", {"to": SUBJECTS[1]}),
                ("n3", "max_batch", 112, "count", {}), ("n4", "kernel_share", 77.0, "%", {}),

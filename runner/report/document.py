@@ -123,7 +123,7 @@ class Strip(NamedTuple):
     warmup: float                # seconds at which the timed steps begin
     top: float                   # of the scale; what is higher is cut off there and marked
     first: str                   # the first step in words where it is cut off, else ""
-    text: str                    # the timed steps in words
+    text: str                    # seconds of a timed step in words, as the tables have them
 
 
 class Strips(NamedTuple):

@@ -22,11 +22,12 @@ def _section(given: Given, experiment: Experiment, numbers: published.Numbers) -
     rows = [row for row in given.measured.rows if row.key in keys]
     compared = [shown for shown in (Shown.of(each, keys) for each in given.summary.comparisons) if shown.results]
     spreads = samples.spreads(rows, given.series)
+    results = {result.key: result for shown in compared for result in shown.results}
     profiled = breakdown.of_rows(given.summary.operators, rows)
     charts = [*published.charts(numbers), *curves.step_charts(rows, given.measured.baseline, given.series),
               *rates.charts(given, compared), *breakdown.phase_charts(compared),
               *breakdown.operator_charts(given, profiled), *curves.charts(rows, given.series),
-              *steps.charts(rows, given.series), *samples.charts(spreads, given.series)]
+              *steps.charts(rows, results, given.series), *samples.charts(spreads, given.series)]
     summary, page = given.summary, Form.PAGE
     tables = [*published.tables(numbers), *rates.tables(summary, compared, page), *breakdown.phases(compared, page),
               *breakdown.operators(profiled, page), *breakdown.kernels(breakdown.of_rows(summary.kernels, rows), page),

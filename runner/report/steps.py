@@ -7,6 +7,7 @@ import numpy as np
 
 from runner import formatting
 from runner.analysis.stats import median
+from runner.analysis.summary_format import Result
 from runner.report.document import Chart, Line, Strip, Strips
 from runner.results.rows import Row, by_comparison
 from runner.results.runs import Run
@@ -55,12 +56,12 @@ def step_times(row: Row, run: Run) -> StepTimes | None:
                      len(warm))
 
 
-def charts(rows: Sequence[Row], series: Mapping[str, int]) -> Iterator[Chart]:
-    """A chart for each comparison of timed steps, a strip for each stack that ended ok."""
+def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[str, int]) -> Iterator[Chart]:
+    """A chart for each comparison of timed steps, a strip for each stack that ended ok; results by their keys."""
     groups = list(by_comparison(row for row in rows if row.cell.measure in ("train", "infer") and row.ok_runs).values())
     for place, group in enumerate(groups[:_MOST_CHARTS]):
         ordered = sorted(group, key=lambda row: series.get(row.cell.stack, 0))
-        strips = tuple(strip for row in ordered for strip in _strip(row, series))
+        strips = tuple(strip for row in ordered for strip in _strip(row, results.get(row.key), series))
         if strips:
             is_cut = place == _MOST_CHARTS - 1 and len(groups) > _MOST_CHARTS
             shortened = f" (the last chart of these: the first {_MOST_CHARTS} of {len(groups):,})" if is_cut else ""
@@ -68,7 +69,8 @@ def charts(rows: Sequence[Row], series: Mapping[str, int]) -> Iterator[Chart]:
                          _X_AXIS, "ms", strips)
 
 
-def _strip(row: Row, series: Mapping[str, int]) -> Iterator[Strip]:
+def _strip(row: Row, result: Result | None, series: Mapping[str, int]) -> Iterator[Strip]:
+    step = result.step_seconds if result else None
     curves = [_curve(times) for run in row.ok_runs if (times := step_times(row, run))]
     if not curves:
         return
@@ -82,7 +84,7 @@ def _strip(row: Row, series: Mapping[str, int]) -> Iterator[Strip]:
         _shown(Line(warm_median.x + timed_median.x, warm_median.y + timed_median.y)),
         float(np.median([curve.begin for curve in curves])), top * 1000,
         f"first step {formatting.seconds(first)}" if first is not None and first > top else "",
-        f"median of timed steps {formatting.milliseconds(float(np.median(timed_median.y)))}")
+        "" if step is None else f"{formatting.milliseconds(step)} a step")
 
 
 def _shown(line: Line) -> Line:

@@ -13,6 +13,7 @@ import pytest
 
 from runner.analysis.summary import to_json
 from runner.report import environment, latex, page, spreadsheet
+from runner.report.document import Strips
 from runner.screen.summary import summary_view
 from tests import made_everything, made_report
 from tests.made_everything import STACKS
@@ -205,6 +206,24 @@ def test_the_largest_batch_is_the_least_of_the_runs_in_every_form() -> None:
                 and record["run"].split(".")[0] in _keys(stack)]
         assert 5 == len(runs)
         assert str(min(runs)) in on_the_page()[label, stack] & on_the_terminal()[label, stack]
+
+
+def test_a_published_number_here_is_that_of_its_table() -> None:
+    here = {number["id"]: number["ours"] for number in in_json()["published"]}
+    (batches,), (kernels,) = in_json()["largest_batches"], in_json()["kernels"]
+    results = {each["measure"]: each["results"][0] for each in in_json()["comparisons"]}
+
+    assert here["n3"] == batches["stacks"][STACKS[0]]["largest"]
+    assert here["n4"] == pytest.approx(100 * kernels["stacks"][STACKS[0]]["kernels"])
+    assert here["n5"] == results["epochs"]["epoch_seconds"]
+
+
+def test_what_a_chart_says_beside_the_steps_is_the_table_s_number() -> None:
+    charts = [chart for section in contents()[2].sections for chart in section.charts if isinstance(chart, Strips)]
+    said = [strip.text.removesuffix(" ms a step") for chart in charts for strip in chart.strips]
+
+    assert 16 == len(said)
+    assert set(said) <= written([result["step_seconds"] for each in in_json()["comparisons"] for result in each["results"]])
 
 
 def _keys(stack: str) -> set[str]:

@@ -27,7 +27,7 @@ def told(cell: Cell, *seconds: list[float], warm: list[float], count: int | None
 
 
 def strip(row: Row) -> Strip:
-    (chart,) = steps.charts([row], {})
+    (chart,) = steps.charts([row], {}, {})
     assert isinstance(chart, Strips)
     return chart.strips[0]
 
@@ -78,8 +78,8 @@ def test_the_median_line_is_over_runs_that_may_have_different_counts() -> None:
 
 
 def test_runs_without_timed_steps_and_other_measures_have_no_chart() -> None:
-    assert [] == list(steps.charts([told(TORCH, [], warm=[1.0])], {}))
-    assert [] == list(steps.charts([told(TORCH._replace(measure="phases"), [0.1], warm=[1.0])], {}))
+    assert [] == list(steps.charts([told(TORCH, [], warm=[1.0])], {}, {}))
+    assert [] == list(steps.charts([told(TORCH._replace(measure="phases"), [0.1], warm=[1.0])], {}, {}))
 
 
 def drawn(**values: object) -> str:
