@@ -4,7 +4,20 @@ from collections.abc import Iterator, Sequence
 
 from runner import formatting
 from runner.analysis.summary_format import Result, Summary
-from runner.report.columns import BESIDE, ENERGY, EPOCHS, RATES, RESULTS, SEQUENCES, Form, Line, of, table, with_any
+from runner.report.columns import (
+    BESIDE,
+    ENERGY,
+    EPOCHS,
+    RATES,
+    RESULTS,
+    SEQUENCES,
+    Column,
+    Form,
+    Line,
+    of,
+    table,
+    with_any,
+)
 from runner.report.comparisons import Given, Shown, cut, fitting
 from runner.report.document import Chart, Curve, Curves, Dots, Mark, Table
 
@@ -87,7 +100,8 @@ _TABLES = (
 )
 
 
-def tables(summary: Summary, compared: Sequence[Shown], form: Form) -> Iterator[Table]:
+def tables(summary: Summary, compared: Sequence[Shown], form: Form, results: Sequence[Column[Line]] = RESULTS,
+           ) -> Iterator[Table]:
     """A line a stack and comparison; of what few sessions have, only the stacks that have it.
 
     The terminal draws rates in a way of its own, so that its first table has what was measured beside them.
@@ -95,7 +109,7 @@ def tables(summary: Summary, compared: Sequence[Shown], form: Form) -> Iterator[
     groups = {shown.label: [Line(summary, shown.comparison, result) for result in shown.results] for shown in compared}
     for caption, note, parts in _TABLES:
         has_rates = RATES in parts and form is not Form.SCREEN
-        columns = of(RESULTS, form, *(part for part in parts if has_rates or part != RATES))
+        columns = of(results, form, *(part for part in parts if has_rates or part != RATES))
         lines = groups if has_rates else with_any(groups, columns[1:])
         for found in table(caption if has_rates or RATES not in parts else "", columns, lines, form, note):
             titles = tuple(title.replace("{baseline}", summary.baseline) for title in found.columns)
