@@ -15,7 +15,7 @@ from runner.results.values import Samples
 
 _MOST_CHARTS = 24              # in a section
 _MOST_WARM, _MOST_TIMED = 32, 96     # points of a run; more steps are put together, their median shown
-_X_AXIS = "seconds since the first step; scales of each stack's own; thin: one run, thick: their median"
+_X_AXIS = "seconds since the first step (thin: a run, thick: the median of the runs)"
 _ROOM = 1.3                    # above what nearly all timed steps take
 _LEAST_ROOM = 1.8              # above their median
 _NEARLY_ALL = 98               # per cent
@@ -65,7 +65,8 @@ def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[s
         if strips:
             is_cut = place == _MOST_CHARTS - 1 and len(groups) > _MOST_CHARTS
             shortened = f" (the last chart of these: the first {_MOST_CHARTS} of {len(groups):,})" if is_cut else ""
-            yield Strips(f"{group[0].comparison.label}: time of a step over the time of a run{shortened}",
+            yield Strips(f"{group[0].comparison.label}: time of a step over the time of a run, "
+                         f"each stack on scales of its own{shortened}",
                          _X_AXIS, "ms", strips)
 
 

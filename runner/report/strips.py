@@ -89,7 +89,7 @@ def _cut_off(strip: Strip, end: float) -> Iterator[str]:
             for x, y in zip(line.x, line.y, strict=True) if y > strip.top}
     if strip.first:
         high.add(round(_LEFT))
-        yield _text(_LEFT + 7, _HEAD + 8, strip.first, size=8.5, is_above=True)
+        yield _text(_LEFT + 4, _HEAD + 15, strip.first, size=8.5, is_above=True)
     yield from (f'<path d="M{x - 3:g} {_HEAD + 5:g}h6l-3 -5z" fill="currentColor"/>' for x in sorted(high))
 
 
