@@ -30,6 +30,7 @@ EVERY, RATES, BESIDE, SEQUENCES, EPOCHS, ENERGY = "*", "", "beside", "sequences"
 READ = frozenset({Form.SCREEN, Form.PAGE})
 _PAGE, _LATEX, _CSV = frozenset({Form.PAGE}), frozenset({Form.LATEX}), frozenset({Form.CSV})
 _ALL_BUT_LATEX = READ | _CSV
+_NOTHING = (None, "")          # values that are none
 _EMPTY = {Form.SCREEN: "-"}    # stands where there is no value
 
 
@@ -46,8 +47,11 @@ class Column(NamedTuple, Generic[T]):
 
     def shown(self, line: T, form: Form) -> str:
         """The text of a line in a form that people read."""
-        value = self.value(line)
-        return _EMPTY.get(form, "") if value is None or value == "" else self.text(value)
+        return self.written(self.value(line), form)
+
+    def written(self, value: Any, form: Form) -> str:
+        """The value as text."""
+        return _EMPTY.get(form, "") if value in _NOTHING else self.text(value)
 
 
 def of(columns: Sequence[Column[T]], form: Form, *parts: str) -> list[Column[T]]:
@@ -58,17 +62,20 @@ def of(columns: Sequence[Column[T]], form: Form, *parts: str) -> list[Column[T]]
 def table(caption: str, columns: Sequence[Column[T]], groups: Mapping[str, Sequence[T]], form: Form, note: str = "",
           is_extra: bool = False) -> Iterator[Table]:
     """A table with a group a label; without the columns that have no value, and none where nothing is left."""
-    lines = [line for group in groups.values() for line in group]
-    kept = [column for column in of(columns, form) if any(column.value(line) not in (None, "") for line in lines)]
-    if lines:
-        yield Table(caption, tuple(column.title for column in kept), tuple(
-            Group(label, tuple(tuple(column.shown(line, form) for column in kept) for line in group))
-            for label, group in groups.items() if group), note, is_extra)
+    asked = of(columns, form)
+    values = {label: [[column.value(line) for column in asked] for line in lines]
+              for label, lines in groups.items() if lines}
+    kept = [(place, column) for place, column in enumerate(asked)
+            if any(line[place] not in _NOTHING for lines in values.values() for line in lines)]
+    if values:
+        yield Table(caption, tuple(column.title for _, column in kept), tuple(
+            Group(label, tuple(tuple(column.written(line[place], form) for place, column in kept) for line in lines))
+            for label, lines in values.items()), note, is_extra)
 
 
 def with_any(groups: Mapping[str, Sequence[T]], columns: Sequence[Column[T]]) -> dict[str, list[T]]:
     """The lines that have a value in one of those columns."""
-    return {label: [line for line in lines if any(column.value(line) not in (None, "") for column in columns)]
+    return {label: [line for line in lines if any(column.value(line) not in _NOTHING for column in columns)]
             for label, lines in groups.items()}
 
 
