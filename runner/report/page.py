@@ -18,7 +18,9 @@ _SHORT = 28                    # letters: "11,737 (6,498–13,400)" is one of th
 _FOLDER = Path(__file__).parent
 _MOODS = {"holds": "good", "does not hold": "bad", "inconclusive": "open", "no data": "none", "fastest": "good",
           "faster": "good", "slower": "bad", "no difference shown": "open", "too few rounds": "open",
-          "baseline": "none"}
+          "needs five rounds": "open", "not steady": "open", "too short to tell": "open", "baseline": "none"}
+# a word, and what may stand after it: a number in brackets, a reason, of whom it is said
+_WORD = re.compile(rf"({'|'.join(_MOODS)})(?=$| \(|:| of those that ran)")
 
 
 def html(report: Report) -> str:
@@ -42,6 +44,12 @@ def anchor(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
 
 
+def mood(text: str) -> str:
+    """The class of a word that is coloured, "" for any other text."""
+    word = _WORD.match(text)
+    return _MOODS[word[1]] if word else ""
+
+
 def is_short(text: str) -> bool:
     """Whether a text stays on one line: numbers with their intervals do."""
     return len(text) <= _SHORT
@@ -50,7 +58,7 @@ def is_short(text: str) -> bool:
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalize,
                                      loader=jinja2.FileSystemLoader(_FOLDER), undefined=jinja2.StrictUndefined)
-    environment.filters.update(mood=lambda text: _MOODS.get(text, ""), anchor=anchor, is_short=is_short)
+    environment.filters.update(mood=mood, anchor=anchor, is_short=is_short)
     return environment.get_template("page.html")
 
 

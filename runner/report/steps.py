@@ -64,7 +64,7 @@ def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[s
         strips = tuple(strip for row in ordered for strip in _strip(row, results.get(row.key), series))
         if strips:
             is_cut = place == _MOST_CHARTS - 1 and len(groups) > _MOST_CHARTS
-            shortened = f" (the last chart of these: the first {_MOST_CHARTS} of {len(groups):,})" if is_cut else ""
+            shortened = f" (drawn are the first {_MOST_CHARTS} of {len(groups):,} comparisons)" if is_cut else ""
             yield Strips(f"{group[0].comparison.label}: time of a step over the time of a run, "
                          f"each stack on scales of its own{shortened}",
                          _X_AXIS, "ms", strips)

@@ -82,6 +82,14 @@ def test_runs_without_timed_steps_and_other_measures_have_no_chart() -> None:
     assert [] == list(steps.charts([told(TORCH._replace(measure="phases"), [0.1], warm=[1.0])], {}, {}))
 
 
+def test_a_section_draws_so_many_comparisons_and_says_of_how_many() -> None:
+    cells = [TORCH._replace(batch=batch) for batch in range(1, 28)]
+    found = list(steps.charts([told(cell, [0.1, 0.1], warm=[0.1]) for cell in cells], {}, {}))
+
+    assert 24 == len(found)
+    assert found[-1].caption.endswith("(drawn are the first 24 of 27 comparisons)") and "(" not in found[-2].caption
+
+
 def drawn(**values: object) -> str:
     made_strip = Strip("<b>", 1, (), Line((0.0, 1.0, 2.0), (1.0, 50.0, 1.0)), 0.5, 10.0, "first step 9 s", "text")
     return charts.svg(Strips("c", "x", "ms", (made_strip._replace(**values),)), "s")
@@ -104,3 +112,12 @@ def test_a_strip_s_texts_are_escaped_and_it_has_no_ids() -> None:
     (10.0, [0, 5, 10]), (6.5, [0, 5]), (0.31, [0, 0.2]), (3.0, [0, 1, 2, 3])])
 def test_an_axis_has_round_numbers(high: float, expected: list[float]) -> None:
     assert expected == pytest.approx(ticks(high, 3))
+
+
+def test_a_chart_of_three_stacks_and_five_long_runs_stays_below_forty_kilobytes() -> None:
+    timed = [0.01 + index / 1e6 for index in range(5000)]
+    rows = [told(TORCH._replace(stack=name), *[timed] * 5, warm=[1.0, *[0.01] * 99])
+            for name in "abc"]
+    (chart,) = steps.charts(rows, {}, {})
+
+    assert len(charts.svg(chart, "s")) < 40_000
