@@ -15,6 +15,7 @@ from runner.results.values import Samples
 
 _MOST_CHARTS = 24              # in a section
 _MOST_WARM, _MOST_TIMED = 32, 96     # points of a run; more steps are put together, their median shown
+_LEAST_WARM = 8                # of a warm-up; above it as many as make it no rougher than the timed part
 _X_AXIS = "seconds since the first step (thin: a run, thick: the median of the runs)"
 _ROOM = 1.3                    # above what nearly all timed steps take
 _LEAST_ROOM = 1.8              # above their median
@@ -98,7 +99,9 @@ def _curve(times: StepTimes) -> _Curve:
     first = float(times.seconds[0]) if times.counts[0] == 1 else None
     begin = 0 if first is None else min(1, warmup)       # the first sample that is drawn
     ends = np.cumsum(durations) - (first or 0.0)
-    parts = (slice(begin, warmup), _MOST_WARM), (slice(warmup, None), _MOST_TIMED)
+    as_smooth = _MOST_TIMED * warmup // max(len(ends) - warmup, 1)
+    warm_points = min(max(as_smooth, _LEAST_WARM), _MOST_WARM)
+    parts = (slice(begin, warmup), warm_points), (slice(warmup, None), _MOST_TIMED)
     drawn = [_points(ends[part], durations[part], times.seconds[part], most) for part, most in parts]
     return _Curve(drawn[0], drawn[1], first, float(ends[warmup - 1]) if warmup else 0.0)
 
