@@ -16,7 +16,9 @@ NUMBERS = [{"id": name, "source": "Table 5", "text": "", "quantity": quantity, "
            for name, quantity, value, unit, more in (
                ("n1", "step", 0.004, "s", {}), ("n2", "step", 1.25, "x", {"to": SUBJECTS[1]}),
                ("n3", "max_batch", 112, "count", {}), ("n4", "kernel_share", 77.0, "%", {}),
-               ("n5", "epoch", 3.5, "s", {}))]
+               ("n5", "epoch", 3.5, "s", {}), ("n6", "relu", 0.1, "s", {}), ("n7", "power", 200, "W", {}),
+               ("n8", "memory", 10**9, "bytes",
+                {"of": {**SUBJECTS[0], "parallel": "sync"}, "where": {"nodes": [2]}}), ("n9", "forward", 0.1, "s", {}))]
 CLAIM = {"id": "c1", "text": "one is faster", "kind": "faster", "quantity": "step", "of": SUBJECTS[0],
          "to": SUBJECTS[1], "over": ["task"], "where": {"batch": [10]}, "cases": [["lenet5"]]}
 
@@ -70,7 +72,7 @@ def _epochs(draw: random.Random) -> Iterator[dict[str, Any]]:
 
 def _operators(cell: Cell, draw: random.Random) -> dict[str, Any]:
     return {"event": "operators", "steps": 20, "operators": {
-        name: [20, draw.uniform(0.1, 0.9)] for name in ("aten::conv2d", "aten::relu", "aten::copy_")}}
+        name: [20, draw.uniform(0.1, 0.9)] for name in ("aten::conv2d", "aten::relu", "aten::relu_", "aten::copy_")}}
 
 
 def _kernels(cell: Cell, draw: random.Random) -> dict[str, Any]:

@@ -125,6 +125,8 @@ class Result(_Model):
     """Training of an epoch after the first."""
     validation_seconds: float | None = None
     best_accuracy: float | None = None
+    places_peak_bytes: int | None = None
+    """Of all places of a parallel run together; null on one node."""
     parameters: int | None
 
 

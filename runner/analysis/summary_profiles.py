@@ -40,7 +40,9 @@ def _profile(row: Row) -> Profile:
     own = {name: middle(runs, lambda run, name=name: run.operators.get(name, 0.0)) or 0.0  # type: ignore[misc]
            for name in sorted({name for run in runs for name in run.operators})}
     found = operators.named(runs[0].framework if runs else "", own)
-    return Profile(seconds={word: sum(found[word].values()) for word in operators.WORDS if word in found},
+    medians = {word: middle(runs, lambda run, word=word: quantities.of(word, row, run))  # type: ignore[misc]
+               for word in operators.WORDS}
+    return Profile(seconds={word: seconds for word, seconds in medians.items() if seconds is not None},
                    names={word: dict(sorted(found[word].items(), key=lambda item: -item[1]))
                           for word in (*operators.WORDS, "") if word in found})
 

@@ -113,7 +113,7 @@ def own_names(each: OperatorTable) -> Table:
 
 _MEMORY: tuple[Column[Result], ...] = (
     Column("stack", lambda result: result.stack),
-    Column("together", lambda result: sum(result.place_peaks.values()), formatting.size),
+    Column("together", lambda result: result.places_peak_bytes, formatting.size),
     Column("by place", lambda result: ", ".join(f"{place} {formatting.size(peak)}"
                                                 for place, peak in result.place_peaks.items())),
 )
