@@ -1,6 +1,6 @@
 """A Report as one HTML file: no script, no request, nothing from outside. Only this module imports jinja2.
 
-Every text goes through words.clean and is then escaped; the charts, whose text matplotlib has escaped, are the only
+Every text goes through formatting.clean and is then escaped; the charts, whose text matplotlib has escaped, are the only
 markup that is put in as it is. Made for a screen of any width, for print, and for the keyboard.
 """
 
