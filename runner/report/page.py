@@ -1,7 +1,7 @@
 """A Report as one HTML file: no script, no request, nothing from outside. Only this module imports jinja2.
 
-Every text goes through formatting.clean and is then escaped; the charts, whose text matplotlib has escaped, are the only
-markup that is put in as it is. Made for a screen of any width, for print, and for the keyboard.
+Every text goes through formatting.clean and is then escaped; the charts, whose text is escaped where they are drawn,
+are the only markup that is put in as it is. Made for a screen of any width, for print, and for the keyboard.
 """
 
 import re
@@ -29,7 +29,7 @@ def html(report: Report) -> str:
     salts = iter(list(drawn))
 
     def drawing(chart: Chart) -> Markup:
-        return Markup(charts.svg(chart, next(salts)))      # whose text matplotlib has escaped
+        return Markup(charts.svg(chart, next(salts)))      # whose text is escaped there
 
     style = Markup((_FOLDER / "page.css").read_text(encoding="utf-8"))
     return _TEMPLATE.render(report=report, style=style, drawing=drawing) + "\n"
