@@ -20,6 +20,7 @@ _X_AXIS = "seconds since the first step (thin: a run, thick: the median of the r
 _ROOM = 1.3                    # above what nearly all timed steps take
 _LEAST_ROOM = 1.8              # above their median
 _NEARLY_ALL = 98               # per cent
+_LONGEST = 1e9                 # seconds of a run; what says more was not measured
 
 
 class StepTimes(NamedTuple):
@@ -73,7 +74,8 @@ def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[s
 
 def _strip(row: Row, result: Result | None, series: Mapping[str, int]) -> Iterator[Strip]:
     step = result.step_seconds if result else None
-    curves = [_curve(times) for run in row.ok_runs if (times := step_times(row, run))]
+    times = [found for run in row.ok_runs if (found := step_times(row, run))]
+    curves = [_curve(one) for one in times if np.median(one.seconds[one.warmup:]) > 0 and _whole(one) < _LONGEST]
     if not curves:
         return
     timed = np.concatenate([curve.timed.y for curve in curves])
@@ -87,6 +89,12 @@ def _strip(row: Row, result: Result | None, series: Mapping[str, int]) -> Iterat
         float(np.median([curve.begin for curve in curves])), top * 1000,
         f"first step {formatting.seconds(first)}" if first is not None and first > top else "",
         "" if step is None else f"{formatting.milliseconds(step)} a step")
+
+
+def _whole(times: StepTimes) -> float:
+    """Seconds of all steps."""
+    with np.errstate(over="ignore"):
+        return float((times.seconds * times.counts).sum())
 
 
 def _shown(line: Line) -> Line:

@@ -82,6 +82,11 @@ def test_runs_without_timed_steps_and_other_measures_have_no_chart() -> None:
     assert [] == list(steps.charts([told(TORCH._replace(measure="phases"), [0.1], warm=[1.0])], {}, {}))
 
 
+@pytest.mark.parametrize("seconds", [0.0, 1e308])
+def test_a_run_whose_steps_took_no_time_or_longer_than_anything_is_not_drawn(seconds: float) -> None:
+    assert [] == list(steps.charts([told(TORCH, [seconds] * 4, warm=[0.1])], {}, {}))
+
+
 def test_a_section_draws_so_many_comparisons_and_says_of_how_many() -> None:
     cells = [TORCH._replace(batch=batch) for batch in range(1, 28)]
     found = list(steps.charts([told(cell, [0.1, 0.1], warm=[0.1]) for cell in cells], {}, {}))
