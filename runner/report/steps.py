@@ -75,7 +75,7 @@ def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[s
 def _strip(row: Row, result: Result | None, series: Mapping[str, int]) -> Iterator[Strip]:
     step = result.step_seconds if result else None
     times = [found for run in row.ok_runs if (found := step_times(row, run))]
-    curves = [_curve(one) for one in times if np.median(one.seconds[one.warmup:]) > 0 and _whole(one) < _LONGEST]
+    curves = [_curve(one) for one in times if _whole(one) < _LONGEST and np.median(one.seconds[one.warmup:]) > 0]
     if not curves:
         return
     timed = np.concatenate([curve.timed.y for curve in curves])
