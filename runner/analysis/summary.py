@@ -39,6 +39,8 @@ from runner.results.values import Facts
 from runner.study import claims, published, quantities
 from workloads.spec.cell import Cell
 
+_OF_EPOCHS = {"first_epoch_seconds": "first_epoch", "epoch_seconds": "epoch", "validation_seconds": "validation",
+              "best_accuracy": "accuracy"}
 TIMED = ("train", "infer", "epochs", "phases")       # measures that have a rate
 
 
@@ -352,13 +354,17 @@ def _result(row: Row, found: _Statistics, word: _Word, flagged: tuple[Flag, ...]
         load_share=middle(runs, _load_share),
         loss_first=middle(runs, lambda run: _loss(run, 0)),
         loss_last=middle(runs, lambda run: _loss(run, -1)),
-        accuracy=middle(runs, lambda run: run.accuracy), peak_bytes=None if peak is None else round(peak),
+        accuracy=middle(runs, lambda run: run.accuracy), peak_bytes=_rounded(peak),
         parameters=parameters[0] if parameters else None,
         tokens_per_second=middle(runs, lambda run: _tokens_per_second(run, "tokens")),
         padded_tokens_per_second=middle(runs, lambda run: _tokens_per_second(run, "padded_tokens")),
-        gpu_watts=middle(runs, lambda run: run.after.get("gpu_watts")),
+        gpu_watts=middle(runs, quantities.watts),
         joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run)),
         gpu_sm_clock=middle(runs, lambda run: run.after.get("gpu_sm_clock")),
+        epochs=max((len(run.epochs) for run in runs if run.epochs), default=None),
+        places_peak_bytes=_rounded(middle(runs, _places_peak_bytes)),
+        **{field: middle(runs, lambda run, name=name: quantities.of(name, row, run))  # type: ignore[misc]
+           for field, name in _OF_EPOCHS.items()},
     )
 
 
@@ -422,9 +428,18 @@ def _tokens_per_second(run: Run, name: str) -> float | None:
 
 def _joules(batch: int, run: Run) -> float | None:
     """Of a sample: watts over samples a second."""
-    watts = run.after.get("gpu_watts")
+    watts = quantities.watts(run)
     rate = None if watts is None else rate_per_worker(batch, run)
     return watts / (rate * len(run.workers)) if watts is not None and rate else None
+
+
+def _rounded(value: float | None) -> int | None:
+    return None if value is None else round(value)
+
+
+def _places_peak_bytes(run: Run) -> float | None:
+    """Of all places together, where there are many."""
+    return quantities.peak_bytes(run) if quantities.place_peaks(run) else None
 
 
 def _peak_bytes(run: Run) -> float | None:

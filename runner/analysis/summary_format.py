@@ -132,6 +132,15 @@ class Result(_Model):
     gpu_sm_clock: float | None = None
     machine_share: float | None = None
     """FLOPs that the steps need a second, over the best matrix product of the session, which limits says."""
+    epochs: int | None = None
+    """Of the run that has most; null of other measures."""
+    first_epoch_seconds: float | None = None
+    epoch_seconds: float | None = None
+    """Training of an epoch after the first."""
+    validation_seconds: float | None = None
+    best_accuracy: float | None = None
+    places_peak_bytes: int | None = None
+    """Of all places of a parallel run together; null on one node."""
     parameters: int | None
 
 
@@ -207,6 +216,13 @@ class DeviceTime(_Model):
     """Seconds a step of the kernels that take longest, in the first run."""
     source: str
     """Whose record it is, and what it cannot tell."""
+    kernel_seconds: float | None = None
+    copy_seconds: float | None = None
+    overlap_seconds: float | None = None
+    gap_seconds: float | None = None
+    """Each of a step; overlap: a kernel and a copy ran at once."""
+    top_calls: dict[str, float] = {}
+    """Calls a step of the kernels in `top`."""
 
 
 class KernelTable(_Table):
@@ -224,12 +240,21 @@ class GraphChange(_Model):
     """Nodes that went, by what they do."""
     passes: dict[str, int]
     """How many fewer nodes there are for each optimisation; negative where it added some."""
+    removed_share: float | None = None
+    """Of all nodes, net of those that were added."""
 
 
 class GraphTable(_Table):
     """The graphs of stacks in equal cells."""
 
     stacks: dict[str, GraphChange]
+
+
+class TriedBatch(_Model):
+    """A batch that was tried in a process of its own."""
+
+    batch: int
+    ending: str
 
 
 class LargestBatch(_Model):
@@ -241,6 +266,8 @@ class LargestBatch(_Model):
     """Null: none that was tried ran out of memory."""
     limit_bytes: int | None
     """Of the host's memory; null: a GPU's own is the limit."""
+    tried: tuple[TriedBatch, ...] = ()
+    """In the run that decides."""
 
 
 class BatchTable(_Table):
@@ -428,6 +455,8 @@ class Methods(_Model):
                       "them; the median over runs; of a MIG slice the whole board's")
     joules_per_sample: str = "gpu_watts over the samples a second of all workers; the median over runs"
     gpu_sm_clock: str = "hertz, the mean over the timed steps; the median over runs"
+    epoch_seconds: str = ("training of the epochs after the first, the mean of each run; the median over runs; so are "
+                          "validation_seconds; first_epoch_seconds and best_accuracy are medians over runs")
     phases: str = ("seconds a step, the mean over steps and workers, the median over runs; from runs that stamp them, "
                    "whose rates are compared among themselves")
     operators: str = "by the framework's own profiler, seconds a step of one worker; the median over runs"

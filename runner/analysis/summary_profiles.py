@@ -12,6 +12,7 @@ from runner.analysis.summary_format import (
     LargestBatch,
     OperatorTable,
     Profile,
+    TriedBatch,
 )
 from runner.results.rows import Row, by_comparison
 from runner.results.runs import Run, middle
@@ -39,7 +40,9 @@ def _profile(row: Row) -> Profile:
     own = {name: middle(runs, lambda run, name=name: run.operators.get(name, 0.0)) or 0.0  # type: ignore[misc]
            for name in sorted({name for run in runs for name in run.operators})}
     found = operators.named(runs[0].framework if runs else "", own)
-    return Profile(seconds={word: sum(found[word].values()) for word in operators.WORDS if word in found},
+    medians = {word: middle(runs, lambda run, word=word: quantities.of(word, row, run))  # type: ignore[misc]
+               for word in operators.WORDS}
+    return Profile(seconds={word: seconds for word, seconds in medians.items() if seconds is not None},
                    names={word: dict(sorted(found[word].items(), key=lambda item: -item[1]))
                           for word in (*operators.WORDS, "") if word in found})
 
@@ -52,7 +55,14 @@ def _device_time(row: Row) -> DeviceTime | None:
     kernels, copies, launches, count = (middle(runs, lambda run, name=name: quantities.of(name, row, run))  # type: ignore[misc]
                                         for name in ("kernel_share", "copy_share", "launch_share", "kernels"))
     return DeviceTime(kernels=kernels, copies=copies, gaps=middle(runs, _gaps), launches=launches, kernels_a_step=count,
-                      top={name: seconds / first.steps for name, _, seconds in first.top}, source=first.source)
+                      top={name: seconds / first.steps for name, _, seconds in first.top}, source=first.source,
+                      top_calls={name: calls / first.steps for name, calls, _ in first.top},
+                      **{name: middle(runs, lambda run, name=name: _seconds_of_a_step(run, name))  # type: ignore[misc]
+                         for name in ("kernel_seconds", "copy_seconds", "overlap_seconds", "gap_seconds")})
+
+
+def _seconds_of_a_step(run: Run, name: str) -> float | None:
+    return getattr(run.kernels, name) / run.kernels.steps if run.kernels else None
 
 
 def _gaps(run: Run) -> float | None:
@@ -62,10 +72,13 @@ def _gaps(run: Run) -> float | None:
 def _graph(row: Row) -> GraphChange | None:
     found = next((run.graph for run in row.ok_runs if run.graph), None)
     return GraphChange(nodes_before=found.nodes_before, nodes_after=found.nodes_after,
-                       removed=found.removed.model_dump(), passes=found.passes.model_dump()) if found else None
+                       removed=found.removed.model_dump(), passes=found.passes.model_dump(),
+                       removed_share=found.removed_share) if found else None
 
 
 def _largest(row: Row) -> LargestBatch | None:
     found = min((run.max_batch for run in row.ok_runs if run.max_batch), key=lambda each: each.largest, default=None)
-    return LargestBatch(largest=found.largest, smallest_oom=found.smallest_oom,
-                        limit_bytes=found.limit_bytes) if found else None
+    if found is None:
+        return None
+    return LargestBatch(largest=found.largest, smallest_oom=found.smallest_oom, limit_bytes=found.limit_bytes,
+                        tried=tuple(TriedBatch(batch=each.batch, ending=each.ending) for each in found.tried))

@@ -1,17 +1,44 @@
-"""Where a step's time and memory go: phases, operators, kernels, graphs. Charts and tables. Pure."""
+"""Where a step's time and memory go: phases, operators, kernels, graphs, largest batches. Charts and tables. Pure.
 
-from collections.abc import Iterator, Sequence
+The tables are for every form that people read; what they hold is the Summary's.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from runner import formatting
-from runner.analysis.summary_format import OperatorTable, Result
-from runner.report.comparisons import MOST_GROUPS, Given, Shown, cut, fitting, thousandths, without_empty
-from runner.report.document import Bar, Bars, Chart, Dots, Group, Mark, Table, plain
-from runner.results.profiles import Kernels
+from runner.analysis.summary_format import (
+    BatchTable,
+    DeviceTime,
+    GraphChange,
+    GraphTable,
+    KernelTable,
+    LargestBatch,
+    OperatorTable,
+    Result,
+)
+from runner.report.columns import Column, Form, table
+from runner.report.comparisons import MOST_GROUPS, Given, Shown, cut, fitting, thousandths
+from runner.report.document import Bar, Bars, Chart, Dots, Mark, Table, plain
 from runner.results.rows import Row
+from runner.study.operators import WORDS
 from runner.study.quantities import PHASES
 
 _MOST_CHARTS = 4
+_PAGE = frozenset({Form.PAGE})
+_SHORT = {"communication": "comm."}    # titles of phases that would be too wide
+_OF_EXCHANGE = "Calls of exchange overlap and wait for other workers: together they may exceed a step."
+_DASH = {Form.SCREEN: "-"}             # stands where there is no value
+Profiles = TypeVar("Profiles", OperatorTable, KernelTable, GraphTable, BatchTable)
 
+
+def of_rows(tables: Sequence[Profiles], rows: Sequence[Row]) -> list[Profiles]:
+    """Those of the summary's tables that are about the rows."""
+    labels = {row.comparison.label for row in rows}
+    return [each for each in tables if each.label in labels]
+
+
+# ---- phases
 
 def phase_charts(compared: Sequence[Shown]) -> Iterator[Chart]:
     """A bar a stack."""
@@ -28,111 +55,168 @@ def _phase_bar(result: Result) -> Bar:
     return Bar(result.stack, parts, formatting.milliseconds(sum(value for _, value in parts) / 1000))
 
 
-def phases(compared: Sequence[Shown]) -> Iterator[Table]:
+_PHASES: tuple[Column[Result], ...] = (
+    Column("stack", lambda result: result.stack),
+    *(Column(_SHORT.get(name, name), lambda result, name=name: result.phases.get(name), thousandths)  # type: ignore[misc]
+      for name in PHASES),
+    Column("seen", lambda result: result.communication if "communication" in result.phases else None),
+    Column("step", lambda result: result.step_seconds, thousandths),
+    Column("stamps", lambda result: result.stamping_cost, lambda cost: f"{cost * 100:+.1f} %"),
+)
+
+
+def phases(compared: Sequence[Shown], form: Form) -> Iterator[Table]:
     """Of stamped runs; none where there are none."""
-    groups = tuple(Group(shown.label, tuple(_phase_line(result) for result in shown.results if result.phases))
-                   for shown in compared if shown.comparison.measure == "phases")
-    groups = tuple(group for group in groups if group.lines)
-    if groups:
-        yield without_empty(Table(
-            "Phases of a step, in milliseconds, from stamped runs", ("stack", *PHASES, "seen", "step", "stamping adds"),
-            groups, "Communication that is seen exposed is what does not overlap with the backward pass; full is all "
-                    "of it. Stamping: against a plain step of this session."))
+    yield from table("Phases of a step, in milliseconds, from stamped runs", _PHASES, {
+        shown.label: [result for result in shown.results if result.phases]
+        for shown in compared if shown.comparison.measure == "phases"}, form,
+        "Communication that is seen exposed is what does not overlap with the backward pass; full is all of it. "
+        "Stamps: what stamping adds to a plain step of this session.")
 
 
-def _phase_line(result: Result) -> tuple[str, ...]:
-    found = (result.phases.get(name) for name in PHASES)
-    cost = "" if result.stamping_cost is None else f"{result.stamping_cost * 100:+.1f} %"
-    return (result.stack, *(thousandths(seconds) for seconds in found),
-            (result.communication or "") if "communication" in result.phases else "",
-            thousandths(result.step_seconds), cost)
-
-
-def operator_tables(given: Given, rows: Sequence[Row]) -> list[OperatorTable]:
-    """The summary's that are about the rows."""
-    labels = {row.comparison.label for row in rows if row.cell.measure == "operators"}
-    return [table for table in given.summary.operators if table.label in labels]
-
-
-def _operator_words(table: OperatorTable) -> list[str]:
-    return list(dict.fromkeys(word for profile in table.stacks.values() for word in profile.seconds))
-
+# ---- operators
 
 def operator_charts(given: Given, tables: Sequence[OperatorTable]) -> Iterator[Chart]:
     """A mark a stack and operator, for the first tables."""
-    for table in tables[:_MOST_CHARTS]:
+    for each in tables[:_MOST_CHARTS]:
         groups = [(word.replace("_", " "), tuple(
             Mark(stack, given.series.get(stack, 0), profile.seconds[word] * 1000, None, None,
                  formatting.milliseconds(profile.seconds[word]))
-            for stack, profile in table.stacks.items() if profile.seconds.get(word)))
-            for word in _operator_words(table)]
+            for stack, profile in each.stacks.items() if profile.seconds.get(word))) for word in WORDS]
         groups = [group for group in groups if group[1]]
         if groups:
-            yield Dots(f"Operators: {table.label}", "milliseconds a step", tuple(groups))
+            yield Dots(f"Operators: {each.label}", "milliseconds a step", tuple(groups))
 
 
-def operators(table: OperatorTable) -> Table:
+def operators(tables: Sequence[OperatorTable], form: Form) -> Iterator[Table]:
     """A line an operator, a column a stack."""
-    stacks = [stack for stack, profile in table.stacks.items() if profile.names]
-    lines = tuple((word.replace("_", " "), *(thousandths(table.stacks[stack].seconds.get(word)) for stack in stacks))
-                  for word in _operator_words(table))
-    return plain(f"Operators, in milliseconds a step, from profiled runs: {table.label}", ("operator", *stacks), lines,
-                 "Calls of exchange overlap and wait for other workers: together they may exceed a step.")
+    for each in tables:
+        stacks = [stack for stack, profile in each.stacks.items() if profile.names]
+        seconds = {word: [each.stacks[stack].seconds.get(word) for stack in stacks] for word in WORDS}
+        lines = tuple((word.replace("_", " "), *(thousandths(value) or _DASH.get(form, "") for value in values))
+                      for word, values in seconds.items() if any(value is not None for value in values))
+        yield plain(f"Operators, in milliseconds a step, from profiled runs: {each.label}", ("operator", *stacks),
+                    lines, _OF_EXCHANGE)
 
 
-def own_names(table: OperatorTable) -> Table:
+def own_names(each: OperatorTable) -> Table:
     """What stands behind each word."""
     lines = tuple((stack, word.replace("_", " ") or "none", name, thousandths(seconds))
-                  for stack, profile in table.stacks.items() for word, names in profile.names.items()
+                  for stack, profile in each.stacks.items() for word, names in profile.names.items()
                   for name, seconds in list(names.items())[:MOST_GROUPS])
-    return plain(f"The frameworks' own names of operators: {table.label}", ("stack", "word", "own name", "ms a step"),
+    return plain(f"The frameworks' own names of operators: {each.label}", ("stack", "word", "own name", "ms a step"),
                  lines, f"The longest {MOST_GROUPS} of each word; those of no word may contain each other's time.",
                  is_extra=True)
 
 
-def memory(compared: Sequence[Shown]) -> Iterator[Table]:
+# ---- memory of places
+
+_MEMORY: tuple[Column[Result], ...] = (
+    Column("stack", lambda result: result.stack),
+    Column("together", lambda result: result.places_peak_bytes, formatting.size),
+    Column("by place", lambda result: ", ".join(f"{place} {formatting.size(peak)}"
+                                                for place, peak in result.place_peaks.items())),
+)
+
+
+def memory(compared: Sequence[Shown], form: Form) -> Iterator[Table]:
     """Of runs on several places."""
-    groups = tuple(Group(shown.label, tuple(
-        (result.stack, formatting.size(sum(result.place_peaks.values())),
-         ", ".join(f"{place} {formatting.size(peak)}" for place, peak in result.place_peaks.items()))
-        for result in shown.results if result.place_peaks)) for shown in compared)
-    groups = tuple(group for group in groups if group.lines)
-    if groups:
-        yield Table("Peak memory of the places", ("stack", "together", "by place"), groups, is_extra=True)
+    yield from table("Peak memory of the places", _MEMORY, {
+        shown.label: [result for result in shown.results if result.place_peaks] for shown in compared}, form,
+        is_extra=True)
 
 
-def _kernel_line(row: Row, found: Kernels) -> tuple[str, ...]:
-    share = found.share(found.kernel_seconds)
-    seconds = (found.kernel_seconds, found.copy_seconds, found.overlap_seconds, found.gap_seconds)
-    return (row.cell.stack, row.comparison.label, *(thousandths(each / found.steps) for each in seconds),
-            "" if share is None else formatting.share(share), f"{found.kernels / found.steps:.0f}")
+# ---- kernels, graphs, largest batches
+
+class _Device(NamedTuple):
+    stack: str
+    time: DeviceTime
 
 
-def profiles(rows: Sequence[Row]) -> Iterator[Table]:
-    """Of kernels, of graphs and of largest batches."""
-    traced = [(row, found) for row in rows
-              for found in [next((run.kernels for run in row.ok_runs if run.kernels), None)] if found]
-    if traced:
-        yield plain("Where the device's time goes, in milliseconds a step",
-                    ("stack", "what", "kernels", "copies", "both at once", "gaps", "in kernels", "kernels a step"),
-                    tuple(_kernel_line(row, found) for row, found in traced),
-                    " ".join(dict.fromkeys(f"{row.cell.stack}: {found.source}." for row, found in traced
-                                           if found.source)))
-        yield plain("The kernels that take longest", ("stack", "what", "kernel", "calls a step", "ms a step"), tuple(
-            (row.cell.stack, row.comparison.label, name, f"{calls / found.steps:.0f}",
-             thousandths(seconds / found.steps))
-            for row, found in traced for name, calls, seconds in found.top), is_extra=True)
-    graphs = tuple((row.cell.stack, row.comparison.label, f"{found.nodes_before:,}", f"{found.nodes_after:,}",
-                    formatting.share(found.removed_share), *(f"{count:,}" for _, count in found.removed))
-                   for row in rows for found in [next((run.graph for run in row.ok_runs if run.graph), None)] if found)
-    if graphs:
-        yield plain("Nodes of the graph", ("stack", "what", "before", "after", "removed", "expensive", "cheap",
-                                           "no operation"), graphs)
-    batches = tuple((row.cell.stack, row.comparison.label, f"{found.largest:,}",
-                     f"{found.smallest_oom:,}" if found.smallest_oom else "not met",
-                     formatting.size(found.limit_bytes) if found.limit_bytes else "the GPU's",
-                     ", ".join(f"{each.batch:,} {each.ending}" for each in found.tried))
-                    for row in rows for run in row.ok_runs[:1] for found in [run.max_batch] if found)
-    if batches:
-        yield plain("The largest batch that trains", ("stack", "what", "largest", "out of memory", "limit", "tried"),
-                    batches, "Each batch was tried in a fresh process; the first run of each cell.")
+class _Kernel(NamedTuple):
+    stack: str
+    name: str
+    calls: float | None
+    seconds: float
+
+
+class _Graph(NamedTuple):
+    stack: str
+    change: GraphChange
+
+
+class _Batch(NamedTuple):
+    stack: str
+    batch: LargestBatch
+
+
+_KERNELS: tuple[Column[_Device], ...] = (
+    Column("stack", lambda line: line.stack),
+    Column("kernels", lambda line: line.time.kernel_seconds, thousandths, _PAGE),
+    Column("copies", lambda line: line.time.copy_seconds, thousandths, _PAGE),
+    Column("both at once", lambda line: line.time.overlap_seconds, thousandths, _PAGE),
+    Column("gaps", lambda line: line.time.gap_seconds, thousandths, _PAGE),
+    Column("in kernels", lambda line: line.time.kernels, formatting.share),
+    Column("in copies", lambda line: line.time.copies, formatting.share),
+    Column("in gaps", lambda line: line.time.gaps, formatting.share),
+    Column("launching", lambda line: line.time.launches, formatting.share),
+    Column("kernels a step", lambda line: line.time.kernels_a_step, "{:,.0f}".format),
+)
+_LONGEST_KERNELS: tuple[Column[_Kernel], ...] = (
+    Column("stack", lambda line: line.stack, forms=_PAGE),
+    Column("kernel", lambda line: line.name, forms=_PAGE),
+    Column("calls a step", lambda line: line.calls, "{:,.0f}".format, _PAGE),
+    Column("ms a step", lambda line: line.seconds, thousandths, _PAGE),
+)
+_GRAPHS: tuple[Column[_Graph], ...] = (
+    Column("stack", lambda line: line.stack),
+    Column("before", lambda line: line.change.nodes_before, "{:,}".format),
+    Column("after", lambda line: line.change.nodes_after, "{:,}".format),
+    Column("removed", lambda line: line.change.removed_share, formatting.share),
+    *(Column(title, lambda line, kind=kind: line.change.removed.get(kind), "{:,}".format)  # type: ignore[misc]
+      for kind, title in (("expensive", "expensive"), ("cheap", "cheap"), ("noop", "no-op"))),
+)
+_BATCHES: tuple[Column[_Batch], ...] = (
+    Column("stack", lambda line: line.stack),
+    Column("largest", lambda line: line.batch.largest, "{:,}".format),
+    Column("out of memory", lambda line: line.batch.smallest_oom or "not met", lambda batch: (
+        batch if isinstance(batch, str) else f"{batch:,}")),
+    Column("limit", lambda line: formatting.size(line.batch.limit_bytes) if line.batch.limit_bytes else "the GPU's"),
+    Column("tried", lambda line: ", ".join(f"{each.batch:,} {each.ending}" for each in line.batch.tried), forms=_PAGE),
+)
+
+
+def kernels(tables: Sequence[KernelTable], form: Form) -> Iterator[Table]:
+    """Where the device's time goes: shares of it, on the page milliseconds of a step too."""
+    groups = {each.label: [_Device(*item) for item in each.stacks.items()] for each in tables}
+    sources = [f"{line.stack}: {line.time.source}." for lines in groups.values() for line in lines if line.time.source]
+    note = "Kernels, copies and gaps in milliseconds a step." if form is Form.PAGE else "Shares of the device's time."
+    yield from table("Where the device's time goes, from profiled runs", _KERNELS, groups, form,
+                     " ".join([note, *dict.fromkeys(sources)]))
+    if form is Form.PAGE:
+        yield from table("The kernels that take longest, in the first run", _LONGEST_KERNELS,
+                         {label: list(_longest(lines)) for label, lines in groups.items()}, form, is_extra=True)
+
+
+def _longest(lines: Sequence[_Device]) -> Iterator[_Kernel]:
+    for stack, time in lines:
+        yield from (_Kernel(stack, name, time.top_calls.get(name), seconds) for name, seconds in time.top.items())
+
+
+def graphs(tables: Sequence[GraphTable], form: Form) -> Iterator[Table]:
+    """Nodes before and after, and what those did that went."""
+    yield from table("Nodes of the graph", _GRAPHS, _lines(tables, _Graph), form,
+                     "Removed: net of nodes that were added; then those that went, by what they did.")
+
+
+def largest_batches(tables: Sequence[BatchTable], form: Form) -> Iterator[Table]:
+    """The largest batch that trains."""
+    yield from table("The largest batch that trains", _BATCHES, _lines(tables, _Batch), form,
+                     "Each batch was tried in a fresh process; the least of the runs.")
+
+
+L = TypeVar("L", _Graph, _Batch)
+
+
+def _lines(tables: Sequence[GraphTable] | Sequence[BatchTable], line: type[L]) -> Mapping[str, list[L]]:
+    return {each.label: [line(stack, value) for stack, value in each.stacks.items()] for each in tables}  # type: ignore[arg-type]

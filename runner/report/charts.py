@@ -20,12 +20,13 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from runner.formatting import clean
-from runner.report.document import Bar, Bars, Box, Boxes, Chart, Curves, Dots, Mark
+from runner.report import strips
+from runner.report.document import Bar, Bars, Box, Boxes, Chart, Curves, Dots, Mark, Strips
 
 SERIES = 8                     # signs that can be told apart
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)), (0, (6, 3)))
-_HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "oo", "++")
+_HATCHES = ("", "////", "||||", "\\\\\\\\", "xxxx", "----", "++++", "//")     # no dots: circles take 250 kB of a page
 # stands for the page's colours, which matplotlib does not know
 _COLOURS = tuple(f"#c0ffe{number}" for number in range(SERIES))
 _INK, _QUIET, _PAPER = "#000000", "#c0fff0", "#c0fff1"
@@ -45,6 +46,8 @@ Groups = Sequence[tuple[str, Sequence[Any]]]
 
 def svg(chart: Chart, salt: str) -> str:
     """The <svg> element. salt tells the ids of one chart of a page from those of another."""
+    if isinstance(chart, Strips):
+        return strips.svg(chart)
     drawn: dict[type, Callable[[Any], Figure]] = {Dots: _dots, Boxes: _boxes, Bars: _bars, Curves: _curves}
     with mpl.rc_context({**_SETTINGS, "svg.hashsalt": salt}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph", UserWarning)       # the reader's fonts have it

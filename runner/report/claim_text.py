@@ -66,11 +66,20 @@ def beside(number: PublishedNumber) -> list[str]:
             shown(number.value), "no data" if here is None else shown(here)]
 
 
+def _seconds(value: float) -> str:
+    """As the tables have steps and epochs, so that one number reads the same beside them."""
+    return formatting.milliseconds(value) if value < 1 else formatting.seconds(value)
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) else formatting.number(value)
+
+
 IN_UNIT: dict[str, Callable[[float], str]] = {
-    "x": lambda value: formatting.ratio(value, None), "s": formatting.seconds, "bytes": formatting.size,
+    "x": lambda value: formatting.ratio(value, None), "s": _seconds, "bytes": formatting.size,
     "share": formatting.share,
     "%": lambda value: f"{value:.3g} %", "mpe": lambda value: f"{value:.3f}", "W": lambda value: f"{value:.0f} W",
-    "count": formatting.number, "samples/s": lambda value: f"{formatting.number(value)}/s",
+    "count": _count, "samples/s": lambda value: f"{formatting.number(value)}/s",
     "steps/s": lambda value: f"{formatting.number(value)} steps/s",
 }
 

@@ -64,8 +64,3 @@ def without_empty(table: Table) -> Table:
 def thousandths(seconds: float | None) -> str:
     """Milliseconds without their unit; "" where there is nothing."""
     return "" if seconds is None else formatting.number(seconds * 1000)
-
-
-def endings(counts: Mapping[str, int]) -> str:
-    """oom ×3, or that there was no run."""
-    return ", ".join(f"{ending} ×{count}" if count > 1 else ending for ending, count in counts.items()) or "not run"

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner import formatting
 from runner.analysis import curves
-from runner.analysis.stats import median
-from runner.report.document import Chart, Curve, Curves, Group, Table
+from runner.report.document import Chart, Curve, Curves
 from runner.results.rows import Row, by_comparison
 from runner.results.runs import Epoch
 
@@ -72,28 +70,3 @@ def _value(epoch: Epoch, what: str) -> float:
 
 def _floats(values: NDArray[Any]) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
-
-
-def tables(rows: Sequence[Row]) -> Iterator[Table]:
-    """Each stack's epochs: the first apart from later ones, validation, and what came of it."""
-    groups = tuple(Group(found[0].comparison.label, tuple(_line(row) for row in found))
-                   for found in _groups(rows, 1).values())
-    if groups:
-        yield Table("Epochs", ("stack", "epochs", "first epoch", "later epochs", "validation", "last loss",
-                               "last accuracy", "best accuracy"), groups, "Medians over runs.")
-
-
-def _line(row: Row) -> tuple[str, ...]:
-    runs = [run.epochs for run in row.ok_runs if run.epochs]
-    first = median([epochs[0].train_seconds for epochs in runs])
-    later = median([epoch.train_seconds for epochs in runs for epoch in epochs[1:]])
-    validation = median([epoch.validation_seconds for epochs in runs for epoch in epochs
-                         if epoch.validation_seconds is not None])
-    loss = median([epochs[-1].loss for epochs in runs if epochs[-1].loss is not None])
-    last = median([epochs[-1].accuracy for epochs in runs if epochs[-1].accuracy is not None])
-    best = median([max(known) for epochs in runs
-                   if (known := [epoch.accuracy for epoch in epochs if epoch.accuracy is not None])])
-    return (row.cell.stack, str(max(map(len, runs))),
-            *("" if value is None else formatting.seconds(value) for value in (first, later, validation)),
-            "" if loss is None else f"{loss:.3g}",
-            *("" if value is None else formatting.share(value) for value in (last, best)))

@@ -106,7 +106,36 @@ class Curves(NamedTuple):
     is_logarithmic: bool = False         # the values; one that is zero is not drawn
 
 
-Chart = Dots | Boxes | Bars | Curves
+class Line(NamedTuple):
+    """Points that are joined."""
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+class Strip(NamedTuple):
+    """The steps of one stack over time, on scales of its own; x in seconds, y in milliseconds."""
+
+    name: str
+    series: int
+    runs: tuple[Line, ...]
+    median: Line                 # over the runs
+    warmup: float                # seconds at which the timed steps begin
+    top: float                   # of the scale; what is higher is cut off there and marked
+    first: str                   # the first step in words where it is cut off, else ""
+    text: str                    # seconds of a timed step in words, as the tables have them
+
+
+class Strips(NamedTuple):
+    """A chart of steps over time, a strip a stack."""
+
+    caption: str
+    x_axis: str
+    y_axis: str
+    strips: tuple[Strip, ...]
+
+
+Chart = Dots | Boxes | Bars | Curves | Strips
 
 
 class Deviation(NamedTuple):

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
-from runner.analysis.summary_format import Comparison, Interval, Result, Summary
-from runner.formatting import clean, number
-from runner.report import claim_text
+from runner.analysis.summary_format import Comparison, Summary
+from runner.formatting import clean
+from runner.report.columns import RESULTS, Form, Line, of
 
 _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_",
             "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
             ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}",
             "–": "--", "…": r"\dots{}", "×": r"$\times$", "-": "{-}", "'": "{'}"}
+
+_COLUMNS = of(RESULTS, Form.LATEX)
 
 
 def latex(summary: Summary, machine: str) -> str:
@@ -31,28 +33,20 @@ def _lines(summary: Summary, machine: str) -> Iterator[str]:
 def _table(comparison: Comparison, summary: Summary, machine: str, place: int) -> Iterator[str]:
     caption = (f"{comparison.label}: samples a second of one worker, the median of {summary.rounds} runs, and the "
                f"ratio to {summary.baseline}, with 95 % intervals. {machine}.")
+    kinds = "".join("r" if column.is_number else "l" for column in _COLUMNS)
     yield from (r"\begin{table}", r"\centering", rf"\caption{{{escaped(caption)}}}",
                 rf"\label{{tab:{comparison.key if comparison.key.isalnum() else place}}}",
-                r"\begin{tabular}{lrlrll}", r"\toprule",
-                r"Stack & Samples/s & 95 \% & Ratio & 95 \% & Verdict \\", r"\midrule")
-    yield from (_line(comparison, result) for result in comparison.results)
+                rf"\begin{{tabular}}{{l{kinds}}}", r"\toprule",
+                " & ".join(["Stack", *(escaped(column.title) for column in _COLUMNS)]) + r" \\", r"\midrule")
+    yield from (_line(Line(summary, comparison, result)) for result in comparison.results)
     yield from (r"\bottomrule", r"\end{tabular}", r"\end{table}", "")
 
 
-def _line(comparison: Comparison, result: Result) -> str:
-    if result.rate_per_worker is None:
-        ended = ", ".join(result.endings) or "not run"
-        return rf"{escaped(result.stack)} & \multicolumn{{5}}{{l}}{{{escaped(ended)}}} \\"
-    name = escaped(result.stack)
-    texts = [rf"\textbf{{{name}}}" if result.stack == comparison.winner else name,
-             number(result.rate_per_worker), _interval(result.rate_interval, result.rate_per_worker),
-             "" if result.ratio is None else f"{result.ratio:.3f}", _interval(result.ratio_interval, 1.0),
-             escaped(claim_text.word(comparison, result) or result.verdict.value)]
+def _line(line: Line) -> str:
+    name = escaped(line.result.stack)
+    if not line.has_rate:
+        ended = ", ".join(line.result.endings) or "not run"
+        return rf"{name} & \multicolumn{{{len(_COLUMNS)}}}{{l}}{{{escaped(ended)}}} \\"
+    texts = [rf"\textbf{{{name}}}" if line.is_winner else name,
+             *(escaped(column.shown(line, Form.LATEX)) for column in _COLUMNS)]
     return " & ".join(texts) + r" \\"
-
-
-def _interval(found: Interval | None, like: float) -> str:
-    if found is None:
-        return ""
-    shown = (f"{end:.3f}" if like == 1.0 else number(end, like) for end in (found.low, found.high))
-    return "--".join(shown)

@@ -1,7 +1,7 @@
 """A Report as one HTML file: no script, no request, nothing from outside. Only this module imports jinja2.
 
-Every text goes through words.clean and is then escaped; the charts, whose text matplotlib has escaped, are the only
-markup that is put in as it is. Made for a screen of any width, for print, and for the keyboard.
+Every text goes through formatting.clean and is then escaped; the charts, whose text is escaped where they are drawn,
+are the only markup that is put in as it is. Made for a screen of any width, for print, and for the keyboard.
 """
 
 import re
@@ -19,7 +19,8 @@ _FOLDER = Path(__file__).parent
 _MOODS = {"holds": "good", "does not hold": "bad", "inconclusive": "open", "no data": "none", "fastest": "good",
           "faster": "good", "slower": "bad", "no difference shown": "open", "needs five rounds": "open",
           "not steady": "open", "too short to tell": "open", "baseline": "none"}
-_REASON = re.compile(r" \(|: | of those that ran")          # what follows a word
+# a word, and what may stand after it: a number in brackets, a reason, of whom it is said
+_WORD = re.compile(rf"({'|'.join(_MOODS)})(?=$| \(|:| of those that ran)")
 
 
 def html(report: Report) -> str:
@@ -28,7 +29,7 @@ def html(report: Report) -> str:
     salts = iter(list(drawn))
 
     def drawing(chart: Chart) -> Markup:
-        return Markup(charts.svg(chart, next(salts)))      # whose text matplotlib has escaped
+        return Markup(charts.svg(chart, next(salts)))      # whose text is escaped there
 
     style = Markup((_FOLDER / "page.css").read_text(encoding="utf-8"))
     return _TEMPLATE.render(report=report, style=style, drawing=drawing) + "\n"
@@ -38,14 +39,15 @@ def _finalize(value: object) -> object:
     return value if isinstance(value, Markup) or not isinstance(value, str) else formatting.clean(value)
 
 
-def mood(text: str) -> str:
-    """How a word is shown, whatever reason follows it; "" of what is no word."""
-    return _MOODS.get(_REASON.split(text)[0], "")
-
-
 def anchor(text: str) -> str:
     """The text as a place in the page."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
+
+
+def mood(text: str) -> str:
+    """The class of a word that is coloured, "" for any other text."""
+    word = _WORD.match(text)
+    return _MOODS[word[1]] if word else ""
 
 
 def is_short(text: str) -> bool:

@@ -1,13 +1,25 @@
-"""How fast the stacks of an experiment are: charts and a table. Pure."""
+"""How fast the stacks of an experiment are: charts and tables. Pure."""
 
 from collections.abc import Iterator, Sequence
 
 from runner import formatting
-from runner.analysis.stats import Verdict
-from runner.analysis.summary_format import Comparison, Result, Summary
-from runner.report import claim_text
-from runner.report.comparisons import Given, Shown, cut, endings, fitting, without_empty
-from runner.report.document import Chart, Curve, Curves, Dots, Group, Mark, Table
+from runner.analysis.summary_format import Result, Summary
+from runner.report.columns import (
+    BESIDE,
+    ENERGY,
+    EPOCHS,
+    RATES,
+    RESULTS,
+    SEQUENCES,
+    Column,
+    Form,
+    Line,
+    of,
+    table,
+    with_any,
+)
+from runner.report.comparisons import Given, Shown, cut, fitting
+from runner.report.document import Chart, Curve, Curves, Dots, Mark, Table
 
 _MOST_CURVE_CHARTS = 4
 _LEAST_POINTS = 3              # of a curve; fewer are read better as single values
@@ -79,18 +91,29 @@ def _rate_curve(given: Given, panel: Sequence[Shown], stack: str, field: str) ->
                  tuple(interval.high for _, _, interval in points if interval) if has_band else ())
 
 
-_RATES = ("stack", "samples/s", "to {}", "verdict", "notes", "ok runs", "step", "first step", "input wait",
-          "of machine", "peak memory", "loss", "accuracy")
+# caption and note of each table, and the parts of columns.RESULTS that it has
+_TABLES = (
+    ("Rates: samples a second of one worker (geometric means), with 95 % intervals over runs", "", (RATES, BESIDE)),
+    ("Tokens or time steps a second of one worker", "", (SEQUENCES,)),
+    ("Epochs", "Medians over runs; of the epochs after the first, the mean of each run.", (EPOCHS,)),
+    ("What the GPUs drew over the timed steps", "", (ENERGY,)),
+)
 
 
-def tables(given: Given, compared: Sequence[Shown]) -> Iterator[Table]:
-    """A line a stack and comparison; none where nothing was compared."""
-    if compared:
-        columns = tuple(column.format(given.summary.baseline) for column in _RATES)
-        groups = tuple(Group(shown.label, tuple(_rate_line(given, shown.comparison, result)
-                                                for result in shown.results)) for shown in compared)
-        yield without_empty(Table("Rates: samples a second of one worker (geometric means), with 95 % intervals over "
-                                  "runs", columns, groups))
+def tables(summary: Summary, compared: Sequence[Shown], form: Form, results: Sequence[Column[Line]] = RESULTS,
+           ) -> Iterator[Table]:
+    """A line a stack and comparison; of what few sessions have, only the stacks that have it.
+
+    The terminal draws rates in a way of its own, so that its first table has what was measured beside them.
+    """
+    groups = {shown.label: [Line(summary, shown.comparison, result) for result in shown.results] for shown in compared}
+    for caption, note, parts in _TABLES:
+        has_rates = RATES in parts and form is not Form.SCREEN
+        columns = of(results, form, *(part for part in parts if has_rates or part != RATES))
+        lines = groups if has_rates else with_any(groups, columns[1:])
+        for found in table(caption if has_rates or RATES not in parts else "", columns, lines, form, note):
+            titles = tuple(title.replace("{baseline}", summary.baseline) for title in found.columns)
+            yield found._replace(columns=titles)
 
 
 def machine_limits(summary: Summary) -> list[str]:
@@ -103,22 +126,3 @@ def machine_limits(summary: Summary) -> list[str]:
                      f"{limit.precision} on {threads}: {formatting.flops(limit.flops_per_second)} "
                      f"by {limit.stack}{sheet}")
     return found
-
-
-def _rate_line(given: Given, comparison: Comparison, result: Result) -> tuple[str, ...]:
-    marks = f"[{','.join(given.marks[flag] for flag in result.flags)}]" if result.flags else ""
-    if result.rate_per_worker is None:
-        return (result.stack, endings(result.endings), "", "no data", marks, *[""] * 8)
-    verdict = " ".join(filter(None, (claim_text.word(comparison, result) or result.verdict.value,
-                                     claim_text.smallest(result))))
-    loss = (f"{result.loss_first:.3g} to {result.loss_last:.3g}"
-            if result.loss_first is not None and result.loss_last is not None else "")
-    seen = [(result.step_seconds, formatting.milliseconds), (result.first_step_seconds, formatting.seconds),
-            (result.load_share, formatting.share), (result.machine_share, formatting.share),
-            (result.peak_bytes, formatting.size)]
-    return (result.stack, formatting.rate(result.rate_per_worker, result.rate_interval),
-            "1" if result.verdict is Verdict.BASELINE else
-            "" if result.ratio is None else formatting.ratio(result.ratio, result.ratio_interval), verdict, marks,
-            f"{result.endings.get('ok', 0)} of {given.summary.rounds}",
-            *("" if value is None else shown(value) for value, shown in seen),
-            loss, "" if result.accuracy is None else formatting.share(result.accuracy))

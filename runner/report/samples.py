@@ -25,11 +25,11 @@ Spreads = Sequence[tuple[str, Sequence[_Spread]]]      # a comparison's label, a
 
 def charts(spreads: Spreads, series: Mapping[str, int]) -> Iterator[Chart]:
     """Boxes by comparison."""
-    groups = [(name, tuple(_box(spread, series) for spread in found)) for name, found in spreads]
-    kept = fitting(groups)
+    kept = fitting([(name, tuple(found)) for name, found in spreads])
     if kept:
+        boxes = tuple((name, tuple(_box(spread, series) for spread in found)) for name, found in kept)
         yield Boxes("Seconds of single steps: the median, the middle half (box) and nine tenths (line) of all runs' "
-                    "samples" + cut(len(kept), len(groups)), "milliseconds a step", kept)
+                    "samples" + cut(len(kept), len(spreads)), "milliseconds a step", boxes)
 
 
 def _box(spread: _Spread, series: Mapping[str, int]) -> Box:

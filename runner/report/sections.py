@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from runner import formatting
-from runner.report import breakdown, curves, published, rates, samples
-from runner.report.comparisons import Given, Shown, endings
+from runner.report import breakdown, curves, published, rates, samples, steps
+from runner.report.columns import Form, endings
+from runner.report.comparisons import Given, Shown
 from runner.report.document import Section, Table, plain
 from runner.results.rows import Experiment, Row
 
@@ -21,15 +22,18 @@ def _section(given: Given, experiment: Experiment, numbers: published.Numbers) -
     rows = [row for row in given.measured.rows if row.key in keys]
     compared = [shown for shown in (Shown.of(each, keys) for each in given.summary.comparisons) if shown.results]
     spreads = samples.spreads(rows, given.series)
-    profiled = breakdown.operator_tables(given, rows)
+    results = {result.key: result for shown in compared for result in shown.results}
+    profiled = breakdown.of_rows(given.summary.operators, rows)
     charts = [*published.charts(numbers), *curves.step_charts(rows, given.measured.baseline, given.series),
               *rates.charts(given, compared), *breakdown.phase_charts(compared),
               *breakdown.operator_charts(given, profiled), *curves.charts(rows, given.series),
-              *samples.charts(spreads, given.series)]
-    tables = [*published.tables(numbers), *rates.tables(given, compared), *breakdown.phases(compared),
-              *(breakdown.operators(table) for table in profiled), *breakdown.profiles(rows), *_others(rows),
-              *breakdown.memory(compared), *curves.tables(rows), *samples.tables(spreads),
-              *(breakdown.own_names(table) for table in profiled)]
+              *steps.charts(rows, results, given.series), *samples.charts(spreads, given.series)]
+    summary, page = given.summary, Form.PAGE
+    tables = [*published.tables(numbers), *rates.tables(summary, compared, page), *breakdown.phases(compared, page),
+              *breakdown.operators(profiled, page), *breakdown.kernels(breakdown.of_rows(summary.kernels, rows), page),
+              *breakdown.graphs(breakdown.of_rows(summary.graphs, rows), page),
+              *breakdown.largest_batches(breakdown.of_rows(summary.largest_batches, rows), page), *_others(rows),
+              *breakdown.memory(compared, page), *samples.tables(spreads), *map(breakdown.own_names, profiled)]
     return Section(experiment.id, experiment.title, tuple(_notes(given, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 

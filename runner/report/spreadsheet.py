@@ -4,42 +4,25 @@ import csv
 import io
 from collections.abc import Sequence
 
-from runner.analysis.summary_format import Comparison, Result, Summary
+from runner.analysis.summary_format import Summary
 from runner.formatting import clean
+from runner.report.columns import RESULTS, Column, Form, Line, of
 
-_OF_SESSION = ("id", "study", "scale", "began", "launcher")
-_OF_COMPARISON = ("experiment", "label", "task", "measure")
-_SETTINGS = ("batch", "image", "steps", "nodes", "cpus", "device", "parallel", "precision")
-_OF_RESULT = ("stack", "key", "rate_per_worker", "ratio", "pairs", "verdict", "workers", "step_seconds",
-              "first_step_seconds", "load_share", "loss_first", "loss_last", "accuracy", "peak_bytes", "parameters",
-              "tokens_per_second", "padded_tokens_per_second", "machine_share")
-_COMPUTED = ("rate_low", "rate_high", "ratio_low", "ratio_high", "runs_ok", "endings", "is_winner", "flags",
-             "other_settings")
-COLUMNS = (*_OF_SESSION, *_OF_COMPARISON, *_SETTINGS, *_OF_RESULT, *_COMPUTED)
+COLUMNS = tuple(column.name for column in of(RESULTS, Form.CSV))
 _OBEYED = ("=", "+", "-", "@", "\t", "\r", "|", "%")      # what a spreadsheet takes for a formula
 
 
-def comma_separated(summary: Summary) -> str:
+def comma_separated(summary: Summary, results: Sequence[Column[Line]] = RESULTS) -> str:
     """The file; texts that a spreadsheet would compute have an apostrophe in front."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    columns = of(results, Form.CSV)
+    writer.writerow([column.name for column in columns])
     for comparison in summary.comparisons:
         for result in comparison.results:
-            writer.writerow([harmless(value) for value in _values(summary, comparison, result)])
+            line = Line(summary, comparison, result)
+            writer.writerow([harmless(column.value(line)) for column in columns])
     return file.getvalue()
-
-
-def _values(summary: Summary, comparison: Comparison, result: Result) -> Sequence[object]:
-    rate, ratio = result.rate_interval, result.ratio_interval
-    others = {name: value for name, value in comparison.settings.items()
-              if name not in (*_SETTINGS, "task", "measure")}
-    return [*(getattr(summary, name) for name in _OF_SESSION), *(getattr(comparison, name) for name in _OF_COMPARISON),
-            *(comparison.settings.get(name) for name in _SETTINGS), *(getattr(result, name) for name in _OF_RESULT),
-            rate and rate.low, rate and rate.high, ratio and ratio.low, ratio and ratio.high,
-            result.endings.get("ok", 0), " ".join(f"{name}:{count}" for name, count in result.endings.items()),
-            int(result.stack == comparison.winner), " ".join(result.flags),
-            " ".join(f"{name}:{value}" for name, value in others.items())]
 
 
 def harmless(value: object) -> object:

@@ -1,7 +1,7 @@
 """What people see: results on standard output, progress and messages on standard error. Only here is rich imported.
 
-Every text that could come from a file goes through words.clean, and none is read as markup; colour only repeats what a
-word already says. Summaries and progress are imported from their modules: most commands need neither.
+Every text that could come from a file goes through formatting.clean, and none is read as markup; colour only repeats
+what a word already says. Summaries and progress are imported from their modules: most commands need neither.
 """
 
 from runner.screen.lists import list_view, parts_view, plan_view

@@ -93,12 +93,13 @@ class Page:
 
     def sections(self, titles: Sequence[str], blocks: Sequence[tuple[str, Sequence[Sequence[Entry]]]],
                  ) -> Iterator[RenderableType]:
-        """The titles, then each block's label and its rows, the columns as wide in all of them."""
+        """The titles, then each block's label, where it has one, and its rows, the columns as wide in all of them."""
         rows = [row for _, block in blocks for row in block]
         widths = fitted(titles, rows, self.width - _INDENT)
         yield self._grid([[self.entry(title, "bold") for title in titles]], widths)
         for label, block in blocks:
-            yield self._grid([[self.entry(label, "bold")]], [self.width], indent=0)
+            if label:
+                yield self._grid([[self.entry(label, "bold")]], [self.width], indent=0)
             yield self._grid(block, widths)
 
     def _grid(self, rows: Iterable[Sequence[Entry]], widths: Sequence[int], indent: int = _INDENT) -> Segments:

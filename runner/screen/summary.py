@@ -32,16 +32,10 @@ class SummaryView(View):
         if self._summary.comparisons:
             yield ""
             yield from self._columns(page) or self._blocks(page)
-            yield ""
-            yield from self._seen(page)
-        yield from observed.breakdown(self._summary, page)
-        yield from observed.tokens(self._summary, page)
-        yield from observed.energy(self._summary, page)
-        yield from observed.operators(self._summary, page)
-        yield from observed.kernels(self._summary, page)
-        yield from observed.graphs(self._summary, page)
-        yield from observed.largest_batches(self._summary, page)
-        yield from observed.memory(self._summary, page)
+        yield from observed.beside(self._summary, page)
+        for line in machine_limits(self._summary):
+            yield page.text(line, "dim")
+        yield from observed.breakdowns(self._summary, page)
         yield from judged.published(self._summary, page)
         yield from judged.verdicts(self._summary, page)
         yield from judged.means(self._summary, page)
@@ -119,33 +113,6 @@ class SummaryView(View):
         return [name, page.entry(rate), page.entry(_ratio(result)),
                 page.entry(f"{said} {claim_text.smallest(result)}".rstrip(), style),
                 page.entry(self._marked(result.flags))]
-
-    def _seen(self, page: Page) -> Iterator[RenderableType]:
-        """What was measured beside the rates, a line a stack."""
-        results = [result for each in self._summary.comparisons for result in each.results]
-        titles = ["", "ok runs", "first step", "input wait", "peak memory", "loss"]
-        if any(result.machine_share is not None for result in results):
-            titles.append("of machine")
-        if any(result.accuracy is not None for result in results):
-            titles.append("accuracy")
-        yield from page.sections(titles, [
-            (comparison.label, [[page.entry(self._facts(result)[title]) for title in titles]
-                                for result in comparison.results if result.rate_per_worker is not None])
-            for comparison in self._summary.comparisons])
-        for line in machine_limits(self._summary):
-            yield page.text(line, "dim")
-
-    def _facts(self, result: Result) -> dict[str, str]:
-        """By a column's title."""
-        loss = (f"{result.loss_first:.3g} to {result.loss_last:.3g}"
-                if result.loss_first is not None and result.loss_last is not None else "-")
-        measured = {"first step": (result.first_step_seconds, formatting.seconds),
-                    "input wait": (result.load_share, formatting.share),
-                    "peak memory": (result.peak_bytes, formatting.size),
-                    "of machine": (result.machine_share, formatting.share),
-                    "accuracy": (result.accuracy, formatting.share)}
-        return {"": result.stack, "ok runs": f"{result.endings.get('ok', 0)} of {self._summary.rounds}", "loss": loss,
-                **{title: "-" if value is None else shown(value) for title, (value, shown) in measured.items()}}
 
     def _outliers(self, page: Page) -> Iterator[RenderableType]:
         found = [(comparison.label, result) for comparison in self._summary.comparisons

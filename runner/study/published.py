@@ -101,15 +101,20 @@ _IN_UNIT: dict[str, Callable[[Sequence[float]], float | None]] = {"x": _ratio, "
 
 
 def _found(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[Cell, float]]:
-    """Cell and quantity by what a cell is but for what subjects name: the median over its ok runs."""
+    """Cell and quantity by what a cell is but for what subjects name: over its ok runs, as every table has it."""
     theirs = (*named(published.subjects), *_OF_THE_MACHINE)
     same = [name for name in Cell._fields if name not in theirs]
     is_about = selection(published.subjects, quantities.measure(published.quantity), published.where)
     values = {}
     for row in rows:
         if subject.owns(row.cell) and is_about(row.cell):
-            value = stats.median([found for run in row.ok_runs
-                                  if (found := quantities.of(published.quantity, row, run)) is not None])
+            value = _over_runs(published.quantity, [found for run in row.ok_runs if (
+                found := quantities.of(published.quantity, row, run)) is not None])
             if value is not None:
                 values[tuple(getattr(row.cell, name) for name in same)] = (row.cell, value)
     return values
+
+
+def _over_runs(name: str, found: Sequence[float]) -> float | None:
+    """One number for all runs; None without any."""
+    return min(found, default=None) if quantities.QUANTITIES[name].is_least else stats.median(found)

@@ -22,6 +22,7 @@ class Quantity(NamedTuple):
     unit: str                    # s, bytes, W, share (of one) or count
     of: Reader
     whole: str = ""              # the quantity that it is a part of, or is held against; "": a share as it is, or none
+    is_least: bool = False       # of all runs the least counts, not the median: what every run could do
 
 
 def of(name: str, row: Row, run: Run) -> float | None:
@@ -166,7 +167,7 @@ QUANTITIES: dict[str, Quantity] = {
     "kernels": Quantity("kernels", "count",
                         lambda row, run: run.kernels.kernels / run.kernels.steps if run.kernels else None),
     "max_batch": Quantity("max_batch", "count",
-                          lambda row, run: run.max_batch.largest if run.max_batch else None),
+                          lambda row, run: run.max_batch.largest if run.max_batch else None, is_least=True),
     "nodes_removed": Quantity("graph", "share", lambda row, run: run.graph.removed_share if run.graph else None),
     **{f"removed_{kind}": Quantity("graph", "share", _removed(kind)) for kind in ("expensive", "cheap", "noop")},
     **{name: Quantity("graph", "share", _pass(name)) for name in PASSES},

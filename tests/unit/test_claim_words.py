@@ -72,3 +72,10 @@ def test_the_paper_s_own_claims_follow_ours() -> None:
 
 def test_a_study_s_own_word_for_a_unit_is_one_that_has_words() -> None:
     assert set(quantities.UNITS) == set(claim_text.IN_UNIT)
+
+
+@pytest.mark.parametrize(("unit", "value", "expected"), [
+    ("s", 0.000412, "0.4120 ms"), ("s", 0.0112, "11.2 ms"), ("s", 5.2, "5.2 s"), ("count", 43.0, "43"),
+    ("count", 1234.0, "1,234"), ("count", 2.5, "2.50")])
+def test_a_number_beside_a_published_one_reads_as_in_its_table(unit: str, value: float, expected: str) -> None:
+    assert expected == claim_text.IN_UNIT[unit](value)

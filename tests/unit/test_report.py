@@ -177,8 +177,7 @@ def test_epochs_are_drawn_against_their_number_and_their_time() -> None:
     assert ((1.0, 2.0), (2.0, 4.0)) == (epochs.curves[0].x, times.curves[0].x)
     assert epochs.curves[0].y == pytest.approx((0.5, 0.8))
     assert (epochs.curves[0].low, epochs.curves[0].high) == ((0.5, 0.7), (0.5, 0.9))
-    assert ("torch", "2", "2.0 s", "2.0 s", "500 ms", "0.5", "80 %", "80 %") == table(
-        section, "Epochs").lines[0]
+    assert ("torch", "2", "2.0 s", "2.0 s", "500 ms", "80 %") == table(section, "Epochs").lines[0]
 
 
 def test_epochs_of_two_seeds_are_told_apart() -> None:
@@ -204,6 +203,6 @@ def test_where_a_gpu_s_time_goes_stands_in_milliseconds_a_step_with_who_told() -
     section = contents(cells={}, plan={**made.plan(cell)}, *made.run(cell, 0, line)).sections[0]  # noqa: B026
     where = table(section, "Where the device's time goes")
 
-    assert ("30.0", "10.0", "5.00", "15.0", "60 %", "4") == where.groups[0].lines[0][2:]
-    assert "torch: CUPTI." == where.note
-    assert ("gemm", "3", "25.0") == table(section, "The kernels that take longest").groups[0].lines[0][2:]
+    assert ("torch", "30.0", "10.0", "5.00", "15.0", "60 %", "20 %", "30 %", "4") == where.groups[0].lines[0]
+    assert where.note.endswith(" torch: CUPTI.")
+    assert ("torch", "gemm", "3", "25.0") == table(section, "The kernels that take longest").groups[0].lines[0]

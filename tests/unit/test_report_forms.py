@@ -100,6 +100,14 @@ def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
     assert (tmp_path / "report.html").read_text() == (tmp_path / "other.html").read_text() == written
 
 
+@pytest.mark.parametrize(("text", "expected"), [
+    ("faster", "good"), ("fastest", "good"), ("fastest of those that ran", "good"), ("does not hold", "bad"),
+    ("no difference shown (could show 3 %)", "open"), ("not steady (2 of 5 runs)", "open"), ("no data: oom", "none"),
+    ("faster on all models", ""), ("holds for three", ""), ("1.5x", "")])
+def test_words_of_a_verdict_are_coloured_and_no_other_text(text: str, expected: str) -> None:
+    assert expected == page.mood(text)
+
+
 def test_two_charts_of_a_page_share_no_id() -> None:
     chart = Dots("c", "x", (("g", (Mark("torch", 0, 2.0, 1.0, 3.0, "two"),)),))
     one, other = (set(re.findall(r' id="([^"]+)"', charts.svg(chart, salt))) for salt in ("a", "b"))

@@ -1,0 +1,231 @@
+"""A column is one row of one table: its title, where its value is from, how people read it, and its forms. Pure.
+
+RESULTS has those of a stack's result, for the terminal, the page (and Markdown), the CSV and LaTeX. All values are read
+from the Summary, so that no two forms can say different numbers. CONTRIBUTING.md, "Add a column", shows a new one.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from runner import formatting
+from runner.analysis.stats import Verdict
+from runner.analysis.summary_format import Comparison, Interval, Result, Summary
+from runner.report import claim_text
+from runner.report.document import Group, Table
+
+T = TypeVar("T")
+
+
+class Form(Enum):
+    """What a report is written as."""
+
+    SCREEN = "the terminal"
+    PAGE = "the page and Markdown"
+    CSV = "the CSV"
+    LATEX = "LaTeX"
+
+
+# the tables of results: the rates, what was measured beside them, and three that few sessions have
+EVERY, RATES, BESIDE, SEQUENCES, EPOCHS, ENERGY = "*", "", "beside", "sequences", "epochs", "energy"
+READ = frozenset({Form.SCREEN, Form.PAGE})
+_PAGE, _LATEX, _CSV = frozenset({Form.PAGE}), frozenset({Form.LATEX}), frozenset({Form.CSV})
+_ALL_BUT_LATEX = READ | _CSV
+_NOTHING = (None, "")          # values that are none
+_EMPTY = {Form.SCREEN: "-"}    # stands where there is no value
+
+
+class Column(NamedTuple, Generic[T]):
+    """A column of a table whose lines are about a T each."""
+
+    title: str
+    value: Callable[[T], Any]                    # None: there is none
+    text: Callable[[Any], str] = str             # how people read it
+    forms: frozenset[Form] = READ
+    name: str = ""                               # in the CSV
+    part: str = ""                               # which table of its kind has it; EVERY: all of them
+    is_number: bool = False                      # stands at the right of its column in LaTeX
+
+    def shown(self, line: T, form: Form) -> str:
+        """The text of a line in a form that people read."""
+        return self.written(self.value(line), form)
+
+    def written(self, value: Any, form: Form) -> str:
+        """The value as text."""
+        return _EMPTY.get(form, "") if value in _NOTHING else self.text(value)
+
+
+def of(columns: Sequence[Column[T]], form: Form, *parts: str) -> list[Column[T]]:
+    """The columns that a form has, of those tables or of all."""
+    return [column for column in columns if form in column.forms and (not parts or column.part in (EVERY, *parts))]
+
+
+def table(caption: str, columns: Sequence[Column[T]], groups: Mapping[str, Sequence[T]], form: Form, note: str = "",
+          is_extra: bool = False) -> Iterator[Table]:
+    """A table with a group a label; without the columns that have no value, and none where nothing is left."""
+    asked = of(columns, form)
+    values = {label: [[column.value(line) for column in asked] for line in lines]
+              for label, lines in groups.items() if lines}
+    kept = [(place, column) for place, column in enumerate(asked)
+            if any(line[place] not in _NOTHING for lines in values.values() for line in lines)]
+    if values:
+        yield Table(caption, tuple(column.title for _, column in kept), tuple(
+            Group(label, tuple(tuple(column.written(line[place], form) for place, column in kept) for line in lines))
+            for label, lines in values.items()), note, is_extra)
+
+
+def with_any(groups: Mapping[str, Sequence[T]], columns: Sequence[Column[T]]) -> dict[str, list[T]]:
+    """The lines that have a value in one of those columns."""
+    return {label: [line for line in lines if any(column.value(line) not in _NOTHING for column in columns)]
+            for label, lines in groups.items()}
+
+
+class Line(NamedTuple):
+    """A stack in a comparison, and the summary that they are in."""
+
+    summary: Summary
+    comparison: Comparison
+    result: Result
+
+    @property
+    def is_winner(self) -> bool:
+        """Whether the stack is faster than every other one."""
+        return self.result.stack == self.comparison.winner
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether a run of it ended ok."""
+        return self.result.rate_per_worker is not None
+
+
+def endings(counts: Mapping[str, int], times: str = "×") -> str:
+    """oom ×3, or that there was no run."""
+    return ", ".join(f"{ending} {times}{count}" if count > 1 else ending
+                     for ending, count in counts.items()) or "not run"
+
+
+def marks(line: Line) -> str:
+    """The numbers of the footnotes that the result has."""
+    numbers = {note.flag: str(number) for number, note in enumerate(line.summary.footnotes, 1)}
+    return f"[{','.join(numbers[flag] for flag in line.result.flags)}]" if line.result.flags else ""
+
+
+def verdict(line: Line) -> str:
+    """The word for a stack, of page, Markdown and LaTeX."""
+    return claim_text.word(line.comparison, line.result) or line.result.verdict.value
+
+
+def _verdict_and_smallest(line: Line) -> str:
+    return " ".join(filter(None, (verdict(line), claim_text.smallest(line.result)))) if line.has_rate else "no data"
+
+
+def _rate(line: Line) -> str:
+    rate = line.result.rate_per_worker
+    return endings(line.result.endings) if rate is None else formatting.rate(rate, line.result.rate_interval)
+
+
+def _ratio(line: Line) -> str:
+    result = line.result
+    if not line.has_rate or result.ratio is None:
+        return "1" if line.has_rate and result.verdict is Verdict.BASELINE else ""
+    return formatting.ratio(result.ratio, result.ratio_interval)
+
+
+def _ok_runs(line: Line) -> str:
+    return f"{line.result.endings.get('ok', 0)} of {line.summary.rounds}" if line.has_rate else ""
+
+
+def _loss(line: Line) -> str:
+    first, last = line.result.loss_first, line.result.loss_last
+    return "" if first is None or last is None else f"{first:.3g} to {last:.3g}"
+
+
+def _ends(name: str, like: Callable[[Result], float | None]) -> Callable[[Line], str]:
+    """The interval of that name without its value, which has a column of its own."""
+
+    def text(line: Line) -> str:
+        found: Interval | None = getattr(line.result, name)
+        decimals = like(line.result)
+        if found is None or decimals is None:
+            return ""
+        return formatting.DASH.join(f"{end:.3f}" if decimals == 1.0 else formatting.number(end, decimals)
+                                    for end in (found.low, found.high))
+
+    return text
+
+
+def _end(name: str, end: str) -> Callable[[Line], float | None]:
+    return lambda line: getattr(getattr(line.result, name), end, None)
+
+
+def _of_result(name: str) -> Callable[[Line], Any]:
+    return lambda line: getattr(line.result, name)
+
+
+def _field(of_line: Callable[[Line], Any], *names: str) -> tuple[Column[Line], ...]:
+    """Columns of the CSV alone, each an attribute of a part of the line."""
+    return tuple(Column(name, lambda line, name=name: getattr(of_line(line), name),  # type: ignore[misc]
+                        forms=_CSV, name=name) for name in names)
+
+
+def measured(title: str, name: str, text: Callable[[Any], str], part: str, forms: frozenset[Form] = _ALL_BUT_LATEX,
+              ) -> Column[Line]:
+    """A number of a result, by its name in summary.json."""
+    return Column(title, _of_result(name), text, forms, name, part)
+
+
+SETTINGS = ("batch", "image", "steps", "nodes", "cpus", "device", "parallel", "precision")
+
+RESULTS: tuple[Column[Line], ...] = (
+    *_field(lambda line: line.summary, "id", "study", "scale", "began", "launcher"),
+    *_field(lambda line: line.comparison, "experiment", "label", "task", "measure"),
+    *(Column(name, lambda line, name=name: line.comparison.settings.get(name),  # type: ignore[misc]
+             forms=_CSV, name=name) for name in SETTINGS),
+    Column("stack", _of_result("stack"), name="stack", forms=_ALL_BUT_LATEX, part=EVERY),
+    Column("key", _of_result("key"), name="key", forms=_CSV),
+    Column("samples/s", _rate, forms=_PAGE),
+    Column("Samples/s", _of_result("rate_per_worker"), formatting.number, _CSV | _LATEX, "rate_per_worker",
+           is_number=True),
+    Column("95 %", _ends("rate_interval", lambda result: result.rate_per_worker), forms=_LATEX),
+    Column("to {baseline}", _ratio, forms=_PAGE),
+    Column("Ratio", _of_result("ratio"), "{:.3f}".format, _CSV | _LATEX, "ratio", is_number=True),
+    Column("95 %", _ends("ratio_interval", lambda result: 1.0), forms=_LATEX),
+    Column("pairs", _of_result("pairs"), forms=_CSV, name="pairs"),
+    Column("verdict", _verdict_and_smallest, forms=_PAGE),
+    Column("Verdict", verdict, forms=_LATEX),
+    Column("verdict", lambda line: line.result.verdict.value, forms=_CSV, name="verdict"),
+    Column("notes", marks, forms=_PAGE),
+    Column("ok runs", _ok_runs, part=BESIDE),
+    Column("workers", _of_result("workers"), forms=_CSV, name="workers"),
+    measured("step", "step_seconds", formatting.milliseconds, "", _PAGE | _CSV),
+    measured("first step", "first_step_seconds", formatting.seconds, BESIDE),
+    measured("input wait", "load_share", formatting.share, BESIDE),
+    measured("of machine", "machine_share", formatting.share, BESIDE),
+    measured("peak memory", "peak_bytes", formatting.size, BESIDE),
+    Column("loss", _loss, part=BESIDE),
+    *_field(lambda line: line.result, "loss_first", "loss_last"),
+    measured("accuracy", "accuracy", formatting.share, BESIDE),
+    measured("parameters", "parameters", "{:,}".format, "", _CSV),
+    measured("tokens/s", "tokens_per_second", formatting.number, SEQUENCES),
+    measured("with padding", "padded_tokens_per_second", formatting.number, SEQUENCES),
+    measured("epochs", "epochs", "{:,}".format, EPOCHS),
+    measured("first epoch", "first_epoch_seconds", formatting.seconds, EPOCHS),
+    measured("later epochs", "epoch_seconds", formatting.seconds, EPOCHS),
+    measured("validation", "validation_seconds", formatting.seconds, EPOCHS),
+    measured("best accuracy", "best_accuracy", formatting.share, EPOCHS),
+    measured("GPU power", "gpu_watts", "{:.0f} W".format, ENERGY),
+    measured("a sample", "joules_per_sample", "{:.3g} J".format, ENERGY),
+    measured("SM clock", "gpu_sm_clock", lambda hertz: f"{hertz / 1e6:,.0f} MHz", ENERGY),
+    Column("rate_low", _end("rate_interval", "low"), forms=_CSV, name="rate_low"),
+    Column("rate_high", _end("rate_interval", "high"), forms=_CSV, name="rate_high"),
+    Column("ratio_low", _end("ratio_interval", "low"), forms=_CSV, name="ratio_low"),
+    Column("ratio_high", _end("ratio_interval", "high"), forms=_CSV, name="ratio_high"),
+    Column("runs_ok", lambda line: line.result.endings.get("ok", 0), forms=_CSV, name="runs_ok"),
+    Column("endings", lambda line: " ".join(f"{name}:{count}" for name, count in line.result.endings.items()),
+           forms=_CSV, name="endings"),
+    Column("is_winner", lambda line: int(line.is_winner), forms=_CSV, name="is_winner"),
+    Column("flags", lambda line: " ".join(line.result.flags), forms=_CSV, name="flags"),
+    Column("other_settings", lambda line: " ".join(
+        f"{name}:{value}" for name, value in line.comparison.settings.items()
+        if name not in (*SETTINGS, "task", "measure")), forms=_CSV, name="other_settings"),
+)

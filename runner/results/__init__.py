@@ -1,0 +1,1 @@
+"""The record of a session: how it is written, read back and listed."""

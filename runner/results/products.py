@@ -1,0 +1,74 @@
+"""What a stack's matrix product reached on this machine: raw blocks, and the best rate that they show. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Self
+
+from pydantic import PositiveFloat, PositiveInt
+
+from runner.results.profiles import Line
+from workloads.spec.cell import Cell
+
+
+class Unit(NamedTuple):
+    """What a product is of, and what cells' rates are held against it by."""
+
+    device: str
+    precision: str
+    cpus: int
+
+    @classmethod
+    def of(cls, cell: Cell) -> Self:
+        """A cell's; threads say nothing of a GPU."""
+        return cls(cell.device, cell.precision, cell.cpus if cell.device == "cpu" else 0)
+
+
+class Block(Line):
+    """Blocks of so many products of (size, size) matrices each."""
+
+    numbers: str                              # float32, float64, bfloat16
+    size: PositiveInt
+    count: PositiveInt                        # products a block
+    seconds: tuple[PositiveFloat, ...]        # of each block
+
+    @property
+    def flops_per_second(self) -> float:
+        """Of the fastest block; 0 of none. A multiply-add counts as 2."""
+        return 2.0 * self.size**3 * self.count / min(self.seconds) if self.seconds else 0.0
+
+
+class Product(Line):
+    """What a stack's worker told."""
+
+    stack: str
+    device: str
+    precision: str
+    cpus: int
+    ending: str
+    message: str = ""
+    device_name: str = ""                     # as the framework names it
+    blocks: tuple[Block, ...]
+
+    @property
+    def unit(self) -> Unit:
+        """What it is of."""
+        return Unit(self.device, self.precision, self.cpus)
+
+    @property
+    def flops_per_second(self) -> float:
+        """The best of all sizes and numbers; 0 where the stack has no such product."""
+        return max((block.flops_per_second for block in self.blocks), default=0.0)
+
+
+def best(found: Iterable[Product]) -> Mapping[Unit, Product]:
+    """Of each device, precision and number of threads by the stack that is best at it: what no step can beat."""
+    chosen: dict[Unit, Product] = {}
+    for product in found:
+        earlier = chosen.get(product.unit)
+        if product.flops_per_second > (earlier.flops_per_second if earlier else 0.0):
+            chosen[product.unit] = product
+    return chosen
+
+
+def record(stack: str, unit: Unit, ending: str, **values: Any) -> dict[str, Any]:
+    """The store's record of a product."""
+    return {"event": "product", "stack": stack, **unit._asdict(), "ending": ending, **values}

@@ -1,0 +1,128 @@
+"""Steps over time: what the chart is made of, by hand, and how it is drawn."""
+
+import re
+
+import pytest
+
+from runner.report import charts, steps
+from runner.report.document import Line, Strip, Strips
+from runner.report.strips import ticks
+from runner.results.rows import Row, measurements
+from tests import made_rows as made
+from workloads.spec.cell import Cell
+
+TORCH = made.cell("torch", steps=4)
+
+
+def told(cell: Cell, *seconds: list[float], warm: list[float], count: int | None = None) -> Row:
+    """A row with a run for each list of timed samples, all with that warm-up."""
+    counted = {} if count is None else {"count": count}
+    records = [record for index, timed in enumerate(seconds)
+               for record in made.run(cell, index, made.steps(timed, **counted))]
+    for record in records:
+        if record["event"] == "line" and record["line"]["event"] == "warm":
+            record["line"] = {"event": "warm", "seconds": warm}
+    (row,) = measurements([made.session(), made.plan(cell), *records]).rows
+    return row
+
+
+def strip(row: Row) -> Strip:
+    (chart,) = steps.charts([row], {}, {})
+    assert isinstance(chart, Strips)
+    return chart.strips[0]
+
+
+def test_time_begins_where_the_first_step_ends_and_the_timed_part_where_the_warm_up_does() -> None:
+    shown = strip(told(TORCH, [0.2, 0.2, 0.4, 0.2], warm=[1.5, 0.1, 0.3]))
+
+    assert 0.4 == pytest.approx(shown.warmup)
+    assert (0.05, 0.25, 0.5, 0.7, 1.0, 1.3) == pytest.approx(shown.median.x)
+    assert (100, 300, 200, 200, 400, 200) == pytest.approx(shown.median.y)
+
+
+def test_a_first_step_a_hundred_times_as_long_is_named_and_flattens_nothing() -> None:
+    shown = strip(told(TORCH, [0.01] * 20, warm=[1.0, 0.01]))
+
+    assert "first step 1.0 s" == shown.first
+    assert 18 == pytest.approx(shown.top)
+
+
+def test_a_first_step_as_long_as_the_others_is_not_named() -> None:
+    assert "" == strip(told(TORCH, [0.01] * 20, warm=[0.011, 0.01])).first
+
+
+def test_a_run_that_was_waited_for_once_is_a_level_from_its_first_step_to_its_last() -> None:
+    shown = strip(told(TORCH._replace(sync="end"), [2.0], warm=[0.1, 0.5], count=10))
+
+    assert (0.0, 0.6, 0.6, 2.6) == pytest.approx(shown.median.x)
+    assert (300, 300, 200, 200) == pytest.approx(shown.median.y)
+
+
+def test_without_a_warm_up_the_first_timed_step_is_drawn_too() -> None:
+    shown = strip(told(TORCH, [0.1, 0.2], warm=[]))
+
+    assert (0, (100, 200)) == (shown.warmup, pytest.approx(shown.median.y))
+
+
+def test_a_long_run_has_a_hundred_points_each_the_median_of_its_steps() -> None:
+    shown = strip(told(TORCH, [0.01, 0.02, 0.9] * 96, warm=[0.01]))
+
+    assert 96 == len(shown.median.x) and {20.0} == set(shown.median.y)
+
+
+def test_the_median_line_is_over_runs_that_may_have_different_counts() -> None:
+    shown = strip(told(TORCH, [0.1] * 3, [0.2] * 5, [0.3] * 4, warm=[0.1]))
+
+    assert (200,) * 5 == pytest.approx(shown.median.y)
+    assert [3, 5, 4] == [len(run.x) for run in shown.runs]
+
+
+def test_runs_without_timed_steps_and_other_measures_have_no_chart() -> None:
+    assert [] == list(steps.charts([told(TORCH, [], warm=[1.0])], {}, {}))
+    assert [] == list(steps.charts([told(TORCH._replace(measure="phases"), [0.1], warm=[1.0])], {}, {}))
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e308])
+def test_a_run_whose_steps_took_no_time_or_longer_than_anything_is_not_drawn(seconds: float) -> None:
+    assert [] == list(steps.charts([told(TORCH, [seconds] * 4, warm=[0.1])], {}, {}))
+
+
+def test_a_section_draws_so_many_comparisons_and_says_of_how_many() -> None:
+    cells = [TORCH._replace(batch=batch) for batch in range(1, 28)]
+    found = list(steps.charts([told(cell, [0.1, 0.1], warm=[0.1]) for cell in cells], {}, {}))
+
+    assert 24 == len(found)
+    assert found[-1].caption.endswith("(drawn are the first 24 of 27 comparisons)") and "(" not in found[-2].caption
+
+
+def drawn(**values: object) -> str:
+    made_strip = Strip("<b>", 1, (), Line((0.0, 1.0, 2.0), (1.0, 50.0, 1.0)), 0.5, 10.0, "first step 9 s", "text")
+    return charts.svg(Strips("c", "x", "ms", (made_strip._replace(**values),)), "s")
+
+
+def test_what_is_above_the_scale_is_cut_off_there_and_marked() -> None:
+    points = re.findall(r'points="([^"]+)"', drawn())[-1].split()
+    highest = min(float(point.split(",")[1]) for point in points)
+
+    assert 18.0 == highest                            # the top of the axes
+    assert 2 == drawn().count("l-3 -5z")              # the first step and the second point
+    assert 0 == drawn(first="", top=50.0).count("l-3 -5z")
+
+
+def test_a_strip_s_texts_are_escaped_and_it_has_no_ids() -> None:
+    assert "&lt;b&gt;" in drawn() and "<b>" not in drawn() and " id=" not in drawn()
+
+
+@pytest.mark.parametrize(("high", "expected"), [
+    (10.0, [0, 5, 10]), (6.5, [0, 5]), (0.31, [0, 0.2]), (3.0, [0, 1, 2, 3])])
+def test_an_axis_has_round_numbers(high: float, expected: list[float]) -> None:
+    assert expected == pytest.approx(ticks(high, 3))
+
+
+def test_a_chart_of_three_stacks_and_five_long_runs_stays_below_forty_kilobytes() -> None:
+    timed = [0.01 + index / 1e6 for index in range(5000)]
+    rows = [told(TORCH._replace(stack=name), *[timed] * 5, warm=[1.0, *[0.01] * 99])
+            for name in "abc"]
+    (chart,) = steps.charts(rows, {}, {})
+
+    assert len(charts.svg(chart, "s")) < 40_000
