@@ -47,6 +47,7 @@ from runner.results import store
 from runner.results.rows import measurements
 from runner.screen.progress import progress
 from runner.stacks import definition
+from runner.stacks.own import is_own
 
 app = typer.Typer()
 
@@ -122,6 +123,8 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] = show_result)
         if how.is_proving:
             _prove(wanted, how.results)
         kept = None if how.is_fresh else store.unfinished(how.results, wanted.command())
+        for line in job.changed_since(wanted, how.results) if kept is None and not how.is_fresh else ():
+            screen.say(line)
         folder = kept.folder if kept else job.new_folder(wanted, how.results)
         if kept:
             screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
@@ -240,8 +243,9 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
         results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None, as_json: AsJson = False) -> None:
     """Compare a stack with itself, and say how often it is called faster or slower."""
     wanted = self_comparison.Plan(rounds, repetitions)
-    made = self_comparison.study(stack_name, task, measure, wanted)
-    asked = _asked(self_comparison.ID, None, None, seed, None, "", launcher, data, pairs)
+    made = self_comparison.study(stack_name.partition("=")[0], task, measure, wanted)
+    own = [stack_name] if is_own(stack_name) else None
+    asked = _asked(self_comparison.ID, own, None, seed, None, "", launcher, data, pairs)
     again = job.planned_study(made, asked, screen.say)._replace(facts={"aa": wanted._asdict()})
     is_ok = _ran(again, _How(results, fresh, stall=stall),
                  lambda folder: _show_aa(folder, made.title, wanted, seed, as_json))

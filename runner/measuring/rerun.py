@@ -10,7 +10,7 @@ from runner.cells import key
 from runner.datasets import choice
 from runner.errors import InputError
 from runner.machine import host, nvml
-from runner.measuring import job
+from runner.measuring import job, own_stacks
 from runner.planning.plan import Plan, Planned, Skipped
 from runner.results import store
 from runner.results.store import Record
@@ -151,17 +151,19 @@ def differences(found: Recorded, now: host.Machine, launcher: str, fingerprints:
                     if name in fingerprints and fingerprints[name] != before]
 
 
-def again(found: Recorded, stacks: dict[str, Stack], asked: job.Asked, say: job.Say) -> job.Job:
+def again(found: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say: job.Say) -> job.Job:
     """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
     gpus = nvml.observe()
-    launcher = job.chosen_launcher(launcher_name(found, asked.launcher), say, gpus, asked.swarm)
+    here_now = own_stacks.again(found.session, stacks, job.ROOT, gpus, say)
+    stacks = here_now.stacks
+    launcher = job.launcher_for(launcher_name(found, asked.launcher), say, gpus, asked.swarm, here_now)
     data = choice.chosen(data_argument(found, asked.data), job.cache_folder(), say)
     plan = plan_again(found, stacks, asked.wishes.rounds)
     missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[name]))}
     plan, here = plan.without(missing), job.machine_of(launcher)
     used = {each.cell.stack: launcher.fingerprint(stacks[each.cell.stack]) for each in plan.cells}
-    changed = differences(found, here, launcher.name, used)
+    changed = differences(found, here, launcher.name, used) + own_stacks.changes(found.session, stacks)
     for line in changed or [f"nothing that {found.id} recorded differs now"]:
         say(line)
     facts = {"rerun_of": found.id, "differs": changed}

@@ -4,6 +4,9 @@ import platform
 import resource
 import sys
 
+from workloads.process import inventory
+from workloads.spec import frameworks
+
 _SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS", "MXNET_MKLDNN_ENABLED",
          "MALLOC_ARENA_MAX", "LD_PRELOAD", "XLA_FLAGS", "TF_XLA_FLAGS", "KMP_AFFINITY", "DNNL_MAX_CPU_ISA",
          "TF_CUDNN_USE_AUTOTUNE", "MXNET_CUDNN_AUTOTUNE_DEFAULT")
@@ -32,7 +35,7 @@ def variables(cell):
 def facts():
     """What the worker sees around it, whatever the framework."""
     cpu = _cpu()
-    return {
+    found = {
         "python": platform.python_version(),
         "libc": "-".join(platform.libc_ver()),
         "affinity": sorted(os.sched_getaffinity(0)),
@@ -41,6 +44,9 @@ def facts():
         "environment": {name: os.environ[name] for name in _SEEN if name in os.environ},
         "executable": sys.executable,
     }
+    if frameworks.CHOSEN in os.environ:         # a user's own: no lock says what it holds
+        found["packages"] = inventory.installed(sys.path[1:])
+    return found
 
 
 def _cpu():

@@ -1,0 +1,80 @@
+"""From the words of --stack to stacks: pinned ones by their names, the user's own asked what they hold."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner.errors import BenchError, InputError
+from runner.launchers import docker
+from runner.machine import gpus
+from runner.processes import Say
+from runner.stacks import engine, own
+from runner.stacks.definition import Stack
+
+
+class Chosen(NamedTuple):
+    """What --stack chose."""
+
+    names: tuple[str, ...]           # in the order in which they were given
+    stacks: dict[str, Stack]         # all there are: ours, and the user's own that were named
+
+    @property
+    def own(self) -> tuple[own.OwnStack, ...]:
+        """The user's own."""
+        return tuple(each for each in self.stacks.values() if isinstance(each, own.OwnStack))
+
+    @property
+    def are_environments(self) -> bool:
+        """Whether nothing but environments of this host was named: they need no engine."""
+        return bool(self.names) and all(isinstance(each := self.stacks.get(name), own.OwnStack) and not each.image
+                                        for name in self.names)
+
+
+def chosen(words: Sequence[str], pinned: Mapping[str, Stack], root: Path, found: gpus.Found) -> Chosen:
+    """The stacks that words name, such as torch-2.13-cpu or mine=PATH; found: the machine's GPUs. Raises InputError."""
+    asked = [own.parse(word, pinned) for word in words if own.is_own(word)]
+    stacks: dict[str, Stack] = {}
+    for each in asked:
+        if each.name in stacks:
+            raise InputError(f'--stack {each}: the name "{each.name}" is given twice; choose another')
+        stacks[each.name] = stack(each, root, found)
+    names = tuple(word.partition("=")[0] if own.is_own(word) else word for word in words)
+    return Chosen(names, {**pinned, **stacks})
+
+
+def stack(asked: own.Asked, root: Path, found: gpus.Found) -> own.OwnStack:
+    """An environment or image of the user's, asked what it holds. Raises BenchError."""
+    if asked.image:
+        return docker.own_stack(engine.connect(), asked, root, found.gpus)
+    return own.environment(asked, root, bool(found.gpus))
+
+
+def again(session: Mapping[str, Any], pinned: Mapping[str, Stack], root: Path, found: gpus.Found, say: Say) -> Chosen:
+    """The stacks there are for a record's session; one of the user's that is gone is told."""
+    stacks: dict[str, Stack] = dict(pinned)
+    for asked in _recorded(session):
+        try:
+            parsed = own.parse(asked, pinned)
+            stacks[parsed.name] = stack(parsed, root, found)
+        except BenchError as error:
+            say(str(error))
+    return Chosen(tuple(stacks), stacks)
+
+
+def _recorded(session: Mapping[str, Any]) -> list[str]:
+    """The words that named the user's own stacks in a session."""
+    records = session.get("own")
+    told = [record.get("asked") for record in records.values() if isinstance(record, dict)] if isinstance(
+        records, dict) else []
+    return [word for word in told if isinstance(word, str)]
+
+
+def changes(session: Mapping[str, Any], stacks: Mapping[str, Stack]) -> list[str]:
+    """A line for each of the user's own stacks that is made of something else than in an earlier session."""
+    records = session.get("own")
+    found = []
+    for name, record in records.items() if isinstance(records, dict) else ():
+        now = stacks.get(name)
+        if isinstance(now, own.OwnStack) and isinstance(record, dict) and record.get("fingerprint") != now.made_of():
+            found.append(f"{name} has changed: {own.change(record, now) or 'the workloads are others'}")
+    return found
