@@ -161,8 +161,11 @@ def told(stack: Stack) -> dict[str, str]:
 
 
 def place(stack: Stack) -> dict[str, Any]:
-    """What a run's record says of a stack that is not pinned; {} for a pinned one."""
-    return {"pinned": False} if isinstance(stack, OwnStack) else {}
+    """What a run's record says of a stack that is not pinned, and so has no base of its own; {} for a pinned one."""
+    if not isinstance(stack, OwnStack):
+        return {}
+    where = f"image {stack.asked.image}" if stack.image else f"host, {stack.interpreter}"
+    return {"pinned": False, "base": f"not pinned: {where}", "base_is_default": None}
 
 
 def _user_packages() -> dict[str, str]:
