@@ -222,12 +222,14 @@ def _plan_every(asked: job.Asked, known: Mapping[str, float], is_json: bool) -> 
 @app.command("rerun")
 def rerun_(name: ResultName, key: Annotated[str, typer.Option(help="The cell of this key, or its beginning.")] = "",
            number: Annotated[int | None, typer.Option("--cell", help="The cell of this number in the plan.")] = None,
+           stacks: Annotated[list[str] | None, typer.Option(
+               "--stack", help="NAME=PATH or NAME=image:NAME, where the record has a stack of a user's own.")] = None,
            rounds: Rounds = None, launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
            data: DataArgument = None, swarm: SwarmWords = None, results: Results = RESULTS, fresh: Fresh = False,
            stall: Stall = None) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     found = rerun.chosen(rerun.recorded(store.located(name, results)), key, number)
-    asked = job.Asked(name, None, launcher, data, Wishes(rounds=rounds), tuple(split(swarm)))
+    asked = job.Asked(name, None, launcher, data, Wishes(tuple(split(stacks)), rounds), tuple(split(swarm)))
     again = rerun.again(found, definition.read_all(job.STACKS), asked, screen.say)
     is_ok = _ran(again, _How(results, fresh, stall=stall))
     sys.exit(0 if is_ok else 1)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner.errors import BenchError, InputError
+from runner.errors import InputError
 from runner.launchers import docker
 from runner.machine import gpus
 from runner.processes import Say
@@ -49,24 +49,28 @@ def stack(asked: own.Asked, root: Path, found: gpus.Found) -> own.OwnStack:
     return own.environment(asked, root, bool(found.gpus))
 
 
-def again(session: Mapping[str, Any], pinned: Mapping[str, Stack], root: Path, found: gpus.Found, say: Say) -> Chosen:
-    """The stacks there are for a record's session; one of the user's that is gone is told."""
-    stacks: dict[str, Stack] = dict(pinned)
-    for asked in _recorded(session):
-        try:
-            parsed = own.parse(asked, pinned)
-            stacks[parsed.name] = stack(parsed, root, found)
-        except BenchError as error:
-            say(str(error))
-    return Chosen(tuple(stacks), stacks)
+def again(words: Sequence[str], session: Mapping[str, Any], pinned: Mapping[str, Stack], root: Path,
+          found: gpus.Found, say: Say) -> Chosen:
+    """The stacks for a record's session: ours, and the user's own as words name them now. Raises BenchError.
+
+    What the record says of a path or an image is shown and never started: it may be a stranger's.
+    """
+    for word in words:
+        if not own.is_own(word):
+            raise InputError(f"--stack {word}: found a name, expected NAME=PATH or NAME=image:NAME of a stack of your "
+                             "own; the others are the record's")
+    here = chosen(words, pinned, root, found)
+    for name, asked in _recorded(session).items():
+        if name not in here.names:
+            say(f"{name} was a stack of its user's own: `--stack {asked}` repeats its cells")
+    return here
 
 
-def _recorded(session: Mapping[str, Any]) -> list[str]:
-    """The words that named the user's own stacks in a session."""
+def _recorded(session: Mapping[str, Any]) -> dict[str, str]:
+    """The words that named the user's own stacks in a session, by name."""
     records = session.get("own")
-    told = [record.get("asked") for record in records.values() if isinstance(record, dict)] if isinstance(
-        records, dict) else []
-    return [word for word in told if isinstance(word, str)]
+    return {name: record["asked"] for name, record in (records if isinstance(records, dict) else {}).items()
+            if isinstance(record, dict) and isinstance(record.get("asked"), str)}
 
 
 def changes(session: Mapping[str, Any], stacks: Mapping[str, Stack]) -> list[str]:

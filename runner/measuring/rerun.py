@@ -154,9 +154,9 @@ def differences(found: Recorded, now: host.Machine, launcher: str, fingerprints:
 def again(found: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say: job.Say) -> job.Job:
     """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
     gpus = nvml.observe()
-    here_now = own_stacks.again(found.session, stacks, job.ROOT, gpus, say)
-    stacks = here_now.stacks
-    launcher = job.launcher_for(launcher_name(found, asked.launcher), say, gpus, asked.swarm, here_now)
+    chosen_now = own_stacks.again(asked.wishes.stacks, found.session, stacks, job.ROOT, gpus, say)
+    stacks = chosen_now.stacks
+    launcher = job.launcher_for(launcher_name(found, asked.launcher), say, gpus, asked.swarm, chosen_now)
     data = choice.chosen(data_argument(found, asked.data), job.cache_folder(), say)
     plan = plan_again(found, stacks, asked.wishes.rounds)
     missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)

@@ -241,22 +241,26 @@ def test_a_name_that_is_given_twice_is_refused(mine: Path) -> None:
         own_stacks.chosen([f"mine={mine}", f"mine={mine}"], PINNED, ROOT, gpus.NONE)
 
 
-def test_a_rerun_finds_the_environments_again_and_tells_of_one_that_is_gone(mine: Path) -> None:
+def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Path) -> None:
     then = own.environment(asked_of(mine), ROOT, has_gpus=False)
-    gone = own.stack(Asked("gone", "/no/such"), ROOT, held(), "/no/such", None)
-    session = {"own": {"mine": then.record(), "gone": gone.record(), "torn": 1}}
+    session = {"own": {"mine": then.record(), "theirs": {"asked": "theirs=/bin/sh"}, "torn": 1}}
     own_environment.install(mine, "numpy", "2.5.0")
     said: list[str] = []
-    found = own_stacks.again(session, PINNED, ROOT, gpus.NONE, said.append)
+    found = own_stacks.again([f"mine={mine}"], session, PINNED, ROOT, gpus.NONE, said.append)
 
     assert {"torch-x", "mine"} == set(found.stacks)
-    assert ["--stack gone=/no/such: there is no /no/such; expected a Python or a virtual environment's folder"] == said
+    assert ["theirs was a stack of its user's own: `--stack theirs=/bin/sh` repeats its cells"] == said
     assert ["mine has changed: numpy 2.4.6 then, 2.5.0 now"] == own_stacks.changes(session, found.stacks)
 
 
 @pytest.mark.parametrize("session", [{}, {"own": 1}, {"own": {"mine": {"asked": 2}}}])
 def test_a_record_that_names_no_stack_of_the_users_adds_none(session: dict[str, Any]) -> None:
-    assert dict(PINNED) == own_stacks.again(session, PINNED, ROOT, gpus.NONE, print).stacks
+    assert dict(PINNED) == own_stacks.again([], session, PINNED, ROOT, gpus.NONE, print).stacks
+
+
+def test_a_rerun_takes_no_other_pinned_stack() -> None:
+    with pytest.raises(InputError, match="--stack torch-x: found a name, expected NAME=PATH"):
+        own_stacks.again(["torch-x"], {}, PINNED, ROOT, gpus.NONE, print)
 
 
 # of PyTorch 2.7 and of TensorFlow 2.21, and a framework that does not say
