@@ -154,7 +154,8 @@ def differences(found: Recorded, now: host.Machine, launcher: str, fingerprints:
 def again(found: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say: job.Say) -> job.Job:
     """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
     gpus = nvml.observe()
-    chosen_now = own_stacks.again(asked.wishes.stacks, found.session, stacks, job.ROOT, gpus, say)
+    names = [str(item["cell"]["stack"]) for item in found.plan["cells"]]
+    chosen_now = own_stacks.again(asked.wishes.stacks, names, found.session, stacks, job.ROOT, gpus, say)
     stacks = chosen_now.stacks
     launcher = job.launcher_for(launcher_name(found, asked.launcher), say, gpus, asked.swarm, chosen_now)
     data = choice.chosen(data_argument(found, asked.data), job.cache_folder(), say)

@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from runner.launchers.docker import OWNER, DockerLauncher, own_stack, sweep
+from runner.launchers.docker import OWNER, DockerLauncher, sweep
 from runner.launchers.watchdog import Ending, Limits, follow
 from runner.machine import host as machine
 from runner.measuring import job
 from runner.results import store
 from runner.stacks import definition, images
-from runner.stacks.own import Asked
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
@@ -47,21 +46,6 @@ def heard(running: Any, limits: Limits = Limits()) -> list[Any]:  # noqa: B008
         return list(follow(running, limits, time.monotonic))
     finally:
         running.stop()
-
-
-def test_an_image_of_the_users_runs_the_mounted_workloads_without_a_network(client: Any, tmp_path: Path) -> None:
-    """One of ours stands for it: asked by its name, as if nobody had pinned it."""
-    images.build(client, STACKS[SMALL], quiet)
-    mine = own_stack(client, Asked("mine", "", images.tag(STACKS[SMALL])), job.ROOT, ())
-    made = DockerLauncher(client)
-    made.prepare([mine], quiet)
-    running = made.start(cell("mine", input="synthetic"), mine, tmp_path, "own.0.1")
-    events = heard(running)
-
-    assert Ending("ok", "") == events[-1]._replace(said={})
-    assert ("mxnet", False) == (mine.framework, running.place["pinned"])
-    start = next(event for event in events[:-1] if event["event"] == "start")
-    assert start["facts"]["packages"]["mxnet"].startswith("1.9.1")
 
 
 def ours(client: Any) -> list[str]:

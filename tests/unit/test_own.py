@@ -246,21 +246,21 @@ def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Pa
     session = {"own": {"mine": then.record(), "theirs": {"asked": "theirs=/bin/sh"}, "torn": 1}}
     own_environment.install(mine, "numpy", "2.5.0")
     said: list[str] = []
-    found = own_stacks.again([f"mine={mine}"], session, PINNED, ROOT, gpus.NONE, said.append)
+    found = own_stacks.again([f"mine={mine}"], ["mine", "theirs"], session, PINNED, ROOT, gpus.NONE, said.append)
 
-    assert {"torch-x", "mine"} == set(found.stacks)
+    assert {"torch-x", "mine"} == set(found.stacks) and not found.are_environments
     assert ["theirs was a stack of its user's own: `--stack theirs=/bin/sh` repeats its cells"] == said
     assert ["mine has changed: numpy 2.4.6 then, 2.5.0 now"] == own_stacks.changes(session, found.stacks)
 
 
 @pytest.mark.parametrize("session", [{}, {"own": 1}, {"own": {"mine": {"asked": 2}}}])
 def test_a_record_that_names_no_stack_of_the_users_adds_none(session: dict[str, Any]) -> None:
-    assert dict(PINNED) == own_stacks.again([], session, PINNED, ROOT, gpus.NONE, print).stacks
+    assert dict(PINNED) == own_stacks.again([], ["torch-x"], session, PINNED, ROOT, gpus.NONE, print).stacks
 
 
 def test_a_rerun_takes_no_other_pinned_stack() -> None:
     with pytest.raises(InputError, match="--stack torch-x: found a name, expected NAME=PATH"):
-        own_stacks.again(["torch-x"], {}, PINNED, ROOT, gpus.NONE, print)
+        own_stacks.again(["torch-x"], [], {}, PINNED, ROOT, gpus.NONE, print)
 
 
 # of PyTorch 2.7 and of TensorFlow 2.21, and a framework that does not say
