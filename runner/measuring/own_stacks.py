@@ -53,8 +53,8 @@ def again(words: Sequence[str], names: Sequence[str], session: Mapping[str, Any]
           root: Path, found: gpus.Found, say: Say) -> Chosen:
     """The stacks for a record's session: ours, and the user's own as words name them now. Raises BenchError.
 
-    names: of the stacks of its cells. What the record says of a path or an image is shown and never started: it may be a
-    stranger's.
+    names: of the stacks of its cells. What the record says of a path or an image is shown and never started: it may
+    be a stranger's.
     """
     for word in words:
         if not own.is_own(word):
