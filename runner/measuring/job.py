@@ -154,7 +154,8 @@ def planned(asked: Asked, say: Say) -> Job:
 def planned_study(read: file.Study, asked: Asked, say: Say) -> Job:
     """The job of a study that is at hand, without building anything. Raises InputError."""
     found = nvml.observe()
-    chosen = own_stacks.chosen(asked.wishes.stacks, definition.read_all(STACKS), ROOT, found)
+    asked_about = found if _is_of_gpus(read, asked.wishes) else gpus.NONE
+    chosen = own_stacks.chosen(asked.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
     launcher = launcher_for(asked.launcher, say, found, asked.swarm, chosen)
     here = machine_of(launcher)
     data = choice.chosen(asked.data, cache_folder(), say)
@@ -162,6 +163,13 @@ def planned_study(read: file.Study, asked: Asked, say: Say) -> Job:
     asked = asked._replace(wishes=wishes)
     made = plan(read, chosen.stacks, here, wishes, launcher.missing, found, hosts_of(launcher))
     return Job(asked, made, chosen.stacks, launcher, here, data, found)
+
+
+def _is_of_gpus(read: file.Study, wishes: Wishes) -> bool:
+    """Whether any cell is of a GPU: only then a user's framework is imported to be asked what it has for them."""
+    if "device" in wishes.settings:
+        return bool(wishes.settings["device"] == "gpu")
+    return any(settings.get("device") == "gpu" for each in read.experiments for settings in each.combinations())
 
 
 def machine_of(launcher: Launcher) -> host.Machine:

@@ -49,18 +49,19 @@ def stack(asked: own.Asked, root: Path, found: gpus.Found) -> own.OwnStack:
     return own.environment(asked, root, bool(found.gpus))
 
 
-def again(words: Sequence[str], names: Sequence[str], session: Mapping[str, Any], pinned: Mapping[str, Stack],
-          root: Path, found: gpus.Found, say: Say) -> Chosen:
-    """The stacks for a record's session: ours, and the user's own as words name them now. Raises BenchError.
+def again(words: Sequence[str], session: Mapping[str, Any], cells: Sequence[Mapping[str, Any]],
+          pinned: Mapping[str, Stack], root: Path, found: gpus.Found, say: Say) -> Chosen:
+    """The stacks for a record's cells: ours, and the user's own as words name them now. Raises BenchError.
 
-    names: of the stacks of its cells. What the record says of a path or an image is shown and never started: it may
-    be a stranger's.
+    What the record says of a path or an image is shown and never started: it may be a stranger's.
     """
     for word in words:
         if not own.is_own(word):
             raise InputError(f"--stack {word}: found a name, expected NAME=PATH or NAME=image:NAME of a stack of your "
                              "own; the others are the record's")
-    here = chosen(words, pinned, root, found)._replace(names=tuple(dict.fromkeys(names)))
+    are_of_gpus = any(cell.get("device") == "gpu" for cell in cells)
+    here = chosen(words, pinned, root, found if are_of_gpus else gpus.NONE)
+    here = here._replace(names=tuple(dict.fromkeys(str(cell["stack"]) for cell in cells)))
     for name, asked in _recorded(session).items():
         if name not in here.stacks:
             say(f"{name} was a stack of its user's own: `--stack {asked}` repeats its cells")

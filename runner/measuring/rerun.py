@@ -15,6 +15,7 @@ from runner.planning.plan import Plan, Planned, Skipped
 from runner.results import store
 from runner.results.store import Record
 from runner.stacks.definition import Stack
+from runner.stacks.own import OwnStack
 from runner.study import claims, published
 from runner.study.file import Study
 from workloads.spec.cell import Cell, parse
@@ -154,8 +155,8 @@ def differences(found: Recorded, now: host.Machine, launcher: str, fingerprints:
 def again(found: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say: job.Say) -> job.Job:
     """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
     gpus = nvml.observe()
-    names = [str(item["cell"]["stack"]) for item in found.plan["cells"]]
-    chosen_now = own_stacks.again(asked.wishes.stacks, names, found.session, stacks, job.ROOT, gpus, say)
+    chosen_now = own_stacks.again(asked.wishes.stacks, found.session, [item["cell"] for item in found.plan["cells"]],
+                                  stacks, job.ROOT, gpus, say)
     stacks = chosen_now.stacks
     launcher = job.launcher_for(launcher_name(found, asked.launcher), say, gpus, asked.swarm, chosen_now)
     data = choice.chosen(data_argument(found, asked.data), job.cache_folder(), say)
@@ -163,7 +164,8 @@ def again(found: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say: j
     missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[name]))}
     plan, here = plan.without(missing), job.machine_of(launcher)
-    used = {each.cell.stack: launcher.fingerprint(stacks[each.cell.stack]) for each in plan.cells}
+    used = {each.cell.stack: launcher.fingerprint(stacks[each.cell.stack]) for each in plan.cells
+            if not isinstance(stacks[each.cell.stack], OwnStack)}
     changed = differences(found, here, launcher.name, used) + own_stacks.changes(found.session, stacks)
     for line in changed or [f"nothing that {found.id} recorded differs now"]:
         say(line)

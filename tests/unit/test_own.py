@@ -246,7 +246,8 @@ def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Pa
     session = {"own": {"mine": then.record(), "theirs": {"asked": "theirs=/bin/sh"}, "torn": 1}}
     own_environment.install(mine, "numpy", "2.5.0")
     said: list[str] = []
-    found = own_stacks.again([f"mine={mine}"], ["mine", "theirs"], session, PINNED, ROOT, gpus.NONE, said.append)
+    found = own_stacks.again([f"mine={mine}"], session, [{"stack": "mine"}, {"stack": "theirs"}], PINNED, ROOT,
+                             gpus.NONE, said.append)
 
     assert {"torch-x", "mine"} == set(found.stacks) and not found.are_environments
     assert ["theirs was a stack of its user's own: `--stack theirs=/bin/sh` repeats its cells"] == said
@@ -255,12 +256,12 @@ def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Pa
 
 @pytest.mark.parametrize("session", [{}, {"own": 1}, {"own": {"mine": {"asked": 2}}}])
 def test_a_record_that_names_no_stack_of_the_users_adds_none(session: dict[str, Any]) -> None:
-    assert dict(PINNED) == own_stacks.again([], ["torch-x"], session, PINNED, ROOT, gpus.NONE, print).stacks
+    assert dict(PINNED) == own_stacks.again([], session, [{"stack": "torch-x"}], PINNED, ROOT, gpus.NONE, print).stacks
 
 
 def test_a_rerun_takes_no_other_pinned_stack() -> None:
     with pytest.raises(InputError, match="--stack torch-x: found a name, expected NAME=PATH"):
-        own_stacks.again(["torch-x"], [], {}, PINNED, ROOT, gpus.NONE, print)
+        own_stacks.again(["torch-x"], {}, [], PINNED, ROOT, gpus.NONE, print)
 
 
 # of PyTorch 2.7 and of TensorFlow 2.21, and a framework that does not say
@@ -292,6 +293,21 @@ def test_an_environment_with_cuda_runs_cells_of_a_gpu_without_a_table() -> None:
     assert ["mine"] == [planned.cell.stack for planned in made.cells]
     assert ["cpu has no code for GPUs: mine has"] == [skip.reason for skip in made.skipped]
     assert "mine" == made.baseline
+
+
+def test_a_framework_is_asked_for_its_code_for_gpus_where_a_cell_is_of_one(mine: Path, monkeypatch: pytest.MonkeyPatch
+                                                                           ) -> None:
+    here = Found((Gpu("GPU-1", "H100", "9.0", 2**36, "GPU-1"),), "580.1", "")
+    monkeypatch.setattr(job.nvml, "observe", lambda: here)
+    (site,) = mine.glob("lib/python3*/site-packages")
+    (site / "torch/__init__.py").write_text(
+        "class version: cuda = '13.0'\nclass cuda: get_arch_list = staticmethod(lambda: ['sm_90'])\n")
+    asked = job.Asked("s", launcher="venv", wishes=Wishes(stacks=(f"mine={mine}",), settings={"device": "gpu"}))
+
+    made = job.planned_study(study("torch-x", input="synthetic"), asked, print)
+    assert ["mine"] == [planned.cell.stack for planned in made.plan.cells]
+    on_cpu = asked._replace(wishes=asked.wishes._replace(settings={}))
+    assert job.planned_study(study("torch-x", input="synthetic"), on_cpu, print).own()["mine"].gpu is None
 
 
 class FakeContainers:
