@@ -14,18 +14,19 @@ from runner.errors import InputError
 from runner.launchers import by_stack
 from runner.launchers.docker import DockerLauncher, own_stack, with_workloads
 from runner.launchers.venv import VenvLauncher
-from runner.machine import gpus
+from runner.machine import gpus, nvml
 from runner.machine.gpus import Found, Gpu
 from runner.measuring import job, own_stacks
 from runner.planning.plan import Wishes, plan
 from runner.results import store
-from runner.stacks import own
+from runner.stacks import own, sbom
 from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
 from runner.stacks.own import Asked, OwnStack
 from tests import own_environment
+from tests.fake_nvml import H100, FakeNvml
 from tests.fakes import MACHINE, FakeLauncher, stack, study
 from tests.stack_folder import repository
-from workloads.process import inventory
+from workloads.process import environment, inventory
 from workloads.spec.cell import Cell
 
 ROOT = Path(__file__).parents[2]
@@ -227,6 +228,22 @@ def test_the_worker_takes_the_framework_that_it_is_told_and_guesses_none(mine: P
     assert "this interpreter has no mxnet" in said(EVENBENCH_FRAMEWORK="mxnet").stderr
 
 
+def test_a_worker_of_a_users_stack_alone_tells_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "packages" not in environment.facts()
+    monkeypatch.setenv("EVENBENCH_FRAMEWORK", "pytorch")
+
+    assert re.match(r"\d+\.\d+\S* record-sha256:[0-9a-f]{64}$", environment.facts()["packages"]["numpy"])
+
+
+def test_a_bill_of_materials_has_the_hashes_of_the_archives_that_pip_kept() -> None:
+    headers = ["Name: torch\nVersion: 2.11.0", "Name: numpy\nVersion: 2.4.6"]
+    answer = {**HELD, "installed": {"torch": "2.11.0 sha256:aa", "numpy": "2.4.6 record-sha256:bb"},
+              "packages": headers, "system": []}
+    found = sbom.read(json.dumps(answer).encode(), own_of(), "venv")
+
+    assert [("torch", ("aa",)), ("numpy", ())] == [(each.name, each.sha256) for each in found.packages]
+
+
 def test_several_stacks_stand_beside_pinned_ones_in_the_order_of_the_words(tmp_path: Path, mine: Path) -> None:
     other = own_environment.made(tmp_path / "other", tensorflow="2.21.0", numpy="2.4.6")
     found = own_stacks.chosen(["tf=" + str(other), "torch-x", f"mine={mine}"], PINNED, ROOT, gpus.NONE)
@@ -297,7 +314,7 @@ def test_an_environment_with_cuda_runs_cells_of_a_gpu_without_a_table() -> None:
 
 def test_a_framework_is_asked_for_its_code_for_gpus_where_a_cell_is_of_one(mine: Path, monkeypatch: pytest.MonkeyPatch
                                                                            ) -> None:
-    here = Found((Gpu("GPU-1", "H100", "9.0", 2**36, "GPU-1"),), "580.1", "")
+    here = nvml.observe(FakeNvml(H100))
     monkeypatch.setattr(job.nvml, "observe", lambda: here)
     (site,) = mine.glob("lib/python3*/site-packages")
     (site / "torch/__init__.py").write_text(
