@@ -63,7 +63,7 @@ def again(words: Sequence[str], session: Mapping[str, Any], cells: Sequence[Mapp
     here = chosen(words, pinned, root, found if are_of_gpus else gpus.NONE)
     here = here._replace(names=tuple(dict.fromkeys(str(cell["stack"]) for cell in cells)))
     for name, asked in _recorded(session).items():
-        if name not in here.stacks:
+        if name in here.names and name not in here.stacks:
             say(f"{name} was a stack of its user's own: `--stack {asked}` repeats its cells")
     return here
 
