@@ -7,7 +7,7 @@ from typing import Any
 from runner.errors import EngineUnreachable
 from runner.launchers.watchdog import Exit
 from runner.machine.host import Machine, Reading
-from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
+from runner.stacks.definition import CAPABILITIES, GpuCode, PinnedStack, Stack
 from runner.study.file import Study, from_document
 from workloads.spec.cell import Cell
 
@@ -23,7 +23,7 @@ def stack(name: str = "torch-x", **values: Any) -> Stack:
     if "gpu" in values.get("devices", ()):
         facts["gpu"] = GpuCode(cuda="12.6", driver="525.60.13", native=CAPABILITIES, jit=(), unsupported=(),
                                verified=False)
-    return Stack(**{**facts, **values})
+    return PinnedStack(**{**facts, **values})
 
 
 def study(*stacks: str, **fields: Any) -> Study:

@@ -12,11 +12,10 @@ from workloads.measuring import max_batch
 from workloads.places import cluster
 from workloads.process import emit, environment
 from workloads.process.errors import DataError, NotFinite, Unsupported
-from workloads.spec import library
+from workloads.spec import frameworks, library
 from workloads.spec.cell import CellError, loads
 
 USAGE = "usage: python -m workloads '<cell JSON>' [--data FOLDER]"
-FRAMEWORKS = (("torch", "pytorch"), ("tensorflow", "tensorflow"), ("mxnet", "mxnet"))
 
 
 def main(arguments):
@@ -54,14 +53,24 @@ def _read(arguments):
 
 
 def find_adapter():
-    """The name of the one framework that this stack has, and of its adapter. Raises CellError where it has none."""
-    for package, adapter in FRAMEWORKS:
-        if importlib.util.find_spec(package):
-            return adapter
+    """The name of this environment's framework, and of its adapter: the one that the worker is told, or the only one.
+
+    Raises CellError where it has none, or several and nobody said which.
+    """
+    told = os.environ.get(frameworks.CHOSEN)
+    installed = [adapter for package, adapter in frameworks.PACKAGES if importlib.util.find_spec(package)]
+    if told:
+        if told not in installed:
+            raise CellError("this interpreter has no %s, which %s names" % (told, frameworks.CHOSEN))
+        return told
+    if len(installed) > 1:
+        raise CellError("this interpreter has %s: say which one with %s" % (" and ".join(installed), frameworks.CHOSEN))
+    if installed:
+        return installed[0]
     if library.found(sys.prefix):
         return "library"
     raise CellError("this interpreter has none of %s: run the cell in a stack's image or environment"
-                    % ", ".join(package for package, _ in FRAMEWORKS))
+                    % ", ".join(package for package, _ in frameworks.PACKAGES))
 
 
 def _measured(cell, adapter, folder, send, joined):

@@ -33,6 +33,7 @@ class Flag(StrEnum):
     FEW_RUNS = "few_runs"
     OTHER_BASE = "other_base"
     VENV = "venv"
+    NOT_PINNED = "not_pinned"
     STAND_IN_DATA = "stand_in_data"
     THREADS_DIFFER = "threads_differ"
     ONEDNN_DIFFERS = "onednn_differs"
@@ -54,6 +55,7 @@ FOOTNOTES = {
     Flag.FEW_RUNS: f"Fewer than {LEAST_RUNS} runs ended ok: no interval.",
     Flag.OTHER_BASE: "Ran in an image on another base than the stack's pinned one.",
     Flag.VENV: "Ran in a virtual environment on the host, not in a container: the host's system libraries.",
+    Flag.NOT_PINNED: "An environment or image of the user's own, as it was: not pinned; the record has all it held.",
     Flag.STAND_IN_DATA: "The data stand in for a published set: good for speed; losses and accuracies are the "
                         "stand-in's.",
     Flag.THREADS_DIFFER: "The framework used another number of threads than the cell asks for.",
@@ -165,6 +167,7 @@ _OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
     Flag.CLOCKS_DISAGREE: _has_clocks_that_disagree,
     Flag.OTHER_BASE: lambda seen: seen.run.place.get("base_is_default") is False and not _is_venv(seen),
     Flag.VENV: _is_venv,
+    Flag.NOT_PINNED: lambda seen: seen.run.place.get("pinned") is False,
     Flag.STAND_IN_DATA: _has_stand_in,
     Flag.THREADS_DIFFER: _has_other_threads,
     Flag.ONEDNN_DIFFERS: _has_other_onednn,

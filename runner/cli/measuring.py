@@ -47,6 +47,7 @@ from runner.results import store
 from runner.results.rows import measurements
 from runner.screen.progress import progress
 from runner.stacks import definition
+from runner.stacks.own import is_own
 
 app = typer.Typer()
 
@@ -122,6 +123,8 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] = show_result)
         if how.is_proving:
             _prove(wanted, how.results)
         kept = None if how.is_fresh else store.unfinished(how.results, wanted.command())
+        for line in job.changed_since(wanted, how.results) if kept is None and not how.is_fresh else ():
+            screen.say(line)
         folder = kept.folder if kept else job.new_folder(wanted, how.results)
         if kept:
             screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
@@ -221,12 +224,14 @@ def _plan_every(asked: job.Asked, known: Mapping[str, float], is_json: bool) -> 
 @app.command("rerun")
 def rerun_(name: ResultName, key: Annotated[str, typer.Option(help="The cell of this key, or its beginning.")] = "",
            number: Annotated[int | None, typer.Option("--cell", help="The cell of this number in the plan.")] = None,
+           stacks: Annotated[list[str] | None, typer.Option(
+               "--stack", help="NAME=PATH or NAME=image:NAME, where the record has a stack of a user's own.")] = None,
            rounds: Rounds = None, launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
            data: DataArgument = None, swarm: SwarmWords = None, results: Results = RESULTS, fresh: Fresh = False,
            stall: Stall = None) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     found = rerun.chosen(rerun.recorded(store.located(name, results)), key, number)
-    asked = job.Asked(name, None, launcher, data, Wishes(rounds=rounds), tuple(split(swarm)))
+    asked = job.Asked(name, None, launcher, data, Wishes(tuple(split(stacks)), rounds), tuple(split(swarm)))
     again = rerun.again(found, definition.read_all(job.STACKS), asked, screen.say)
     is_ok = _ran(again, _How(results, fresh, stall=stall))
     sys.exit(0 if is_ok else 1)
@@ -242,9 +247,11 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
         results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None, as_json: AsJson = False) -> None:
     """Run a stack under two names, and say how often it is called faster or slower than itself."""
     wanted = self_comparison.Plan(rounds, repetitions)
-    made = self_comparison.study(stack_name, task, measure, wanted)
-    asked = _asked(self_comparison.ID, None, None, seed, None, "", launcher, data, pairs)
-    again = job.planned_study(made, asked, screen.say, {self_comparison.again(stack_name): stack_name})._replace(
+    name, _, _ = stack_name.partition("=")
+    made = self_comparison.study(name, task, measure, wanted)
+    own = [stack_name] if is_own(stack_name) else None
+    asked = _asked(self_comparison.ID, own, None, seed, None, "", launcher, data, pairs)
+    again = job.planned_study(made, asked, screen.say, {self_comparison.again(name): name})._replace(
         facts={"aa": wanted._asdict()})
     is_ok = _ran(again, _How(results, fresh, stall=stall),
                  lambda folder: _show_aa(folder, made.title, wanted, as_json))

@@ -13,7 +13,8 @@ StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False,
                                           help="A study's id or the path of its file, some of its experiments "
                                           "(krisilias/kri-f3,kri-mem), or all: every published study.")]
 ResultName = Annotated[str, typer.Argument(metavar="RESULT", help="A result's id or folder.", show_default=False)]
-StackNames = Annotated[list[str] | None, typer.Option("--stack", help="These stacks instead; repeat, or put commas.")]
+StackNames = Annotated[list[str] | None, typer.Option(
+    "--stack", help="These stacks instead; repeat, or put commas. NAME=PATH, NAME=image:NAME: one of your own.")]
 Rounds = Annotated[int | None, typer.Option(min=1, max=1000, help="Rounds instead of the study's number.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")]
 Scale = Annotated[str | None, typer.Option(help="One of the study's scales.")]

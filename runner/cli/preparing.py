@@ -27,7 +27,8 @@ from runner.doctor import host
 from runner.doctor import swarm as doctor_swarm
 from runner.errors import InputError
 from runner.launchers.swarm_manager import options as swarm_options
-from runner.measuring import job
+from runner.machine import gpus
+from runner.measuring import job, own_stacks
 from runner.results import store
 from runner.screen.progress import transfer
 from runner.stacks import definition, engine, images, locking, reproducible, sbom
@@ -143,11 +144,11 @@ def sbom_(names: SomeStacks = None,
           licences: Annotated[bool, typer.Option("--licences", help="A table of packages and licences.")] = False,
           launcher: LauncherName = "auto") -> None:
     """Say what the images or virtual environments of stacks hold: CycloneDX JSON with versions, hashes and licences."""
-    known = definition.read_all(job.STACKS)
-    chosen = [known[name] for name in chosen_names(names, known)]
+    here = own_stacks.chosen(split(names), definition.read_all(job.STACKS), job.ROOT, gpus.NONE)
+    chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
     if len(chosen) > 1 and not out and not licences:
         raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
-    how = job.chosen_launcher(launcher, screen.say)
+    how = job.launcher_for(launcher, screen.say, gpus.NONE, (), here)
     for each in chosen if names else job.buildable(chosen, how, screen.say):
         found = sbom.of(each, how, screen.say)
         if licences:

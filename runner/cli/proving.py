@@ -13,7 +13,7 @@ from runner.cli.options import RESULTS, AsJson, LauncherName, Results, StackName
 from runner.errors import InputError
 from runner.launchers.watchdog import Launcher
 from runner.machine import gpus, host, nvml
-from runner.measuring import equality, job, overhead
+from runner.measuring import equality, job, overhead, own_stacks
 from runner.report import equality as written
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
@@ -33,15 +33,16 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
            launcher: LauncherName = "auto", swarm: SwarmWords = None, results: Results = RESULTS,
            as_json: AsJson = False) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
-    known = definition.read_all(job.STACKS)
-    chosen = [known[name] for name in chosen_names(split(stacks), known)]
+    found = nvml.observe()
+    here = own_stacks.chosen(split(stacks), definition.read_all(job.STACKS), job.ROOT, found)
+    chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
     tasks = list(known_tasks.NAMES) if every else names or ["lenet5"]
     for name in tasks:
         if name not in known_tasks.NAMES:
             raise InputError(f'check: task "{name}" is unknown; known: {", ".join(known_tasks.NAMES)}')
     if precision not in equality.LIMITS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
-    how = job.chosen_launcher(launcher, screen.say, words=split(swarm))
+    how = job.launcher_for(launcher, screen.say, found, split(swarm), here)
     chosen = job.buildable(chosen, how, screen.say)
     with job.measuring_alone(job.cache_folder()):
         verdicts = checked(tasks, chosen, precision, how, results, equality.run_parallel if parallel else equality.run)
@@ -74,7 +75,8 @@ def bench_self_(stacks: StackNames = None,
                 device: Annotated[str, typer.Option(help="cpu or gpu.")] = "cpu",
                 launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
-    known = definition.read_all(job.STACKS)
+    found = nvml.observe() if device == "gpu" else gpus.NONE
+    here = own_stacks.chosen(split(stacks), definition.read_all(job.STACKS), job.ROOT, found)
     tasks = split(only)
     for name in tasks:
         if name not in overhead.SIZES:
@@ -83,11 +85,10 @@ def bench_self_(stacks: StackNames = None,
         raise InputError("--task: only with --peers; the loop and the start are measured with lenet5")
     if device not in ("cpu", "gpu"):
         raise InputError(f'--device: found "{device}", expected cpu or gpu')
-    found = nvml.observe() if device == "gpu" else gpus.NONE
     if device == "gpu" and not found.gpus:
         raise InputError(f"--device gpu: this machine has no NVIDIA GPU ({found.problem}); see `evenbench doctor`")
-    how = job.chosen_launcher(launcher, screen.say, found)
-    chosen = job.buildable([known[name] for name in chosen_names(split(stacks), known)], how, screen.say)
+    how = job.launcher_for(launcher, screen.say, found, (), here)
+    chosen = job.buildable([here.stacks[name] for name in chosen_names(here.names, here.stacks)], how, screen.say)
     if refused := next((each for each in chosen if device not in each.devices), None):
         raise InputError(f"--device {device}: stack {refused.name} is for {', '.join(refused.devices)}; name others by "
                          "--stack")

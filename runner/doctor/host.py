@@ -10,12 +10,12 @@ from runner.doctor.gpu import Finding
 from runner.errors import BenchError
 from runner.machine import host, nvml
 from runner.stacks import engine, environments, images
-from runner.stacks.definition import Stack
+from runner.stacks.definition import PinnedStack
 
 _ROOM_BYTES = 10 * host.GIB       # today's three images with their caches
 
 
-def examine(stacks: Mapping[str, Stack], cache: Path) -> list[Finding]:
+def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """All findings, the engine's first. Builds and changes nothing."""
     interpreters = _interpreters(stacks)
     found = [*_engine(stacks, can_do_without=any(finding.grade == "good" for finding in interpreters)), *interpreters]
@@ -31,7 +31,7 @@ def _engine_info() -> dict[str, Any] | None:
         return None
 
 
-def _engine(stacks: Mapping[str, Stack], can_do_without: bool) -> list[Finding]:
+def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> list[Finding]:
     try:
         client = engine.connect()
     except BenchError as error:
@@ -46,7 +46,7 @@ def _engine(stacks: Mapping[str, Stack], can_do_without: bool) -> list[Finding]:
                     f"evenbench images {' '.join(missing)}" if missing else "")]
 
 
-def _interpreters(stacks: Mapping[str, Stack]) -> list[Finding]:
+def _interpreters(stacks: Mapping[str, PinnedStack]) -> list[Finding]:
     found = []
     for python in sorted({stack.python for stack in stacks.values() if not stack.is_gpu_only}):
         try:

@@ -10,7 +10,7 @@ from runner.launchers.swarm_images import deliver
 from runner.launchers.swarm_probe import Seen
 from runner.machine import host
 from runner.stacks import images
-from runner.stacks.definition import Stack
+from runner.stacks.definition import PinnedStack
 from runner.stacks.engine import DockerClient
 
 _FREE_BYTES = 2 * host.GIB           # a small cell's node
@@ -18,7 +18,7 @@ _CLOCK_SECONDS = 0.1                    # by which the times in nodes' records m
 _MTU = 1424                             # of an encrypted network over links of 1,500 bytes
 
 
-def examine(client: DockerClient, stacks: Mapping[str, Stack], options: swarm_manager.Options) -> list[Finding]:
+def examine(client: DockerClient, stacks: Mapping[str, PinnedStack], options: swarm_manager.Options) -> list[Finding]:
     """All findings, node by node. Starts a short service on every node for each stack that has an image here.
 
     Raises EngineUnreachable where the engine manages no Swarm.

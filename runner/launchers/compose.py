@@ -20,7 +20,7 @@ from runner.launchers.compose_messages import Alive, Unheard, about, said
 from runner.launchers.line_queue import LONGEST_LINE, Pipe
 from runner.launchers.watchdog import Exit
 from runner.machine.cpu_sets import Share, reporters, servers, shared
-from runner.stacks.definition import Stack, fingerprint, workloads_digest
+from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned, workloads_digest
 from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
@@ -101,7 +101,7 @@ class ComposeLauncher:
             _check(node, stack)
             _check_room(node, cell)
         share = shared(cell, os.sched_getaffinity(0))
-        running = ComposeRunning(places, nodes, _record(stack, nodes, share))
+        running = ComposeRunning(places, nodes, _record(pinned(stack, self.name), nodes, share))
         try:
             running.begin([{"cell": cell._asdict(), "nodes": _names(places), "rank": rank, "module": module,
                             "data": str(data), "cpus": share.cpus(rank), "variables": placement.variables(padding)}
@@ -158,7 +158,7 @@ def _check_room(node: "_Node", cell: Cell) -> None:
                          f"{cell.memory_bytes / 1e9:.1f} GB: raise NODE_MEMORY")
 
 
-def _record(stack: Stack, nodes: list["_Node"], share: Share) -> dict[str, Any]:
+def _record(stack: PinnedStack, nodes: list["_Node"], share: Share) -> dict[str, Any]:
     """What is known of the places, for the record. A quota that no set of CPUs reaches is none."""
     base = nodes[0].about.base
     quotas = [node.about.cpu_quota for node in nodes]

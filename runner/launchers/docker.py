@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any, Self
 
 from runner import leftovers
-from runner.errors import BenchError, EngineUnreachable, ImageMissing
+from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputError
 from runner.launchers import kernel_cache
 from runner.launchers.line_queue import Pipe, lines_of_chunks
 from runner.launchers.watchdog import Exit
 from runner.machine import gpus
 from runner.machine.cpu_sets import Share, reporters, servers, shared
 from runner.stacks import images
-from runner.stacks.definition import Stack, fingerprint
+from runner.stacks import own as own_stacks
+from runner.stacks.definition import Stack, fingerprint, pinned
 from runner.stacks.engine import (
     APIError,
     Container,
@@ -28,9 +29,11 @@ from runner.stacks.engine import (
     Waiting,
     aliased,
     gpu_request,
+    image_id,
     unlimited_memlock,
 )
 from runner.stacks.environments import CACHE
+from runner.stacks.own import Asked, OwnStack
 from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
@@ -43,6 +46,11 @@ _WRITABLE = {"/tmp": "rw,exec,nosuid,nodev,size=1g,mode=1777"}      # exec: torc
 CONFINED: dict[str, Any] = {
     "read_only": True, "tmpfs": _WRITABLE, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"],
     "pids_limit": 4096, "init": True}
+
+# how a container that only answers a question is started
+_ASKED: dict[str, Any] = {"command": [], "network_mode": "none", "remove": True, **CONFINED}
+_PYTHONS = ("python", "python3")
+_WORKLOADS = "/opt/evenbench"       # where the workloads lie in an image that is not ours
 
 
 class DockerLauncher:
@@ -71,7 +79,8 @@ class DockerLauncher:
         sweep(self._client, say)
         leftovers.sweep_folders(say)
         for stack in stacks:
-            self._images[stack.name] = images.build(self._client, stack, say)
+            self._images[stack.name] = (_own_image(stack) if isinstance(stack, OwnStack)
+                                        else images.build(self._client, pinned(stack, self.name), say))
 
     def fingerprint(self, stack: Stack) -> str:
         """The Dockerfile, the locks and the workloads."""
@@ -82,21 +91,20 @@ class DockerLauncher:
         """Start a container a place, on a network of their own where there are many. Raises BenchError."""
         if not self._waiting.is_back():
             raise EngineUnreachable("the engine does not answer: look at `docker info`")
-        image = self._images.get(stack.name) or images.find(self._client, stack)
-        if image is None:
-            raise ImageMissing(f"stack {stack.name} has no image here: run `evenbench images {stack.name}`")
+        image = self._images.get(stack.name) or self._image(stack)
         share = shared(cell, os.sched_getaffinity(0))
         place = {"launcher": "docker", "isolation": "docker", "image": image.id, "base": image.base,
                  "base_is_default": image.base_is_default, "stack_version": stack.version,
-                 "fingerprint": image.fingerprint, "cpu_quota": share.quota}
+                 "fingerprint": image.fingerprint, "cpu_quota": share.quota, **own_stacks.place(stack)}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         own = gpus.assigned(cell, stack, self._found) if cell.device == "gpu" else ()
         running = DockerRunning(self._client, self._waiting, places,
                                 {**place, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
         try:
             kernels = kernel_cache.folder(stack, self._cache) if own else None
-            running.create(image.id, [on_gpus(settings(cell, data, run, each, places, share, module, padding), own,
-                                              kernels) for each in places])
+            running.create(image.id, [with_workloads(on_gpus(
+                settings(cell, data, run, each, places, share, module, padding), own, kernels), stack)
+                for each in places])
         except BaseException as error:
             running.stop()
             if isinstance(error, DockerException | OSError):       # requests' errors are OSErrors
@@ -105,15 +113,78 @@ class DockerLauncher:
             raise
         return running
 
+    def _image(self, stack: Stack) -> images.Image:
+        """The stack's image on this engine. Raises ImageMissing."""
+        if isinstance(stack, OwnStack):
+            return _own_image(stack)
+        image = images.find(self._client, pinned(stack, self.name))
+        if image is None:
+            raise ImageMissing(f"stack {stack.name} has no image here: run `evenbench images {stack.name}`")
+        return image
+
     def said(self, stack: Stack, module: str) -> bytes:
         """What `python -m MODULE` prints in a container of the stack. Raises BenchError."""
         image = self._images[stack.name]
         try:
-            return bytes(self._client.containers.run(
-                image.id, entrypoint=["python", "-m", module], labels={OWNER: leftovers.mine()}, network_mode="none",
-                remove=True, **CONFINED))
+            return bytes(self._client.containers.run(image.id, **with_workloads(
+                {"entrypoint": ["python", "-m", module], **_ASKED, "labels": {OWNER: leftovers.mine()}}, stack)))
         except DockerException as error:
             raise BenchError(f"{stack.name}: {module}: {explained(error)}") from error
+
+
+def own_stack(client: DockerClient, asked: Asked, root: Path, own: Sequence[gpus.Gpu]) -> OwnStack:
+    """The stack of an image of the user's, asked what it holds; own: the machine's GPUs. Raises BenchError."""
+    identity = image_id(client, asked.image)
+    if identity is None:
+        raise InputError(f'--stack {asked}: this engine has no image "{asked.image}": `docker images` shows what there '
+                         f"is, `docker pull {asked.image}` may bring it")
+    for python in _PYTHONS:
+        answer = _said_by(client, identity, [python, "-m", own_stacks.INVENTORY], root, {})
+        if answer is not None:
+            break
+    else:
+        raise InputError(f"--stack {asked}: found no Python 3.6 or newer in the image that tells what it holds; tried "
+                         f"{' and '.join(_PYTHONS)}")
+    held = own_stacks.inventory(asked, answer)
+    code = None
+    if own:
+        package = own_stacks.framework_package(asked, held)
+        said = _said_by(client, identity, [python, "-m", own_stacks.DEVICES, package], root,
+                        {"device_requests": [gpu_request([gpu.uuid for gpu in own])]})
+        code = own_stacks.gpu_code(asked, said)
+    return own_stacks.stack(asked, root, held, python, code, identity)
+
+
+def _said_by(client: DockerClient, image: str, command: list[str], root: Path, more: dict[str, Any]) -> bytes | None:
+    """What a program prints in a container of an image that is not ours, None where it fails or is not there."""
+    try:
+        return bytes(client.containers.run(image, **{
+            "entrypoint": command, **_ASKED, "labels": {OWNER: leftovers.mine()}, **_mounted(root), **more}))
+    except DockerException:
+        return None
+
+
+def _own_image(stack: OwnStack) -> images.Image:
+    """An image of the user's, which is as it is."""
+    return images.Image(stack.image, stack.asked.image, stack.asked.image, False, fingerprint(stack))
+
+
+def with_workloads(wanted: dict[str, Any], stack: Stack) -> dict[str, Any]:
+    """A container's settings; in an image of the user's the workloads are put, to be read alone."""
+    if not isinstance(stack, OwnStack):
+        return wanted
+    extra = _mounted(stack.root)
+    return {**wanted, "entrypoint": [stack.interpreter, *wanted["entrypoint"][1:]],
+            "volumes": {**wanted.get("volumes", {}), **extra["volumes"]}, "working_dir": extra["working_dir"],
+            "environment": {**extra["environment"], **own_stacks.told(stack), **wanted.get("environment", {})}}
+
+
+def _mounted(root: Path) -> dict[str, Any]:
+    """What lets an image that is not ours run the workloads."""
+    return {"volumes": {str(root / "workloads"): {"bind": f"{_WORKLOADS}/workloads", "mode": "ro"}},
+            "environment": {"PYTHONPATH": _WORKLOADS, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1",
+                            "HOME": "/tmp"},
+            "working_dir": "/tmp"}
 
 
 def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tuple[cluster.Place, ...], share: Share,

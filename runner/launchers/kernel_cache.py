@@ -6,14 +6,14 @@ run: many minutes. The worker says in its record whether the folder was empty.
 
 from pathlib import Path
 
-from runner.stacks.definition import Pinned
+from runner.stacks.definition import Stack
 
 VARIABLE = "EVENBENCH_KERNELS"      # as workloads/process/caches.py reads it
 INSIDE = "/kernels"                 # where a container has it
 _EVERYBODY = 0o1777                 # a container's user is another than the host's
 
 
-def folder(stack: Pinned, cache: Path) -> Path:
+def folder(stack: Stack, cache: Path) -> Path:
     """The folder, which is there and can be written to by any user."""
     found = cache / "kernels" / stack.name
     found.mkdir(parents=True, exist_ok=True)

@@ -52,8 +52,9 @@ class Pipe:
 
 
 def lines_of_file(stream: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a stream; one that is too long comes in pieces."""
-    return iter(lambda: stream.readline(LONGEST_LINE + 1), b"")
+    """The lines of a stream, which is closed after them; one that is too long comes in pieces."""
+    with stream:
+        yield from iter(lambda: stream.readline(LONGEST_LINE + 1), b"")
 
 
 def lines_of_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:

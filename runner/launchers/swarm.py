@@ -20,7 +20,7 @@ from runner.launchers.docker import explained
 from runner.launchers.swarm_run import SwarmRunning, remove_network, remove_service
 from runner.machine.host import Machine
 from runner.stacks import images
-from runner.stacks.definition import Stack, fingerprint
+from runner.stacks.definition import Stack, fingerprint, pinned
 from runner.stacks.engine import APIError, DockerClient, DockerException
 from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
@@ -60,7 +60,7 @@ class SwarmLauncher:
         """Build images on the manager's engine, bring them to the nodes, and remove what dead runners left."""
         sweep(self._client, say)
         for stack in stacks:
-            built = images.build(self._client, stack, say)
+            built = images.build(self._client, pinned(stack, self.name), say)
             image = swarm_images.deliver(self._client, built, self._options, self.nodes, say)
             self.probed(image, None, self.nodes)          # a node that lacks it is told before anything is measured
             self._images[stack.name] = image
@@ -97,7 +97,7 @@ class SwarmLauncher:
         return running
 
     def _found(self, stack: Stack) -> swarm_images.Delivered:
-        image = images.find(self._client, stack)
+        image = images.find(self._client, pinned(stack, self.name))
         if image is None:
             raise ImageMissing(f"stack {stack.name} has no image at the Swarm's manager: run `evenbench images "
                                f"{stack.name}`")

@@ -31,7 +31,9 @@ from runner.launchers.watchdog import Exit
 from runner.machine import gpus
 from runner.machine.cpu_sets import reporters, servers, shared
 from runner.stacks import environments
-from runner.stacks.definition import Stack, fingerprint
+from runner.stacks import own as own_stacks
+from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned
+from runner.stacks.own import OwnStack
 from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
@@ -59,6 +61,8 @@ class VenvLauncher:
 
     def missing(self, stack: Stack) -> str | None:
         """The missing interpreter, or None."""
+        if not isinstance(stack, PinnedStack):
+            return None                     # it was asked what it holds before it was planned
         if stack.base_has_framework:
             return f"{stack.name} is only there as an image: its base has the framework, and no index"
         try:
@@ -71,7 +75,14 @@ class VenvLauncher:
         """Build the environments that are not there yet, and remove what runners that are gone have left."""
         leftovers.sweep_folders(say)
         for stack in stacks:
-            self._pythons[stack.name] = environments.ready(stack, self._cache, say)
+            self._pythons[stack.name] = self._python(stack, say)
+
+    def _python(self, stack: Stack, say: Callable[[str], None]) -> Path:
+        """The interpreter of a stack, its environment made first where it is one of ours. Raises BenchError."""
+        if isinstance(stack, OwnStack):
+            own_stacks.check_unchanged(stack)
+            return Path(stack.interpreter)
+        return environments.ready(pinned(stack, self.name), self._cache, say)
 
     def fingerprint(self, stack: Stack) -> str:
         """The locks and the workloads."""
@@ -80,9 +91,13 @@ class VenvLauncher:
     def start(self, cell: Cell, stack: Stack, data: Path, run: str,
               module: str = "workloads", padding: int = 0) -> "VenvRunning":
         """Start a worker a place, each on its own cell.cpus CPUs where there are so many. Raises BenchError."""
-        python = self._pythons.get(stack.name) or environments.ready(stack, self._cache, lambda text: None)
+        if isinstance(stack, OwnStack):
+            python = self._python(stack, lambda text: None)      # looks each time whether it still holds the same
+        else:
+            python = self._pythons.get(stack.name) or self._python(stack, lambda text: None)
         place = {"launcher": "venv", "isolation": "venv", "image": None, "base": f"host, {python}",
-                 "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack)}
+                 "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack),
+                 **own_stacks.place(stack)}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         share = shared(cell, os.sched_getaffinity(0))
         own = gpus.assigned(cell, stack, self._found) if cell.device == "gpu" else ()
@@ -93,7 +108,7 @@ class VenvLauncher:
                 command = worker_command(python, cell, data, module)
                 limit = cell.memory_bytes if cell.device == "cpu" else 0
                 running.add(each.name, _Part(command, (share.cpus(rank), limit), stack.root,
-                                             {**environment, **visible(own), **kernels,
+                                             {**environment, **own_stacks.told(stack), **visible(own), **kernels,
                                               **placement.variables(padding)}))
         except BaseException:
             running.stop()
@@ -103,7 +118,7 @@ class VenvLauncher:
     def said(self, stack: Stack, module: str) -> bytes:
         """What `python -m MODULE` prints in the stack's virtual environment. Raises BenchError."""
         found = subprocess.run([str(self._pythons[stack.name]), "-m", module], cwd=stack.root, capture_output=True,
-                               env=_environment(tempfile.gettempdir()), check=False)
+                               env={**_environment(tempfile.gettempdir()), **own_stacks.told(stack)}, check=False)
         if found.returncode:
             last = found.stderr.decode(errors="replace").strip().splitlines()[-1:]
             raise BenchError(f"{stack.name}: {module}: exit code {found.returncode}: {' '.join(last)}")

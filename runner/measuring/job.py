@@ -17,6 +17,7 @@ from typing import IO, Any, NamedTuple
 from runner import __version__
 from runner.datasets import choice
 from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
+from runner.launchers import by_stack
 from runner.launchers.compose import ComposeLauncher
 from runner.launchers.docker import DockerLauncher
 from runner.launchers.swarm import SwarmLauncher
@@ -24,10 +25,12 @@ from runner.launchers.swarm_manager import options
 from runner.launchers.venv import VenvLauncher
 from runner.launchers.watchdog import Launcher
 from runner.machine import gpus, host, nvml, telemetry
+from runner.measuring import own_stacks
 from runner.measuring.gpu_slots import Given, SideBySide
 from runner.planning.plan import Plan, Planned, Wishes, plan
 from runner.results import store
 from runner.stacks import definition, engine
+from runner.stacks.own import OwnStack
 from runner.study import file, selection
 from workloads.spec import cell as cells
 from workloads.spec import tasks
@@ -64,11 +67,25 @@ class Job(NamedTuple):
 
     def command(self) -> str:
         """The fingerprint by which the same command finds its unfinished session; a changed stack is another one."""
-        names = sorted({planned.cell.stack for planned in self.plan.cells})
-        made_of = {name: self.launcher.fingerprint(self.stacks[name]) for name in names}
+        return self._digest({name: self.launcher.fingerprint(self.stacks[name]) for name in self._names()})
+
+    def own(self) -> dict[str, OwnStack]:
+        """The user's own stacks that it measures, by name."""
+        return {name: found for name in self._names() if isinstance(found := self.stacks[name], OwnStack)}
+
+    def asked_command(self) -> str:
+        """As command, but of the user's own stacks by what was asked for: another session's differs in those alone."""
+        own = {name: str(each.asked) for name, each in self.own().items()}
+        return self._digest({**{name: self.launcher.fingerprint(self.stacks[name])
+                                for name in self._names() if name not in own}, **own})
+
+    def _names(self) -> list[str]:
+        return sorted({planned.cell.stack for planned in self.plan.cells})
+
+    def _digest(self, made_of: Mapping[str, str]) -> str:
         seed = None if "rerun_of" in self.facts else self.plan.seed        # a rerun's is drawn each time
         content = [self.plan.record(), seed, self.plan.study.id, self.launcher.name, str(self.data.folder),
-                   made_of, self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
+                   dict(made_of), self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
                    *([self.found.record()] if self.found.gpus else []), *_where(self.launcher).values()]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -119,6 +136,17 @@ def chosen_launcher(name: str, say: Say, found: gpus.Found = gpus.NONE, words: S
         return VenvLauncher(cache_folder(), found)
 
 
+def launcher_for(name: str, say: Say, found: gpus.Found, words: Sequence[str],
+                 chosen: own_stacks.Chosen) -> Launcher:
+    """The launcher of that name, with those that the user's own stacks need beside it. Raises InputError."""
+    if name == "auto" and chosen.are_environments:
+        name = "venv"
+    usual = chosen_launcher(name, say, found, words)
+    has_images = any(each.image for each in chosen.own)
+    return by_stack.chosen(usual, chosen.own, VenvLauncher(cache_folder(), found),
+                           DockerLauncher(engine.connect(), found) if has_images else None)
+
+
 def planned(asked: Asked, say: Say) -> Job:
     """The job without building anything. Raises InputError."""
     return planned_study(selection.read(asked.study, STUDIES, asked.scale), asked, say)
@@ -129,18 +157,26 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
 
     names: more names of stacks, each with the stack that it is: to the plan another one, to the launcher the same.
     """
-    own = definition.read_all(STACKS)
-    stacks = {**own, **{name: own[of] for name, of in names.items() if of in own}}
-    shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}
     found = nvml.observe()
-    launcher = chosen_launcher(asked.launcher, say, found, asked.swarm)
+    asked_about = found if _is_of_gpus(read, asked.wishes) else gpus.NONE
+    chosen = own_stacks.chosen(asked.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
+    launcher = launcher_for(asked.launcher, say, found, asked.swarm, chosen)
     here = machine_of(launcher)
     data = choice.chosen(asked.data, cache_folder(), say)
-    wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name})
+    wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name}, stacks=chosen.names)
     asked = asked._replace(wishes=wishes)
+    stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks}}
+    shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}
     made = plan(read, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), found,
                 hosts_of(launcher))
     return Job(asked, made, stacks, launcher, here, data, found)
+
+
+def _is_of_gpus(read: file.Study, wishes: Wishes) -> bool:
+    """Whether any cell is of a GPU: only then a user's framework is imported to be asked what it has for them."""
+    if "device" in wishes.settings:
+        return bool(wishes.settings["device"] == "gpu")
+    return any(settings.get("device") == "gpu" for each in read.experiments for settings in each.combinations())
 
 
 def machine_of(launcher: Launcher) -> host.Machine:
@@ -222,7 +258,7 @@ def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
 def side_by_side(job: Job) -> SideBySide:
     """What cells on different GPUs at once are run with. Raises InputError where there are no two, or no way to."""
     launcher = job.launcher
-    if not isinstance(launcher, DockerLauncher | VenvLauncher):
+    if not isinstance(launcher, DockerLauncher | VenvLauncher | by_stack.ByStack):
         raise InputError(f"--gpus-in-parallel: found launcher {launcher.name}, expected docker or venv")
     if len(job.found.gpus) < 2:
         raise InputError(f"--gpus-in-parallel: found {len(job.found.gpus)} GPUs, expected two or more; see "
@@ -237,8 +273,25 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
             "scale": job.plan.study.scale, "seed": job.plan.seed, "evenbench": __version__, "argv": sys.argv[1:],
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
             "launcher": job.launcher.name, "governor": host.governor(), "command": job.command(),
-            "resumed": is_resumed, **job.facts, **_where(job.launcher),
+            "resumed": is_resumed, **_own_record(job), **job.facts, **_where(job.launcher),
             **({"gpus": job.found.record()} if job.found.gpus else {})}
+
+
+def _own_record(job: Job) -> dict[str, Any]:
+    """What a session's record says of the user's own stacks."""
+    own = job.own()
+    return {"own": {name: each.record() for name, each in own.items()},
+            "asked_command": job.asked_command()} if own else {}
+
+
+def changed_since(job: Job, results: Path) -> list[str]:
+    """What has changed in the user's own stacks since an unfinished session that asked for the same."""
+    kept = store.unfinished(results, job.asked_command(), "asked_command") if job.own() else None
+    if kept is None:
+        return []
+    session = next(store.read(kept.folder))
+    return [f"{line}; so {kept.folder.name} is not resumed and a new session begins"
+            for line in own_stacks.changes(session, job.stacks)]
 
 
 def new_folder(job: Job, results: Path) -> Path:

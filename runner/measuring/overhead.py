@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from runner.analysis import stats
 from runner.launchers.watchdog import Ending, Launcher, Limits, follow, followed
 from runner.stacks import peers as libraries
-from runner.stacks.definition import Stack
+from runner.stacks.definition import PinnedStack, Stack
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
@@ -234,6 +234,8 @@ def run_peers(stacks: list[Stack], setup: Setup, say: Callable[[str], None], onl
               ) -> Iterator[Cost]:
     """The comparisons with its peer libraries of every stack that has one; only: these tasks, if any are named."""
     for stack in _with_images(stacks):
+        if not isinstance(stack, PinnedStack):        # whose peers no lock names
+            continue
         wanted = [peer for peer in _peers_of(stack, only) if peer.tasks]
         if wanted:
             libraries.ready(stack, setup.data, say)
@@ -242,7 +244,7 @@ def run_peers(stacks: list[Stack], setup: Setup, say: Callable[[str], None], onl
             yield from peers(peer, stack, setup)
 
 
-def _peers_of(stack: Stack, only: Collection[str] = ()) -> list[Peer]:
+def _peers_of(stack: PinnedStack, only: Collection[str] = ()) -> list[Peer]:
     """Those of its framework: its own modules, and other libraries where they are locked for the stack."""
     return [peer._replace(tasks=tuple(task for task in peer.tasks if not only or task in only))
             for peer in PEERS[stack.framework]

@@ -11,11 +11,12 @@ from runner.cells import key
 from runner.datasets import choice
 from runner.errors import InputError
 from runner.machine import host, nvml
-from runner.measuring import job
+from runner.measuring import job, own_stacks
 from runner.planning.plan import Plan, Planned, Skipped
 from runner.results import store
 from runner.results.store import Record
 from runner.stacks.definition import Stack
+from runner.stacks.own import OwnStack
 from runner.study import claims, published
 from runner.study.file import Study
 from workloads.spec.cell import Cell, parse
@@ -154,17 +155,21 @@ def differences(found: Recorded, now: host.Machine, launcher: str, fingerprints:
                     if name in fingerprints and fingerprints[name] != before]
 
 
-def again(found: Recorded, stacks: dict[str, Stack], asked: job.Asked, say: job.Say) -> job.Job:
+def again(found: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say: job.Say) -> job.Job:
     """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
     gpus = nvml.observe()
-    launcher = job.chosen_launcher(launcher_name(found, asked.launcher), say, gpus, asked.swarm)
+    chosen_now = own_stacks.again(asked.wishes.stacks, found.session, [item["cell"] for item in found.plan["cells"]],
+                                  stacks, job.ROOT, gpus, say)
+    stacks = chosen_now.stacks
+    launcher = job.launcher_for(launcher_name(found, asked.launcher), say, gpus, asked.swarm, chosen_now)
     data = choice.chosen(data_argument(found, asked.data), job.cache_folder(), say)
     plan = plan_again(found, stacks, asked.wishes.rounds, secrets.randbelow(2**31))
     missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[name]))}
     plan, here = plan.without(missing), job.machine_of(launcher)
-    used = {each.cell.stack: launcher.fingerprint(stacks[each.cell.stack]) for each in plan.cells}
-    changed = differences(found, here, launcher.name, used)
+    used = {each.cell.stack: launcher.fingerprint(stacks[each.cell.stack]) for each in plan.cells
+            if not isinstance(stacks[each.cell.stack], OwnStack)}
+    changed = differences(found, here, launcher.name, used) + own_stacks.changes(found.session, stacks)
     for line in changed or [f"nothing that {found.id} recorded differs now"]:
         say(line)
     facts = {"rerun_of": found.id, "differs": changed}

@@ -10,7 +10,8 @@ from runner.results.rows import Measurements
 
 # flags that are about how all was measured; the others stand beside the numbers they are about
 _GENERAL = {
-    Flag.STAND_IN_DATA: "data", Flag.VENV: "isolation", Flag.OTHER_BASE: "base image", Flag.UNPROVED: "equality",
+    Flag.STAND_IN_DATA: "data", Flag.VENV: "isolation", Flag.OTHER_BASE: "base image",
+    Flag.NOT_PINNED: "not pinned", Flag.UNPROVED: "equality",
     Flag.LOADED_HOST: "disturbed", Flag.THROTTLED: "throttled", Flag.SWAPPING: "swapping", Flag.FEW_RUNS: "few runs",
     Flag.THREADS_DIFFER: "threads", Flag.ONEDNN_DIFFERS: "oneDNN", Flag.WEIGHTS_DIFFER: "weights",
 }

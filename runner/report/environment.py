@@ -54,6 +54,8 @@ def _told(stack: str, measured: Measurements) -> dict[str, Any]:
 
 def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in told.items():
-        if value is not None:
+        if name == "packages" and isinstance(value, dict):
+            yield from ((f"package {package}", str(entry)) for package, entry in value.items())
+        elif value is not None:
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             yield name.replace("_", " "), shown

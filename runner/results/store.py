@@ -174,13 +174,16 @@ class Kept(NamedTuple):
     seed: int | None = None                  # of the session's orders
 
 
-def unfinished(results: Path, command: str) -> Kept | None:
-    """The newest session folder of the same command (its fingerprint) that was not closed as done, or None."""
+def unfinished(results: Path, command: str, key: str = "command") -> Kept | None:
+    """The newest session folder of the same command (its fingerprint) that was not closed as done, or None.
+
+    key: of the session's record, that holds the fingerprint.
+    """
     for folder in sorted(results.glob("*/"), reverse=True):
         if not (folder / EVENTS).is_file():
             continue
         try:
-            kept = _kept(folder, command)
+            kept = _kept(folder, command, key)
         except InputError:
             continue                           # somebody's broken file is no reason not to measure
         if kept is not None:
@@ -188,7 +191,7 @@ def unfinished(results: Path, command: str) -> Kept | None:
     return None
 
 
-def _kept(folder: Path, command: str) -> Kept | None:
+def _kept(folder: Path, command: str, key: str) -> Kept | None:
     """What a folder holds for a command; None where it is another's, or done."""
     finished: set[tuple[str, int]] = set()
     attempts: dict[tuple[str, int], int] = {}
@@ -198,7 +201,7 @@ def _kept(folder: Path, command: str) -> Kept | None:
     for record in read(folder):
         match record["event"]:
             case "session":
-                is_ours = record.get("command") == command
+                is_ours = record.get(key) == command
                 seed = record["seed"] if isinstance(record.get("seed"), int) else None
             case "begin":
                 run = begun[record["run"]] = (record["key"], record["round"])

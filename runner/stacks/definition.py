@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -25,6 +26,7 @@ _Tables = dict[str, dict[str, str]]
 RUNNER = "runner"           # the folder, and the name, of our own image
 # of GPUs, from Pascal to Blackwell: what every [gpu] table tells of
 CAPABILITIES = ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
+Framework = Literal["tensorflow", "pytorch", "mxnet", "jax", "onednn", "cudnn"]
 _Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)+$")]
 
 
@@ -97,6 +99,10 @@ class Pinned(BaseModel):
         """The repository: what an image's build sees."""
         return self.folder.parent.parent
 
+    def made_of(self) -> str:
+        """What an image is made of, as a SHA-256: Dockerfile, scripts of the build, locks and what it carries."""
+        return _digest(self.root, {*build_files(self), *carried(self)})
+
     @property
     def lock(self) -> Path:
         """Every package of the stack with version and hashes."""
@@ -121,11 +127,16 @@ class Pinned(BaseModel):
         return self.folder.parent / "pip" / f"{self.python}.txt"
 
 
-class Stack(Pinned):
-    """One pinned software stack."""
+class Stack(BaseModel):
+    """One software stack: what its cells need to know, whoever made it."""
 
-    framework: Literal["tensorflow", "pytorch", "mxnet", "onednn", "cudnn"]
-    studies: tuple[str, ...]
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str
+    framework: Framework
+    version: str = Field(min_length=1)
+    python: str = Field(pattern=r"^3\.\d+$")
+    title: str = Field(min_length=1)
     devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
     gpu: GpuCode | None = None
     sync: str = ""                      # the mode that parallel = sync is here, where it is not the framework's usual
@@ -142,15 +153,38 @@ class Stack(Pinned):
             raise ValueError("devices has gpu where there is a table gpu, and only there")
         return self
 
+    @property
+    @abstractmethod
+    def root(self) -> Path:
+        """The repository whose workloads run in it."""
+
+    @abstractmethod
+    def made_of(self) -> str:
+        """What it and the workloads are made of, as a SHA-256: another one is another stack."""
+
     def mode(self, parallel: str) -> str:
         """The mode that "sync" or "async" becomes; another name as it is. Raises KeyError."""
         found: str = cluster.own_mode(self.framework, parallel)
         return self.sync or found if parallel == "sync" else found
 
+
+class PinnedStack(Pinned, Stack):
+    """A stack of ours: the folder docker/<name>/."""
+
+    studies: tuple[str, ...]
+
     @property
     def is_gpu_only(self) -> bool:
         """Whether it runs on GPUs alone."""
         return "cpu" not in self.devices
+
+
+def pinned(stack: Stack, launcher: str) -> PinnedStack:
+    """The stack, known to be one of ours. Raises InputError for a user's own, which the launcher cannot start."""
+    if not isinstance(stack, PinnedStack):
+        raise InputError(f"--stack {stack.name}=...: found --launcher {launcher}, which starts pinned stacks alone; "
+                         "expected --launcher docker or venv")
+    return stack
 
 
 class Runner(Pinned):
@@ -165,9 +199,9 @@ class Runner(Pinned):
 _Kind = TypeVar("_Kind", bound=Pinned)
 
 
-def read(folder: Path) -> Stack:
-    """The Stack of a folder. Raises InputError with file, key, found and expected."""
-    return _read(folder / "stack.toml", _OF_STACK, lambda values: Stack(**values))
+def read(folder: Path) -> PinnedStack:
+    """The PinnedStack of a folder. Raises InputError with file, key, found and expected."""
+    return _read(folder / "stack.toml", _OF_STACK, lambda values: PinnedStack(**values))
 
 
 def read_runner(docker_folder: Path) -> Runner:
@@ -193,7 +227,7 @@ def _read(path: Path, fields: _Tables, made: Callable[[dict[str, Any]], _Kind]) 
     return stack
 
 
-def read_all(docker_folder: Path) -> dict[str, Stack]:
+def read_all(docker_folder: Path) -> dict[str, PinnedStack]:
     """All stacks by name: the folders that hold a stack.toml."""
     folders = sorted(path.parent for path in docker_folder.glob("*/stack.toml"))
     if not folders:
@@ -201,17 +235,17 @@ def read_all(docker_folder: Path) -> dict[str, Stack]:
     return {folder.name: read(folder) for folder in folders}
 
 
-def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned]) -> Sequence[str]:
+def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned | Stack]) -> Sequence[str]:
     """The names; without any, those of all that run without a GPU. Raises InputError for one that is unknown."""
     for name in names or []:
         if name not in known:
             raise InputError(f'stack "{name}" is unknown; known: {", ".join(known)}')
-    return names or [name for name, each in known.items() if not each.is_gpu_only]
+    return names or [name for name, each in known.items() if isinstance(each, Pinned) and not each.is_gpu_only]
 
 
-def fingerprint(stack: Pinned) -> str:
-    """What an image is made of, as a SHA-256: Dockerfile, scripts of the build, locks and what it carries."""
-    return _digest(stack.root, {*build_files(stack), *carried(stack)})
+def fingerprint(stack: Pinned | Stack) -> str:
+    """What a stack or an image is made of, as a SHA-256."""
+    return stack.made_of()
 
 
 def carried(stack: Pinned) -> list[Path]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.errors import BuildFailed, DiskFull, InterpreterMissing
 from runner.processes import Say, clean_environment, fresh_log, locked, run
-from runner.stacks.definition import Stack, wheels_fingerprint
+from runner.stacks.definition import PinnedStack, wheels_fingerprint
 
 CACHE = Path("~/.cache/evenbench").expanduser()
 
@@ -29,12 +29,12 @@ def find_interpreter(python: str) -> Path:
     return newest[1]
 
 
-def folder(stack: Stack, cache: Path = CACHE) -> Path:
+def folder(stack: PinnedStack, cache: Path = CACHE) -> Path:
     """Where the stack's virtual environment lies or will lie; its name changes with the locks."""
     return cache / "venvs" / f"{stack.name}-{wheels_fingerprint(stack)[:12]}"
 
 
-def ready(stack: Stack, cache: Path = CACHE, say: Say = lambda line: None) -> Path:
+def ready(stack: PinnedStack, cache: Path = CACHE, say: Say = lambda line: None) -> Path:
     """The python of the stack's virtual environment, made first if it is not there.
 
     Safe to call from many processes at once: one makes it, the others wait.
@@ -48,7 +48,7 @@ def ready(stack: Stack, cache: Path = CACHE, say: Say = lambda line: None) -> Pa
     return python
 
 
-def missing_tools(stack: Stack) -> str | None:
+def missing_tools(stack: PinnedStack) -> str | None:
     """What this host lacks to compile the stack's own program, with the command that brings it; None where nothing."""
     for script in stack.program[:1]:
         answer = subprocess.run(["sh", script, "check"], capture_output=True, text=True, timeout=60, check=False)
@@ -66,7 +66,7 @@ def create(python: str, pip_lock: Path, home: Path, log: Path) -> Path:
     return inside
 
 
-def _make(stack: Stack, home: Path, say: Say) -> None:
+def _make(stack: PinnedStack, home: Path, say: Say) -> None:
     """Build beside it and rename, so that a killed build leaves nothing that looks whole.
 
     Only bin/python is used of it: the scripts beside it keep the name from before.
@@ -89,7 +89,7 @@ def _make(stack: Stack, home: Path, say: Say) -> None:
     say(f"{stack.name}: virtual environment ready")
 
 
-def _check_disk(stack: Stack, place: Path) -> None:
+def _check_disk(stack: PinnedStack, place: Path) -> None:
     need = int(stack.wheels_bytes * _UNPACKED_AND_DOWNLOADED)
     free = shutil.disk_usage(place).free
     if free < need:

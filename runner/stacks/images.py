@@ -12,7 +12,7 @@ from runner import leftovers
 from runner.errors import BuildFailed, DiskFull
 from runner.processes import Say, fresh_log, run
 from runner.stacks import bases, package_sources
-from runner.stacks.definition import Pinned, Stack, build_files, carried, fingerprint, wheels_fingerprint
+from runner.stacks.definition import Pinned, PinnedStack, build_files, carried, fingerprint, wheels_fingerprint
 from runner.stacks.engine import DockerClient, data_root, image_id, image_labels, labelled_images, remove_image
 from runner.stacks.environments import CACHE
 from runner.stacks.locking import project
@@ -116,7 +116,9 @@ def labels(stack: Pinned, base: bases.Base) -> dict[str, str]:
     """What the image says about itself; image.* is the vocabulary of the Open Container Initiative."""
     standard = {"title": stack.title, "version": stack.version, "revision": fingerprint(stack),
                 "licenses": "Apache-2.0", "base.name": base.image}
-    framework = {"framework": stack.framework, "studies": ",".join(stack.studies)} if isinstance(stack, Stack) else {}
+    framework: dict[str, str] = {}
+    if isinstance(stack, PinnedStack):
+        framework = {"framework": stack.framework, "studies": ",".join(stack.studies)}
     own = {"stack": stack.name, **framework, "version": stack.version, "base": base.image,
            "base-is-default": "true" if base.is_default else "false",
            "fingerprint": fingerprint(stack), "wheels": wheels_fingerprint(stack)}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from runner.errors import BuildFailed
 from runner.processes import Say, fresh_log, locked, run
-from runner.stacks.definition import Stack
+from runner.stacks.definition import PinnedStack
 from runner.stacks.environments import CACHE
 
 _PLATFORMS = ("manylinux1_x86_64", "manylinux2014_x86_64")
@@ -14,12 +14,12 @@ _INSTALL = ("install", "--require-hashes", "--no-deps", "--only-binary=:all:", "
             "--progress-bar=off", "--implementation=cp", *(f"--platform={name}" for name in _PLATFORMS))
 
 
-def lock(stack: Stack) -> Path:
+def lock(stack: PinnedStack) -> Path:
     """What is installed, with version and hashes. Not every stack has it; no fingerprint of a stack holds it."""
     return stack.folder / "peers.txt"
 
 
-def names(stack: Stack) -> set[str]:
+def names(stack: PinnedStack) -> set[str]:
     """The packages of its lock; none where it has none."""
     if not lock(stack).exists():
         return set()
@@ -27,12 +27,12 @@ def names(stack: Stack) -> set[str]:
     return {line.partition("==")[0] for line in lines if "==" in line and not line.startswith("#")}
 
 
-def folder(stack: Stack, cache: Path = CACHE) -> Path:
+def folder(stack: PinnedStack, cache: Path = CACHE) -> Path:
     """Where a stack's libraries lie or will lie. Its name is known to workers, which do not know the lock."""
     return cache / "peers" / stack.name
 
 
-def ready(stack: Stack, cache: Path = CACHE, say: Say = lambda line: None) -> Path | None:
+def ready(stack: PinnedStack, cache: Path = CACHE, say: Say = lambda line: None) -> Path | None:
     """The folder of the stack's libraries, made anew where the lock is another one; None for a stack without a lock.
 
     Safe to call from many processes at once: one makes it, the others wait. Raises BuildFailed.
@@ -46,13 +46,13 @@ def ready(stack: Stack, cache: Path = CACHE, say: Say = lambda line: None) -> Pa
     return home
 
 
-def _is_current(stack: Stack, home: Path) -> bool:
+def _is_current(stack: PinnedStack, home: Path) -> bool:
     """Whether what lies there was made from this lock, of which it holds a copy."""
     kept = home / "peers.txt"
     return kept.exists() and kept.read_bytes() == lock(stack).read_bytes()
 
 
-def _make(stack: Stack, home: Path, say: Say) -> None:
+def _make(stack: PinnedStack, home: Path, say: Say) -> None:
     """Build beside it and rename, so that a killed install leaves nothing that looks whole.
 
     By our own pip, which takes the wheels of another Python too: where an engine runs the stacks, there need be no

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.errors import BenchError, InputError
+from runner.launchers.by_stack import ByStack
 from runner.launchers.docker import DockerLauncher
 from runner.launchers.venv import VenvLauncher
 from runner.launchers.watchdog import Launcher
 from runner.stacks import definition
-from runner.stacks.definition import Stack
+from runner.stacks.definition import PinnedStack, Stack
+from runner.stacks.own import OwnStack
 
 if TYPE_CHECKING:
     from cyclonedx.model.component import Component
@@ -54,17 +56,18 @@ class Environment(NamedTuple):
 
 def of(wanted: Stack, how: Launcher, say: Callable[[str], None]) -> Environment:
     """What a stack's image or virtual environment holds, built first if it is not there. Raises BenchError."""
-    if not isinstance(how, DockerLauncher | VenvLauncher):
+    if not isinstance(how, DockerLauncher | VenvLauncher | ByStack):
         raise InputError(f'--launcher: found "{how.name}", expected docker or venv')
     how.prepare([wanted], say)
-    return read(how.said(wanted, "workloads.process.inventory"), wanted, how.name)
+    runs_it = how.of(wanted) if isinstance(how, ByStack) else how
+    return read(runs_it.said(wanted, "workloads.process.inventory"), wanted, runs_it.name)
 
 
 def read(answer: bytes, wanted: Stack, isolation: str) -> Environment:
     """The Environment in what workloads.process.inventory printed. Raises BenchError."""
     try:
         found: Any = json.loads(answer)
-        hashes = locked(wanted)
+        hashes = locked(wanted) if isinstance(wanted, PinnedStack) else kept(found["installed"])
         packages = tuple(_package(HeaderParser().parsestr(header), hashes) for header in found["packages"])
         system = tuple((str(name), str(version)) for name, version in found["system"])
         return Environment(wanted, isolation, str(found["python"]), packages, system)
@@ -72,7 +75,14 @@ def read(answer: bytes, wanted: Stack, isolation: str) -> Environment:
         raise BenchError(f"{wanted.name}: its environment did not tell what it holds: {error}") from error
 
 
-def locked(wanted: Stack) -> dict[tuple[str, str], tuple[str, ...]]:
+def kept(installed: Mapping[str, str]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The hashes of each (package, version) that an environment of a user's kept of what it was installed from."""
+    entries = {name: entry.partition(" ") for name, entry in installed.items()}
+    return {(_normal(name), version): (digest.removeprefix("sha256:"),)
+            for name, (version, _, digest) in entries.items() if digest.startswith("sha256:")}
+
+
+def locked(wanted: PinnedStack) -> dict[tuple[str, str], tuple[str, ...]]:
     """The hashes of each (package, version) in the stack's locks."""
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     for lock in wanted.locks:
@@ -119,7 +129,7 @@ def cyclonedx(found: Environment) -> str:
         *(_component(package) for package in found.packages),
         *(Component(name=name, version=version, purl=PackageURL("deb", "debian", name, version))
           for name, version in found.system)]
-    facts = {"isolation": found.isolation, "base": wanted.base_image, "python": found.python,
+    facts = {"isolation": found.isolation, "base": _base(wanted), "python": found.python,
              "fingerprint": definition.fingerprint(wanted)}
     whole = Component(
         name=wanted.name, version=wanted.version, description=wanted.title,
@@ -128,6 +138,13 @@ def cyclonedx(found: Environment) -> str:
     bom = Bom(components=held, metadata=BomMetaData(component=whole))
     bom.register_dependency(whole, held)
     return str(JsonV1Dot6(bom).output_as_string(indent=2))
+
+
+def _base(stack: Stack) -> str:
+    """What lies below the packages: a pinned image, or what the user named."""
+    if isinstance(stack, PinnedStack):
+        return stack.base_image
+    return str(stack.asked) if isinstance(stack, OwnStack) else ""
 
 
 def _component(package: Package) -> "Component":

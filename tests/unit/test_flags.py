@@ -32,6 +32,7 @@ def test_every_flag_has_a_footnote() -> None:
 @pytest.mark.parametrize(("flag", "part", "values"), [
     (Flag.OTHER_BASE, "place", {"base_is_default": False}),
     (Flag.VENV, "place", {"isolation": "venv", "base_is_default": False}),
+    (Flag.NOT_PINNED, "place", {"pinned": False, "base_is_default": None}),
     (Flag.GPUS_IN_PARALLEL, "place", {"gpus_in_parallel": True}),
     (Flag.STAND_IN_DATA, "facts", {"data": {"name": "digits32", "stand_in": True}}),
     (Flag.THREADS_DIFFER, "facts", {"threads": 1}),

@@ -4,7 +4,8 @@ import platform
 import resource
 import sys
 
-from workloads.process import caches
+from workloads.process import caches, inventory
+from workloads.spec import frameworks
 
 _SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS", "MXNET_MKLDNN_ENABLED",
          "MALLOC_ARENA_MAX", "LD_PRELOAD", "XLA_FLAGS", "TF_XLA_FLAGS", "KMP_AFFINITY", "DNNL_MAX_CPU_ISA",
@@ -70,7 +71,7 @@ def enter(cell):
 def facts():
     """What the worker sees around it, whatever the framework."""
     cpu = _cpu()
-    return {
+    found = {
         "python": platform.python_version(),
         "libc": "-".join(platform.libc_ver()),
         "affinity": sorted(os.sched_getaffinity(0)),
@@ -81,6 +82,9 @@ def facts():
         "executable": sys.executable,
         "kernel_cache": _KERNELS_AT_IMPORT,
     }
+    if frameworks.CHOSEN in os.environ:         # a user's own: no lock says what it holds
+        found["packages"] = inventory.installed(sys.path[1:])
+    return found
 
 
 def _cpu():

@@ -1,27 +1,74 @@
-"""python -m workloads.process.inventory: what the environment holds, as JSON, for a bill of materials.
+"""python -m workloads.process.inventory: what the environment holds, as JSON. Python 3.6 and later, no numpy.
 
-Python 3.6 and later, standard library only.
-
-{"python": "3.6.15", "packages": [the header of each package's METADATA], "system": [[name, version] of Debian's]}.
+{"python": "3.6.15", "build": sys.version, "executable": path, "packages": [the header of each package's METADATA],
+"installed": {name: "version sha256:..."}, "frameworks": {package: version}, "numpy": whether it is there,
+"system": [[name, version] of Debian's]}.
 Not by importlib.metadata, which Python 3.6 lacks, nor by `pip inspect`, which its newest pip lacks.
 """
+import hashlib
+import importlib.util
 import json
 import os
 import platform
+import re
 import sys
+
+from workloads.spec import frameworks
 
 _STATUS = "/var/lib/dpkg/status"
 
 
 def headers(folders):
     """The METADATA of every package in folders, up to its description; the first of a name counts, as for an import."""
+    return [_header(inside) for _, inside in _packages(folders)]
+
+
+def installed(folders):
+    """"version digest" of every package by name, the digest being of what was installed, as far as pip knows it.
+
+    sha256: of the archive that it was installed from, where pip kept that (direct_url.json); record-sha256: of pip's
+    list of its files with their hashes (RECORD); without a digest where pip installed nothing, such as a system's
+    packages.
+    """
+    found = {}
+    for folder, inside in _packages(folders):
+        header = _header(inside)
+        name, version = _field(header, "Name"), _field(header, "Version")
+        found[re.sub(r"[-_.]+", "-", name).lower()] = " ".join([version] + _digest(folder))
+    return found
+
+
+def versions(folders):
+    """The version of every framework that can be imported, by its package; "" where no package says it."""
+    found = {}
+    for package, _ in frameworks.PACKAGES:
+        spec = importlib.util.find_spec(package)
+        if spec is not None and spec.has_location:           # else what an uninstalled package left behind
+            found[package] = _version(package, folders)
+    return found
+
+
+def _version(package, folders):
+    """By the package whose list of files has the framework's first one, else by the one of that name."""
+    by_name = ""
+    for folder, inside in _packages(folders):
+        header = _header(inside)
+        if _has_file(folder, package + "/__init__.py"):
+            return _field(header, "Version")
+        if _field(header, "Name").lower() == package:
+            by_name = _field(header, "Version")
+    return by_name
+
+
+def _packages(folders):
+    """(folder of a package's metadata or its only file, its METADATA), by name; the first of a name counts."""
     found = {}
     for folder in folders:
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
             for inside in ("METADATA", "PKG-INFO", ""):
                 path = os.path.join(folder, name, inside).rstrip("/")
                 if name.endswith((".dist-info", ".egg-info")) and os.path.isfile(path):
-                    found.setdefault(name.partition("-")[0].lower(), _header(path))
+                    found.setdefault(name.partition("-")[0].lower(), (os.path.join(folder, name), path))
                     break
     return [found[name] for name in sorted(found)]
 
@@ -29,6 +76,40 @@ def headers(folders):
 def _header(path):
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.read().partition("\n\n")[0]
+
+
+def _field(header, name):
+    """The first value of a field of METADATA, "" where it has none."""
+    return next((line.partition(":")[2].strip() for line in header.splitlines()
+                 if line.lower().startswith(name.lower() + ":")), "")
+
+
+def _digest(folder):
+    """[what tells this build of a package from another of the same version], or []."""
+    try:
+        with open(os.path.join(folder, "direct_url.json"), encoding="utf-8") as file:
+            archive = json.load(file).get("archive_info", {})
+        known = archive.get("hashes", {}).get("sha256") or archive.get("hash", "").partition("sha256=")[2]
+        if known:
+            return ["sha256:" + known]
+    except (OSError, ValueError, AttributeError):
+        pass
+    try:
+        with open(os.path.join(folder, "RECORD"), "rb") as file:
+            # neither what importing compiled, nor scripts, whose first line names the environment
+            lines = sorted(line for line in file.read().splitlines()
+                           if b"__pycache__" not in line and not line.startswith(b"../"))
+    except OSError:
+        return []
+    return ["record-sha256:" + hashlib.sha256(b"\n".join(lines)).hexdigest()]
+
+
+def _has_file(folder, path):
+    try:
+        with open(os.path.join(folder, "RECORD"), encoding="utf-8", errors="replace") as file:
+            return any(line.startswith(path + ",") for line in file)
+    except OSError:
+        return False
 
 
 def system(path=_STATUS):
@@ -42,7 +123,14 @@ def system(path=_STATUS):
                   if entry.get("Status", "").endswith(" installed"))
 
 
-if __name__ == "__main__":
+def told():
+    """All of it, for this interpreter."""
+    folders = sys.path[1:]
     is_image = "EVENBENCH_STACK" in os.environ          # else the system is the host's
-    print(json.dumps({"python": platform.python_version(), "packages": headers(sys.path[1:]),
-                      "system": system() if is_image else []}))
+    return {"python": platform.python_version(), "build": sys.version, "executable": sys.executable,
+            "packages": headers(folders), "installed": installed(folders), "frameworks": versions(folders),
+            "numpy": importlib.util.find_spec("numpy") is not None, "system": system() if is_image else []}
+
+
+if __name__ == "__main__":
+    print(json.dumps(told()))

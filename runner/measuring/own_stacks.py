@@ -1,0 +1,86 @@
+"""From the words of --stack to stacks: pinned ones by their names, the user's own asked what they hold."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner.errors import InputError
+from runner.launchers import docker
+from runner.machine import gpus
+from runner.processes import Say
+from runner.stacks import engine, own
+from runner.stacks.definition import Stack
+
+
+class Chosen(NamedTuple):
+    """What --stack chose."""
+
+    names: tuple[str, ...]           # in the order in which they were given
+    stacks: dict[str, Stack]         # all there are: ours, and the user's own that were named
+
+    @property
+    def own(self) -> tuple[own.OwnStack, ...]:
+        """The user's own."""
+        return tuple(each for each in self.stacks.values() if isinstance(each, own.OwnStack))
+
+    @property
+    def are_environments(self) -> bool:
+        """Whether nothing but environments of this host was named: they need no engine."""
+        return bool(self.names) and all(isinstance(each := self.stacks.get(name), own.OwnStack) and not each.image
+                                        for name in self.names)
+
+
+def chosen(words: Sequence[str], pinned: Mapping[str, Stack], root: Path, found: gpus.Found) -> Chosen:
+    """The stacks that words name, such as torch-2.13-cpu or mine=PATH; found: the machine's GPUs. Raises InputError."""
+    asked = [own.parse(word, pinned) for word in words if own.is_own(word)]
+    stacks: dict[str, Stack] = {}
+    for each in asked:
+        if each.name in stacks:
+            raise InputError(f'--stack {each}: the name "{each.name}" is given twice; choose another')
+        stacks[each.name] = stack(each, root, found)
+    names = tuple(word.partition("=")[0] if own.is_own(word) else word for word in words)
+    return Chosen(names, {**pinned, **stacks})
+
+
+def stack(asked: own.Asked, root: Path, found: gpus.Found) -> own.OwnStack:
+    """An environment or image of the user's, asked what it holds. Raises BenchError."""
+    if asked.image:
+        return docker.own_stack(engine.connect(), asked, root, found.gpus)
+    return own.environment(asked, root, bool(found.gpus))
+
+
+def again(words: Sequence[str], session: Mapping[str, Any], cells: Sequence[Mapping[str, Any]],
+          pinned: Mapping[str, Stack], root: Path, found: gpus.Found, say: Say) -> Chosen:
+    """The stacks for a record's cells: ours, and the user's own as words name them now. Raises BenchError.
+
+    What the record says of a path or an image is shown and never started: it may be a stranger's.
+    """
+    for word in words:
+        if not own.is_own(word):
+            raise InputError(f"--stack {word}: found a name, expected NAME=PATH or NAME=image:NAME of a stack of your "
+                             "own; the others are the record's")
+    are_of_gpus = any(cell.get("device") == "gpu" for cell in cells)
+    here = chosen(words, pinned, root, found if are_of_gpus else gpus.NONE)
+    here = here._replace(names=tuple(dict.fromkeys(str(cell["stack"]) for cell in cells)))
+    for name, asked in _recorded(session).items():
+        if name in here.names and name not in here.stacks:
+            say(f"{name} was a stack of its user's own: `--stack {asked}` repeats its cells")
+    return here
+
+
+def _recorded(session: Mapping[str, Any]) -> dict[str, str]:
+    """The words that named the user's own stacks in a session, by name."""
+    records = session.get("own")
+    return {name: record["asked"] for name, record in (records if isinstance(records, dict) else {}).items()
+            if isinstance(record, dict) and isinstance(record.get("asked"), str)}
+
+
+def changes(session: Mapping[str, Any], stacks: Mapping[str, Stack]) -> list[str]:
+    """A line for each of the user's own stacks that is made of something else than in an earlier session."""
+    records = session.get("own")
+    found = []
+    for name, record in records.items() if isinstance(records, dict) else ():
+        now = stacks.get(name)
+        if isinstance(now, own.OwnStack) and isinstance(record, dict) and record.get("fingerprint") != now.made_of():
+            found.append(f"{name} has changed: {own.change(record, now) or 'the workloads are others'}")
+    return found

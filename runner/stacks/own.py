@@ -1,0 +1,286 @@
+"""Stacks of the user's own: an environment or an image that is here already. Unpinned; all that it holds is recorded.
+
+`mine=PATH` is an interpreter or the folder of a virtual environment (conda's too), `mine=image:NAME` an image of the
+local engine; `#jax` after either says which framework, where it has several. Nothing is installed into it.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from runner.errors import InputError
+from runner.processes import clean_environment
+from runner.stacks.definition import CAPABILITIES, GpuCode, Stack, workloads_digest
+from workloads.spec import frameworks
+
+OLDEST = (3, 6)                      # of the Pythons that run the workloads
+INVENTORY = "workloads.process.inventory"
+DEVICES = "workloads.process.gpu_code"
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")
+_IMAGE = "image:"
+_SECONDS = 120                       # a framework's first import from a cold disk takes most of a minute
+_VERSION = "import sys; print('evenbench %d.%d' % sys.version_info[:2])"
+_TITLES = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "mxnet": "MXNet", "jax": "JAX"}
+
+
+class Asked(NamedTuple):
+    """What `--stack NAME=PATH#FRAMEWORK` asks for."""
+
+    name: str
+    path: str                        # of an interpreter or a folder; "" for an image
+    image: str = ""                  # its name on the local engine
+    package: str = ""                # the framework's; "" where the environment's only one is meant
+
+    def __str__(self) -> str:
+        return (f"{self.name}={_IMAGE if self.image else ''}{self.image or self.path}"
+                + (f"#{self.package}" if self.package else ""))
+
+
+class Inventory(BaseModel):
+    """What workloads.process.inventory says of an environment."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    python: str
+    build: str
+    installed: dict[str, str]        # version and digest by package
+    frameworks: dict[str, str]       # version by package
+    numpy: bool
+
+
+class OwnStack(Stack):
+    """An environment or an image of the user's."""
+
+    interpreter: str                 # its path, in the image for an image
+    repository: Path
+    build: str                       # sys.version
+    installed: tuple[tuple[str, str], ...]
+    asked: Asked
+    image: str = ""                  # its id; "" for an environment of this host
+
+    @property
+    def root(self) -> Path:
+        """The repository whose workloads run in it."""
+        return self.repository
+
+    def made_of(self) -> str:
+        """Its interpreter, packages and image, and the workloads."""
+        content = [self.framework, self.build, self.installed, self.image, workloads_digest(self.repository)]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def record(self) -> dict[str, Any]:
+        """What a session's record says of it: what to ask for again, and what it held."""
+        return {"asked": str(self.asked), "fingerprint": self.made_of(), "python": self.build, "image": self.image,
+                "packages": dict(self.installed)}
+
+
+def is_own(word: str) -> bool:
+    """Whether a word of --stack is of the form NAME=..., and no pinned stack's name."""
+    return "=" in word
+
+
+def parse(word: str, pinned: Mapping[str, Stack]) -> Asked:
+    """What a word of the form NAME=PATH, NAME=PATH#FRAMEWORK or NAME=image:NAME asks for. Raises InputError."""
+    name, _, rest = word.partition("=")
+    place, _, package = rest.partition("#")
+    if not _NAME.fullmatch(name):
+        raise InputError(f'--stack {word}: found the name "{name}", expected up to 40 small letters, digits, dots and '
+                         "dashes")
+    if name in pinned:
+        raise InputError(f'--stack {word}: "{name}" is a pinned stack\'s name; choose another, such as my-{name}')
+    if (package and package not in dict(frameworks.PACKAGES)) or rest.endswith("#"):
+        raise InputError(f'--stack {word}: found "#{package}", expected one of '
+                         f"{', '.join(f'#{known}' for known, _ in frameworks.PACKAGES)}")
+    if place.startswith(_IMAGE) and place != _IMAGE:
+        return Asked(name, "", place.removeprefix(_IMAGE), package)
+    if not place or place == _IMAGE:
+        raise InputError(f"--stack {word}: expected NAME=PATH of a Python or a virtual environment, or NAME=image:NAME")
+    return Asked(name, place, "", package)
+
+
+def environment(asked: Asked, root: Path, has_gpus: bool) -> OwnStack:
+    """The stack of an environment on this host, asked what it holds; has_gpus: the machine. Raises InputError."""
+    python = interpreter(asked)
+    version = _answer([python, "-c", _VERSION], root, asked)
+    told = re.fullmatch(r"evenbench (\d+)\.(\d+)\s*", version or "")
+    if told is None:
+        raise InputError(f"--stack {asked}: {python} is not a Python interpreter: it did not say its version")
+    if (minor := (int(told[1]), int(told[2]))) < OLDEST:
+        raise InputError(f"--stack {asked}: found Python {minor[0]}.{minor[1]}, expected {OLDEST[0]}.{OLDEST[1]} or "
+                         "newer")
+    held = inventory(asked, _answer([python, "-m", INVENTORY], root, asked))
+    package = framework_package(asked, held)
+    code = None
+    if has_gpus:
+        code = gpu_code(asked, _answer([python, "-m", DEVICES, package], root, asked))
+    return stack(asked, root, held, str(python), code)
+
+
+def check_unchanged(stack: OwnStack) -> None:
+    """Look whether an environment still holds what it did when the session began. Raises InputError."""
+    now = environment(stack.asked, stack.repository, has_gpus=False)
+    if (what := change(stack.record(), now)) or now.framework != stack.framework:
+        raise InputError(f"{stack.name} has changed since the session began: {what}; the same command begins a new one")
+
+
+def interpreter(asked: Asked) -> Path:
+    """The interpreter at a path: itself, or a folder's bin/python. Links are kept: they make a virtual environment."""
+    path = Path(asked.path).expanduser()
+    if os.sep not in asked.path and not path.exists() and (on_path := shutil.which(asked.path)):
+        path = Path(on_path)
+    path = path.absolute()
+    if path.is_dir():
+        inside = [path / "bin" / name for name in ("python", "python3")]
+        path = next((each for each in inside if each.is_file()), path)
+    if path.is_dir():
+        raise InputError(f"--stack {asked}: {path} is no environment: it has no bin/python")
+    if not path.is_file():
+        raise InputError(f"--stack {asked}: there is no {path}; expected a Python or a virtual environment's folder")
+    if not os.access(path, os.X_OK):
+        raise InputError(f"--stack {asked}: {path} is not a Python interpreter: it cannot be run")
+    return path
+
+
+def told(stack: Stack) -> dict[str, str]:
+    """What a worker's environment says in a stack of the user's: its framework, and where the user's packages lie.
+
+    {} for a pinned one. A worker's home is a scratch folder, in which `pip install --user` has put nothing.
+    """
+    if not isinstance(stack, OwnStack):
+        return {}
+    return {frameworks.CHOSEN: stack.framework,
+            **({"EVENBENCH_STACK": stack.name} if stack.image else _user_packages())}
+
+
+def place(stack: Stack) -> dict[str, Any]:
+    """What a run's record says of a stack that is not pinned, and so has no base of its own; {} for a pinned one."""
+    if not isinstance(stack, OwnStack):
+        return {}
+    where = f"image {stack.asked.image}" if stack.image else f"host, {stack.interpreter}"
+    return {"pinned": False, "base": f"not pinned: {where}", "base_is_default": None}
+
+
+def _user_packages() -> dict[str, str]:
+    return {"PYTHONUSERBASE": os.environ.get("PYTHONUSERBASE") or str(Path.home() / ".local")}
+
+
+def _answer(command: Sequence[str | Path], root: Path, asked: Asked) -> str | None:
+    """What a program prints when it starts as workers do, None where it fails. Raises InputError."""
+    variables = {**clean_environment(), **_user_packages(), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        found = subprocess.run([str(word) for word in command], cwd=root, capture_output=True, text=True,
+                               errors="replace", timeout=_SECONDS, check=False, env=variables,
+                               stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise InputError(f"--stack {asked}: {command[0]} is not a Python interpreter: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise InputError(f"--stack {asked}: {command[0]} did not answer within {_SECONDS} s") from error
+    return found.stdout if found.returncode == 0 else None
+
+
+def inventory(asked: Asked, answer: str | bytes | None) -> Inventory:
+    """The Inventory in what workloads.process.inventory printed. Raises InputError."""
+    try:
+        return Inventory.model_validate_json(answer or "")
+    except ValidationError as error:
+        raise InputError(f"--stack {asked}: it did not tell what it holds: run `python -m {INVENTORY}` in it to see "
+                         "why") from error
+
+
+def framework_package(asked: Asked, held: Inventory) -> str:
+    """The package of the framework that is meant: the one that was asked for, or the only one. Raises InputError."""
+    known, has = [package for package, _ in frameworks.PACKAGES], [*held.frameworks]
+    if not has:
+        raise InputError(f"--stack {asked}: found no framework in it, expected one of {', '.join(known)}")
+    if asked.package and asked.package not in has:
+        raise InputError(f"--stack {asked}: found no {asked.package} in it; it has {', '.join(has)}")
+    if not asked.package and len(has) > 1:
+        without = str(asked._replace(package=""))
+        raise InputError(f"--stack {asked}: found {' and '.join(has)} in it; choose by "
+                         f"{' or '.join(f'{without}#{package}' for package in has)}")
+    if not held.numpy:
+        raise InputError(f"--stack {asked}: found no numpy in it, which the workloads need: install it there")
+    return asked.package or has[0]
+
+
+def stack(asked: Asked, root: Path, held: Inventory, python: str, code: GpuCode | None, image: str = "") -> OwnStack:
+    """The OwnStack of what an environment or image holds."""
+    package = framework_package(asked, held)
+    framework = frameworks.adapter(package)
+    version = held.frameworks[package] or "unknown"
+    where = "image" if image else "environment"
+    return OwnStack(name=asked.name, framework=framework, version=version,
+                    python=".".join(held.python.split(".")[:2]), title=f"{_TITLES[framework]} {version} (own {where})",
+                    devices=("cpu", "gpu") if code else ("cpu",), gpu=code, interpreter=python, repository=root,
+                    build=held.build, installed=tuple(sorted(held.installed.items())), asked=asked, image=image)
+
+
+def gpu_code(asked: Asked, answer: str | bytes | None) -> GpuCode | None:
+    """What the framework brings for GPUs, from what workloads.process.gpu_code printed; None where it has nothing.
+
+    Raises InputError where it did not answer.
+    """
+    try:
+        told: dict[str, Any] = json.loads(answer or "")
+        if not told["cuda"]:
+            return None
+        native, jit = code_for([str(each) for each in told["architectures"]])
+        left = tuple(each for each in CAPABILITIES if each not in (*native, *jit))
+        return GpuCode(cuda=told["cuda"], driver="0.0", native=native, jit=jit, unsupported=left,
+                       why="it was not compiled for it", verified=False)
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"--stack {asked}: its framework did not say whether it has code for GPUs: run "
+                         f"`python -m {DEVICES} PACKAGE` in it to see why") from error
+
+
+def code_for(architectures: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(capabilities with ready code, capabilities that compile first) of sm_80, compute_90, ...; of none: all ready.
+
+    Code for 8.0 runs on 8.6, not on 9.0; what is for one model alone (sm_90a) runs nowhere else.
+    """
+    if not architectures:
+        return CAPABILITIES, ()
+    ready = [_numbers(each) for each in architectures if each.startswith("sm_")]
+    texts = [_numbers(each) for each in architectures if each.startswith("compute_")]
+    native, jit = [], []
+    for capability in CAPABILITIES:
+        major, minor = (int(part) for part in capability.split("."))
+        if any(each[0] == major and each[1] <= minor for each in ready):
+            native.append(capability)
+        elif any(each <= (major, minor) for each in texts):
+            jit.append(capability)
+    return tuple(native), tuple(jit)
+
+
+def _numbers(architecture: str) -> tuple[int, int]:
+    """(8, 6) of sm_86, (12, 0) of compute_120a."""
+    digits = re.sub(r"\D", "", architecture.partition("_")[2]) or "0"
+    return int(digits[:-1] or "0"), int(digits[-1])
+
+
+def change(before: Mapping[str, Any], now: OwnStack) -> str:
+    """What differs between an earlier record of a stack and the stack now, in words; "" for nothing that is known."""
+    then, has = dict(before.get("packages") or {}), dict(now.installed)
+    parts = [f"{name} {_shown(then.get(name))} then, {_shown(has.get(name))} now"
+             for name in sorted({*then, *has}) if then.get(name) != has.get(name)]
+    if before.get("python") != now.build:
+        parts.insert(0, f"Python {_first(before.get('python'))} then, {_first(now.build)} now")
+    if before.get("image") != now.image:
+        parts.insert(0, "another image")
+    return ", ".join(parts[:4]) + (f" and {len(parts) - 4} more" if len(parts) > 4 else "")
+
+
+def _first(text: Any) -> str:
+    return str(text).partition(" ")[0]
+
+
+def _shown(entry: Any) -> str:
+    return "absent" if entry is None else _first(entry)
