@@ -80,6 +80,7 @@ def test_a_package_that_has_one_place_is_imported_there_alone(package: str) -> N
 def test_plans_rows_and_statistics_touch_no_world() -> None:
     pure = ("cells", "study/claims", "planning/plan", "study/published", "results/rows", "results/worker_lines",
             "results/runs", "results/values", "analysis/stats", "analysis/flags", "analysis/summary",
+            "analysis/student", "analysis/steadiness", "analysis/gate", "analysis/judging", "analysis/comparing",
             "study/operators", "machine/cpu_sets", "machine/gpus", "launchers/swarm_manager")
     for path in (ROOT / "runner" / f"{name}.py" for name in pure):
         assert not {"os", "time", "subprocess", "socket", "random.random"} & set(map(top, imports(path))), path
