@@ -16,7 +16,7 @@ from workloads.spec import library
 from workloads.spec.cell import CellError, loads
 
 USAGE = "usage: python -m workloads '<cell JSON>' [--data FOLDER]"
-FRAMEWORKS = (("torch", "pytorch"), ("tensorflow", "tensorflow"), ("mxnet", "mxnet"))
+FRAMEWORKS = (("torch", "pytorch"), ("tensorflow", "tensorflow"), ("jax", "jax"), ("mxnet", "mxnet"))
 
 
 def main(arguments):

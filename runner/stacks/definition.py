@@ -124,7 +124,7 @@ class Pinned(BaseModel):
 class Stack(Pinned):
     """One pinned software stack."""
 
-    framework: Literal["tensorflow", "pytorch", "mxnet", "onednn", "cudnn"]
+    framework: Literal["tensorflow", "pytorch", "jax", "mxnet", "onednn", "cudnn"]
     studies: tuple[str, ...]
     devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
     gpu: GpuCode | None = None
