@@ -62,7 +62,7 @@ class Workload(Steps):
         self._table, self._device = table, settings.device(cell)
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
         self._numbers = "float64" if cell.precision == "float64" else "float32"
-        self._products = jnp.bfloat16 if cell.precision == "amp" else None
+        self._form = model.Form(self.layout, settings.products(cell), has_own_depthwise=cell.device == "cpu")
         self._parameters = layers.parameters(table, tasks.input_shape(cell.image))
         self._begin(self._own(_initial(self._parameters, cell.seed, self._numbers)),
                     {parameter.name for parameter in self._parameters if parameter.is_trainable})
@@ -126,12 +126,12 @@ class Workload(Steps):
         return itertools.repeat(self._placed(self._normalised(images), labels))
 
     def _training_loss(self, weights, running, key, images, labels):
-        mode = model.Mode(self.layout, True, key, self._products)
+        mode = model.Mode(self._form, True, key)
         logits = model.forward(self._table, dict(weights, **running), images, mode)
         return cross_entropy(logits, labels), mode.statistics
 
     def _answering(self, weights, running, images, labels):
-        mode = model.Mode(self.layout, False, None, self._products)
+        mode = model.Mode(self._form, False)
         return model.forward(self._table, dict(weights, **running), images, mode)
 
     def predict(self, images):
@@ -159,7 +159,7 @@ class Workload(Steps):
 
     def _checked(self, state, images, labels):
         def loss_of(weights):
-            mode = model.Mode(self.layout, True, None, self._products, kept={})
+            mode = model.Mode(self._form, True, kept={})
             logits = model.forward(self._table, dict(weights, **state.running), images, mode)
             return cross_entropy(logits, labels), (logits, mode.kept, mode.statistics)
 

@@ -2,6 +2,7 @@
 import os
 
 import jax
+import jax.numpy as jnp
 
 from workloads.process.errors import Unsupported, refuse_convolutions
 
@@ -52,6 +53,11 @@ def precision(cell):
     if cell.precision == "tf32" and cell.device != "gpu":
         raise Unsupported("TF32 is a mode of GPUs")
     return cell.precision
+
+
+def products(cell):
+    """The type that a net's products are made in, None for the weights' own."""
+    return jnp.bfloat16 if cell.precision == "amp" else None
 
 
 def layout(cell):

@@ -92,7 +92,7 @@ class Steps:
         A step is three programs here instead of one, and what XLA would fuse across them is not.
         """
         forward, backward = self._program(self._forward_phase), self._program(self._backward_phase)
-        update = self._program(self._update, donated=(0, 1))
+        update = self._program(self._update, donated=(0,))
         for _ in range(count):
             watch.loading()
             batch = next(batches)
