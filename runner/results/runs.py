@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runner.analysis import stats
-from runner.results.profiles import Graph, Kernels, MaxBatch
+from runner.results.profiles import Compiled, Graph, Kernels, MaxBatch
 from runner.results.values import Facts, Readings, Samples
 
 
@@ -69,6 +69,7 @@ class Run:
     kernels: Kernels | None = None
     graph: Graph | None = None
     max_batch: MaxBatch | None = None
+    compiled: Compiled | None = None       # where the framework tells of it
 
     @property
     def step_seconds(self) -> Samples:

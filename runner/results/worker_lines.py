@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner.results.profiles import Graph, Kernels, MaxBatch
+from runner.results.profiles import Compiled, Graph, Kernels, MaxBatch
 from runner.results.runs import Epoch, Run, Worker
 from runner.results.values import Facts, count, demand, least, mapping, number, readings, samples, seconds, text
 
@@ -41,6 +41,7 @@ class Begun:
     kernels: Kernels | None = None
     graph: Graph | None = None
     max_batch: MaxBatch | None = None
+    compiled: Compiled | None = None
 
     def worker(self, line: Mapping[str, Any]) -> Heard:
         """Of a line: a coordinator numbers its workers, others are known by their place."""
@@ -111,6 +112,10 @@ def _max_batch(run: Begun, line: Mapping[str, Any]) -> None:
     run.max_batch = run.max_batch or MaxBatch.read(line)
 
 
+def _compiled(run: Begun, line: Mapping[str, Any]) -> None:
+    run.compiled = run.compiled or Compiled.read(line)
+
+
 def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
     """The run, whose last record is this."""
     head = begun.record
@@ -123,7 +128,7 @@ def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
         after=readings(record.get("host")),
         usage={name: readings(used) for name, used in sorted(mapping(record.get("places") or {}).items())},
         digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
-        graph=begun.graph, max_batch=begun.max_batch,
+        graph=begun.graph, max_batch=begun.max_batch, compiled=begun.compiled,
     )
 
 
@@ -137,6 +142,7 @@ def _worker(name: str, found: Heard) -> Worker:
 _LINES: dict[str, Callable[[Begun, Mapping[str, Any]], None]] = {
     "start": _start, "warm": _warm, "steps": _steps, "epoch": _epoch, "weights": _weights, "operators": _operators,
     "kernels": _kernels, "graph": _graph, "max_batch": _max_batch,
+    "compiled": _compiled,
 }
 
 

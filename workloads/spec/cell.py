@@ -25,6 +25,7 @@ SWITCHES = {
     "preset": ("small", "study"),       # the sizes of a sequence model
     "lstm": ("native", "cell", "block", "cudnn", "keras1", "keras2", "skip_input"),
     "conv": ("default", "profiling", "fixed", "heuristic"),         # how a GPU's convolution algorithm is chosen
+    "padding": ("batch", "buckets"),    # of sequences: to a batch's longest, or to the next of a few lengths
     "graph_opt": ("default", "off", "no_pruning", "no_constant_folding", "no_arithmetic", "no_dependency"),
 }
 
@@ -76,6 +77,7 @@ class Cell(NamedTuple):
     gpus: int = 1                 # of each node, where the device is a GPU
     augment: str = "none"
     images: int = 0               # training images of an epoch; 0: all that there are
+    padding: str = "batch"
 
 
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types

@@ -92,22 +92,22 @@ class Workload(Steps):
 
     def passes(self, images, labels, ahead):
         """The same pass by pass: each in the order, and with the moves, that the Passes say."""
-        if ahead.moves is None:
-            images = self._normalised(images)
-        else:
-            moved = passes.Moved(data.normalised(passes.padded(images), self._numbers), labels, self.cell.image)
+        images = self._normalised(images) if ahead.moves is None else data.normalised(passes.padded(images),
+                                                                                      self._numbers)
         batch = self.cell.batch
         for index in range(ahead.count):
-            shuffled = self._shuffled(index, len(labels))[:ahead.samples].tolist() if ahead.orders is None else ()
-            keys = ahead.keys(index, shuffled)
+            order = self._shuffled(index, len(labels)) if ahead.orders is None else ahead.orders[index]
             for first in range(0, ahead.samples, batch):
-                some = keys[first:first + batch]
-                if ahead.moves is None:
-                    yield self._placed(images.take(some, 0), labels.take(some))
-                else:
-                    pairs = [moved[key] for key in some]
-                    yield self._placed(model.images(np.stack([image for image, _ in pairs]), self.layout),
-                                       np.array([label for _, label in pairs]))
+                some = order[first:first + batch]
+                moves = None if ahead.moves is None else ahead.moves[index, first:first + batch]
+                yield self._placed(self._moved(images, some, moves), labels.take(some))
+
+    def _moved(self, images, some, moves):
+        """Some of the images, each moved where there are moves, in the layout's order."""
+        if moves is None:
+            return images.take(some, 0)
+        found = [passes.moved(images[number], move, self.cell.image) for number, move in zip(some, moves)]
+        return model.images(np.stack(found), self.layout)
 
     def _shuffled(self, index, count):
         """The numbers below count in JAX's own order for a pass."""
