@@ -16,7 +16,7 @@ GOOD = V100[0]._replace(persistence=1, ecc=(1, 1))
 WITH_TOOLKIT = {"Runtimes": {"runc": {}, "nvidia": {}}}
 
 
-def found(*fakes: FakeGpu, info: Any = WITH_TOOLKIT, driver: str = "550.54.15", failure: str = "",
+def found(*fakes: FakeGpu, info: Any = WITH_TOOLKIT, driver: str = "580.82.07", failure: str = "",
           parameters: Path = Path("/nowhere")) -> dict[str, Finding]:
     library = FakeNvml(*fakes, driver=driver, failure=failure)
     findings = gpu.examine(STACKS, nvml.observe(library), nvml.states(library), info, parameters)
@@ -51,13 +51,13 @@ def test_without_an_engine_nothing_is_said_of_the_toolkit() -> None:
 
 def test_a_driver_that_is_too_old_names_the_stacks_and_the_version_for_all_of_them() -> None:
     finding = found(GOOD, driver="450.80.02")["gpu driver"]
-    assert "450.80.02, too old for lstm-cudnn, tf-1.15-nv, tf-2.21-gpu, tf-2.5-gpu, torch-2-gpu" == finding.found
-    assert "530.30.02" in finding.mend
+    assert "450.80.02, too old for jax-gpu, lstm-cudnn, tf-1.15-nv, tf-2.21-gpu, tf-2.5-gpu, torch-2-gpu" == finding.found
+    assert "580.65.06" in finding.mend
 
 
 def test_the_stacks_that_run_on_the_gpu_are_named_with_those_that_are_compiled_first() -> None:
-    assert ("lstm-cudnn, tf-1.15-nv, tf-2.21-gpu (compiled at each start), tf-2.5-gpu (compiled at each start), "
-            "torch-2-gpu"
+    assert ("jax-gpu, lstm-cudnn, tf-1.15-nv, tf-2.21-gpu (compiled at each start), tf-2.5-gpu (compiled at each "
+            "start), torch-2-gpu"
             == found(H100)["gpu stacks"].found)
 
 
