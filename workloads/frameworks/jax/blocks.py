@@ -38,12 +38,14 @@ class Mode:
         return arrays if self.numbers is None else tuple(array.astype(self.numbers) for array in arrays)
 
 
+@jax.named_scope("dense")
 def dense(weights, name, x, mode):
     """x times name.weight (out, in) plus name.bias."""
     x = linear(weights, name, x, mode)
     return x + weights[name + ".bias"].astype(x.dtype)
 
 
+@jax.named_scope("dense")
 def linear(weights, name, x, mode):
     """x times name.weight (out, in)."""
     return matmul(x, weights[name + ".weight"].T, mode)
@@ -54,11 +56,13 @@ def matmul(left, right, mode):
     return jnp.matmul(*mode.cast(left, right))
 
 
+@jax.named_scope("embedding")
 def embedding(weights, name, ids):
     """The row of name.weight (ids, numbers) for each id: one dimension more than ids."""
     return weights[name + ".weight"].at[ids].get(mode="promise_in_bounds")
 
 
+@jax.named_scope("norm")
 def layer_norm(weights, name, x, epsilon):
     """x with mean 0 and variance 1 over its last dimension, times name.gamma plus name.beta."""
     gamma, beta = weights[name + ".gamma"], weights[name + ".beta"]
@@ -67,11 +71,13 @@ def layer_norm(weights, name, x, epsilon):
     return (wide - mean) * lax.rsqrt(variance + epsilon) * gamma + beta
 
 
+@jax.named_scope("gelu")
 def gelu(x):
     """x times the normal distribution's share below x, by erf."""
     return jax.nn.gelu(x, approximate=False)
 
 
+@jax.named_scope("norm")
 def batch_norm(weights, name, x, epsilon, decay, mode, axis=-1):
     """x with mean 0 and variance 1 over all axes but one, times name.gamma plus name.beta.
 
@@ -91,11 +97,13 @@ def batch_norm(weights, name, x, epsilon, decay, mode, axis=-1):
     return ((wide - mean.reshape(shape)) * scale.reshape(shape) + beta.reshape(shape)).astype(x.dtype)
 
 
+@jax.named_scope("conv")
 def conv2d(weights, name, x, stride, pad, mode):
     """The convolution of x (batch, in, height, width) with name.weight (out, in, height, width), plus name.bias."""
     return _conv(weights, name, x, stride, pad, ("NCHW", "OIHW", "NCHW"), mode)
 
 
+@jax.named_scope("conv")
 def conv1d(weights, name, x, pad, mode):
     """The convolution of x (batch, channels, time) with name.weight (out, in, taps), plus name.bias."""
     return _conv(weights, name, x, (1,), (pad,), ("NCH", "OIH", "NCH"), mode)
@@ -114,6 +122,7 @@ def masked(x, lengths, axis):
     return x * (jnp.arange(x.shape[axis]) < lengths[:, None]).reshape(shape).astype(x.dtype)
 
 
+@jax.named_scope("dropout")
 def dropout(x, rate, mode):
     """Zeroes a share of x where the mode has dropout, and makes the rest larger."""
     if not (mode.has_dropout and rate):
@@ -121,6 +130,7 @@ def dropout(x, rate, mode):
     return jnp.where(jax.random.bernoulli(mode.key(), 1 - rate, x.shape), x / (1 - rate), jnp.zeros_like(x))
 
 
+@jax.named_scope("attention")
 def attention(query, key, value, heads, bias, rate, mode):
     """Attention of heads side by side, (batch, time, numbers), scaled by 1 / sqrt(numbers of a head).
 
@@ -143,6 +153,7 @@ def log_softmax(logits):
     return jax.nn.log_softmax(logits.astype(jnp.float32) if logits.dtype == jnp.bfloat16 else logits, -1)
 
 
+@jax.named_scope("loss")
 def cross_entropy(logits, labels, weights, smoothing=0.0):
     """The mean of -log p(label) by weights: logits (n, classes), labels and weights (n,).
 

@@ -1,4 +1,5 @@
 """Deep Speech 2 (workloads/spec/deepspeech2.py) in JAX. From step 2 on everything is (time, batch, numbers)."""
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -44,6 +45,7 @@ def loss(logits, batch, sizes):
 _NEVER = -1e30          # the logarithm of next to nothing: minus infinity would make gradients NaN
 
 
+@jax.named_scope("loss")
 def ctc(log_p, text, steps, characters, blank):
     """-log p (batch,) of each text (batch, longest) under log_p (time, batch, labels), up to each sample's own steps.
 

@@ -2,6 +2,7 @@
 
 Convolutions' weights are (height, width, in, out) in the layout nhwc, as XLA takes them, canonical in nchw.
 """
+import contextlib
 from typing import Any, NamedTuple
 
 import jax
@@ -99,8 +100,16 @@ def forward(table, weights, x, mode, path=""):
     """What comes out of a table for x, a batch in the mode's layout; weights are by canonical name."""
     for index, layer in enumerate(table):
         here = layers.join(path, index)
-        x = mode.keep(here, _LAYERS[type(layer)](layer, weights, here, x, mode))
+        with _scope(layer):
+            x = mode.keep(here, _LAYERS[type(layer)](layer, weights, here, x, mode))
     return x
+
+
+def _scope(layer):
+    """What a profiler calls the layer's operations by; of layers that hold others, those' own."""
+    if isinstance(layer, (layers.Residual, layers.Branch)):
+        return contextlib.nullcontext()
+    return jax.named_scope(layer.kind if isinstance(layer, layers.Act) else _LAYERS[type(layer)].__name__)
 
 
 def _product(x, kernel, mode, stride=1, pad=(0, 0), groups=1):

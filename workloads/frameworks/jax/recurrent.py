@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 
+@jax.named_scope("lstm")
 def lstm(weights, name, x, mode, lengths=None, is_reversed=False, time_major=False):
     """h of every step, in x's order, of the LSTM called name over x (batch, time, numbers), from zeros.
 
@@ -27,6 +28,7 @@ def lstm(weights, name, x, mode, lengths=None, is_reversed=False, time_major=Fal
     return h * (_steps(x) < lengths[None]).astype(h.dtype)[..., None]
 
 
+@jax.named_scope("lstm")
 def lstm_step(weights, name, x, state, mode):
     """(h, c) after one step of the LSTM called name; x (batch, numbers), state (h, c), each (batch, hidden)."""
     arrays = _arrays(weights, name, mode)

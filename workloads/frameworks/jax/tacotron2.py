@@ -102,6 +102,7 @@ def postnet(weights, x, mode):
     return x
 
 
+@jax.named_scope("loss")
 def loss(said, batch, sizes):
     """Step 7."""
     target, weights = batch["frames"], batch["weights"]
