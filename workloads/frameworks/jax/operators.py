@@ -12,6 +12,7 @@ import jax
 
 # whose kernels are events of their own
 _CONTAINERS = re.compile(r"(while|conditional|call)(\.|$)")
+_AROUND = ("jvp", "transpose", "while", "body", "closed_call", "checkpoint")
 _INSTRUCTION = re.compile(r'^\s*(?:ROOT )?%?([\w.-]+) = .*metadata=\{[^}]*op_name="([^"]+)"', re.MULTILINE)
 
 
@@ -44,7 +45,7 @@ def named(operation):
     parts = [part for part in re.sub(r"\bjit\([^()]*\)", "", operation).replace("(", "/").replace(")", "/").split("/")
              if part]
     is_gradient = "transpose" in parts[:-1]
-    kept = [part for part in parts if part not in ("jvp", "transpose", "while", "body", "closed_call", "checkpoint")]
+    kept = [part for part in parts[:-1] if part not in _AROUND] + parts[-1:]       # the last one is the operation
     # a scope within a scope: the layer's, and the operation
     short = kept if len(kept) < 2 else [kept[0], kept[-1]]
     return "/".join(["gradient"] * is_gradient + short) or operation

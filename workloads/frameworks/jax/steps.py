@@ -41,12 +41,14 @@ class Steps:
         self._put(arrays)
 
     def _put(self, arrays):
-        arrays = jax.device_put({name: np.array(array) for name, array in arrays.items()}, self._device)
+        arrays = {name: np.array(array) for name, array in arrays.items()}
         weights = {name: array for name, array in arrays.items() if name in self._trainable}
         running = {name: array for name, array in arrays.items() if name not in self._trainable}
         with jax.default_device(self._device):
-            self._state = State(weights, running, optimizers.moments(self.cell, weights),
-                                jax.random.key(self.cell.seed), jnp.zeros((), jnp.int32))
+            state = State(weights, running, optimizers.moments(self.cell, weights), jax.random.key(self.cell.seed),
+                          jnp.zeros((), jnp.int32))
+        # all of it bound to the device, as a step's results are: else the second step would be compiled again
+        self._state = jax.device_put(state, self._device)
 
     def _arrays(self):
         """All arrays of the model by canonical name, as they lie on the device."""
