@@ -51,7 +51,8 @@ def test_without_an_engine_nothing_is_said_of_the_toolkit() -> None:
 
 def test_a_driver_that_is_too_old_names_the_stacks_and_the_version_for_all_of_them() -> None:
     finding = found(GOOD, driver="450.80.02")["gpu driver"]
-    assert "450.80.02, too old for jax-gpu, lstm-cudnn, tf-1.15-nv, tf-2.21-gpu, tf-2.5-gpu, torch-2-gpu" == finding.found
+    stacks = "jax-gpu, lstm-cudnn, tf-1.15-nv, tf-2.21-gpu, tf-2.5-gpu, torch-2-gpu"
+    assert f"450.80.02, too old for {stacks}" == finding.found
     assert "580.65.06" in finding.mend
 
 

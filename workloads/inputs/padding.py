@@ -1,7 +1,6 @@
 """Arrays of many lengths in one, with zeros behind each. Python 3.6 and later, numpy only."""
 import numpy as np
 
-
 _BUCKETS = 4          # lengths that batches have: few, as compilers make a program for each, and not all of them long
 
 
