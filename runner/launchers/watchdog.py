@@ -31,7 +31,7 @@ ENDINGS = {
 }
 SAID_BY_WORKER = ("ok", "oom", "unsupported", "not_finite", "error")
 EVENTS = ("start", "warm", "steps", "epoch", "accuracy", "tensor", "harness", "weights", "operators", "kernels",
-          "graph", "max_batch", "product", "beat", "end")
+          "graph", "max_batch", "product", "compiled", "beat", "end")
 
 _POLL_SECONDS = 1.0
 # While other places' lines come: so long that a late one's may take to be read, after the host itself stood still.

@@ -1,4 +1,4 @@
-"""What a worker tells of kernels, of graphs and of the largest batch, read from its lines. Pure."""
+"""What a worker tells of kernels, of graphs, of the largest batch and of compiling, read from its lines. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -41,6 +41,14 @@ class Kernels(Line):
         """So many seconds' share of all of them; None where there are none."""
         whole = self.kernel_seconds + self.copy_seconds - self.overlap_seconds + self.gap_seconds
         return seconds / whole if seconds is not None and whole else None
+
+
+class Compiled(Line):
+    """What a framework compiled by its own account, from its start to the last step; most of it in the first one."""
+
+    programs: NonNegativeInt
+    seconds: NonNegativeFloat                 # of the compiler
+    tracing_seconds: NonNegativeFloat = 0.0   # of what the framework did before it: from Python to the compiler's input
 
 
 class Removed(Line):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runner.analysis import stats
-from runner.results.profiles import Graph, Kernels, MaxBatch
+from runner.results.profiles import Compiled, Graph, Kernels, MaxBatch
 from runner.results.values import Facts, Readings, Samples
 
 
@@ -95,6 +95,7 @@ class Run:
     seed: int | None = None                # of this round; None: not recorded, the cell's own
     is_disturbed: bool = False             # others took of its CPUs, or its GPU was throttled
     repeats: str = ""                      # the disturbed run that this one was made in place of
+    compiled: Compiled | None = None       # where the framework tells of it
 
     @property
     def step_seconds(self) -> Samples:

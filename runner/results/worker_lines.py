@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.results.products import Block
-from runner.results.profiles import Graph, Kernels, MaxBatch
+from runner.results.profiles import Compiled, Graph, Kernels, MaxBatch
 from runner.results.runs import Epoch, Run, Worker
 from runner.results.values import (
     Facts,
@@ -60,6 +60,7 @@ class Begun:
     graph: Graph | None = None
     max_batch: MaxBatch | None = None
     products: list[Block] = field(default_factory=list)
+    compiled: Compiled | None = None
 
     def worker(self, line: Mapping[str, Any]) -> Heard:
         """Of a line: a coordinator numbers its workers, others are known by their place."""
@@ -165,6 +166,10 @@ def _product(run: Begun, line: Mapping[str, Any]) -> None:
     run.products.append(Block.read(line))
 
 
+def _compiled(run: Begun, line: Mapping[str, Any]) -> None:
+    run.compiled = run.compiled or Compiled.read(line)
+
+
 def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
     """The run, whose last record is this."""
     head = begun.record
@@ -177,7 +182,7 @@ def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
         after=readings(record.get("host")),
         usage={name: readings(used) for name, used in sorted(mapping(record.get("places") or {}).items())},
         digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
-        graph=begun.graph, max_batch=begun.max_batch,
+        graph=begun.graph, max_batch=begun.max_batch, compiled=begun.compiled,
         seed=None if head.get("seed") is None else count(head["seed"]), is_disturbed=bool(record.get("disturbed")),
         repeats=text(head.get("repeats", "")),
     )
@@ -194,7 +199,7 @@ def _worker(name: str, found: Heard) -> Worker:
 
 _LINES: dict[str, Callable[[Begun, Mapping[str, Any]], None]] = {
     "start": _start, "warm": _warm, "steps": _steps, "epoch": _epoch, "weights": _weights, "operators": _operators,
-    "kernels": _kernels, "graph": _graph, "max_batch": _max_batch, "product": _product,
+    "kernels": _kernels, "graph": _graph, "max_batch": _max_batch, "product": _product, "compiled": _compiled,
 }
 
 

@@ -89,6 +89,28 @@ _TENSORFLOW: dict[str, tuple[str, ...]] = {
     "sigmoid": ("Sigmoid",),
     "sigmoid_backward": ("gradient/SigmoidGrad",),
 }
+# The adapter's scopes; XLA fuses operations across them, and such a kernel stands where its last operation does.
+_JAX: dict[str, tuple[str, ...]] = {
+    "convolution": ("conv/*",),
+    "convolution_backward": ("gradient/conv/*",),
+    "fully_connected": ("dense/*",),
+    "fully_connected_backward": ("gradient/dense/*",),
+    "batch_norm": ("norm/*",),
+    "batch_norm_backward": ("gradient/norm/*",),
+    "tanh": ("tanh/*",),
+    "tanh_backward": ("gradient/tanh/*",),
+    "relu": ("relu/*", "relu6/*"),
+    "relu_backward": ("gradient/relu/*", "gradient/relu6/*"),
+    "pooling": ("pool/*", "global_pool/*"),
+    "pooling_backward": ("gradient/pool/*", "gradient/global_pool/*"),
+    "loss": ("loss/*",),
+    "loss_backward": ("gradient/loss/*",),
+    "weights_update": ("optimizer/*",),
+    "lstm": ("lstm/*",),
+    "lstm_backward": ("gradient/lstm/*",),
+    "sigmoid": ("sigmoid/*",),
+    "sigmoid_backward": ("gradient/sigmoid/*",),
+}
 Groups = tuple[tuple[str, ...], ...]
 
 
@@ -103,6 +125,7 @@ NAMES: dict[str, dict[str, Groups]] = {
                 for word, names in _PYTORCH.items()},
     "tensorflow": {word: _groups(names) for word, names in _TENSORFLOW.items()},
     "mxnet": {word: _groups(names) for word, names in _MXNET.items()},
+    "jax": {word: _groups(names) for word, names in _JAX.items()},
 }
 
 

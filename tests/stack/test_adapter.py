@@ -33,7 +33,7 @@ from workloads.spec.layers import (
     SqueezeExcite,
 )
 
-ADAPTERS = ("pytorch", "tensorflow", "mxnet")
+ADAPTERS = ("pytorch", "tensorflow", "jax", "mxnet")
 FORWARD = 1e-10        # relative, float64
 BACKWARD = 1e-6        # TensorFlow rounds its loss to float32
 MORE = 32              # pixels above a task's least size: one pixel and three samples are too few to normalise over

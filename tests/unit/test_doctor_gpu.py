@@ -51,12 +51,13 @@ def test_without_an_engine_nothing_is_said_of_the_toolkit() -> None:
 
 def test_a_driver_that_is_too_old_names_the_stacks_and_the_version_for_all_of_them() -> None:
     finding = found(GOOD, driver="450.80.02")["gpu driver"]
-    assert "450.80.02, too old for lstm-cudnn, tf-1.15-nv, tf-2.21-gpu, tf-2.5-gpu, torch-2.13-gpu" == finding.found
+    stacks = "jax-gpu, lstm-cudnn, tf-1.15-nv, tf-2.21-gpu, tf-2.5-gpu, torch-2.13-gpu"
+    assert f"450.80.02, too old for {stacks}" == finding.found
     assert "580.65.06" in finding.mend
 
 
 def test_stacks_are_told_apart_by_native_code_code_that_is_compiled_first_and_none() -> None:
-    assert ("native code: lstm-cudnn, tf-1.15-nv, torch-2.13-gpu; "
+    assert ("native code: jax-gpu, lstm-cudnn, tf-1.15-nv, torch-2.13-gpu; "
             "compiled at the first run, and kept: tf-2.21-gpu, tf-2.5-gpu; "
             "no code: mxnet-1.7-gpu, tf-1.15-gpu, tf-2.1-gpu, torch-1.4, torch-1.7") == found(H100)["gpu stacks"].found
 

@@ -16,7 +16,7 @@ DEBIAN = "96e378d7e6531ac9a15ad505478fcc2e69f371b10f5cdf87857c4b8188404716"
 # the oldest driver of a CUDA release, for Linux on x86-64 (NVIDIA's table); 12.x by compatibility of minor versions
 DRIVERS = {"10.0": "410.48", "10.1": "418.39", "10.2": "440.33", "11.2": "460.32.03", "12.6": "525.60.13",
            "12.4": "525.60.13",
-           "12.1": "530.30.02", "13.0": "580.65.06"}
+           "12.1": "530.30.02", "13.0": "580.65.06", "13.5": "580.65.06"}          # 13.x by compatibility, too
 
 
 class Fact(NamedTuple):
@@ -62,6 +62,9 @@ FACTS = {
         ("numpy==2.2.6", "ba10f8411898fc418a521833e014a77d3ca01c15b0c6cdcce6a0d2897e6dbbdf"),
         "622e78a1d02c0f90ed900e3985d6c975d8e2dc9ee5e61643aed587dcf9129f42", "12.4", ("6.0", "7.0", "8.0", "9.0"), "9.0",
         "9.0"),
+    "jax-gpu": Fact(                      # what XLA's plugin brings; XLA compiles the rest
+        ("jax-cuda13-pjrt==0.10.2", "a97e9cabe0e21d8dbcc70bd909ca1c34cd546d3ce2d94b4cd907a8d4f6179f6a"),
+        DEBIAN, "13.5", ("7.5", "8.0", "9.0", "10.0", "12.0"), "12.0", "12.0"),
     "tf-1.15-nv": Fact(("", ""), "", "12.1", ("6.0", "7.0", "7.5", "8.0", "8.6", "9.0"), "", "9.0"),
 }
 
@@ -119,13 +122,13 @@ def test_the_driver_is_the_oldest_that_runs_its_cuda(stack: Stack) -> None:
 
 @pytest.mark.parametrize(("name", "cpu"), [("tf-1.15-gpu", "tf-1.15"), ("tf-2.1-gpu", "tf-2.1"),
                                            ("tf-2.5-gpu", "tf-2.5"), ("mxnet-1.7-gpu", "mxnet-1.7"),
-                                           ("tf-2.21-gpu", "tf-2.21")])
+                                           ("tf-2.21-gpu", "tf-2.21"), ("jax-gpu", "jax-cpu")])
 def test_a_gpu_stack_has_its_cpu_stack_s_packages_but_for_the_framework_and_cuda(name: str, cpu: str) -> None:
     different = set(STACKS[name].lock.read_text().splitlines()[1:]) ^ set(STACKS[cpu].lock.read_text().splitlines()[1:])
 
     packages = {line.split("==")[0] for line in different if "==" in line}
     assert packages
-    assert all(package.startswith(("tensorflow", "mxnet", "nvidia-")) for package in packages)
+    assert all(package.startswith(("tensorflow", "mxnet", "jax-cuda", "nvidia-")) for package in packages)
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [

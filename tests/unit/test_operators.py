@@ -5,7 +5,7 @@ import pytest
 from runner.study import operators
 
 
-@pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "mxnet"])
+@pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "mxnet", "jax"])
 def test_words_are_known_and_no_name_stands_under_two(framework: str) -> None:
     words = operators.NAMES[framework]
     names = [name for groups in words.values() for group in groups for name in group]

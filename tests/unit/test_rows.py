@@ -46,6 +46,16 @@ def test_an_epoch_s_rate_is_its_batches_over_its_training_seconds() -> None:
     assert 0.5 == row.runs[0].accuracy
 
 
+def test_what_a_framework_compiled_is_read_and_none_where_it_tells_nothing() -> None:
+    told = {"event": "compiled", "programs": 3, "seconds": 1.5, "tracing_seconds": 0.25}
+    compiled, silent = (only_row(*made.run(CELL, 0, made.steps([1.0]), *lines)).runs[0].compiled
+                        for lines in ((told,), ()))
+
+    assert compiled is not None and (3, 1.5, 0.25) == (compiled.programs, compiled.seconds, compiled.tracing_seconds)
+    assert silent is None
+    assert "programs" in (mistake({"event": "compiled", "programs": -1, "seconds": 1.0}) or "")
+
+
 def test_warm_up_is_kept_apart() -> None:
     row = only_row(*made.run(CELL, 0, made.steps([1.0])))
 

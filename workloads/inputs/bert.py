@@ -89,14 +89,15 @@ def _masked(text, marks, sizes, random):
     return {"ids": ids, "positions": places.astype(np.int64), "labels": labels}
 
 
-def collate(sizes, samples, numbers):
+def collate(sizes, samples, numbers, has_buckets=False):
     """ids, types, mask (batch, time), 1 where a token is real; positions, labels, weights (batch, masked).
 
     Positions count through the whole batch, row after row. Where a sample has fewer masked tokens than the most,
     weights are 0.
     """
     texts, masked = [sample["ids"] for sample in samples], bert.predictions(sizes.length)
-    ids = padded(texts, np.int64)
+    most = sizes.length if has_buckets else 0
+    ids = padded(texts, np.int64, most)
     positions, labels = np.zeros((2, len(samples), masked), np.int64)
     weights = np.zeros((len(samples), masked), numbers)
     for row, sample in enumerate(samples):
@@ -104,7 +105,7 @@ def collate(sizes, samples, numbers):
         positions[row] = row * ids.shape[1]
         positions[row, :count] += sample["positions"]
         labels[row, :count], weights[row, :count] = sample["labels"], 1
-    return {"ids": ids, "types": np.zeros_like(ids), "mask": mask(texts, numbers), "positions": positions,
+    return {"ids": ids, "types": np.zeros_like(ids), "mask": mask(texts, numbers, most), "positions": positions,
             "labels": labels, "weights": weights}
 
 

@@ -5,7 +5,7 @@ from workloads.inputs import clips
 from workloads.inputs.padding import counts, padded
 from workloads.spec import deepspeech2 as spec
 from workloads.spec.framing import LIBRISPEECH
-from workloads.spec.lengths import LIBRISPEECH_SECONDS, lengths
+from workloads.spec.lengths import LIBRISPEECH_CHARACTERS, LIBRISPEECH_SECONDS, lengths
 
 _FRAMES_A_SECOND = LIBRISPEECH.rate / LIBRISPEECH.hop
 
@@ -30,15 +30,21 @@ def _drawn(sizes, frames, characters, random):
     return {"frames": random.standard_normal((frames, sizes.bins)), "text": np.cumsum(steps) % (sizes.labels - 1)}
 
 
-def collate(sizes, samples, numbers):
+def collate(sizes, samples, numbers, has_buckets=False):
     """frames (batch, time, bins), steps (batch,): real ones after the convolutions; text (batch, longest), characters.
 
     In padding, text is 0, which counts nowhere, as characters (batch,) says where it ends.
     """
     frames, text = [sample["frames"] for sample in samples], [sample["text"] for sample in samples]
     long = counts(frames)
-    return {"frames": padded(frames, numbers), "lengths": long, "steps": spec.slid(long, 0),
-            "text": padded(text, np.int64), "characters": counts(text)}
+    most, most_characters = _longest(sizes) if has_buckets else (0, 0)
+    return {"frames": padded(frames, numbers, most), "lengths": long, "steps": spec.slid(long, 0),
+            "text": padded(text, np.int64, most_characters), "characters": counts(text)}
+
+
+def _longest(sizes):
+    """Frames of the longest sample, and about its characters."""
+    return sizes.length, max(1, round(sizes.length / _FRAMES_A_SECOND * LIBRISPEECH_CHARACTERS))
 
 
 def tokens(batch):

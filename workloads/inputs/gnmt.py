@@ -43,15 +43,17 @@ def _known(sentence, sizes):
     return np.where(sentence < sizes.vocabulary, sentence, UNKNOWN).astype(np.int64)
 
 
-def collate(sizes, samples, numbers):
+def collate(sizes, samples, numbers, has_buckets=False):
     """source (batch, time) with source_lengths (batch,) and source_mask; inputs, labels, weights (batch, target time).
 
     inputs are the target moved by one, from BEGIN on; mask and weights are 1 where a token is real.
     """
     source, target = [sample["source"] for sample in samples], [sample["target"] for sample in samples]
     moved = [np.append(BEGIN, sentence[:-1]) for sentence in target]
-    return {"source": padded(source, np.int64), "source_lengths": counts(source), "source_mask": mask(source, numbers),
-            "inputs": padded(moved, np.int64), "labels": padded(target, np.int64), "weights": mask(target, numbers)}
+    most = sizes.length if has_buckets else 0
+    return {"source": padded(source, np.int64, most), "source_lengths": counts(source),
+            "source_mask": mask(source, numbers, most), "inputs": padded(moved, np.int64, most),
+            "labels": padded(target, np.int64, most), "weights": mask(target, numbers, most)}
 
 
 def tokens(batch):

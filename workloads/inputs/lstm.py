@@ -8,7 +8,7 @@ def samples(sizes, count, seed, folder):
     return [{"x": random.standard_normal((sizes.length, sizes.hidden))} for _ in range(count)]
 
 
-def collate(sizes, samples, numbers):
+def collate(sizes, samples, numbers, has_buckets=False):
     """x (batch, length, hidden)."""
     return {"x": np.stack([sample["x"] for sample in samples]).astype(numbers)}
 

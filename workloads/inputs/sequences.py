@@ -47,7 +47,7 @@ def read(folder, cell):
     wanted = CHECKED if is_searched else sequences.pass_batches(cell)
     found = model.samples(sizes, wanted * cell.batch, cell.seed, folder if is_own else None)
     numbers = "float64" if cell.precision == "float64" else "float32"
-    batches = tuple(model.collate(sizes, found[first:first + cell.batch], numbers)
+    batches = tuple(model.collate(sizes, found[first:first + cell.batch], numbers, cell.padding == "buckets")
                     for first in range(0, len(found) - cell.batch + 1, cell.batch))
     if cell.measure == "check":
         batches = (min(batches, key=lambda batch: _share(*model.tokens(batch))),)
@@ -56,6 +56,8 @@ def read(folder, cell):
         "name": own if is_own else "seeded sequences", "stand_in": bool(own) and not is_own, "batches": len(batches),
         "tokens": sum(real for real, _ in counts) / len(counts),
         "padded_tokens": sum(padded for _, padded in counts) / len(counts),
+        "padding": "to a batch's longest" if cell.padding == "batch" else "to the next of a few lengths",
+        "shapes": len({tuple(array.shape for array in batch.values()) for batch in batches}),
         "order": "seeded, the same in every epoch"})
 
 

@@ -24,19 +24,21 @@ def samples(sizes, count, seed, folder):
             for frames, characters in lengths(spec.DATA, count, seed, scale)]
 
 
-def collate(sizes, samples, numbers):
+def collate(sizes, samples, numbers, has_buckets=False):
     """text (batch, characters), characters (batch,); frames, what comes before them, and stops (batch, time), weights.
 
     Padding is 0 in text and frames; weights are 1 where a frame is real, stops from a sample's last frame on.
     """
     text, said = [sample["text"] for sample in samples], [sample["frames"] for sample in samples]
-    frames = padded(said, numbers)
+    most, most_characters = (sizes.length, spec.characters(sizes)) if has_buckets else (0, 0)
+    frames = padded(said, numbers, most)
     stops = np.ones(frames.shape[:2], numbers)
     for row, count in enumerate(counts(said)):
         stops[row, :count - 1] = 0
     before = np.concatenate([np.zeros_like(frames[:, :1]), frames[:, :-1]], axis=1)
-    return {"text": padded(text, np.int64), "characters": counts(text), "mask": mask(text, numbers), "frames": frames,
-            "before": before, "stops": stops, "weights": mask(said, numbers)}
+    return {"text": padded(text, np.int64, most_characters), "characters": counts(text),
+            "mask": mask(text, numbers, most_characters), "frames": frames, "before": before, "stops": stops,
+            "weights": mask(said, numbers, most)}
 
 
 def tokens(batch):

@@ -49,6 +49,8 @@ def run(cell, adapter, folder, emit, cluster=None):
     _start(cell, adapter, workload, images, emit, cluster)
     measures = SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
     measures[cell.measure](cell, adapter, workload, images, folder, emit)
+    if hasattr(workload, "compiled"):          # what compiles says how long that took: most of it in the first step
+        emit("compiled", **workload.compiled())
     del held                                   # not before: arrays would take its place
 
 

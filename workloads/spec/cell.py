@@ -25,6 +25,7 @@ SWITCHES = {
     "preset": ("small", "study"),       # the sizes of a sequence model
     "lstm": ("native", "cell", "block", "cudnn", "keras1", "keras2", "skip_input"),
     "conv": ("default", "profiling", "fixed", "heuristic"),         # how a GPU's convolution algorithm is chosen
+    "padding": ("batch", "buckets"),    # of sequences: to a batch's longest, or to the next of a few lengths
     "graph_opt": ("default", "off", "no_pruning", "no_constant_folding", "no_arithmetic", "no_dependency"),
     "warm": ("fixed", "steady"),        # when a warm-up ends: after cell.warmup steps, or once steps are steady
 }
@@ -79,6 +80,7 @@ class Cell(NamedTuple):
     images: int = 0               # training images of an epoch; 0: all that there are
     warm: str = "fixed"           # "steady": warmup is the least number of steps before the timed ones
     seconds: float = 0.0          # that timed steps last at least; steps is then the least number of them
+    padding: str = "batch"
 
 
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types

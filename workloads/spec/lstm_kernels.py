@@ -15,6 +15,8 @@ _TENSORFLOW = {"native": "keras.layers.LSTM", "cell": "plain operations in tf.wh
                "block": "LSTMBlockCell in tf.while_loop", "keras1": "Keras' loop, a product for each gate",
                "keras2": "Keras' loop, one product for all gates"}
 _MXNET = {"native": "RNN", "cudnn": "RNN", "cell": "plain operators in a Python loop"}
+_JAX = {"native": "plain operations in lax.scan, the inputs' product before it",
+        "cell": "plain operations in lax.scan"}
 # (framework, device) -> what each value of the switch lstm is there; a name that is missing is not there
 IMPLEMENTATIONS = {
     ("pytorch", "cpu"): dict(_PYTORCH, block="torch.lstm_cell, plain operations, in a Python loop"),
@@ -23,6 +25,8 @@ IMPLEMENTATIONS = {
     ("tensorflow", "gpu"): dict(_TENSORFLOW, cudnn="CudnnRNNV2, which searches for its algorithm"),
     ("mxnet", "cpu"): _MXNET,
     ("mxnet", "gpu"): _MXNET,
+    ("jax", "cpu"): dict(_JAX, cudnn=_JAX["native"]),
+    ("jax", "gpu"): _JAX,
     ("onednn", "cpu"): {"native": "oneDNN's LSTM primitive", "cudnn": "oneDNN's LSTM primitive"},
     ("cudnn", "gpu"): {"native": "cuDNN's RNN", "cudnn": "cuDNN's RNN",
                        "skip_input": "cuDNN's RNN without its input product, as DeepBench has it"},

@@ -1,0 +1,178 @@
+"""What only JAX's adapter has: threads, compiling, operators' names, a CTC loss and depthwise convolutions of its own.
+
+    python -m unittest tests.stack.test_jax
+
+Only the standard library, numpy and JAX; elsewhere it is skipped.
+"""
+import importlib.util
+import itertools
+import json
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+
+from workloads.inputs import images, weights
+from workloads.spec import tasks
+from workloads.spec.cell import Cell
+
+# prints what a process of its own sees once it has trained with so many CPUs
+_TRAINED = """
+import json, sys
+from tests.stack import test_jax
+workload = test_jax.trained(int(sys.argv[1]))
+from workloads.frameworks import jax
+print(json.dumps({"threads": jax.facts(workload.cell)["threads"], "compiled": workload.compiled()}))
+"""
+
+
+def setUpModule():
+    if not importlib.util.find_spec("jax"):
+        raise unittest.SkipTest("runs inside a stack of JAX: python -m unittest tests.stack.test_jax")
+
+
+def cell_of(**changes):
+    """A training cell of LeNet-5 that differs from it by the changes."""
+    return Cell(**dict({"stack": "here", "task": "lenet5", "measure": "train", "batch": 3}, **changes))
+
+
+def built(cell):
+    """The cell's Workload with seeded weights, and its batches."""
+    from workloads.frameworks import jax
+    workload = jax.Workload(tasks.table(cell.task, cell.classes), cell)
+    workload.load(weights.seeded(tasks.parameters(cell), cell.seed))
+    return workload, workload.synthetic(*images.synthetic(cell).given)
+
+
+def trained(cpus):
+    """A Workload after two steps."""
+    workload, batches = built(cell_of(cpus=cpus))
+    workload.train(batches, 2, Watch())
+    return workload
+
+
+class Watch:
+    """Hears nothing."""
+
+    def loading(self):
+        """As a Watch."""
+
+    def loaded(self):
+        """As a Watch."""
+
+    def stepped(self, loss, phases=None):
+        """As a Watch, which waits for the step."""
+        loss.block_until_ready()
+
+
+class Process(unittest.TestCase):
+    """What holds for a whole process is seen in one of its own."""
+
+    def seen(self, cpus):
+        said = subprocess.check_output([sys.executable, "-c", _TRAINED, str(cpus)])
+        return json.loads(said.decode().splitlines()[-1])
+
+    def test_xla_s_pool_has_the_threads_that_the_cell_allows_whatever_the_machine_has(self):
+        self.assertEqual([1, 2, 5], [self.seen(cpus)["threads"] for cpus in (1, 2, 5)])
+
+    def test_what_is_compiled_is_counted_and_timed(self):
+        compiled = self.seen(1)["compiled"]
+        self.assertGreaterEqual(compiled["programs"], 1)
+        self.assertGreater(compiled["seconds"], 0.0)
+        self.assertGreater(compiled["tracing_seconds"], 0.0)
+
+    def test_a_step_is_compiled_once(self):
+        workload, batches = built(cell_of())
+        workload.train(batches, 1, Watch())
+        before = workload.compiled()["programs"]
+        workload.train(batches, 3, Watch())
+        self.assertEqual(before, workload.compiled()["programs"])
+
+
+class Operators(unittest.TestCase):
+    """XLA's names become scopes and operations."""
+
+    def test_names_are_the_scope_and_the_operation(self):
+        from workloads.frameworks.jax import operators
+        for operation, expected in (
+                ("jit(_step)/jvp(conv)/conv_general_dilated", "conv/conv_general_dilated"),
+                ("jit(_step)/transpose(jvp(conv))/conv_general_dilated", "gradient/conv/conv_general_dilated"),
+                ("jit(_step)/jvp(relu)/jit(relu)/max", "relu/max"),
+                ("jit(_step)/optimizer/sub", "optimizer/sub"),
+                ("jit(_step)/jvp(lstm)/while/body/closed_call/dot_general", "lstm/dot_general"),
+                ("jit(_step)/jvp(conv)/transpose", "conv/transpose"),
+                ("jit(_step)/transpose(jvp(lstm))/while/body/mul", "gradient/lstm/mul")):
+            self.assertEqual(expected, operators.named(operation))
+
+    def test_calls_and_seconds_of_a_name_add_up_and_kernels_without_one_keep_their_own(self):
+        from workloads.frameworks.jax import operators
+        found = operators.added_up([("dot.1", 1.0), ("dot.2", 2.0), ("copy.7", 4.0)],
+                                   {"dot.1": "jit(f)/dense/dot_general", "dot.2": "jit(f)/dense/dot_general"})
+        self.assertEqual({"dense/dot_general": (2, 3.0), "copy": (1, 4.0)}, found)
+
+    def test_a_step_has_convolutions_forward_and_backward_and_an_update(self):
+        workload, batches = built(cell_of(measure="operators"))
+        found = workload.profile(batches, 1, 2)
+        for scope in ("conv/", "gradient/conv/", "dense/", "gradient/dense/", "optimizer/"):
+            self.assertTrue([name for name in found if name.startswith(scope)], scope)
+        self.assertTrue(all(calls % 2 == 0 for calls, _ in found.values()))
+
+
+class Losses(unittest.TestCase):
+    """CTC against the sum over all paths."""
+
+    def by_paths(self, shares, text, blank):
+        """-log of the summed shares of all label sequences that become the text."""
+        total = 0.0
+        for path in itertools.product(range(shares.shape[1]), repeat=len(shares)):
+            heard = [label for label, _ in itertools.groupby(path)]
+            if [label for label in heard if label != blank] == list(text):
+                total += np.prod([step[label] for step, label in zip(shares, path)])
+        return -np.log(total)
+
+    def test_ctc_is_the_sum_over_all_paths_up_to_each_sample_s_own_steps(self):
+        import jax
+        import jax.numpy as jnp
+
+        from workloads.frameworks.jax import deepspeech2
+        jax.config.update("jax_enable_x64", True)
+        shares = np.random.RandomState(1).dirichlet(np.ones(3), (5, 3))          # (time, batch, labels)
+        text, steps, characters = np.array([[0, 1], [0, 0], [1, 0]]), np.array([5, 4, 3]), np.array([2, 2, 1])
+        expected = [self.by_paths(shares[:steps[i], i], text[i, :characters[i]], 2) for i in range(3)]
+        found = deepspeech2.ctc(jnp.log(shares), jnp.asarray(text), jnp.asarray(steps), jnp.asarray(characters), 2)
+        np.testing.assert_allclose(found, expected, 1e-12)
+
+    def test_ctc_s_gradient_is_finite_where_few_states_can_be_reached(self):
+        import jax
+        import jax.numpy as jnp
+
+        from workloads.frameworks.jax import deepspeech2
+        arguments = np.array([[1, 1, 1]]), np.array([5]), np.array([3]), 2
+        slope = jax.grad(lambda log_p: deepspeech2.ctc(log_p, *map(jnp.asarray, arguments[:3]), 2).sum())(
+            jnp.log(jnp.full((5, 1, 3), 1.0 / 3)))
+        self.assertTrue(np.isfinite(slope).all())
+
+
+class Depthwise(unittest.TestCase):
+    """The sum of shifted products against XLA's grouped convolution."""
+
+    def test_it_is_the_grouped_convolution_in_both_layouts_with_strides_and_paddings(self):
+        import jax
+        import jax.numpy as jnp
+
+        from workloads.frameworks.jax import model
+        from workloads.spec.layers import Conv
+        jax.config.update("jax_enable_x64", True)
+        random = np.random.RandomState(1)
+        x, weight = random.standard_normal((2, 4, 9, 8)), random.standard_normal((4, 1, 3, 5))
+        for layout, stride in itertools.product(("nhwc", "nchw"), (1, 2)):
+            layer = Conv(4, (3, 5), stride, (1, 2), groups=4)
+            arrays = {"0.weight": jnp.asarray(model.own(weight, layout))}
+            found = [model.forward((layer,), arrays, jnp.asarray(model.images(x, layout)),
+                                   model.Mode(model.Form(layout, None, is_own), True)) for is_own in (True, False)]
+            np.testing.assert_allclose(found[0], found[1], 1e-12, 1e-12)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,44 @@
+"""How batches of sequences are padded: to the longest, or to the next of a few lengths."""
+
+import numpy as np
+import pytest
+
+from workloads.inputs import bert, padding, sequences
+from workloads.spec.cell import Cell
+from workloads.spec.sequences import SEQUENCES
+
+
+@pytest.mark.parametrize(("length", "most", "expected"), [
+    (1, 40, 10), (10, 40, 10), (11, 40, 20), (40, 40, 40), (41, 40, 50),
+    (22, 22, 22), (19, 22, 22),                                        # a quarter of 22 is 6: 24 would be too long
+    (3, 2, 3)])
+def test_a_length_becomes_the_next_quarter_of_the_longest(length: int, most: int, expected: int) -> None:
+    assert expected == padding.bucketed(length, most)
+
+
+def test_without_buckets_a_batch_is_as_long_as_its_longest() -> None:
+    assert [[1, 2, 3], [4, 0, 0]] == padding.padded([np.array([1, 2, 3]), np.array([4])], np.int64).tolist()
+
+
+def test_what_a_bucket_adds_is_zero_in_arrays_and_masks() -> None:
+    arrays = [np.array([1, 2, 3]), np.array([4])]
+    assert [[1, 2, 3, 0], [4, 0, 0, 0]] == padding.padded(arrays, np.int64, 8).tolist()
+    assert [[1, 1, 1, 0], [1, 0, 0, 0]] == padding.mask(arrays, "float32", 8).tolist()
+
+
+@pytest.mark.parametrize("task", ["bert", "gnmt", "deepspeech2", "tacotron2"])
+def test_buckets_make_few_shapes_of_many_and_the_real_tokens_stay(task: str) -> None:
+    cell = Cell(stack="s", task=task, measure="train", batch=1, steps=60, warmup=0)
+    plain, bucketed = (sequences.read("", cell._replace(padding=how)) for how in ("batch", "buckets"))
+    assert plain.facts["tokens"] == bucketed.facts["tokens"]
+    assert plain.facts["padded_tokens"] < bucketed.facts["padded_tokens"]
+    assert bucketed.facts["shapes"] < plain.facts["shapes"] and bucketed.facts["shapes"] <= 16
+    assert "few lengths" in bucketed.facts["padding"]
+
+
+def test_bert_s_positions_count_through_the_longer_rows() -> None:
+    sizes = SEQUENCES["bert"].model.PRESETS["small"]                  # at most 48 tokens: buckets of 12
+    sample = {"ids": np.arange(1, 8), "positions": np.array([2]), "labels": np.array([5])}
+    batch = bert.collate(sizes, [sample, sample], "float32", True)
+    assert (2, 12) == batch["ids"].shape
+    assert [2, 14] == batch["positions"][:, 0].tolist()

@@ -1,0 +1,179 @@
+"""JAX as evenbench measures it: plain jax.numpy, lax and jit, on a CPU or one GPU. JAX 0.10 and later, Python 3.11."""
+import itertools
+
+import jax
+import jax.numpy as jnp
+import jaxlib
+import numpy as np
+
+from workloads.frameworks.jax import model, settings
+from workloads.frameworks.jax.steps import Steps, array, cross_entropy
+from workloads.inputs import images as data
+from workloads.inputs import passes
+from workloads.spec import layers, tasks
+
+NAME = "jax"
+
+_NO_MEMORY = ("resource_exhausted", "out of memory", "can't allocate memory", "failed to allocate", "bad_alloc")
+
+
+def facts(cell):
+    """What JAX says of itself, once the cell's Workload is built; threads are counted in this process."""
+    device = settings.device(cell)
+    return {
+        "framework": NAME,
+        "version": jax.__version__,
+        "device": device.device_kind if cell.device == "gpu" else "cpu",
+        "threads": settings.threads(),
+        "inter_op_threads": 1,                 # a program's operations follow one another
+        "onednn": False,
+        "build": "jaxlib %s; %s" % (jaxlib.__version__, " ".join(device.client.platform_version.split())),
+    }
+
+
+def is_oom(error):
+    """Whether an exception says that memory, the host's or the device's, ran out."""
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and any(s in text for s in _NO_MEMORY))
+
+
+def unbiased_variance(cell):
+    """Whether a running variance is n / (n - 1) times the batch's: never, the adapter's own is the biased one."""
+    return False
+
+
+def product(cell, size):
+    """(step, sync, flops) of the product of two square matrices on the cell's device, in its precision."""
+    settings.apply(cell)
+    numbers = {"amp": jnp.bfloat16, "float64": jnp.float64}.get(cell.precision, jnp.float32)
+    random = np.random.RandomState(cell.seed)
+    left, right = (jax.device_put(jnp.asarray(random.standard_normal((size, size)), numbers), settings.device(cell))
+                   for _ in range(2))
+    multiply = jax.jit(jnp.matmul)
+    return lambda: multiply(left, right), jax.block_until_ready, 2 * size ** 3
+
+
+class Workload(Steps):
+    """A table's model, its loss and optimizer, as a cell says. Raises errors.Unsupported."""
+
+    def __init__(self, table, cell):
+        settings.apply(cell)
+        self.cell = cell
+        self._table, self._device = table, settings.device(cell)
+        self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
+        self._numbers = "float64" if cell.precision == "float64" else "float32"
+        self._form = model.Form(self.layout, settings.products(cell), has_own_depthwise=cell.device == "cpu")
+        self._parameters = layers.parameters(table, tasks.input_shape(cell.image))
+        self._begin(self._own(_initial(self._parameters, cell.seed, self._numbers)),
+                    {parameter.name for parameter in self._parameters if parameter.is_trainable})
+
+    def load(self, weights):
+        """Take the arrays of every parameter and running statistic, by canonical name."""
+        self._put(self._own({parameter.name: weights[parameter.name] for parameter in self._parameters}))
+
+    def _own(self, arrays):
+        return {name: model.own(each, self.layout) for name, each in arrays.items()}
+
+    def weights(self):
+        """Copies of the arrays by canonical name."""
+        found = self._arrays()
+        return {parameter.name: array(model.canonical(found[parameter.name], self.layout))
+                for parameter in self._parameters}
+
+    def batches(self, images, labels):
+        """Normalised batches on the device, over and over, in the cell's order; a rest is dropped."""
+        images, labels = self._normalised(images), labels
+        batch, count = self.cell.batch, len(labels)
+        for index in itertools.count():
+            order = self._shuffled(index, count) if self.cell.order == "framework" else np.arange(count)
+            for first in range(0, count - batch + 1, batch):
+                some = order[first:first + batch]
+                yield self._placed(images.take(some, 0), labels.take(some))
+
+    def passes(self, images, labels, ahead):
+        """The same pass by pass: each in the order, and with the moves, that the Passes say."""
+        images = self._normalised(images) if ahead.moves is None else data.normalised(passes.padded(images),
+                                                                                      self._numbers)
+        batch = self.cell.batch
+        for index in range(ahead.count):
+            order = self._shuffled(index, len(labels)) if ahead.orders is None else ahead.orders[index]
+            for first in range(0, ahead.samples, batch):
+                some = order[first:first + batch]
+                moves = None if ahead.moves is None else ahead.moves[index, first:first + batch]
+                yield self._placed(self._moved(images, some, moves), labels.take(some))
+
+    def _moved(self, images, some, moves):
+        """Some of the images, each moved where there are moves, in the layout's order."""
+        if moves is None:
+            return images.take(some, 0)
+        found = [passes.moved(images[number], move, self.cell.image) for number, move in zip(some, moves)]
+        return model.images(np.stack(found), self.layout)
+
+    def _shuffled(self, index, count):
+        """The numbers below count in JAX's own order for a pass."""
+        key = jax.random.fold_in(jax.random.key(self.cell.seed), index)
+        return np.asarray(jax.random.permutation(key, count))
+
+    def _normalised(self, images):
+        """Whole arrays, once, in the layout's order: a batch is one gather."""
+        return model.images(data.normalised(images, self._numbers), self.layout)
+
+    def _placed(self, images, labels):
+        return jax.device_put((images, labels.astype(np.int32)), self._device)
+
+    def synthetic(self, images, labels):
+        """One batch that lies on the device, over and over."""
+        return itertools.repeat(self._placed(self._normalised(images), labels))
+
+    def _training_loss(self, weights, running, key, images, labels):
+        mode = model.Mode(self._form, True, key)
+        logits = model.forward(self._table, dict(weights, **running), images, mode)
+        return cross_entropy(logits, labels), mode.statistics
+
+    def _answering(self, weights, running, images, labels):
+        mode = model.Mode(self._form, False)
+        return model.forward(self._table, dict(weights, **running), images, mode)
+
+    def predict(self, images):
+        """The logits (n, classes) of uint8 images in evaluation mode, a batch at a time."""
+        answer, found = self._program(self._answering), []
+        for first in range(0, len(images), self.cell.batch):
+            some = images[first:first + self.cell.batch]
+            batch = self._placed(self._normalised(some), np.zeros(len(some)))
+            found.append(array(answer(self._state.weights, self._state.running, *batch)))
+        return np.concatenate(found)
+
+    def check(self, images, labels):
+        """One update in training mode without dropout: every activation, logits, loss, gradients, new weights."""
+        batch = self._placed(self._normalised(images), labels)
+        self._state, loss, logits, kept, gradients = self._program(self._checked)(self._state, *batch)
+        return {"activation": {path: model.channels_first(array(kept[path]), self.layout) for path in self._paths()},
+                "logits": array(logits), "loss": self.value(loss),
+                "gradient": {parameter.name: array(model.canonical(gradients[parameter.name], self.layout))
+                             for parameter in self._parameters if parameter.is_trainable},
+                "weight": self.weights()}
+
+    def _paths(self):
+        """Those of all layers, in order of computation: a program gives its results in the order of their names."""
+        return [place.path for place in layers.places(self._table, tasks.input_shape(self.cell.image))]
+
+    def _checked(self, state, images, labels):
+        def loss_of(weights):
+            mode = model.Mode(self._form, True, kept={})
+            logits = model.forward(self._table, dict(weights, **state.running), images, mode)
+            return cross_entropy(logits, labels), (logits, mode.kept, mode.statistics)
+
+        (loss, (logits, kept, running)), gradients = jax.value_and_grad(loss_of, has_aux=True)(state.weights)
+        return self._update(state, gradients, running), loss, logits, kept, gradients
+
+
+def _initial(parameters, seed, numbers):
+    """JAX has no initialisation of its own: flax's, as jax.nn has it: LeCun's normal weights, and zeros for biases."""
+    key, found = jax.random.key(seed), {}
+    for index, parameter in enumerate(parameters):
+        if parameter.kind == "weight":
+            draw = jax.nn.initializers.lecun_normal(in_axis=tuple(range(1, len(parameter.shape))), out_axis=0)
+            found[parameter.name] = np.asarray(draw(jax.random.fold_in(key, index), parameter.shape, numbers))
+        else:
+            found[parameter.name] = np.full(parameter.shape, parameter.kind in ("gamma", "variance"), numbers)
+    return found

@@ -1,0 +1,98 @@
+"""Training and inference as one writes them by hand in JAX: what evenbench's own loops are compared with."""
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from workloads.process.errors import Unsupported
+from workloads.spec import sequences
+
+
+def loop(cell, folder=""):
+    """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
+
+    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 and the LSTM are written out
+    here. Raises Unsupported for other tasks.
+    """
+    made = {"lenet5": _lenet5, "lstm": _lstm}.get(cell.task)
+    if made is None:
+        raise Unsupported("JAX has no peer for %s: it is for lenet5, lstm" % cell.task)
+    weights, batch, answer, loss_of = made(cell)
+    if cell.measure == "infer":
+        infer = jax.jit(answer)
+        return lambda: infer(weights, batch[0]), jax.block_until_ready
+    return _training(weights, batch, loss_of, cell.learning_rate), jax.block_until_ready
+
+
+def _training(weights, batch, loss_of, learning_rate):
+    @functools.partial(jax.jit, donate_argnums=0)
+    def update(weights, batch):
+        loss, slopes = jax.value_and_grad(loss_of)(weights, *batch)
+        return jax.tree.map(lambda weight, slope: weight - learning_rate * slope, weights, slopes), loss
+
+    kept = [weights]
+
+    def step():
+        kept[0], loss = update(kept[0], batch)
+        return loss
+
+    return step
+
+
+def _drawn(random, *shape):
+    return jnp.asarray(random.standard_normal(shape) * np.sqrt(1.0 / np.prod(shape[:-1])), jnp.float32)
+
+
+def _lenet5(cell):
+    """(weights, batch, logits as a function of both, loss as one): LeNet-5, height before width before channels."""
+    random = np.random.RandomState(0)
+    shapes = {"conv1": (5, 5, 3, 6), "conv2": (5, 5, 6, 16), "dense1": (400, 120), "dense2": (120, 84),
+              "dense3": (84, cell.classes)}
+    weights = {name: (_drawn(random, *shape), jnp.zeros(shape[-1])) for name, shape in shapes.items()}
+    images = jnp.asarray(random.uniform(-1, 1, (cell.batch, cell.image, cell.image, 3)), jnp.float32)
+    labels = jnp.asarray(random.randint(0, cell.classes, cell.batch))
+
+    def answer(weights, x):
+        for name in ("conv1", "conv2"):
+            kernel, bias = weights[name]
+            x = lax.conv_general_dilated(x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            x = jnp.tanh(x + bias)
+            x = lax.reduce_window(x, 0.0, lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "VALID") / 4
+        x = x.reshape(x.shape[0], -1)
+        for name in ("dense1", "dense2"):
+            x = jnp.tanh(x @ weights[name][0] + weights[name][1])
+        return x @ weights["dense3"][0] + weights["dense3"][1]
+
+    def loss_of(weights, images, labels):
+        log_p = jax.nn.log_softmax(answer(weights, images))
+        return -jnp.take_along_axis(log_p, labels[:, None], 1).mean()
+
+    return weights, (images, labels), answer, loss_of
+
+
+def _lstm(cell):
+    """The same of one LSTM layer over time-major random vectors; half the mean of the outputs' squares."""
+    sizes, random = sequences.sizes(cell), np.random.RandomState(0)
+    hidden = sizes.hidden
+    weights = (_drawn(random, hidden, 4 * hidden), _drawn(random, hidden, 4 * hidden), jnp.zeros(4 * hidden))
+    x = jnp.asarray(random.standard_normal((sizes.length, cell.batch, hidden)), jnp.float32)
+
+    def answer(weights, x):
+        inputs, recurrent, bias = weights
+
+        def step(state, gates):
+            h, c = state
+            i, f, g, o = jnp.split(gates + h @ recurrent, 4, -1)
+            c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+            h = jax.nn.sigmoid(o) * jnp.tanh(c)
+            return (h, c), h
+
+        zeros = jnp.zeros((x.shape[1], hidden), x.dtype)
+        return lax.scan(step, (zeros, zeros), x @ inputs + bias)[1]
+
+    def loss_of(weights, x):
+        return 0.5 * (answer(weights, x) ** 2).mean()
+
+    return weights, (x,), answer, loss_of

@@ -1,0 +1,56 @@
+"""BERT (workloads/spec/bert.py) in JAX."""
+from workloads.frameworks.jax.blocks import (
+    attention,
+    cross_entropy,
+    dense,
+    dropout,
+    embedding,
+    gelu,
+    layer_norm,
+    matmul,
+)
+from workloads.spec.bert import DROPOUT, EPSILON, PADDING_BIAS
+
+
+def forward(weights, batch, sizes, mode):
+    """Logits of the masked positions (batch * masked, tokens known)."""
+    x = mode.keep("embeddings", embeddings(weights, batch, mode))
+    bias = ((1 - batch["mask"]) * PADDING_BIAS)[:, None, None, :]
+    for index in range(sizes.layers):
+        name = "layers.%d" % index
+        x = mode.keep(name + ".attention", attended(weights, name + ".attention", x, sizes.heads, bias, mode))
+        x = mode.keep(name, fed_forward(weights, name, x, mode))
+    return predictions(weights, x, batch["positions"].reshape(-1), mode)
+
+
+def loss(logits, batch, sizes):
+    """Step 5."""
+    return cross_entropy(logits, batch["labels"].reshape(-1), batch["weights"].reshape(-1))
+
+
+def embeddings(weights, batch, mode):
+    """Step 1: (batch, time, numbers)."""
+    positions = weights["embeddings.positions.weight"][:batch["ids"].shape[1]]
+    x = (embedding(weights, "embeddings.tokens", batch["ids"]) + positions
+         + embedding(weights, "embeddings.types", batch["types"]))
+    return dropout(layer_norm(weights, "embeddings.norm", x, EPSILON), DROPOUT, mode)
+
+
+def attended(weights, name, x, heads, bias, mode):
+    """Step 2."""
+    query, key, value = (dense(weights, name + part, x, mode) for part in (".query", ".key", ".value"))
+    mixed = dense(weights, name + ".output", attention(query, key, value, heads, bias, DROPOUT, mode), mode)
+    return layer_norm(weights, name + ".norm", x + dropout(mixed, DROPOUT, mode), EPSILON)
+
+
+def fed_forward(weights, name, x, mode):
+    """Step 3."""
+    out = dense(weights, name + ".outer", gelu(dense(weights, name + ".inner", x, mode)), mode)
+    return layer_norm(weights, name + ".norm", x + dropout(out, DROPOUT, mode), EPSILON)
+
+
+def predictions(weights, x, positions, mode):
+    """Step 4."""
+    x = x.reshape(-1, x.shape[-1])[positions]
+    x = layer_norm(weights, "head.norm", gelu(dense(weights, "head.transform", x, mode)), EPSILON)
+    return matmul(x, weights["embeddings.tokens.weight"].T, mode) + weights["head.bias"]

@@ -1,0 +1,20 @@
+"""One LSTM layer (workloads/spec/lstm.py) in JAX, time-major, as mahorker has it."""
+import numpy as np
+
+from workloads.frameworks.jax.recurrent import lstm
+
+
+def arrange(batch):
+    """x as (time, batch, hidden)."""
+    return {"x": np.ascontiguousarray(batch["x"].transpose(1, 0, 2))}
+
+
+def forward(weights, batch, sizes, mode):
+    """h of every step."""
+    h = lstm(weights, "lstm", batch["x"], mode, time_major=True)
+    return mode.keep("lstm", h.swapaxes(0, 1))       # in the canonical order
+
+
+def loss(h, batch, sizes):
+    """Half the mean of h squared."""
+    return 0.5 * (h * h).astype(batch["x"].dtype).mean()

@@ -1,0 +1,87 @@
+"""LSTM layers in JAX, by the cell's switch lstm: plain operations in lax.scan, for which XLA has no kernel.
+
+    native, cudnn   the inputs' product of all steps at once before the scan
+    cell            both products in every step
+
+On a GPU cudnn would be cuDNN's own, which jax.experimental.rnn calls; it is not offered, so that cudnn is of CPUs.
+"""
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+@jax.named_scope("lstm")
+def lstm(weights, name, x, mode, lengths=None, is_reversed=False, time_major=False):
+    """h of every step, in x's order, of the LSTM called name over x (batch, time, numbers), from zeros.
+
+    time_major: x and h are (time, batch, numbers). With lengths, h past a sample's end is zero, and a reversed layer
+    begins at the sample's own end.
+    """
+    if not time_major:
+        return lstm(weights, name, x.swapaxes(0, 1), mode, lengths, is_reversed, True).swapaxes(0, 1)
+    order = _reversal(x, lengths) if is_reversed else None
+    x = x if order is None else _ordered(x, order)
+    h = _scanned(weights, name, x, mode)
+    h = h if order is None else _ordered(h, order)
+    if lengths is None:
+        return h
+    return h * (_steps(x) < lengths[None]).astype(h.dtype)[..., None]
+
+
+@jax.named_scope("lstm")
+def lstm_step(weights, name, x, state, mode):
+    """(h, c) after one step of the LSTM called name; x (batch, numbers), state (h, c), each (batch, hidden)."""
+    arrays = _arrays(weights, name, mode)
+    return _cell(jnp.matmul(*mode.cast(x, arrays[0])) + arrays[2], state, arrays[1])
+
+
+def told(kind):
+    """What runs an LSTM, as a fact."""
+    where = "in every step" if kind == "cell" else "of all steps before it"
+    return "plain operations in lax.scan, the inputs' product %s" % where
+
+
+def _arrays(weights, name, mode):
+    """Input and recurrent weights, (in, gates), and the bias."""
+    kernel, recurrent, bias = mode.cast(*(weights[name + part] for part in (
+        ".input.weight", ".recurrent.weight", ".bias")))
+    return kernel.T, recurrent.T, bias
+
+
+def _scanned(weights, name, x, mode):
+    kernel, recurrent, bias = _arrays(weights, name, mode)
+    x, = mode.cast(x)
+    zeros = jnp.zeros((x.shape[1], recurrent.shape[0]), x.dtype)
+    is_whole = mode.lstm != "cell"
+    x = jnp.matmul(x, kernel) + bias if is_whole else x
+
+    def step(state, now):
+        state = _cell(now if is_whole else jnp.matmul(now, kernel) + bias, state, recurrent)
+        return state, state[0]
+
+    return lax.scan(step, (zeros, zeros), x)[1]
+
+
+def _cell(gates, state, recurrent):
+    """(h, c) of a step, gates being what its input makes of them."""
+    h, c = state
+    h = h.astype(recurrent.dtype)
+    i, f, g, o = jnp.split(gates + jnp.matmul(h, recurrent), 4, -1)
+    c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+    return jax.nn.sigmoid(o) * jnp.tanh(c), c
+
+
+def _steps(x):
+    return jnp.arange(x.shape[0])[:, None]
+
+
+def _reversal(x, lengths):
+    """(time, batch): the step of x that comes at each step of its reversal."""
+    steps = _steps(x)
+    if lengths is None:
+        return jnp.broadcast_to(x.shape[0] - 1 - steps, x.shape[:2])
+    return jnp.where(steps < lengths[None], lengths[None] - 1 - steps, steps)
+
+
+def _ordered(x, order):
+    return jnp.take_along_axis(x, order[..., None], 0, mode="promise_in_bounds")

@@ -1,0 +1,98 @@
+"""The sequence models as evenbench measures them in JAX. JAX 0.10 and later, Python 3.11."""
+import importlib
+import itertools
+
+import jax
+import numpy as np
+
+from workloads.frameworks.jax import recurrent, settings
+from workloads.frameworks.jax.blocks import Mode
+from workloads.frameworks.jax.steps import Steps, array
+from workloads.process.errors import Unsupported
+from workloads.spec import lstm_kernels, sequences
+
+
+class Workload(Steps):
+    """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
+
+    jax/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the first stands
+    for them; loss(what forward gave, batch, sizes); and, where the framework wants a batch's arrays in another order,
+    arrange(batch).
+    """
+
+    def __init__(self, cell):
+        settings.apply(cell)
+        if cell.init == "framework":
+            raise Unsupported("the sequence models have evenbench's own weights in every framework")
+        reason = lstm_kernels.missing("jax", cell.device, cell.lstm)
+        if reason:
+            raise Unsupported(reason)
+        self.cell = cell
+        self._device = settings.device(cell)
+        self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), "native"
+        self._products = settings.products(cell)
+        self._model = importlib.import_module("workloads.frameworks.jax." + cell.task)
+        self._sizes, self._parameters = sequences.sizes(cell), sequences.parameters(cell)
+        numbers = "float64" if cell.precision == "float64" else "float32"
+        self._begin({parameter.name: np.zeros(parameter.shape, numbers) for parameter in self._parameters},
+                    {parameter.name for parameter in self._parameters if parameter.is_trainable})
+
+    def kernels(self):
+        """{"lstm": what an LSTM layer of the model runs}, as facts."""
+        has_one = any(parameter.name.endswith(".recurrent.weight") for parameter in self._parameters)
+        return {"lstm": recurrent.told(self.cell.lstm)} if has_one else {}
+
+    def load(self, weights):
+        """Take the arrays of every parameter and running statistic, by canonical name."""
+        self._put({parameter.name: weights[parameter.name] for parameter in self._parameters})
+
+    def weights(self):
+        """Copies of the arrays by canonical name."""
+        found = self._arrays()
+        return {parameter.name: array(found[parameter.name]) for parameter in self._parameters}
+
+    def batches(self, batches):
+        """The batches on the device, in the order given, over and over."""
+        arranged = [self._arranged(batch) for batch in batches]
+        return ((self._placed(batch),) for batch in itertools.cycle(arranged))
+
+    def synthetic(self, batches):
+        """The first batch, which lies on the device, over and over."""
+        return itertools.repeat((self._placed(self._arranged(batches[0])),))
+
+    def _arranged(self, batch):
+        """In the model's order; whole numbers as XLA counts, in 32 bits."""
+        arrange = getattr(self._model, "arrange", None)
+        batch = arrange(batch) if arrange else batch
+        return {name: found.astype(np.int32) if found.dtype == np.int64 else found for name, found in batch.items()}
+
+    def _placed(self, batch):
+        return jax.device_put(batch, self._device)
+
+    def _training_loss(self, weights, running, key, batch):
+        mode = Mode(self.cell.lstm, True, key, self._products)
+        said = self._model.forward(dict(weights, **running), batch, self._sizes, mode)
+        return self._model.loss(said, batch, self._sizes), mode.statistics
+
+    def _answering(self, weights, running, batch):
+        mode = Mode(self.cell.lstm, False, None, self._products)
+        return sequences.logits(self._model.forward(dict(weights, **running), batch, self._sizes, mode))
+
+    def check(self, batch):
+        """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
+        self._state, loss, logits, kept, gradients = self._program(self._checked)(
+            self._state, self._placed(self._arranged(batch)))
+        return {"activation": {name: array(kept[name]) for name in self._kept}, "logits": array(logits),
+                "loss": float(loss), "weight": self.weights(),
+                "gradient": {parameter.name: array(gradients[parameter.name]) for parameter in self._parameters
+                             if parameter.is_trainable}}
+
+    def _checked(self, state, batch):
+        def loss_of(weights):
+            mode = Mode(self.cell.lstm, True, None, self._products, kept={})
+            said = self._model.forward(dict(weights, **state.running), batch, self._sizes, mode)
+            self._kept = list(mode.kept)         # a program gives its results in the order of their names
+            return self._model.loss(said, batch, self._sizes), (sequences.logits(said), mode.kept, mode.statistics)
+
+        (loss, (logits, kept, running)), gradients = jax.value_and_grad(loss_of, has_aux=True)(state.weights)
+        return self._update(state, gradients, running), loss, logits, kept, gradients

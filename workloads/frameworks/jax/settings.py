@@ -1,0 +1,82 @@
+"""A cell's switches as JAX's own settings, set for the whole process. JAX 0.10 and later."""
+import os
+
+import jax
+import jax.numpy as jnp
+
+from workloads.process.errors import Unsupported, refuse_convolutions
+
+# What jax_default_matmul_precision is for each precision of a cell; it holds for convolutions too. On a CPU all are
+# float32's own products.
+_PRODUCTS = {"float32": "highest", "tf32": "tensorfloat32", "amp": "default", "float64": "highest"}
+
+
+def apply(cell):
+    """Set threads, the width of numbers and the precision of products as the cell says. Raises Unsupported."""
+    if cell.graph_opt != "default":
+        raise Unsupported("graph_opt is of TensorFlow's graphs: XLA compiles a JAX program as a whole")
+    if cell.onednn != "default":
+        raise Unsupported("onednn is no switch of JAX: XLA has kernels of its own on a CPU")
+    refuse_convolutions(cell, has_fixed=False)
+    if cell.conv == "heuristic":
+        raise Unsupported("XLA has no switch for cuDNN's heuristic alone: it tries a convolution's algorithms")
+    # XLA takes the size of its pool of threads from here, else from the machine, when its client is made: at the
+    # first array
+    os.environ["NPROC"] = str(cell.cpus)
+    # memory is taken as it is needed, as the other frameworks do, up to nearly all of it
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.95")
+    jax.config.update("jax_platforms", "cpu" if cell.device == "cpu" else "cuda,cpu")
+    jax.config.update("jax_enable_x64", cell.precision == "float64")
+    jax.config.update("jax_default_matmul_precision", _PRODUCTS[cell.precision])
+
+
+def device(cell):
+    """The jax.Device of the cell. Raises Unsupported where it has none."""
+    try:
+        return jax.devices("cpu" if cell.device == "cpu" else "cuda")[0]
+    except RuntimeError as error:
+        raise Unsupported("JAX sees no GPU here: %s" % " ".join(str(error).split())) from None
+
+
+def loop(cell):
+    """The loop that "native" becomes: xla, a step as one program by jax.jit; or eager. Raises Unsupported."""
+    if cell.loop in ("native", "xla"):
+        return "xla"
+    if cell.loop != "eager":
+        raise Unsupported("JAX has no loop %s: it has xla, which is jax.jit, and eager" % cell.loop)
+    return "eager"
+
+
+def precision(cell):
+    """The cell's precision. Raises Unsupported."""
+    if cell.precision == "tf32" and cell.device != "gpu":
+        raise Unsupported("TF32 is a mode of GPUs")
+    return cell.precision
+
+
+def products(cell):
+    """The type that a net's products are made in, None for the weights' own."""
+    return jnp.bfloat16 if cell.precision == "amp" else None
+
+
+def layout(cell):
+    """The layout that "best" becomes: nhwc, the one that XLA's convolutions on a CPU take.
+
+    On a GPU XLA chooses the order in memory by itself, whatever the order of the dimensions.
+    """
+    return "nchw" if cell.layout == "nchw" else "nhwc"
+
+
+def threads():
+    """How many threads XLA's pool for a CPU's work really has, seen in this process; 0 before the first array."""
+    return sum(name.startswith("tf_XLAEigen") for name in _thread_names())
+
+
+def _thread_names():
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open("/proc/self/task/%s/comm" % task) as file:
+                yield file.read().strip()
+        except OSError:                        # it has just ended
+            continue

@@ -1,0 +1,178 @@
+"""The steps of a cell in JAX, whatever its model. JAX 0.10 and later.
+
+Arrays are never changed, so what a step changes is one State, which a step takes and gives back: by jax.jit as one
+program, in which the old arrays' memory is the new ones' (donated). In the loop eager the same functions run operation
+by operation.
+"""
+import time
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from workloads.frameworks.jax import compiling, operators, optimizers
+from workloads.process.errors import Unsupported
+
+
+class State(NamedTuple):
+    """Dicts of arrays by canonical name, what the optimizer remembers, the key of dropout and the steps so far."""
+
+    weights: Any              # what the optimizer updates
+    running: Any              # running statistics
+    moments: Any
+    key: Any
+    step: Any
+
+
+class Steps:
+    """Training and inference of a model on a device.
+
+    Who inherits it has cell, _device and loop, calls _begin, and says what a batch, a tuple, is made to:
+    _training_loss(weights, running, key, *batch), which gives (loss, new running statistics), and
+    _answering(weights, running, *batch), the logits in evaluation.
+    """
+
+    def _begin(self, arrays, trainable):
+        """Start from such arrays, of which the optimizer updates the trainable."""
+        compiling.listen()
+        self._trainable = trainable
+        self._programs = {}
+        self._put(arrays)
+
+    def _put(self, arrays):
+        arrays = {name: np.array(array) for name, array in arrays.items()}
+        weights = {name: array for name, array in arrays.items() if name in self._trainable}
+        running = {name: array for name, array in arrays.items() if name not in self._trainable}
+        with jax.default_device(self._device):
+            state = State(weights, running, optimizers.moments(self.cell, weights), jax.random.key(self.cell.seed),
+                          jnp.zeros((), jnp.int32))
+        # all of it bound to the device, as a step's results are: else the second step would be compiled again
+        self._state = jax.device_put(state, self._device)
+
+    def _arrays(self):
+        """All arrays of the model by canonical name, as they lie on the device."""
+        return dict(self._state.weights, **self._state.running)
+
+    def parameters(self):
+        """How many numbers the optimizer updates."""
+        return sum(array.size for array in self._state.weights.values())
+
+    def _program(self, function, donated=()):
+        """The function as the loop runs it: as one program, made once, or operation by operation."""
+        if self.loop == "eager":
+            return function
+        name = function.__name__
+        if name not in self._programs:
+            self._programs[name] = jax.jit(function, donate_argnums=donated)
+        return self._programs[name]
+
+    def train(self, batches, count, watch):
+        """Take count steps of training; the watch gets each one's loss, which stays on the device."""
+        step = self._program(self._step, donated=(0,))
+        for _ in range(count):
+            watch.loading()
+            batch = next(batches)
+            watch.loaded()
+            self._state, loss = step(self._state, *batch)
+            watch.stepped(loss)
+
+    def _step(self, state, *batch):
+        """(the State after a step, its loss)."""
+        key = jax.random.fold_in(state.key, state.step)
+        (loss, running), gradients = jax.value_and_grad(self._training_loss, has_aux=True)(
+            state.weights, state.running, key, *batch)
+        return self._update(state, gradients, running), loss
+
+    def _update(self, state, gradients, running):
+        """The State after an update."""
+        with jax.named_scope("optimizer"):
+            weights, moments = optimizers.updated(self.cell, state.weights, gradients, state.moments, state.step + 1)
+        return State(weights, dict(state.running, **running), moments, state.key, state.step + 1)
+
+    def train_phases(self, batches, count, watch):
+        """As train; the watch gets each step's seconds by phase, too.
+
+        A step is three programs here instead of one, and what XLA would fuse across them is not.
+        """
+        forward, backward = self._program(self._forward_phase), self._program(self._backward_phase)
+        update = self._program(self._update, donated=(0,))
+        for _ in range(count):
+            watch.loading()
+            batch = next(batches)
+            watch.loaded()
+            stamps = [time.perf_counter()]
+            loss, running, pull = jax.block_until_ready(forward(self._state, *batch))
+            stamps.append(time.perf_counter())
+            gradients = jax.block_until_ready(backward(pull, loss))
+            stamps.append(time.perf_counter())
+            self._state = jax.block_until_ready(update(self._state, gradients, running))
+            stamps.append(time.perf_counter())
+            seconds = [after - before for before, after in zip(stamps, stamps[1:])]
+            watch.stepped(loss, phases=dict(zip(("forward", "backward", "update"), seconds)))
+
+    def _forward_phase(self, state, *batch):
+        """(loss, new running statistics, what the backward pass needs, which is a function and a tree of arrays)."""
+        key = jax.random.fold_in(state.key, state.step)
+        loss, pull, running = jax.vjp(
+            lambda weights: self._training_loss(weights, state.running, key, *batch), state.weights, has_aux=True)
+        return loss, running, pull
+
+    def _backward_phase(self, pull, loss):
+        """The gradients."""
+        return pull(jnp.ones_like(loss))[0]
+
+    def infer(self, batches, count, watch):
+        """Take count forward passes in evaluation mode; the watch gets each one's logits."""
+        answer = self._program(self._answering)
+        weights, running = self._state.weights, self._state.running
+        for _ in range(count):
+            watch.loading()
+            batch = next(batches)
+            watch.loaded()
+            watch.stepped(answer(weights, running, *batch))
+
+    def profile(self, batches, warmup, steps):
+        """{operator: (calls, seconds)} over steps training steps, by XLA's names for them. Raises Unsupported."""
+        if self.cell.device == "gpu":
+            raise Unsupported("operators are timed on a CPU: a GPU's run after the profiler's clock has left them")
+        if self.loop == "eager":
+            raise Unsupported("operators are timed in the loop xla: eager makes a program of each")
+        programs = {}                      # by the shapes that they are for
+
+        def step():
+            batch = next(batches)
+            shapes = str(jax.tree.map(jnp.shape, batch))
+            if shapes not in programs:
+                programs[shapes] = jax.jit(self._step, donate_argnums=(0,)).lower(self._state, *batch).compile()
+            self._state, loss = programs[shapes](self._state, *batch)
+            self.sync(loss)
+
+        for _ in range(max(1, warmup)):
+            step()
+        return operators.profiled(step, steps, lambda: [program.as_text() for program in programs.values()])
+
+    def sync(self, handle):
+        """Return when the device has done all that was asked of it."""
+        # a program's results are there together; operation by operation the update comes after the loss
+        jax.block_until_ready((handle, self._state if self.loop == "eager" else self._state.step))
+
+    def value(self, handle):
+        """The float of a loss, the array of logits."""
+        return float(handle) if handle.ndim == 0 else array(handle)
+
+    def compiled(self):
+        """What XLA compiled so far in this process: {"programs": count, "seconds": ..., "tracing_seconds": ...}."""
+        return compiling.so_far()
+
+
+def array(values):
+    """A copy as a numpy array; bfloat16, which numpy lacks, becomes float32."""
+    return np.array(values.astype(jnp.float32) if values.dtype == jnp.bfloat16 else values, order="C")
+
+
+@jax.named_scope("loss")
+def cross_entropy(logits, labels):
+    """The mean of -log p(label): logits (n, classes), labels (n,)."""
+    log_p = jax.nn.log_softmax(logits.astype(jnp.float32) if logits.dtype == jnp.bfloat16 else logits, -1)
+    return -jnp.take_along_axis(log_p, labels[:, None], -1).mean()
