@@ -6,7 +6,7 @@ import sys
 
 _SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS", "MXNET_MKLDNN_ENABLED",
          "MALLOC_ARENA_MAX", "LD_PRELOAD", "XLA_FLAGS", "TF_XLA_FLAGS", "KMP_AFFINITY", "DNNL_MAX_CPU_ISA",
-         "TF_CUDNN_USE_AUTOTUNE", "MXNET_CUDNN_AUTOTUNE_DEFAULT")
+         "TF_CUDNN_USE_AUTOTUNE", "MXNET_CUDNN_AUTOTUNE_DEFAULT", "NPROC")
 # How cuDNN's algorithms are chosen: with 0 both ask cuDNN's heuristic (TensorFlow: cuda_dnn.cc, "default algorithm"),
 # with TensorFlow's 1 and MXNet's 2 they try all and keep the fastest, as PyTorch's cudnn.benchmark does.
 _CONVOLUTIONS = {"profiling": {"TF_CUDNN_USE_AUTOTUNE": "1", "MXNET_CUDNN_AUTOTUNE_DEFAULT": "2"},
