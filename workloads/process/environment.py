@@ -13,7 +13,7 @@ _SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_ENABL
          "TF_CUDNN_USE_FRONTEND", "TF_CUDNN_RNN_USE_AUTOTUNE", "TF_CUDNN_WORKSPACE_LIMIT_IN_MB", "TF_SYNC_ON_FINISH",
          "TF_FORCE_GPU_ALLOW_GROWTH", "TF_GPU_ALLOCATOR", "MXNET_ENFORCE_DETERMINISM", "CUBLAS_WORKSPACE_CONFIG",
          "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "CUDA_LAUNCH_BLOCKING",
-         "CUDA_MODULE_LOADING", "CUDA_VISIBLE_DEVICES")
+         "CUDA_MODULE_LOADING", "CUDA_VISIBLE_DEVICES", "NPROC")
 _SEEN_FAMILIES = ("NCCL_", "CUDA_CACHE_", "NVIDIA_TF32_", "JAX_", "TORCHINDUCTOR_", "TRITON_")
 # How cuDNN's algorithms are chosen. profiling: all are tried, and the fastest is kept, as PyTorch's cudnn.benchmark
 # does; MXNet's documentation says 2 for that, but from 1.5.1 to 1.9.1 a condition is the wrong way round, and 2 tries

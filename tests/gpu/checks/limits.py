@@ -40,6 +40,7 @@ def _share(env: Environment, task: str, precision: str, batch: int, rate: float)
         events = env.cell(**cell)
     except NotRun as reason:
         return skipped(what, str(reason))
-    share = events[0]["flops"] / step_seconds(events) / rate
+    [start] = [event for event in events if event["event"] == "start"]        # beats may come before it
+    share = start["flops"] / step_seconds(events) / rate
     samples = cell["batch"] / step_seconds(events)
     return judged(what, f"{share:.3f} ({samples:.0f} samples/s)", "0 to 1", 0 < share <= 1)

@@ -5,12 +5,13 @@ Adam is w - learning_rate * m_hat / (sqrt(v_hat) + 1e-8), both moments corrected
 """
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 def moments(cell, weights):
-    """What the cell's optimizer remembers, before its first step: a tuple of dicts like the weights."""
+    """What the cell's optimizer remembers, before its first step: a tuple of dicts like the weights'."""
     count = {"sgd": 0, "momentum": 1, "adam": 2}[cell.optimizer]
-    return tuple(jax.tree.map(jnp.zeros_like, weights) for _ in range(count))
+    return tuple(jax.tree.map(np.zeros_like, weights) for _ in range(count))
 
 
 def updated(cell, weights, gradients, remembered, step):

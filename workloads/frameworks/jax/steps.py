@@ -46,7 +46,7 @@ class Steps:
         running = {name: array for name, array in arrays.items() if name not in self._trainable}
         with jax.default_device(self._device):
             state = State(weights, running, optimizers.moments(self.cell, weights), jax.random.key(self.cell.seed),
-                          jnp.zeros((), jnp.int32))
+                          np.zeros((), np.int32))
         # all of it bound to the device, as a step's results are: else the second step would be compiled again
         self._state = jax.device_put(state, self._device)
 
