@@ -227,8 +227,7 @@ def _series(claim: Claim, row: Row, steady: Mapping[str, Runs]) -> _Series:
 
 def _seeds(row: Row) -> set[int]:
     """Of the row's runs; one that told none had the cell's."""
-    told = [getattr(run, "seed", None) for run in row.ok_runs]
-    return {row.cell.seed if seed is None else seed for seed in told}
+    return {row.cell.seed if run.seed is None else run.seed for run in row.ok_runs}
 
 
 def _reason(claim: Claim, row: Row) -> str:

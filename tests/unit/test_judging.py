@@ -10,7 +10,6 @@ import pytest
 from runner.analysis.judging import Finding, Side, judge
 from runner.analysis.stats import Interval
 from runner.results.rows import Measurements, measurements
-from runner.results.runs import Run
 from runner.study import claims
 from runner.study.claims import Claim, Verdict, paper_claim, together
 from runner.study.subjects import Subject
@@ -18,13 +17,6 @@ from tests import made_rows as made
 from workloads.spec.cell import Cell
 
 HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Seeded(Run):
-    """A run that tells the seed of its round."""
-
-    seed: int = 1
 
 
 TF, TORCH = Subject("tf"), Subject("torch")
@@ -338,8 +330,7 @@ def accuracies(seeds: Sequence[int]) -> Measurements:
         cell, index, {**epoch, "accuracy": 0.9 + index / 1000})]
     measured = measurements([made.session(), made.plan(cell), *records])
     (row,) = measured.rows
-    runs = tuple(Seeded(*(getattr(run, each.name) for each in dataclasses.fields(run)), seed)
-                 for run, seed in zip(row.runs, seeds, strict=True))
+    runs = tuple(dataclasses.replace(run, seed=seed) for run, seed in zip(row.runs, seeds, strict=True))
     return dataclasses.replace(measured, rows=(dataclasses.replace(row, runs=runs),))
 
 

@@ -21,6 +21,7 @@ from tests.unit.test_screen import printed
 
 Numbers = dict[tuple[str, str], set[str]]      # by a comparison's label and the first word of a line
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?: %|x\b)?")
+NO_NUMBERS = re.compile("|".join([r"\[[\d,]+\]", *map(re.escape, STACKS)]))      # marks of footnotes, names of stacks
 RAW = ("Samples: ",)                           # of tables that show raw samples, which no other form has
 TABLES = ("comparisons", "operators", "kernels", "graphs", "largest_batches")
 
@@ -69,8 +70,8 @@ def page_lines() -> list[tuple[str, str, list[str]]]:
 
 
 def numbers(texts: Any) -> set[str]:
-    """Those in the texts, without the footnotes' marks."""
-    return {found for text in texts for found in NUMBER.findall(re.sub(r"\[[\d,]+\]", "", text))}
+    """Those in the texts, without the footnotes' marks and the names of stacks."""
+    return {found for text in texts for found in NUMBER.findall(NO_NUMBERS.sub("", text))}
 
 
 def on_the_page() -> Numbers:

@@ -13,7 +13,7 @@ from tests.gpu.environment import ROOT, Environment
 from tests.gpu.verdicts import Failed, Line, NotRun, judged
 
 RUNNER = ("docker", "jinja2", "matplotlib", "psutil", "pydantic", "pynvml", "requests", "rich", "typer")
-STUDY = "gpu/train,precision,kernels"        # seven cells of one stack; each search for algorithms would take 15 s
+STUDY = "gpu/train,precision,kernels"        # seven cells of one stack; a search for algorithms takes 15 s in each
 
 
 def study(env: Environment) -> Iterator[Line]:

@@ -7,7 +7,7 @@ from workloads.frameworks.jax import settings
 
 
 def made(cell, size, numbers):
-    """(step, sync): step() issues a product of (size, size) matrices of these numbers, sync() waits for the last one."""
+    """(step, sync): step() issues a product of (size, size) matrices of these numbers, sync() waits for the last."""
     device = settings.device(cell)
     left, right = (jax.device_put(jnp.asarray(np.random.rand(size, size), numbers), device) for _ in range(2))
     product = jax.jit(jnp.matmul)
