@@ -150,9 +150,8 @@ def test_padding_is_not_counted() -> None:
     facts = {**made.FACTS, "data": {"name": "seeded sequences", "tokens": 80.0, "padded_tokens": 300.0}}
     [result] = summarise([made.session(), made.plan(cell), of("torch", 0.1),
                           *made.runs(cell, [RATE] * 5, facts=facts)]).comparisons[0].results
-    at_mean_length = tasks.step_flops(cell._replace(length=8))          # 80 tokens in a batch of 10
-
-    assert pytest.approx(RATE * at_mean_length / 10 / 20e9) == result.machine_share
+    assert pytest.approx(RATE * tasks.step_flops(cell, tokens=80) / 10 / 20e9) == result.machine_share
+    assert tasks.step_flops(cell, tokens=80) < tasks.step_flops(cell, tokens=300)
 
 
 def test_an_input_product_that_is_skipped_is_not_counted() -> None:

@@ -29,8 +29,8 @@ def study(env: Environment) -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as folder:
         stack = f"{env.name}={env.python}#{env.package}"
         command = [sys.executable, "-m", "runner", "run", STUDY, "--scale", "quick", "--launcher", "venv",
-                   "--rounds", "1", "--set", "steps=10", "--set", "conv=default", "--stack", stack, "--baseline", env.name,
-                   "--results", folder]
+                   "--rounds", "1", "--set", "steps=10", "--set", "conv=default", "--stack", stack,
+                   "--baseline", env.name, "--results", folder]
         done = _done(command, env.deadline)
         if done.returncode == 2:
             raise NotRun(f"the runner said: {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
