@@ -96,8 +96,7 @@ def judge(claim: Claim, measured: Measurements) -> Finding:
     pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, found)]
     if not pairs and not missing:
         missing.append(f"the study has only one value of {claim.along} at this scale")
-    if claim.holds_for == "mean":
-        pairs = _means(pairs)
+    pairs = _over_cases(claim, pairs)
     numbers = []
     for pair in pairs:
         if pair.one.keys() & pair.other.keys():
@@ -105,11 +104,24 @@ def judge(claim: Claim, measured: Measurements) -> Finding:
         else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
     lacks = [each for each in missing if not (claim.skips_oom and each.endswith(_OOM))]
-    if lacks and (claim.holds_for == "mean" or claim.kind in _OVER_CASES):
+    if lacks and (claim.holds_for != "each" or claim.kind in _OVER_CASES):
         verdict = Verdict.NO_DATA                        # a number over some of its cases is another number
     else:
         verdict = together([*(number.verdict for number in numbers), *[Verdict.NO_DATA][:len(lacks)]])
     return Finding(verdict, tuple(numbers), tuple(missing))
+
+
+def judge_values(claim: Claim, values: Mapping[Case, Mapping[Subject, float]]) -> tuple[Number, ...]:
+    """The claim's numbers of values that are known as they stand, each inside or outside of its side."""
+    found = {case: {subject: {0: value} for subject, value in each.items()} for case, each in values.items()}
+    return tuple(_exact(claim, pair) for pair in _over_cases(claim, list(_PAIRS[claim.kind](claim, found))))
+
+
+def _exact(claim: Claim, pair: _Pair) -> Number:
+    # at nine digits: the logarithms on the way must not push a number over the threshold that it is equal to
+    value = float(f"{_mean_of(claim, pair)[1].value:.9g}")
+    interval = Interval(value, value)
+    return Number(pair.what, pair.case, value, interval, 1, pair.side, pair.side.verdict(interval))
 
 
 def _doubted(claim: Claim, pair: _Pair, doubts: Doubts) -> _Pair:
@@ -237,12 +249,17 @@ def _reason(claim: Claim, row: Row) -> str:
     return "ended " + ", ".join(sorted({run.ending for run in row.runs})) if row.runs else "not run"
 
 
-def _means(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """Pairs of the same name as one: the geometric means over them, in the rounds that all have."""
+def _over_cases(claim: Claim, pairs: Sequence[_Pair]) -> list[_Pair]:
+    """The pairs as they are, or those of the same name as one: of means or of sums over the cases."""
+    return list(pairs) if claim.holds_for == "each" else _joined(pairs, _mean if claim.holds_for == "mean" else _sum)
+
+
+def _joined(pairs: Sequence[_Pair], one: Callable[[Sequence[ByRound]], ByRound]) -> list[_Pair]:
+    """Pairs of the same name as one, in the rounds that all have."""
     groups: dict[str, list[_Pair]] = {}
     for pair in pairs:
         groups.setdefault(pair.what, []).append(pair)
-    return [_Pair(what, {}, _mean([pair.one for pair in group]), _mean([pair.other for pair in group]), group[0].side,
+    return [_Pair(what, {}, one([pair.one for pair in group]), one([pair.other for pair in group]), group[0].side,
                   tuple(dict.fromkeys(doubt for pair in group for doubt in pair.doubts)))
             for what, group in groups.items()]
 
@@ -250,6 +267,11 @@ def _means(pairs: Sequence[_Pair]) -> list[_Pair]:
 def _mean(series: Sequence[ByRound]) -> ByRound:
     rounds = sorted(set.intersection(*(set(each) for each in series)))
     return {index: _middle([each[index] for each in series]) for index in rounds}
+
+
+def _sum(series: Sequence[ByRound]) -> ByRound:
+    rounds = sorted(set.intersection(*(set(each) for each in series)))
+    return {index: math.fsum(each[index] for each in series) for index in rounds}
 
 
 def _middle(values: Sequence[float]) -> float:

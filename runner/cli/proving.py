@@ -1,4 +1,4 @@
-"""Commands that prove evenness: check, bench-self."""
+"""Commands that prove evenness, and that studies are true to their papers: check, bench-self, check-study."""
 
 import sys
 import time
@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from runner import screen
-from runner.cli.options import RESULTS, AsJson, LauncherName, Results, StackNames, SwarmWords, print_rows, split
+from runner.analysis import paper_check
+from runner.cli.options import RESULTS, AsJson, LauncherName, Results, Scale, StackNames, SwarmWords, print_rows, split
 from runner.errors import InputError
 from runner.launchers.watchdog import Launcher
 from runner.machine import gpus, host, nvml
@@ -17,6 +18,7 @@ from runner.measuring import equality, job, overhead, own_stacks
 from runner.report import equality as written
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
+from runner.study import file
 from workloads.spec import tasks as known_tasks
 
 app = typer.Typer()
@@ -105,3 +107,17 @@ def _said(cost: overhead.Cost) -> overhead.Cost:
     """The figure, told as soon as it is found: an interrupted bench was not in vain."""
     screen.say(" ".join(filter(None, cost.listed().values())))
     return cost
+
+
+@app.command("check-study")
+def check_study_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A study's id or file, or all.")],
+                 scale: Scale = None, as_json: AsJson = False) -> None:
+    """Judge each claim of a study on the numbers that its own paper prints; 1 where one does not hold unmarked."""
+    names = [each for each in file.available(job.STUDIES) if file.repeats_publication(each, job.STUDIES)]
+    rows = [{"study": study.id, **each._asdict()}
+            for study in (file.read(one, job.STUDIES, scale) for one in (names if name == "all" else [name]))
+            for each in paper_check.check(study)]
+    print_rows(rows if as_json else [
+        {"study": row["study"], "claim": row["id"], "on the paper's numbers": row["word"],
+         "numbers": "; ".join(row["numbers"]) or "-"} for row in rows], as_json)
+    sys.exit(1 if any(row["word"] == paper_check.DOES_NOT_HOLD for row in rows) else 0)

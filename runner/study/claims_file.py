@@ -58,7 +58,11 @@ def _published(found: Any, place: Place, grounds: Grounds) -> Published:
     number = Published(strict_toml.string(found, "id", place), strict_toml.string(found, "source", place),
                        strict_toml.string(found, "text", place, ""), quantity,
                        _subject(found, "of", place, grounds), to,
-                       _where(found, place), value, unit, _experiment(found, place, grounds))
+                       _where(found, place), value, unit, _experiment(found, place, grounds),
+                       _contradiction(found, place), _steps(found, unit, to, place),
+                       strict_toml.flag(found, "of_totals", place))
+    if number.of_totals and unit != "x":
+        raise place.wrong(f'key "of_totals": found unit "{unit}", expected "x", a ratio of sums')
     return number._replace(where=_narrowed(number.where, number.experiment, number.subjects, quantity, (), grounds))
 
 
@@ -86,7 +90,7 @@ def _claim(found: Any, place: Place, grounds: Grounds) -> Claim:
         turned_for=tuple(strict_toml.case(item, place, "turned_for")
                          for item in strict_toml.listed(found, "turned_for", place)),
         assumed=strict_toml.string(found, "assumed", place, ""), experiment=_experiment(found, place, grounds),
-        skips_oom=strict_toml.flag(found, "skips_oom", place),
+        skips_oom=strict_toml.flag(found, "skips_oom", place), contradiction=_contradiction(found, place),
     )
     place.refuse(claims.mistake(claim))
     claim = claim._replace(where=_narrowed(claim.where, claim.experiment, claim.subjects, claim.quantity,
@@ -94,6 +98,25 @@ def _claim(found: Any, place: Place, grounds: Grounds) -> Claim:
     claim = claim._replace(cases=_cases(claim, grounds, place))
     place.refuse(claims.mistake(claim))
     return claim
+
+
+def _contradiction(found: Table, place: Place) -> str:
+    """Why a number or claim does not follow from what else the paper prints; "" where it does."""
+    text = strict_toml.string(found, "contradiction", place, "").strip()
+    if "contradiction" in found and not text:
+        raise place.wrong('key "contradiction": found no text, expected the arithmetic; leave the key out where '
+                          "nothing contradicts")
+    return text
+
+
+def _steps(found: Table, unit: str, to: Subject | None, place: Place) -> int:
+    """Of how many steps a number of seconds is; one where it does not say."""
+    steps = found.get("steps", 1)
+    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+        raise place.wrong(f'key "steps": found {steps!r}, expected a whole number from 1')
+    if "steps" in found and (unit != "s" or to):
+        raise place.wrong('key "steps": only of a number of one subject in unit "s"')
+    return steps
 
 
 def _where(found: Table, place: Place) -> dict[str, tuple[Any, ...]]:

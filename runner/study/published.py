@@ -31,6 +31,9 @@ class Published(NamedTuple):
     value: FiniteFloat
     unit: str
     experiment: str = ""         # the one that it is about, "" where all are
+    contradiction: str = ""      # why it does not follow from the paper's other numbers, as arithmetic
+    steps: int = 1               # of how many steps its seconds are: a study may print those of a whole run
+    of_totals: bool = False      # a ratio of sums over its cells, not the mean of their ratios
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -77,9 +80,12 @@ def ours(published: Published, rows: Sequence[Row]) -> Ours:
     if published.to is None:
         found = [quantities.converted(published.quantity, published.unit, cell, value)
                  for cell, value in own.values()]
-        return Ours(sum(found) / len(found) if found else None, len(found))
+        return Ours(sum(found) / len(found) * published.steps if found else None, len(found))
     others = _found(published, published.to, rows)
-    ratios = [value / others[same][1] for same, (_, value) in own.items() if same in others and others[same][1]]
+    both = [(value, others[same][1]) for same, (_, value) in own.items() if same in others and others[same][1]]
+    if published.of_totals:
+        return Ours(sum(one for one, _ in both) / sum(other for _, other in both) if both else None, len(both))
+    ratios = [value / other for value, other in both]
     return Ours(_IN_UNIT[published.unit](ratios), len(ratios))
 
 

@@ -1,0 +1,170 @@
+"""Whether a study's claims hold on the numbers that its own paper prints. Pure; `evenbench check-study` shows it.
+
+A printed number is data of a claim where quantity, subjects and cells are the claim's. A number of one case stands for
+that case; one over several cases (a mean) stands for each of them only where the claim is of a mean or a total itself.
+Claims are judged three times, each where its numbers are there: on values, on ratios, on numbers over several cases.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from runner.analysis.judging import Number, judge_values
+from runner.study import file, quantities
+from runner.study.claims import Case, Claim, Verdict, shown, together
+from runner.study.claims_file import OfStudy
+from runner.study.file import Study
+from runner.study.published import Published
+from runner.study.subjects import Subject, selection
+from workloads.spec.cell import Cell
+
+HOLDS, CONTRADICTION = "holds", "the paper's own contradiction"
+DOES_NOT_HOLD, NO_DATA = "does not hold on the paper's own numbers", "no printed data"
+# two printed numbers are rounded, and so is the ratio of them: at most so much apart
+_ROUNDING = 0.003
+
+Values = Mapping[Case, Mapping[Subject, float]]
+
+
+class Judged(NamedTuple):
+    """What the paper's own numbers say of one of its claims, or of one of its printed ratios."""
+
+    id: str
+    word: str                    # HOLDS, CONTRADICTION, DOES_NOT_HOLD or NO_DATA
+    numbers: tuple[str, ...]     # those that it was judged by; only those that fail, where some do
+    text: str
+    contradiction: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing has to be mended."""
+        return self.word != DOES_NOT_HOLD
+
+
+def check(study: Study) -> tuple[Judged, ...]:
+    """Every claim, and every printed ratio of two numbers that are printed too."""
+    cells = [each for experiment in study.experiments for each in file.cells_of(experiment)]
+    return (*(_claim(claim, study.published, cells) for claim in study.claims),
+            *filter(None, (_ratio(number, study.published) for number in study.published)))
+
+
+def _claim(claim: Claim, published: Iterable[Published], cells: Sequence[OfStudy]) -> Judged:
+    printed = [(number, covered) for number in published if (covered := _covered(claim, number, cells))]
+    numbers = [number for values in _readings(claim, printed) for number in judge_values(claim, values)]
+    verdict = together(number.verdict for number in numbers)
+    word = {Verdict.HOLDS: HOLDS, Verdict.NO_DATA: NO_DATA}.get(
+        verdict, CONTRADICTION if claim.contradiction else DOES_NOT_HOLD)
+    said = [number for number in numbers if number.verdict is verdict]
+    return Judged(claim.id, word, tuple(dict.fromkeys(map(_text, said))), claim.text, claim.contradiction)
+
+
+def _text(number: Number) -> str:
+    return ", ".join([number.what, *shown(number.case)]) + f": {number.value:.6g}"
+
+
+def _covered(claim: Claim, number: Published, cells: Sequence[OfStudy]) -> tuple[Case, ...]:
+    """The claim's cases that a printed number is of; none where it is of other cells, too."""
+    if number.quantity != claim.quantity or not set(number.subjects) <= set(claim.subjects):
+        return ()
+    if number.experiment and claim.experiment and number.experiment != claim.experiment:
+        return ()
+    measure = quantities.measure(number.quantity)
+    theirs = _cells(cells, number.subjects, selection(number.subjects, measure, number.where), number.experiment)
+    ours = _cells(cells, number.subjects, claim.selection(), claim.experiment)
+    if not theirs or not theirs <= ours:
+        return ()
+    return tuple(dict.fromkeys(claim.case(cell) for cell in ours if cell in theirs))
+
+
+def _cells(cells: Iterable[OfStudy], subjects: Iterable[Subject], is_about: Callable[[Cell], bool],
+           experiment: str) -> set[Cell]:
+    return {each.cell for each in cells if experiment in ("", each.experiment) and is_about(each.cell)
+            and any(one.owns(each.cell) for one in subjects)}
+
+
+Printed = Sequence[tuple[Published, tuple[Case, ...]]]
+
+
+def _readings(claim: Claim, printed: Printed) -> list[Values]:
+    """What the printed numbers say of the claim's cases, complete where the claim is of all of them."""
+    one = [each for each in printed if len(each[1]) == 1]
+    values, ratios = _values(claim, one), _ratios(one)
+    found = [values, {} if claim.holds_for == "total" and len(claim.cases) > 1 else ratios]
+    if _is_over_cases(claim):
+        many = sorted((each for each in printed if len(each[1]) > 1), key=lambda each: len(each[1]))
+        if many:
+            found += [{**values, **_values(claim, many)}, {**ratios, **_ratios(many)}]
+    complete = [{case: each for case, each in one.items() if set(claim.subjects) <= set(each)} for one in found]
+    return [one for one in complete if one and (not _is_over_cases(claim) or len(one) == len(claim.cases))]
+
+
+def _is_over_cases(claim: Claim) -> bool:
+    return claim.holds_for != "each" or claim.kind in ("mpe", "slope")
+
+
+def _values(claim: Claim, printed: Printed) -> dict[Case, dict[Subject, float]]:
+    """Values of single subjects, in the quantity's own unit; none where the claim is of a share that is not printed."""
+    found: dict[Case, dict[Subject, float]] = {}
+    if claim.kind == "share" and quantities.QUANTITIES[claim.quantity].whole:
+        return found
+    for number, covered in printed:
+        for case in covered if number.to is None else ():
+            found.setdefault(case, {})[number.of] = _value(number)
+    return found
+
+
+def _value(number: Published) -> float:
+    """A rate as the time of a sample or step of one GPU: only ratios of such are taken."""
+    if number.unit in ("samples/s", "steps/s"):
+        gpus = dict(number.of.settings).get("gpus", 1)
+        return (float(gpus) if number.unit == "samples/s" else 1.0) / number.value
+    return number.value / 100 if number.unit == "%" else number.value / number.steps
+
+
+def _ratios(printed: Printed) -> dict[Case, dict[Subject, float]]:
+    """Values of which the printed ratios are true; the first subject's is 1."""
+    found: dict[Case, dict[Subject, float]] = {}
+    for number, covered in printed:
+        for case in covered if number.to is not None else ():
+            _put(found.setdefault(case, {}), number)
+    return found
+
+
+def _put(values: dict[Subject, float], number: Published) -> None:
+    """Add the ratio's subjects to values that share one with it; others would have no common unit."""
+    assert number.to is not None
+    ratio = _of_to(number)
+    if not values or number.to in values:
+        values[number.of] = values.setdefault(number.to, 1.0) * ratio
+    elif number.of in values:
+        values[number.to] = values[number.of] / ratio
+
+
+def _of_to(number: Published) -> float:
+    """Printed as of / to, or as (of - to) / of."""
+    if number.unit == "x":
+        return number.value
+    return 1 / (1 - number.value / (100 if number.unit == "%" else 1))
+
+
+def _ratio(number: Published, published: Sequence[Published]) -> Judged | None:
+    """Whether a printed ratio follows from its two printed numbers; None without them."""
+    sides = [next((each for each in published if each.to is None and each.of == subject
+                   and (each.quantity, each.experiment) == (number.quantity, number.experiment)
+                   and _is_of_same(each, number)), None) for subject in number.subjects]
+    if number.to is None or None in sides:
+        return None
+    of, to = (_value(each) for each in sides if each)
+    follows = abs(of / to / _of_to(number) - 1) <= _ROUNDING
+    word = HOLDS if follows else CONTRADICTION if number.contradiction else DOES_NOT_HOLD
+    return Judged(number.id, word, (f"printed {number.value:g} {number.unit}, of the printed numbers "
+                                    f"{_in_unit(of / to, number.unit):.4g}",),
+                  f"{number.source}: the printed ratio follows from the printed numbers", number.contradiction)
+
+
+def _is_of_same(one: Published, other: Published) -> bool:
+    """Of the same cells, as their file picks them."""
+    return all(one.where.get(name) == other.where.get(name) for name in ("task", "batch", "classes", "optimizer"))
+
+
+def _in_unit(ratio: float, unit: str) -> float:
+    return ratio if unit == "x" else (1 - 1 / ratio) * (100 if unit == "%" else 1)
