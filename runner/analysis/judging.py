@@ -250,8 +250,13 @@ def _reason(claim: Claim, row: Row) -> str:
 
 
 def _over_cases(claim: Claim, pairs: Sequence[_Pair]) -> list[_Pair]:
-    """The pairs as they are, or those of the same name as one: of means or of sums over the cases."""
-    return list(pairs) if claim.holds_for == "each" else _joined(pairs, _mean if claim.holds_for == "mean" else _sum)
+    """The pairs as they are, or those of the same name as one: of means or of sums over the cases, or the greatest."""
+    if claim.holds_for == "each":
+        return list(pairs)
+    if claim.holds_for == "greatest":
+        paired = [pair for pair in pairs if pair.one.keys() & pair.other.keys()]
+        return [max(paired, key=lambda pair: _mean_of(claim, pair)[1].value)] if paired else []
+    return _joined(pairs, _mean if claim.holds_for == "mean" else _sum)
 
 
 def _joined(pairs: Sequence[_Pair], one: Callable[[Sequence[ByRound]], ByRound]) -> list[_Pair]:

@@ -90,7 +90,7 @@ def _readings(claim: Claim, printed: Printed) -> list[Values]:
     values, ratios = _values(claim, one), _ratios(one)
     found = [values, {} if claim.holds_for == "total" and len(claim.cases) > 1 else ratios]
     if _is_over_cases(claim):
-        many = sorted((each for each in printed if len(each[1]) > 1), key=lambda each: len(each[1]))
+        many = sorted((each for each in printed if len(each[1]) > 1 and _is_of(claim, each[0])), key=lambda each: len(each[1]))
         if many:
             found += [{**values, **_values(claim, many)}, {**ratios, **_ratios(many)}]
     complete = [{case: each for case, each in one.items() if set(claim.subjects) <= set(each)} for one in found]
@@ -99,6 +99,12 @@ def _readings(claim: Claim, printed: Printed) -> list[Values]:
 
 def _is_over_cases(claim: Claim) -> bool:
     return claim.holds_for != "each" or claim.kind in ("mpe", "slope")
+
+
+def _is_of(claim: Claim, number: Published) -> bool:
+    """Whether a number over several cases is the claim's statistic; the ratio of two means is that of two sums."""
+    statistic = "mean" if claim.holds_for == "each" else claim.holds_for
+    return number.statistic == statistic if number.to else claim.holds_for in ("mean", "total")
 
 
 def _values(claim: Claim, printed: Printed) -> dict[Case, dict[Subject, float]]:
@@ -154,7 +160,9 @@ def _ratio(number: Published, published: Sequence[Published]) -> Judged | None:
     if number.to is None or None in sides:
         return None
     of, to = (_value(each) for each in sides if each)
-    follows = abs(of / to / _of_to(number) - 1) <= _ROUNDING
+    last_digit = 10.0 ** -len(f"{number.value!r}".partition(".")[2])
+    follows = (abs(of / to / _of_to(number) - 1) <= _ROUNDING
+               or abs(_in_unit(of / to, number.unit) - number.value) <= last_digit)      # some papers cut, not round
     word = HOLDS if follows else CONTRADICTION if number.contradiction else DOES_NOT_HOLD
     return Judged(number.id, word, (f"printed {number.value:g} {number.unit}, of the printed numbers "
                                     f"{_in_unit(of / to, number.unit):.4g}",),
@@ -163,7 +171,8 @@ def _ratio(number: Published, published: Sequence[Published]) -> Judged | None:
 
 def _is_of_same(one: Published, other: Published) -> bool:
     """Of the same cells, as their file picks them."""
-    return all(one.where.get(name) == other.where.get(name) for name in ("task", "batch", "classes", "optimizer"))
+    return one.where.get("task") == other.where.get("task") and all(
+        one.where[name] == other.where[name] for name in one.where.keys() & other.where.keys())
 
 
 def _in_unit(ratio: float, unit: str) -> float:

@@ -310,6 +310,12 @@ class PublishedNumber(_Model):
     """That ours is computed from."""
     experiment: str
     """The one that it is about; "" where all are."""
+    contradiction: str = ""
+    """Why it does not follow from the paper's other numbers; "" where nothing contradicts."""
+    steps: int = 1
+    """Of how many steps its seconds are."""
+    statistic: str = "mean"
+    """Over its cells: mean, total or greatest."""
 
 
 class ClaimNumber(_Model):
@@ -353,7 +359,7 @@ class Claim(_Model):
     over: tuple[str, ...]
     """Cell fields that tell its cases apart."""
     holds_for: str
-    """each case, or the mean over them."""
+    """each case, or over them the mean, the ratio of totals, or the greatest."""
     along: str
     """The cell field of a trend."""
     direction: str
@@ -371,6 +377,8 @@ class Claim(_Model):
     """The one that it is about; "" where all are."""
     skips_oom: bool
     """Whether cases that ran out of memory are passed over."""
+    contradiction: str = ""
+    """Why it does not hold on the paper's own numbers; "" where nothing contradicts."""
     verdict: claims.Verdict
     numbers: tuple[ClaimNumber, ...]
     missing: tuple[str, ...]

@@ -16,7 +16,7 @@ each a ratio of two series of runs paired by round, with its interval (stats.rat
     mpe     the mean over all cases of (of - to) / of, the statistic of mahorker's Table 2; below 0 where `to` takes
             longer; thresholds as of a ratio, `about` on either side of 0
 Every case must hold, or with holds_for = "mean" the geometric mean over the cases, with "total" the ratio of their sums
-(which is that of their arithmetic means). In the cases of turned_for the
+(which is that of their arithmetic means), with "greatest" the case of the greatest number. In the cases of turned_for the
 opposite is claimed. A claim holds where all 95 % intervals lie wholly on its side: that all do by chance is no likelier
 than that one does. It does not where one lies wholly on the other, widened so that all of them together are wrong in
 5 % (Bonferroni): among many cases one is now and then off by chance. A case that contradicts is enough beside others
@@ -53,7 +53,7 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {     # what a kind 
 }
 _OF_KINDS = sorted({name for both in _KEYS.values() for names in both for name in names})
 KINDS = tuple(_KEYS)
-HOLDS_FOR = ("each", "mean", "total")
+HOLDS_FOR = ("each", "mean", "total", "greatest")
 DIRECTIONS = ("up", "down", "flat")
 
 Case = tuple[Value, ...]             # a value for each of a claim's fields
@@ -227,8 +227,8 @@ def _wrong_turns(claim: Claim) -> str | None:
         return 'key "holds_for": an mpe is a mean over the cases already'
     if claim.turned_for and claim.direction == "flat":
         return 'key "turned_for": what is flat has no other way'
-    if claim.holds_for == "total" and claim.kind not in _OF_TOTALS:
-        return f'key "holds_for": a total is of kinds {", ".join(_OF_TOTALS)}'
+    if claim.holds_for in ("total", "greatest") and claim.kind not in _OF_TOTALS:
+        return f'key "holds_for": a {claim.holds_for} is of kinds {", ".join(_OF_TOTALS)}'
     if claim.turned_for and claim.holds_for != "each":
         return f'key "turned_for": a {claim.holds_for} over the cases has no exceptions'
     for case in claim.turned_for:

@@ -7,7 +7,7 @@ from runner import strict_toml
 from runner.strict_toml import Place, Table
 from runner.study import claims, quantities
 from runner.study.claims import Claim
-from runner.study.published import Published
+from runner.study.published import STATISTICS, Published
 from runner.study.quantities import QUANTITIES
 from runner.study.subjects import Subject, named, selection
 from workloads.spec.cell import Cell
@@ -60,9 +60,9 @@ def _published(found: Any, place: Place, grounds: Grounds) -> Published:
                        _subject(found, "of", place, grounds), to,
                        _where(found, place), value, unit, _experiment(found, place, grounds),
                        _contradiction(found, place), _steps(found, unit, to, place),
-                       strict_toml.flag(found, "of_totals", place))
-    if number.of_totals and unit != "x":
-        raise place.wrong(f'key "of_totals": found unit "{unit}", expected "x", a ratio of sums')
+                       strict_toml.one_of(found, "statistic", STATISTICS, place, STATISTICS[0]))
+    if number.statistic != "mean" and unit != "x":
+        raise place.wrong(f'key "statistic": found unit "{unit}", expected "x"; other numbers are means')
     return number._replace(where=_narrowed(number.where, number.experiment, number.subjects, quantity, (), grounds))
 
 

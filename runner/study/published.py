@@ -16,6 +16,7 @@ from workloads.spec.cell import Cell
 
 # cell fields by which subjects' cells are not told apart: their nodes may share a machine differently
 _OF_THE_MACHINE = ("cpus", "memory_bytes")
+STATISTICS = ("mean", "total", "greatest")     # of ratios: their mean, the ratio of the sums, the greatest of them
 
 
 class Published(NamedTuple):
@@ -33,7 +34,7 @@ class Published(NamedTuple):
     experiment: str = ""         # the one that it is about, "" where all are
     contradiction: str = ""      # why it does not follow from the paper's other numbers, as arithmetic
     steps: int = 1               # of how many steps its seconds are: a study may print those of a whole run
-    of_totals: bool = False      # a ratio of sums over its cells, not the mean of their ratios
+    statistic: str = "mean"      # over its cells, of STATISTICS
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -54,6 +55,8 @@ def from_record(record: Mapping[str, Any]) -> Published:
     number: Published = _PUBLISHED.validate_python(record)
     if number.quantity not in quantities.QUANTITIES or number.unit not in known_units(number):
         raise ValueError(f'found quantity "{number.quantity}" in "{number.unit}"')
+    if number.statistic not in STATISTICS:
+        raise ValueError(f'found statistic "{number.statistic}"')
     if wrong := unknown_fields(number.subjects, number.where):
         raise ValueError(wrong)
     return number
@@ -83,8 +86,10 @@ def ours(published: Published, rows: Sequence[Row]) -> Ours:
         return Ours(sum(found) / len(found) * published.steps if found else None, len(found))
     others = _found(published, published.to, rows)
     both = [(value, others[same][1]) for same, (_, value) in own.items() if same in others and others[same][1]]
-    if published.of_totals:
-        return Ours(sum(one for one, _ in both) / sum(other for _, other in both) if both else None, len(both))
+    if both and published.statistic == "total":
+        return Ours(sum(one for one, _ in both) / sum(other for _, other in both), len(both))
+    if both and published.statistic == "greatest":
+        return Ours(max(one / other for one, other in both), len(both))
     ratios = [value / other for value, other in both]
     return Ours(_IN_UNIT[published.unit](ratios), len(ratios))
 

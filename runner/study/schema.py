@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from runner import strict_toml
 from runner.study import claims, file, quantities
 from runner.study.claims import Claim
-from runner.study.published import Published
+from runner.study.published import STATISTICS, Published
 from workloads.spec import cell as cells
 from workloads.spec.tasks import NAMES
 
@@ -32,6 +32,7 @@ _CLAIM: dict[str, Schema] = {
 _PUBLISHED: dict[str, Schema] = {
     "quantity": _QUANTITY, "unit": {"enum": list(quantities.UNITS)}, "where": _WHERE, "of": _SUBJECT,
     "to": _SUBJECT, "value": {"type": "number"},
+    "statistic": {"enum": list(STATISTICS)},
 }
 _EXPERIMENT: dict[str, Schema] = {
     "id": _TEXT, "title": {"type": "string"}, "stacks": _NAMES,
