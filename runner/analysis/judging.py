@@ -118,8 +118,9 @@ def judge_values(claim: Claim, values: Mapping[Case, Mapping[Subject, float]]) -
 
 
 def _exact(claim: Claim, pair: _Pair) -> Number:
-    # at nine digits: the logarithms on the way must not push a number over the threshold that it is equal to
-    value = float(f"{_mean_of(claim, pair)[1].value:.9g}")
+    value = _mean_of(claim, pair)[1].value
+    # the logarithms on the way must not push a number over the threshold that it is equal to
+    value = next((end for end in (pair.side.low, pair.side.high) if math.isclose(value, end, rel_tol=1e-9)), value)
     interval = Interval(value, value)
     return Number(pair.what, pair.case, value, interval, 1, pair.side, pair.side.verdict(interval))
 

@@ -1,0 +1,132 @@
+"""Claims judged on the numbers that their paper prints: values and ratios worked out by hand."""
+
+from typing import Any
+
+import pytest
+
+from runner.analysis import paper_check
+from runner.analysis.paper_check import CONTRADICTION, DOES_NOT_HOLD, HOLDS, NO_DATA, Judged
+from runner.errors import InputError
+from runner.study import file
+
+TF, TORCH = {"stack": "tf"}, {"stack": "torch"}
+MODELS = ["lenet5", "vgg16"]
+
+
+def checked(published: list[dict[str, Any]], *claims: dict[str, Any]) -> tuple[Judged, ...]:
+    study = {"study": {"id": "s", "title": "A study"},
+             "experiment": [{"id": "e", "measure": "train", "stacks": ["tf", "torch"], "grid": {"task": MODELS}}],
+             "published": [{"id": f"p{index}", "source": "Table 1", "quantity": "step", **number}
+                           for index, number in enumerate(published)],
+             "claim": [{"id": "c1", "text": "a claim", "quantity": "step", **claim} for claim in claims]}
+    return paper_check.check(file.from_document(study, "s.toml"))
+
+
+def seconds(of: dict[str, str], value: float, *tasks: str) -> dict[str, Any]:
+    return {"of": of, "value": value, "unit": "s", **({"where": {"task": list(tasks)}} if tasks else {})}
+
+
+def ratio(value: float, *tasks: str, **more: Any) -> dict[str, Any]:
+    return {"of": TF, "to": TORCH, "value": value, "unit": "x",
+            **({"where": {"task": list(tasks)}} if tasks else {}), **more}
+
+
+def near(value: float, **more: Any) -> dict[str, Any]:
+    return {"kind": "ratio", "of": TF, "to": TORCH, "over": ["task"], "about": value, "within": 0.05, **more}
+
+
+FASTER = {"kind": "faster", "of": TORCH, "to": TF, "over": ["task"]}
+TABLE = [seconds(TF, 2.0, "lenet5"), seconds(TORCH, 1.0, "lenet5"),
+         seconds(TF, 9.0, "vgg16"), seconds(TORCH, 10.0, "vgg16")]
+
+
+def test_a_claim_that_the_table_contradicts_does_not_hold_and_names_the_case() -> None:
+    (found,) = checked(TABLE, FASTER)
+
+    assert DOES_NOT_HOLD == found.word
+    assert not found.is_right
+    assert ("tf / torch, vgg16: 0.9",) == found.numbers
+
+
+def test_a_claim_that_the_table_bears_out_holds() -> None:
+    (found,) = checked(TABLE, {**FASTER, "turned_for": [{"task": "vgg16"}]})
+
+    assert HOLDS == found.word
+
+
+def test_a_contradiction_that_is_marked_is_right() -> None:
+    (found,) = checked(TABLE, {**FASTER, "contradiction": "9 < 10"})
+
+    assert (CONTRADICTION, True, "9 < 10") == (found.word, found.is_right, found.contradiction)
+
+
+def test_an_empty_contradiction_is_refused() -> None:
+    with pytest.raises(InputError, match="contradiction"):
+        checked(TABLE, {**FASTER, "contradiction": " "})
+
+
+def test_without_printed_numbers_there_is_no_data() -> None:
+    (found,) = checked([], FASTER)
+
+    assert (NO_DATA, True) == (found.word, found.is_right)
+
+
+def test_a_printed_mean_says_nothing_of_single_cases() -> None:
+    (found,) = checked([ratio(2.0)], FASTER)
+
+    assert NO_DATA == found.word
+
+
+def test_a_printed_mean_is_data_of_a_claim_on_that_mean() -> None:
+    (right,) = checked([ratio(2.0)], near(2.0, holds_for="mean"))
+    (wrong,) = checked([ratio(3.0)], near(2.0, holds_for="mean"))
+
+    assert (HOLDS, DOES_NOT_HOLD) == (right.word, wrong.word)
+
+
+def test_a_mean_needs_all_its_cases() -> None:
+    (found,) = checked([ratio(2.0, "lenet5")], near(2.0, holds_for="mean"))
+
+    assert NO_DATA == found.word
+
+
+def test_a_mean_is_of_the_ratios_and_a_total_of_the_sums() -> None:
+    # ratios 2 and 0.9: geometric mean 1.342; sums 11 and 11
+    (mean,) = checked(TABLE, near(1.342, holds_for="mean"))
+    (total,) = checked(TABLE, near(1.0, holds_for="total"))
+
+    assert (HOLDS, HOLDS) == (mean.word, total.word)
+
+
+def test_the_greatest_is_one_case() -> None:
+    (found,) = checked(TABLE, near(2.0, holds_for="greatest"))
+
+    assert (HOLDS, ("tf / torch, lenet5: 2",)) == (found.word, found.numbers)
+
+
+def test_a_printed_maximum_is_no_mean() -> None:
+    (found,) = checked([ratio(2.0, statistic="greatest")], near(2.0, holds_for="mean"))
+
+    assert NO_DATA == found.word
+
+
+def test_a_number_on_its_threshold_holds() -> None:
+    claim = {"kind": "equal", "of": TORCH, "to": TF, "over": ["task"], "within": 0.037, "holds_for": "mean"}
+    (found,) = checked([ratio(1.037)], claim)
+
+    assert HOLDS == found.word
+
+
+def test_rates_are_judged_as_times() -> None:
+    rates = [{"of": TF, "value": 100.0, "unit": "samples/s", "where": {"task": ["vgg16"]}},
+             {"of": TORCH, "value": 200.0, "unit": "samples/s", "where": {"task": ["vgg16"]}}]
+    (found,) = checked(rates, {**FASTER, "where": {"task": ["vgg16"]}})
+
+    assert (HOLDS, ("tf / torch, vgg16: 2",)) == (found.word, found.numbers)
+
+
+@pytest.mark.parametrize("printed, word", [(2.0, HOLDS), (2.5, DOES_NOT_HOLD)])
+def test_a_printed_ratio_must_follow_from_the_printed_numbers(printed: float, word: str) -> None:
+    (found,) = checked([*TABLE, ratio(printed, "lenet5")])
+
+    assert word == found.word
