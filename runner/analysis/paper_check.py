@@ -90,7 +90,8 @@ def _readings(claim: Claim, printed: Printed) -> list[Values]:
     values, ratios = _values(claim, one), _ratios(one)
     found = [values, {} if claim.holds_for == "total" and len(claim.cases) > 1 else ratios]
     if _is_over_cases(claim):
-        many = sorted((each for each in printed if len(each[1]) > 1 and _is_of(claim, each[0])), key=lambda each: len(each[1]))
+        many = sorted((each for each in printed if len(each[1]) > 1 and _is_of(claim, each[0])),
+                      key=lambda each: len(each[1]))
         if many:
             found += [{**values, **_values(claim, many)}, {**ratios, **_ratios(many)}]
     complete = [{case: each for case, each in one.items() if set(claim.subjects) <= set(each)} for one in found]

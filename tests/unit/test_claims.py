@@ -423,10 +423,10 @@ def test_subjects_of_different_batches_are_not_compared() -> None:
 
 
 @pytest.mark.parametrize("scale", ["paper", "quick"])
-def test_krisilias_twelve_claims_are_there_and_survive_the_store(scale: str) -> None:
+def test_krisilias_sixteen_claims_are_there_and_survive_the_store(scale: str) -> None:
     found = file.read("krisilias", STUDIES, scale).claims
 
-    assert {f"kri-c{number}" for number in range(1, 13)} == {
+    assert {f"kri-c{number}" for number in range(1, 17)} == {
         match[0] for each in found if (match := re.match(r"kri-c\d+", each.id))}
     assert all(each.cases for each in found)
     assert list(found) == [claims.from_record(json.loads(json.dumps(each.record()))) for each in found]
@@ -476,7 +476,7 @@ def test_krisilias_claims_fit_80_columns() -> None:
     plan = made.plan(*times, baseline="torch-1.7", claims=json.loads(json.dumps([each.record() for each in chosen])))
     shown = printed(summary_view(summarise([made.session(study="krisilias"), plan, *records])))
     lines = {line.split()[0]: line for line in shown.splitlines() if line.startswith("kri-c")}
-    papers = [lines.pop(f"kri-c{number}") for number in range(1, 13)]
+    papers = [lines.pop(f"kri-c{number}") for number in range(1, 17)]
 
     assert "Claims of krisilias, on this machine: holds " in shown
     assert len(chosen) == len(lines) and 80 >= max(map(len, shown.splitlines()))
