@@ -62,8 +62,14 @@ def beside(number: PublishedNumber) -> list[str]:
     about = ", ".join("/".join(map(str, values)) for values in number.where.values())
     whose = " / ".join(subject(one) for one in (number.of, number.to) if one)
     shown, here = IN_UNIT[number.unit], number.ours
-    return [number.source, whose + (f" ({about})" if about else ""), number.quantity.replace("_", " "),
+    return [number.source, whose + (f" ({about})" if about else ""), number.quantity.replace("_", " ") + _over(number),
             shown(number.value), "no data" if here is None else shown(here)]
+
+
+def _over(number: PublishedNumber) -> str:
+    """Of how many steps its seconds are, and which number of several cells it is, where not one and the mean."""
+    return (f" of {number.steps:,} steps" if number.steps > 1 else "") + (
+        f", {number.statistic}" if number.statistic != "mean" else "")
 
 
 def _seconds(value: float) -> str:

@@ -15,12 +15,12 @@ each a ratio of two series of runs paired by round, with its interval (stats.rat
     differ  of / to, outside of these
     mpe     the mean over all cases of (of - to) / of, the statistic of mahorker's Table 2; below 0 where `to` takes
             longer; thresholds as of a ratio, `about` on either side of 0
-Every case must hold, or with holds_for = "mean" the geometric mean over the cases, with "total" the ratio of their
-sums (which is that of their arithmetic means), with "greatest" the case of the greatest number. In the cases of
-turned_for the opposite is claimed. A claim holds where all 95 % intervals lie wholly on its side: that all do by chance is no likelier
-than that one does. It does not where one lies wholly on the other, widened so that all of them together are wrong in
-5 % (Bonferroni): among many cases one is now and then off by chance. A case that contradicts is enough beside others
-that are missing, but not of a mean, an mpe or a slope, which are of all cases.
+Every case must hold, or with holds_for = "mean" the geometric mean over the cases, with "total" the ratio of their sums
+(which is that of their arithmetic means), with "greatest" the case of the greatest number. In the cases of turned_for
+the opposite is claimed. A claim holds where all 95 % intervals lie wholly on its side: that all do by chance is no
+likelier than that one does. It does not where one lies wholly on the other, widened so that all of them together are
+wrong in 5 % (Bonferroni): among many cases one is now and then off by chance. A case that contradicts is enough beside
+others that are missing, but not of a mean, an mpe or a slope, which are of all cases.
 
 Why slope is a test of a trend (patel: "falls up to a limit"): every round gives one fitted slope, so that the unit of
 replication is the run, as in all other numbers, and the t test over rounds tests the slope against none. A

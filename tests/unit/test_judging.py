@@ -64,6 +64,17 @@ def test_settings_tell_subjects_of_one_stack_apart() -> None:
     assert (DOES_NOT, "tf lstm cudnn / tf lstm cell") == (found.verdict, number(found).what)
 
 
+@pytest.mark.parametrize(("holds_for", "about"), [("mean", 2.0 ** 0.5), ("total", 1.1), ("greatest", 2.0)])
+def test_over_cases_a_claim_is_of_their_mean_their_total_or_the_greatest(holds_for: str, about: float) -> None:
+    """Ratios 2 / 1 and 9 / 9 at two batches, hence a mean of 1.41 and sums of 11 and 10."""
+    measured = took({made.cell("tf", batch=1): 2.0, made.cell("torch", batch=1): 1.0,
+                     made.cell("tf", batch=2): 9.0, made.cell("torch", batch=2): 9.0})
+    found = judge(claim("ratio", cases=((1,), (2,)), over=("batch",), holds_for=holds_for, about=about, within=0.001),
+                  measured)
+
+    assert (HOLDS, pytest.approx(about)) == (found.verdict, number(found).value)
+
+
 def test_a_stack_s_form_for_another_device_stands_for_it() -> None:
     own = Subject("tf", also=("tf-gpu",))
     measured = took({made.cell("tf-gpu", device="gpu"): 1.0, made.cell("torch", device="gpu"): 2.0})

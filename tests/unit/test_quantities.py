@@ -129,6 +129,22 @@ def test_two_subjects_have_a_ratio_or_a_mean_of_errors(unit: str, expected: floa
     assert (pytest.approx(expected), 2) == published.ours(number(unit, to=Subject("torch")), rows)
 
 
+@pytest.mark.parametrize(("statistic", "expected"), [("mean", 2.5 ** 0.5), ("total", 2.0), ("greatest", 5.0)])
+def test_a_ratio_over_cells_is_the_paper_s_statistic(statistic: str, expected: float) -> None:
+    """Ratios 5 / 1 and 1 / 2: sums 6 and 3."""
+    seconds = {("tf", 1): 5.0, ("torch", 1): 1.0, ("tf", 2): 1.0, ("torch", 2): 2.0}
+    rows = [row(made.cell(stack, batch=batch), made.steps([each])) for (stack, batch), each in seconds.items()]
+
+    asked = number("x", to=Subject("torch"))._replace(statistic=statistic)
+    assert (pytest.approx(expected), 2) == published.ours(asked, rows)
+
+
+def test_seconds_of_a_whole_run_stand_beside_seconds_of_as_many_steps() -> None:
+    found = row(made.cell("tf"), made.steps([0.5]))
+
+    assert (pytest.approx(1980.0), 1) == published.ours(number("s")._replace(steps=3960), [found])
+
+
 def test_published_numbers_of_settings_pair_cells_that_are_equal_else() -> None:
     one, other = Subject("tf", settings=(("lstm", "cell"),)), Subject("tf", settings=(("lstm", "cudnn"),))
     rows = [row(made.cell("tf", lstm=kind, batch=batch), made.steps([seconds]))
