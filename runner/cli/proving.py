@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -109,6 +109,12 @@ def _said(cost: overhead.Cost) -> overhead.Cost:
     return cost
 
 
+def _first(numbers: Sequence[str]) -> str:
+    """The first, and how many more there are."""
+    more = f", and {len(numbers) - 1} more" if len(numbers) > 1 else ""
+    return (numbers[0] if numbers else "-") + more
+
+
 @app.command("check-study")
 def check_study_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A study's id or file, or all.")],
                  scale: Scale = None, as_json: AsJson = False) -> None:
@@ -118,6 +124,5 @@ def check_study_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A st
             for study in (file.read(one, job.STUDIES, scale) for one in (names if name == "all" else [name]))
             for each in paper_check.check(study)]
     print_rows(rows if as_json else [
-        {"study": row["study"], "claim": row["id"], "on the paper's numbers": row["word"],
-         "numbers": "; ".join(row["numbers"]) or "-"} for row in rows], as_json)
+        {"claim": row["id"], "on its paper": row["word"], "numbers": _first(row["numbers"])} for row in rows], as_json)
     sys.exit(1 if any(row["word"] == paper_check.DOES_NOT_HOLD for row in rows) else 0)
