@@ -8,6 +8,7 @@ import numpy as np
 from workloads.frameworks.jax import recurrent, settings
 from workloads.frameworks.jax.blocks import Mode
 from workloads.frameworks.jax.steps import Steps, array
+from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequences
 
@@ -53,8 +54,9 @@ class Workload(Steps):
 
     def batches(self, batches):
         """The batches on the device, in the order given, over and over."""
-        arranged = [self._arranged(batch) for batch in batches]
-        return ((self._placed(batch),) for batch in itertools.cycle(arranged))
+        arranged = itertools.cycle([self._arranged(batch) for batch in batches])
+        placed = ((self._placed(batch),) for batch in arranged)
+        return loading.ahead(placed) if self.cell.device == "gpu" else placed
 
     def synthetic(self, batches):
         """The first batch, which lies on the device, over and over."""
