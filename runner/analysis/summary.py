@@ -318,7 +318,7 @@ def _word(place: int, name: str, found: _Statistics, words: _Words) -> _Word:
 
 def _unstamped_key(cell: Cell) -> Cell:
     """The cell of the plain training that a cell of phases stamps; how many steps each takes does not matter."""
-    return cell._replace(measure="train", steps=0, warmup=0)
+    return cell._replace(measure="train", steps=0, warmup=0, warm="fixed", seconds=0.0)
 
 
 def _unstamped(measured: Measurements) -> dict[Cell, float]:
@@ -469,14 +469,18 @@ def _data(measured: Measurements) -> tuple[Data, ...]:
                  for facts in found.values())
 
 
+_NOT_TOLD = (Verdict.NOT_STEADY, Verdict.TOO_SHORT)
+
+
 def _geometric_means(comparisons: Sequence[Comparison], names: Sequence[str], baseline: str
                      ) -> tuple[GeometricMean, ...]:
-    """One a measure: rows of different measures answer different questions."""
+    """One a measure: rows of different measures answer different questions. None of rows that were not steady."""
     others = _others(names, baseline)
     by_measure: dict[str, list[dict[str, float]]] = {}
     for comparison in comparisons:
         ratios = {result.stack: result.ratio for result in comparison.results if result.ratio is not None}
-        if others and all(name in ratios for name in others):
+        is_steady = not any(result.verdict in _NOT_TOLD for result in comparison.results)
+        if others and is_steady and all(name in ratios for name in others):
             by_measure.setdefault(comparison.measure, []).append(ratios)
     return tuple(
         GeometricMean(measure=measure, comparisons=len(rows),

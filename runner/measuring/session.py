@@ -309,9 +309,9 @@ def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates
 
 
 def _foreign_share(bench: Bench, planned: Planned, mark: _Mark | None, ending: Ending) -> float | None:
-    """None where nobody says what the run itself used: on many nodes servers use CPUs too."""
+    """None where nobody says what the run itself used (on many nodes servers use CPUs too), or others of ours run."""
     own = ending.said.get("cpu_seconds")
-    if mark is None or mark.own_seconds is None or own is None:
+    if bench.side_by_side or mark is None or mark.own_seconds is None or own is None:
         return None
     return machine.foreign_share(mark.reading, bench.readings(), own - mark.own_seconds, bench.clock() - mark.seconds,
                                  planned.cell.cpus)

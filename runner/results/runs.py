@@ -44,7 +44,10 @@ class Worker:
         One point alone says nothing of a course: so it is with sync=end in older results.
         """
         if len(self.block_seconds):
-            return np.divide(self.block_seconds, self.block_steps, dtype=np.float64)
+            # parts that nobody waited for are timed by the device
+            is_by_device = len(self.device_seconds) == len(self.block_seconds)
+            return np.divide(self.device_seconds if is_by_device else self.block_seconds, self.block_steps,
+                             dtype=np.float64)
         return np.divide(self.sample_seconds, np.maximum(self.sample_steps, 1), dtype=np.float64)
 
     @cached_property

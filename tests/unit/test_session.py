@@ -371,7 +371,7 @@ def test_a_resumed_session_repeats_what_is_still_to_be_repeated_and_no_more(tmp_
     again, later = with_others(tmp_path / "r", {})
     assert run(again._replace(plan=made.plan), kept)
 
-    assert ["b.0.3", "a.0.2"] == later
+    assert ["a.0.3", "b.0.2"] == later
     assert store.unfinished(tmp_path, "c") is None
 
 

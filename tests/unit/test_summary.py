@@ -123,9 +123,9 @@ def test_the_geometric_mean_leaves_out_comparisons_in_which_a_stack_is_missing()
 
     one, two, three = batch(1), batch(2), batch(4)
     found = summary({
-        one["torch"]: [100.0] * 3, one["tf"]: [200.0] * 3, one["mxnet"]: [100.0] * 3,
-        two["torch"]: [100.0] * 3, two["tf"]: [800.0] * 3, two["mxnet"]: [100.0] * 3,
-        three["torch"]: [100.0] * 3, three["tf"]: [9900.0] * 3, three["mxnet"]: []})
+        one["torch"]: [1.0] * 3, one["tf"]: [2.0] * 3, one["mxnet"]: [1.0] * 3,
+        two["torch"]: [1.0] * 3, two["tf"]: [8.0] * 3, two["mxnet"]: [1.0] * 3,
+        three["torch"]: [1.0] * 3, three["tf"]: [99.0] * 3, three["mxnet"]: []})
     (mean,) = found.geometric_means
 
     assert 2 == mean.comparisons

@@ -79,9 +79,9 @@ class Workload(Steps):
         return self._fed(ahead.batches(images, labels, self.cell, self._shuffling(len(labels))))
 
     def _fed(self, batches):
-        """The batches on the device, the next one prepared meanwhile where that is a GPU."""
-        placed = (self._placed(*batch) for batch in batches)
-        return loading.ahead(placed) if self.cell.device == "gpu" else placed
+        """The batches on the device; while a GPU computes, the next one is gathered."""
+        batches = loading.ahead(batches) if self.cell.device == "gpu" else batches
+        return (self._placed(*batch) for batch in batches)
 
     def _shuffling(self, count):
         """A function that gives the numbers below count in JAX's own order, another one for each pass."""

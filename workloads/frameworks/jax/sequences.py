@@ -8,7 +8,6 @@ import numpy as np
 from workloads.frameworks.jax import recurrent, settings
 from workloads.frameworks.jax.blocks import Mode
 from workloads.frameworks.jax.steps import Steps, array
-from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequences
 
@@ -55,8 +54,7 @@ class Workload(Steps):
     def batches(self, batches):
         """The batches on the device, in the order given, over and over."""
         arranged = itertools.cycle([self._arranged(batch) for batch in batches])
-        placed = ((self._placed(batch),) for batch in arranged)
-        return loading.ahead(placed) if self.cell.device == "gpu" else placed
+        return ((self._placed(batch),) for batch in arranged)
 
     def synthetic(self, batches):
         """The first batch, which lies on the device, over and over."""
