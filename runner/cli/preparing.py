@@ -1,6 +1,7 @@
 """Commands that prepare, and that tell what there is: list, images, data, doctor, sbom, lock."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,11 @@ from runner.datasets.prepare_wanted import Wanted
 from runner.doctor import host
 from runner.doctor import swarm as doctor_swarm
 from runner.errors import InputError
+from runner.launchers.by_stack import ByStack
+from runner.launchers.docker import DockerLauncher
 from runner.launchers.swarm_manager import options as swarm_options
+from runner.launchers.venv import VenvLauncher
+from runner.launchers.watchdog import Launcher
 from runner.machine import gpus
 from runner.measuring import job, own_stacks
 from runner.results import store
@@ -150,13 +155,22 @@ def sbom_(names: SomeStacks = None,
         raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
     how = job.launcher_for(launcher, screen.say, gpus.NONE, (), here)
     for each in chosen if names else job.buildable(chosen, how, screen.say):
-        found = sbom.of(each, how, screen.say)
+        found = held(each, how, screen.say)
         if licences:
             print_rows([{"stack": each.name, **package.row()} for package in found.packages], is_json=False)
         elif out:
             screen.say(f"written: {sbom.write(sbom.cyclonedx(found), out, each.name)}")
         else:
             print(sbom.cyclonedx(found))
+
+
+def held(stack: definition.Stack, launcher: Launcher, say: Callable[[str], None]) -> sbom.Environment:
+    """What a stack's image or virtual environment holds, built first if it is not there. Raises BenchError."""
+    if not isinstance(launcher, DockerLauncher | VenvLauncher | ByStack):
+        raise InputError(f'--launcher: found "{launcher.name}", expected docker or venv')
+    launcher.prepare([stack], say)
+    runs_it = launcher.of(stack) if isinstance(launcher, ByStack) else launcher
+    return sbom.read(runs_it.said(stack, "workloads.process.inventory"), stack, runs_it.name)
 
 
 @app.command("lock")

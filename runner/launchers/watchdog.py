@@ -34,9 +34,9 @@ EVENTS = ("start", "warm", "steps", "epoch", "accuracy", "tensor", "harness", "w
           "graph", "max_batch", "product", "compiled", "beat", "end")
 
 _POLL_SECONDS = 1.0
-# While other places' lines come: so long that a late one's may take to be read, after the host itself stood still.
+# Grace period for lines that arrive late because the host was suspended.
 _READING_SECONDS = 5.0
-# A place's own error is often that another one is gone: so long that one may take to be seen.
+# When one node fails, its peers fail too. Wait this long for the first cause before naming one.
 _CAUSE_SECONDS = 3.0
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from runner.cli.preparing import held
 from runner.errors import BenchError
 from runner.launchers.docker import OWNER, DockerLauncher
 from runner.machine import host
@@ -99,7 +100,7 @@ def test_too_many_rights_are_seen(client: Any, launcher: DockerLauncher) -> None
 
 
 def test_an_image_s_bill_of_materials_is_of_that_image(launcher: DockerLauncher) -> None:
-    found = sbom.of(STACK, launcher, lambda text: None)
+    found = held(STACK, launcher, lambda text: None)
     packages = {package.name: package for package in found.packages}
     assert packages["mxnet"].version.startswith("1.9") and packages["mxnet"].sha256
     unlocked = {package.name for package in found.packages if not package.sha256}

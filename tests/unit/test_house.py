@@ -19,6 +19,7 @@ FRAMEWORKS = {"frameworks/pytorch": {"torch", "torchvision", "transformers"},
 # the probe that tells how far the clocks of a Swarm's nodes lie apart
 WALL_CLOCK = {"runner/measuring/equality.py": 1, "runner/measuring/job.py": 2, "runner/measuring/session.py": 1,
               "workloads/frameworks/tensorflow/sessions.py": 1, "workloads/places/swarm_probe.py": 3}
+SEEDED = "random.Random"      # the one of that module whose numbers are not drawn anew each time
 OF_THE_WALL = {"time.time", "time.localtime", "time.gmtime", "datetime.now", "datetime.utcnow", "datetime.today"}
 # each is imported in one place only, a file or a folder
 ALONE = {"docker": "runner/stacks/engine.py", "rich": "runner/screen/", "typer": "runner/cli/",
@@ -81,10 +82,11 @@ def test_a_package_that_has_one_place_is_imported_there_alone(package: str) -> N
 def test_plans_rows_and_statistics_touch_no_world() -> None:
     pure = ("cells", "study/claims", "planning/plan", "study/published", "results/rows", "results/worker_lines",
             "results/runs", "results/values", "analysis/stats", "analysis/flags", "analysis/summary",
-            "analysis/student", "analysis/steadiness", "analysis/gate", "analysis/judging", "analysis/comparing",
-            "study/operators", "machine/cpu_sets", "machine/gpus", "launchers/swarm_manager")
+            "analysis/published", "analysis/student", "analysis/steadiness", "analysis/gate", "analysis/judging",
+            "analysis/comparing", "study/operators", "machine/cpu_sets", "machine/gpus", "launchers/swarm_manager")
     for path in (ROOT / "runner" / f"{name}.py" for name in pure):
-        assert not {"os", "time", "subprocess", "socket", "random.random"} & set(map(top, imports(path))), path
+        assert not {"os", "time", "subprocess", "socket", "secrets"} & set(map(top, imports(path))), path
+        assert not {word for word in (*imports(path), *attributes(path)) if word.startswith("random.")} - {SEEDED}, path
 
 
 def test_no_deadline_and_no_sample_is_by_a_clock_that_somebody_may_set() -> None:
