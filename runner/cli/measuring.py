@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from runner import formatting, screen
+from runner import formatting, paths, screen
 from runner.cli.options import (
     RESULTS,
     AsJson,
@@ -104,7 +104,7 @@ def _named(asked: job.Asked, how: _How) -> job.Job:
 
 def _every(asked: job.Asked, how: _How) -> bool:
     """Run every published study in turn, write their pages, and show how each went."""
-    turns = all_studies.run(job.STUDIES, how.results, all_studies.command((asked, how.until)), asked.scale,
+    turns = all_studies.run(paths.STUDIES, how.results, all_studies.command((asked, how.until)), asked.scale,
                             how.is_fresh,
                             lambda name: _ran(_named(asked._replace(study=name), how), how, show_with_page), screen.say)
     screen.show(screen.list_view([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK",
@@ -119,7 +119,7 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] = show_result)
     for warning in job.warnings(wanted):
         screen.say(warning)
     wanted = job.prepared(wanted, screen.say)
-    with job.measuring_alone(job.cache_folder()):
+    with job.measuring_alone(paths.cache_folder()):
         if how.is_proving:
             _prove(wanted, how.results)
         kept = None if how.is_fresh else store.unfinished(how.results, wanted.command())
@@ -210,7 +210,7 @@ def _plan_every(asked: job.Asked, known: Mapping[str, float], is_json: bool) -> 
     """A line a published study."""
     say_once = cache(screen.say)                 # what each of them would tell of the launcher and the data
     jobs = {name: job.planned(asked._replace(study=name), say_once)
-            for name in all_studies.published(job.STUDIES, asked.scale)}
+            for name in all_studies.published(paths.STUDIES, asked.scale)}
     plans = {name: each.plan for name, each in jobs.items()}
     seconds = {name: estimate_seconds(each.plan, known, found=each.found) for name, each in jobs.items()}
     print_rows([{"study": name, "cells": len(found.cells), "runs": len(found.cells) * found.rounds,
@@ -232,7 +232,7 @@ def rerun_(name: ResultName, key: Annotated[str, typer.Option(help="The cell of 
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     found = rerun.chosen(rerun.recorded(store.located(name, results)), key, number)
     asked = job.Asked(name, None, launcher, data, Wishes(tuple(split(stacks)), rounds), tuple(split(swarm)))
-    again = rerun.again(found, definition.read_all(job.STACKS), asked, screen.say)
+    again = rerun.again(found, definition.read_all(paths.STACKS), asked, screen.say)
     is_ok = _ran(again, _How(results, fresh, stall=stall))
     sys.exit(0 if is_ok else 1)
 

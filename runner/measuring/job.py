@@ -27,6 +27,7 @@ from runner.launchers.watchdog import Launcher
 from runner.machine import gpus, host, nvml, telemetry
 from runner.measuring import own_stacks
 from runner.measuring.gpu_slots import Given, SideBySide
+from runner.paths import ROOT, STACKS, STUDIES, cache_folder
 from runner.planning.plan import Plan, Planned, Wishes, plan
 from runner.results import store
 from runner.stacks import definition, engine
@@ -35,8 +36,6 @@ from runner.study import file, selection
 from workloads.spec import cell as cells
 from workloads.spec import tasks
 
-ROOT = Path(__file__).resolve().parents[2]
-STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
 _ENVIRONMENTS_AT_ONCE = 2
 LAUNCHERS = ("auto", "docker", "venv", "compose", "swarm")
 Say = Callable[[str], None]
@@ -88,11 +87,6 @@ class Job(NamedTuple):
                    dict(made_of), self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
                    *([self.found.record()] if self.found.gpus else []), *_where(self.launcher).values()]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def cache_folder() -> Path:
-    """Where virtual environments and data are kept between sessions."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evenbench"
 
 
 def settings(pairs: list[str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.analysis.summary import summary_of
-from runner.measuring.job import STUDIES
+from runner.paths import STUDIES
 from runner.report import page
 from runner.report.contents import report
 from runner.results.rows import measurements

@@ -20,7 +20,7 @@ with atheris.instrument_imports():
     from runner.datasets.archives import unpack
     from runner.errors import BenchError
     from runner.launchers import watchdog
-    from runner.measuring.job import STACKS, STUDIES
+    from runner.paths import STACKS, STUDIES
     from runner.results import store
     from runner.results.rows import measurements
     from runner.stacks import definition

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from runner import screen
+from runner import paths, screen
 from runner.analysis import comparing, curves, summary
 from runner.errors import InputError
-from runner.measuring import all_studies, coverage, equality, job, rerun
+from runner.measuring import all_studies, coverage, equality, rerun
 from runner.report import export, forms
 from runner.results import store
 from runner.results.rows import Measurements, measurements
@@ -26,7 +26,7 @@ from tests import made_rows
 from tests.fuzz.mutations import bytes_of, document_of, json_lines
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")    # of a session that fails a test
-STACKS = definition.read_all(job.STACKS)
+STACKS = definition.read_all(paths.STACKS)
 
 
 def session() -> list[Any]:

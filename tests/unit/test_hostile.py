@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runner import paths
 from runner.analysis import stats
 from runner.datasets import choice
 from runner.errors import BenchError, InputError
@@ -19,7 +20,7 @@ from runner.stacks import definition
 from runner.study import file as study
 from tests import fakes, made_report, made_rows
 
-STACKS = definition.read_all(job.STACKS)
+STACKS = definition.read_all(paths.STACKS)
 EVIL_IDS = ("../../outside", "/outside", "a/b", "..", "a\\0b", "a\\nb", "\\u202e", "x" * 65, "")
 STUDY = '[study]\nid = "s"\ntitle = "S"\n[[experiment]]\nid = "e"\nmeasure = "train"\ntask = "lenet5"\nstacks = ["a"]\n'
 
@@ -121,7 +122,7 @@ def test_a_record_of_another_shape_is_refused_by_all_that_read_results(record: A
 
 
 def test_a_stranger_s_published_number_names_a_known_quantity_of_a_cell_s_own_fields() -> None:
-    read = study.read("tian", job.STUDIES)
+    read = study.read("tian", paths.STUDIES)
     record = plan(read, {**STACKS}, fakes.MACHINE, Wishes(), lambda stack: None).record()
     for change in ({"quantity": "x"}, {"unit": "x"}, {"where": {"x": [1]}}, {"value": float("nan")},
                    {"of": {"stack": "a", "settings": {"__class__": 1}}}):

@@ -12,7 +12,7 @@ import pytest
 from runner.analysis.summary import summary_of
 from runner.cli import app
 from runner.errors import InputError
-from runner.measuring.job import STUDIES
+from runner.paths import STUDIES
 from runner.report import charts, environment, forms, latex, markdown, page, spreadsheet
 from runner.report.contents import report
 from runner.report.document import Curve, Curves, Dots, Mark
