@@ -43,7 +43,8 @@ from runner.measuring.session import Bench
 from runner.measuring.until import CAP, Until
 from runner.measuring.until import parse as parse_until
 from runner.planning.plan import Wishes, estimate_seconds
-from runner.results import store
+from runner.results import history, store
+from runner.results.history import Kept
 from runner.results.rows import measurements
 from runner.screen.progress import progress
 from runner.stacks import definition
@@ -122,7 +123,7 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] = show_result)
     with job.measuring_alone(paths.cache_folder()):
         if how.is_proving:
             _prove(wanted, how.results)
-        kept = None if how.is_fresh else store.unfinished(how.results, wanted.command())
+        kept = None if how.is_fresh else history.unfinished(how.results, wanted.command())
         for line in job.changed_since(wanted, how.results) if kept is None and not how.is_fresh else ():
             screen.say(line)
         folder = kept.folder if kept else job.new_folder(wanted, how.results)
@@ -132,7 +133,7 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] = show_result)
         return _measured(wanted, folder, kept, how, show)
 
 
-def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How, show: Callable[[Path], None]) -> bool:
+def _measured(wanted: job.Job, folder: Path, kept: Kept | None, how: _How, show: Callable[[Path], None]) -> bool:
     """Run the session, then show what there is, also after an interruption."""
     with store.Store(folder) as opened, progress() as shown, _signals() as is_stopping:
         bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, shown, how.stall,
@@ -194,7 +195,7 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
          device: Device = None, swarm: SwarmWords = None, results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
     asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm)
-    known = store.known_seconds(results)
+    known = history.known_seconds(results)
     if name == all_studies.NAME:
         _plan_every(asked, known, as_json)
         return

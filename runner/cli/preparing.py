@@ -34,7 +34,7 @@ from runner.launchers.venv import VenvLauncher
 from runner.launchers.watchdog import Launcher
 from runner.machine import gpus
 from runner.measuring import job, own_stacks
-from runner.results import store
+from runner.results import history
 from runner.screen.progress import transfer
 from runner.stacks import definition, engine, images, locking, reproducible, sbom
 from runner.stacks.definition import chosen_names
@@ -54,7 +54,7 @@ def list_(what: Annotated[str, typer.Argument(metavar="WHAT",
     """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""
     known = {"stacks": listings.stacks, "tasks": listings.all_tasks,
              "studies": lambda: listings.studies(results, scale, screen.say),
-             "data": lambda: library.listing(paths.cache_folder()), "results": lambda: store.listing(results)}
+             "data": lambda: library.listing(paths.cache_folder()), "results": lambda: history.listing(results)}
     if what not in known:
         raise InputError(f'list: found "{what}", expected one of {", ".join(known)}')
     print_rows(known[what](), as_json)

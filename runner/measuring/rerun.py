@@ -13,7 +13,7 @@ from runner.errors import InputError
 from runner.machine import host, nvml
 from runner.measuring import job, own_stacks
 from runner.planning.plan import Plan, Planned, Skipped
-from runner.results import store
+from runner.results import history, store
 from runner.results.store import Record
 from runner.stacks.definition import Stack
 from runner.stacks.own import OwnStack
@@ -49,7 +49,7 @@ def recorded(folder: Path) -> Recorded:
             plan = record
     if plan is None:
         raise InputError(f"{folder}: the events hold no plan, so there is nothing to repeat")
-    return Recorded(session, plan, store.made_of(folder))
+    return Recorded(session, plan, history.made_of(folder))
 
 
 def chosen(found: Recorded, key: str, number: int | None) -> Recorded:

@@ -18,7 +18,7 @@ from runner.analysis import comparing, curves, summary
 from runner.errors import InputError
 from runner.measuring import all_studies, coverage, equality, rerun
 from runner.report import export, forms
-from runner.results import store
+from runner.results import history, store
 from runner.results.rows import Measurements, measurements
 from runner.screen.summary import summary_view
 from runner.stacks import definition
@@ -94,9 +94,9 @@ def use(folder: Path) -> None:
         read_or_refused(lambda: curves.compared(measured))
         read_or_refused(lambda: export.to_csv(measured, folder / "samples.csv"))
         read_or_refused(lambda: export.to_parquet(measured, folder / "samples.parquet"))
-    assert _is_plain(screen.list_view(store.listing(results)))
-    store.unfinished(results, "c")
-    store.known_seconds(results)
+    assert _is_plain(screen.list_view(history.listing(results)))
+    history.unfinished(results, "c")
+    history.known_seconds(results)
     coverage.endings(results)
     found = read_or_refused(lambda: rerun.recorded(folder))
     if found is not None:
