@@ -14,7 +14,7 @@ from runner.errors import InputError
 from runner.launchers.watchdog import Launcher
 from runner.machine import gpus, host, nvml
 from runner.measuring import equality, job, overhead, own_stacks
-from runner.report import equality as written
+from runner.report.writers import equality as written
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
 from workloads.spec import tasks as known_tasks

@@ -11,8 +11,8 @@ import pytest
 
 from runner.analysis.summary import summary_of
 from runner.paths import STUDIES
-from runner.report import page
 from runner.report.contents import report
+from runner.report.writers import page
 from runner.results.rows import measurements
 from runner.study import file as study
 from tests import made_report

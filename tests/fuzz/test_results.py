@@ -17,7 +17,8 @@ from runner import paths, screen
 from runner.analysis import comparing, curves, summary
 from runner.errors import InputError
 from runner.measuring import all_studies, coverage, equality, rerun
-from runner.report import export, forms
+from runner.report import forms
+from runner.report.writers import export
 from runner.results import history, store
 from runner.results.rows import Measurements, measurements
 from runner.screen.summary import summary_view

@@ -13,7 +13,7 @@ from runner.datasets import choice
 from runner.errors import BenchError, InputError
 from runner.measuring import job, rerun
 from runner.planning.plan import Wishes, plan
-from runner.report import export
+from runner.report.writers import export
 from runner.results import history, store
 from runner.results.rows import measurements
 from runner.stacks import definition

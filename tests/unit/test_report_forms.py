@@ -13,10 +13,11 @@ from runner.analysis.summary import summary_of
 from runner.cli import app
 from runner.errors import InputError
 from runner.paths import STUDIES
-from runner.report import charts, environment, forms, latex, markdown, page, spreadsheet
+from runner.report import environment, forms
 from runner.report.contents import report
 from runner.report.document import Curve, Curves, Dots, Mark
-from runner.report.page import mood
+from runner.report.writers import charts, latex, markdown, page, spreadsheet
+from runner.report.writers.page import mood
 from runner.results import store
 from runner.results.rows import measurements
 from runner.study import file
