@@ -12,7 +12,8 @@ from pydantic_core import PydanticSerializationError
 from runner.analysis import gate, judging, machine_share, stats, summary_profiles
 from runner.analysis.flags import FOOTNOTES, Flag, Proved, flags
 from runner.analysis.gate import NO_STEPS, Runs
-from runner.analysis.stats import Ratio, Verdict
+from runner.analysis.published import ours
+from runner.analysis.stats import Ratio, Verdict, middle
 from runner.analysis.summary_format import (
     Claim,
     ClaimNumber,
@@ -34,7 +35,7 @@ from runner.analysis.summary_format import (
 from runner.cells import compared, key
 from runner.errors import InputError
 from runner.results.rows import Measurements, Row, by_comparison, measurements
-from runner.results.runs import Run, middle, rate_per_worker, step_seconds
+from runner.results.runs import Run, rate_per_worker, step_seconds
 from runner.results.values import Facts
 from runner.study import claims, published, quantities
 from workloads.spec.cell import Cell
@@ -145,8 +146,8 @@ def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
             number = published.from_record(record)
         except ValueError as error:
             raise InputError(f"the plan's published numbers: {' '.join(str(error).split())}") from error
-        ours = published.ours(number, measured.rows)
-        found.append(PublishedNumber(**{**number.record(), "ours": ours.value, "cells": ours.cells}))
+        here = ours(number, measured.rows)
+        found.append(PublishedNumber(**{**number.record(), "ours": here.value, "cells": here.cells}))
     return tuple(found)
 
 

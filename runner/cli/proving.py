@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from runner import screen
+from runner import paths, screen
 from runner.cli.options import RESULTS, AsJson, LauncherName, Results, StackNames, SwarmWords, print_rows, split
 from runner.errors import InputError
 from runner.launchers.watchdog import Launcher
 from runner.machine import gpus, host, nvml
 from runner.measuring import equality, job, overhead, own_stacks
-from runner.report import equality as written
+from runner.report.writers import equality as written
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
 from workloads.spec import tasks as known_tasks
@@ -34,7 +34,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
            as_json: AsJson = False) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     found = nvml.observe()
-    here = own_stacks.chosen(split(stacks), definition.read_all(job.STACKS), job.ROOT, found)
+    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, found)
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
     tasks = list(known_tasks.NAMES) if every else names or ["lenet5"]
     for name in tasks:
@@ -44,7 +44,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
     how = job.launcher_for(launcher, screen.say, found, split(swarm), here)
     chosen = job.buildable(chosen, how, screen.say)
-    with job.measuring_alone(job.cache_folder()):
+    with job.measuring_alone(paths.cache_folder()):
         verdicts = checked(tasks, chosen, precision, how, results, equality.run_parallel if parallel else equality.run)
     if table:
         table.write_text(written.markdown(verdicts))
@@ -60,7 +60,7 @@ def checked(tasks: list[str], stacks: list[definition.Stack], precision: str, ho
              run: Callable[..., list[equality.Verdict]] = equality.run) -> list[equality.Verdict]:
     """The verdicts of a check, kept in the results and said one by one."""
     here = host.observe()
-    verdicts = run(tasks, stacks, precision, how, job.cache_folder(), (here.cpus, here.limit_bytes), time.monotonic,
+    verdicts = run(tasks, stacks, precision, how, paths.cache_folder(), (here.cpus, here.limit_bytes), time.monotonic,
                    screen.say)
     equality.keep(verdicts, {each.name: how.fingerprint(each) for each in stacks}, results)
     return verdicts
@@ -76,7 +76,7 @@ def bench_self_(stacks: StackNames = None,
                 launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
     found = nvml.observe() if device == "gpu" else gpus.NONE
-    here = own_stacks.chosen(split(stacks), definition.read_all(job.STACKS), job.ROOT, found)
+    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, found)
     tasks = split(only)
     for name in tasks:
         if name not in overhead.SIZES:
@@ -92,8 +92,8 @@ def bench_self_(stacks: StackNames = None,
     if refused := next((each for each in chosen if device not in each.devices), None):
         raise InputError(f"--device {device}: stack {refused.name} is for {', '.join(refused.devices)}; name others by "
                          "--stack")
-    with job.measuring_alone(job.cache_folder()):
-        setup = overhead.Setup(how, job.cache_folder(), host.observe().cpus, turns, time.monotonic, device)
+    with job.measuring_alone(paths.cache_folder()):
+        setup = overhead.Setup(how, paths.cache_folder(), host.observe().cpus, turns, time.monotonic, device)
         bench = (overhead.run_peers(chosen, setup, screen.say, tasks) if with_peers
                  else overhead.run(chosen, setup, screen.say))
         costs = [_said(cost) for cost in bench]

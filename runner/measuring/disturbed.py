@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runner.machine.host import FOREIGN_SHARE
-from runner.results.store import FINAL, Record
+from runner.results.contract import FINAL
+from runner.results.store import Record
 
 _UNTIMED = ("check", "graph", "max_batch")       # measures whose results no neighbour changes
 

@@ -17,8 +17,10 @@ from runner.measuring import disturbed, gpu_slots
 from runner.measuring.gpu_slots import SideBySide
 from runner.planning.plan import Plan, Planned
 from runner.results import store
+from runner.results.contract import FINAL, WELL
+from runner.results.history import Kept
 from runner.results.live_rate import RateSoFar
-from runner.results.store import FINAL, WELL, Kept, Store
+from runner.results.store import Store
 from runner.stacks.definition import Stack
 from workloads.spec import placement
 from workloads.spec.cell import Cell

@@ -1,13 +1,12 @@
 """What a run measured: its workers' samples, raw, and what it told of itself. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from runner.analysis import stats
 from runner.results.profiles import Compiled, Graph, Kernels, MaxBatch
 from runner.results.values import Facts, Readings, Samples
 
@@ -155,8 +154,3 @@ def step_seconds(run: Run) -> float | None:
     """Mean seconds of a worker's timed step, over the workers; None where one has no timed steps."""
     means = [worker.timed_seconds / worker.steps for worker in run.workers if worker.steps]
     return sum(means) / len(means) if len(means) == len(run.workers) else None
-
-
-def middle(runs: Sequence[Run], of: Callable[[Run], float | None]) -> float | None:
-    """The median over the runs that have the value."""
-    return stats.median([value for value in map(of, runs) if value is not None])
