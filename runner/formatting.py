@@ -1,4 +1,7 @@
-"""Numbers and names as people read them. Pure; SI on printing, and nothing from a file reaches a terminal unseen."""
+"""Numbers and names as people read them. Pure; SI on printing.
+
+Text from files is stripped of control characters before it is printed.
+"""
 
 import unicodedata
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Whose something is that a killed runner leaves behind, and the sweeping up after those that no longer live.
+"""Who owns a container, network or folder that a killed runner left behind, and the sweeping up after dead owners.
 
 An owner is "<pid>-<its start>", the start in clock ticks since the machine's: a wall clock that is set, by hand or by
 NTP, does not make a living runner look dead. (psutil's create_time is of the wall clock.)

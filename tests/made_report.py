@@ -4,7 +4,7 @@ from typing import Any
 
 from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import Summary
-from runner.measuring.job import STACKS, STUDIES
+from runner.paths import STACKS, STUDIES
 from runner.planning.plan import Plan, Wishes, plan
 from runner.report.contents import report
 from runner.report.document import Report

@@ -16,15 +16,14 @@ from runner.analysis import steadiness
 from runner.analysis.stats import Verdict
 from runner.analysis.steadiness import Steadiness
 from runner.results.rows import Row
-from runner.results.runs import Run, Worker
-from runner.results.values import Samples
+from runner.results.runs import Worker
 
 STEPPED = ("train", "infer", "phases")         # measures whose rate is one of equal steps
 _LEAST_RUNS = 2
 _SHARE = 0.1                                   # of a row's runs, that may be unsteady without a doubt about the rest
 REMEDIES = {Verdict.NOT_STEADY: "--set warm=steady ends the warm-up when steps are steady (where it is set: the page "
                                 "shows the steps over time, and a note who else used the CPUs)",
-            Verdict.TOO_SHORT: "--set seconds=2 --set steps=50",
+            Verdict.TOO_SHORT: "--set seconds=2 --set steps=50 (where workers train together: more --set steps alone)",
             Verdict.TOO_FEW: "--rounds 5"}
 
 
@@ -63,15 +62,15 @@ NO_STEPS = Runs()
 def of_rows(rows: Iterable[Row]) -> Mapping[str, Runs]:
     """By the row's key, its runs; every step of a session is looked at once."""
     owners: list[tuple[str, int]] = []
-    curves: list[Samples] = []
+    workers: list[Worker] = []
     for row in rows:
         if row.cell.measure in STEPPED:
             for number, run in enumerate(row.ok_runs):
-                for curve in _curves(run):
-                    owners.append((row.key, number))
-                    curves.append(curve)
+                owners += [(row.key, number)] * len(run.workers)
+                workers += run.workers
+    judged = steadiness.each([worker.step_seconds for worker in workers], [worker.timed_seconds for worker in workers])
     of_workers: dict[tuple[str, int], list[Steadiness]] = {}
-    for owner, one in zip(owners, steadiness.each(curves), strict=True):
+    for owner, one in zip(owners, judged, strict=True):
         of_workers.setdefault(owner, []).append(one)
     of_runs: dict[str, list[Steadiness]] = {}
     for (name, _), each in of_workers.items():
@@ -83,13 +82,3 @@ def _of_workers(each: list[Steadiness]) -> Steadiness:
     """What most workers of a run say; where as many say the worse, that."""
     counts = Counter(each)
     return max(reversed(Steadiness), key=lambda one: (counts[one], one is Steadiness.NOT_STEADY))
-
-
-def _curves(run: Run) -> list[Samples]:
-    """Seconds of each timed step, in order, by worker."""
-    return [_curve(worker) for worker in run.workers]
-
-
-def _curve(worker: Worker) -> Samples:
-    """Where only the seconds of many steps together are known, there is no curve."""
-    return worker.step_seconds if worker.steps <= len(worker.step_seconds) else worker.step_seconds[:0]

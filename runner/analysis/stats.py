@@ -13,10 +13,10 @@ rounds get no word, since they cannot show what their own noise is.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from runner.analysis import student
 
 Array = NDArray[np.float64]
+One = TypeVar("One")
 ByRound = Mapping[int, float]   # rates of one stack
 
 CONFIDENCE = 0.95
@@ -125,6 +126,11 @@ def median(values: Sequence[float] | Array) -> float | None:
     ordered = values.copy() if isinstance(values, np.ndarray) else list(values)
     ordered.sort()
     return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2 if len(ordered) else None
+
+
+def middle(runs: Sequence[One], of: Callable[[One], float | None]) -> float | None:
+    """The median over the runs that have the value."""
+    return median([value for value in map(of, runs) if value is not None])
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:

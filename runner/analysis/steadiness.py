@@ -61,8 +61,14 @@ def steadiness(seconds: Sequence[float] | Samples) -> Steadiness:
     return each([np.asarray(seconds, dtype=np.float64)])[0]
 
 
-def each(runs: Sequence[Samples]) -> list[Steadiness]:
-    """The steadiness of every run; runs of as many steps are looked at together."""
+def each(runs: Sequence[Samples], totals: Sequence[float] | None = None) -> list[Steadiness]:
+    """The steadiness of every run; runs of as many steps are looked at together.
+
+    totals: the seconds of all timed steps of each run, where a value of it stands for more than one step.
+    """
+    if totals is None:
+        with np.errstate(over="ignore"):
+            totals = [float(np.sum(run)) for run in runs]
     found = [Steadiness.TOO_SHORT] * len(runs)
     lengths: dict[int, list[int]] = {}
     for place, run in enumerate(runs):
@@ -71,18 +77,18 @@ def each(runs: Sequence[Samples]) -> list[Steadiness]:
         step = max(1, _AT_ONCE // max(1, length))
         for first in range(0, len(places), step):
             some = places[first:first + step]
-            for place, one in zip(some, _judged(np.array([runs[place] for place in some])), strict=True):
+            judged = _judged(np.array([runs[place] for place in some]), np.array([totals[place] for place in some]))
+            for place, one in zip(some, judged, strict=True):
                 found[place] = one
     return found
 
 
-def _judged(seconds: Array) -> list[Steadiness]:
-    """Of runs with as many steps each, (runs, steps)."""
+def _judged(seconds: Array, total: Array) -> list[Steadiness]:
+    """Of runs with as many steps each, (runs, steps), and their seconds in all, (runs,)."""
     count = seconds.shape[1]
     if count < _FEW_STEPS:
         return [Steadiness.TOO_SHORT] * len(seconds)
     with np.errstate(all="ignore"):                      # steps of no time, or without end, are sorted out below
-        total = seconds.sum(axis=1)
         if count < _LEAST_STEPS:
             is_found, is_told = np.zeros(len(seconds), bool), seconds.max(axis=1) <= _ALIKE * seconds.min(axis=1)
         else:

@@ -12,7 +12,8 @@ from pydantic_core import PydanticSerializationError
 from runner.analysis import gate, judging, machine_share, stats, summary_profiles
 from runner.analysis.flags import FOOTNOTES, Flag, Proved, flags
 from runner.analysis.gate import NO_STEPS, Runs
-from runner.analysis.stats import Ratio, Verdict
+from runner.analysis.published import ours
+from runner.analysis.stats import Ratio, Verdict, middle
 from runner.analysis.summary_format import (
     Claim,
     ClaimNumber,
@@ -34,7 +35,7 @@ from runner.analysis.summary_format import (
 from runner.cells import compared, key
 from runner.errors import InputError
 from runner.results.rows import Measurements, Row, by_comparison, measurements
-from runner.results.runs import Run, middle, rate_per_worker, step_seconds
+from runner.results.runs import Run, rate_per_worker, step_seconds
 from runner.results.values import Facts
 from runner.study import claims, published, quantities
 from workloads.spec.cell import Cell
@@ -145,8 +146,8 @@ def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
             number = published.from_record(record)
         except ValueError as error:
             raise InputError(f"the plan's published numbers: {' '.join(str(error).split())}") from error
-        ours = published.ours(number, measured.rows)
-        found.append(PublishedNumber(**{**number.record(), "ours": ours.value, "cells": ours.cells}))
+        here = ours(number, measured.rows)
+        found.append(PublishedNumber(**{**number.record(), "ours": here.value, "cells": here.cells}))
     return tuple(found)
 
 
@@ -318,7 +319,7 @@ def _word(place: int, name: str, found: _Statistics, words: _Words) -> _Word:
 
 def _unstamped_key(cell: Cell) -> Cell:
     """The cell of the plain training that a cell of phases stamps; how many steps each takes does not matter."""
-    return cell._replace(measure="train", steps=0, warmup=0)
+    return cell._replace(measure="train", steps=0, warmup=0, warm="fixed", seconds=0.0)
 
 
 def _unstamped(measured: Measurements) -> dict[Cell, float]:
@@ -469,14 +470,18 @@ def _data(measured: Measurements) -> tuple[Data, ...]:
                  for facts in found.values())
 
 
+_NOT_TOLD = (Verdict.NOT_STEADY, Verdict.TOO_SHORT)
+
+
 def _geometric_means(comparisons: Sequence[Comparison], names: Sequence[str], baseline: str
                      ) -> tuple[GeometricMean, ...]:
-    """One a measure: rows of different measures answer different questions."""
+    """One a measure: rows of different measures answer different questions. None of rows that were not steady."""
     others = _others(names, baseline)
     by_measure: dict[str, list[dict[str, float]]] = {}
     for comparison in comparisons:
         ratios = {result.stack: result.ratio for result in comparison.results if result.ratio is not None}
-        if others and all(name in ratios for name in others):
+        is_steady = not any(result.verdict in _NOT_TOLD for result in comparison.results)
+        if others and is_steady and all(name in ratios for name in others):
             by_measure.setdefault(comparison.measure, []).append(ratios)
     return tuple(
         GeometricMean(measure=measure, comparisons=len(rows),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from runner.analysis.stats import middle
 from runner.analysis.summary_format import (
     BatchTable,
     DeviceTime,
@@ -15,7 +16,7 @@ from runner.analysis.summary_format import (
     TriedBatch,
 )
 from runner.results.rows import Row, by_comparison
-from runner.results.runs import Run, middle
+from runner.results.runs import Run
 from runner.study import operators, quantities
 
 

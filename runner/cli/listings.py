@@ -4,9 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from runner import paths
 from runner.errors import InputError
 from runner.machine import host
-from runner.measuring import coverage, job
+from runner.measuring import coverage
 from runner.planning.plan import Wishes, plan
 from runner.stacks import definition
 from runner.study import file
@@ -17,7 +18,7 @@ def stacks() -> list[dict[str, Any]]:
     """A row a stack."""
     return [{"stack": s.name, "framework": f"{s.framework} {s.version}", "python": s.python,
              "devices": ", ".join(s.devices), "studies": ", ".join(s.studies)}
-            for s in definition.read_all(job.STACKS).values()]
+            for s in definition.read_all(paths.STACKS).values()]
 
 
 def all_tasks() -> list[dict[str, Any]]:
@@ -28,13 +29,13 @@ def all_tasks() -> list[dict[str, Any]]:
 
 def studies(results: Path, scale: str | None, say: Callable[[str], None]) -> list[dict[str, Any]]:
     """Every experiment at the scale, or at its study's default one and those at which something was run."""
-    known_stacks, here, known = definition.read_all(job.STACKS), host.observe(), coverage.endings(results)
+    known_stacks, here, known = definition.read_all(paths.STACKS), host.observe(), coverage.endings(results)
     made_of = {name: definition.fingerprint(each) for name, each in known_stacks.items()}
     found = []
-    for name in file.available(job.STUDIES):
-        default, *others = file.scales(name, job.STUDIES)
+    for name in file.available(paths.STUDIES):
+        default, *others = file.scales(name, paths.STUDIES)
         for each in [default, *others] if scale is None else [scale] if scale in (default, *others) else []:
-            read = file.read(name, job.STUDIES, each)
+            read = file.read(name, paths.STUDIES, each)
             try:
                 plans = [plan(read._replace(experiments=(one,)), known_stacks, here, Wishes(), lambda stack: None)
                          for one in read.experiments]

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from runner import formatting, screen
+from runner import formatting, paths, screen
 from runner.cli.options import (
     RESULTS,
     AsJson,
@@ -43,7 +43,8 @@ from runner.measuring.session import Bench
 from runner.measuring.until import CAP, Until
 from runner.measuring.until import parse as parse_until
 from runner.planning.plan import Wishes, estimate_seconds
-from runner.results import store
+from runner.results import history, store
+from runner.results.history import Kept
 from runner.results.rows import measurements
 from runner.screen.progress import progress
 from runner.stacks import definition
@@ -104,7 +105,7 @@ def _named(asked: job.Asked, how: _How) -> job.Job:
 
 def _every(asked: job.Asked, how: _How) -> bool:
     """Run every published study in turn, write their pages, and show how each went."""
-    turns = all_studies.run(job.STUDIES, how.results, all_studies.command((asked, how.until)), asked.scale,
+    turns = all_studies.run(paths.STUDIES, how.results, all_studies.command((asked, how.until)), asked.scale,
                             how.is_fresh,
                             lambda name: _ran(_named(asked._replace(study=name), how), how, show_with_page), screen.say)
     screen.show(screen.list_view([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK",
@@ -119,10 +120,10 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] = show_result)
     for warning in job.warnings(wanted):
         screen.say(warning)
     wanted = job.prepared(wanted, screen.say)
-    with job.measuring_alone(job.cache_folder()):
+    with job.measuring_alone(paths.cache_folder()):
         if how.is_proving:
             _prove(wanted, how.results)
-        kept = None if how.is_fresh else store.unfinished(how.results, wanted.command())
+        kept = None if how.is_fresh else history.unfinished(how.results, wanted.command())
         for line in job.changed_since(wanted, how.results) if kept is None and not how.is_fresh else ():
             screen.say(line)
         folder = kept.folder if kept else job.new_folder(wanted, how.results)
@@ -132,7 +133,7 @@ def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] = show_result)
         return _measured(wanted, folder, kept, how, show)
 
 
-def _measured(wanted: job.Job, folder: Path, kept: store.Kept | None, how: _How, show: Callable[[Path], None]) -> bool:
+def _measured(wanted: job.Job, folder: Path, kept: Kept | None, how: _How, show: Callable[[Path], None]) -> bool:
     """Run the session, then show what there is, also after an interruption."""
     with store.Store(folder) as opened, progress() as shown, _signals() as is_stopping:
         bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, shown, how.stall,
@@ -194,7 +195,7 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
          device: Device = None, swarm: SwarmWords = None, results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
     asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm)
-    known = store.known_seconds(results)
+    known = history.known_seconds(results)
     if name == all_studies.NAME:
         _plan_every(asked, known, as_json)
         return
@@ -210,7 +211,7 @@ def _plan_every(asked: job.Asked, known: Mapping[str, float], is_json: bool) -> 
     """A line a published study."""
     say_once = cache(screen.say)                 # what each of them would tell of the launcher and the data
     jobs = {name: job.planned(asked._replace(study=name), say_once)
-            for name in all_studies.published(job.STUDIES, asked.scale)}
+            for name in all_studies.published(paths.STUDIES, asked.scale)}
     plans = {name: each.plan for name, each in jobs.items()}
     seconds = {name: estimate_seconds(each.plan, known, found=each.found) for name, each in jobs.items()}
     print_rows([{"study": name, "cells": len(found.cells), "runs": len(found.cells) * found.rounds,
@@ -232,7 +233,7 @@ def rerun_(name: ResultName, key: Annotated[str, typer.Option(help="The cell of 
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     found = rerun.chosen(rerun.recorded(store.located(name, results)), key, number)
     asked = job.Asked(name, None, launcher, data, Wishes(tuple(split(stacks)), rounds), tuple(split(swarm)))
-    again = rerun.again(found, definition.read_all(job.STACKS), asked, screen.say)
+    again = rerun.again(found, definition.read_all(paths.STACKS), asked, screen.say)
     is_ok = _ran(again, _How(results, fresh, stall=stall))
     sys.exit(0 if is_ok else 1)
 

@@ -1,13 +1,14 @@
 """Commands that prepare, and that tell what there is: list, images, data, doctor, sbom, lock."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import requests
 import typer
 
-from runner import screen
+from runner import paths, screen
 from runner.cli import listings
 from runner.cli.options import (
     RESULTS,
@@ -26,10 +27,14 @@ from runner.datasets.prepare_wanted import Wanted
 from runner.doctor import host
 from runner.doctor import swarm as doctor_swarm
 from runner.errors import InputError
+from runner.launchers.by_stack import ByStack
+from runner.launchers.docker import DockerLauncher
 from runner.launchers.swarm_manager import options as swarm_options
+from runner.launchers.venv import VenvLauncher
+from runner.launchers.watchdog import Launcher
 from runner.machine import gpus
 from runner.measuring import job, own_stacks
-from runner.results import store
+from runner.results import history
 from runner.screen.progress import transfer
 from runner.stacks import definition, engine, images, locking, reproducible, sbom
 from runner.stacks.definition import chosen_names
@@ -49,7 +54,7 @@ def list_(what: Annotated[str, typer.Argument(metavar="WHAT",
     """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""
     known = {"stacks": listings.stacks, "tasks": listings.all_tasks,
              "studies": lambda: listings.studies(results, scale, screen.say),
-             "data": lambda: library.listing(job.cache_folder()), "results": lambda: store.listing(results)}
+             "data": lambda: library.listing(paths.cache_folder()), "results": lambda: history.listing(results)}
     if what not in known:
         raise InputError(f'list: found "{what}", expected one of {", ".join(known)}')
     print_rows(known[what](), as_json)
@@ -77,7 +82,7 @@ def images_(names: SomeStacks = None,
 
 def _pinned() -> dict[str, definition.Pinned]:
     """All that has an image: the stacks and the runner."""
-    return {**definition.read_all(job.STACKS), definition.RUNNER: definition.read_runner(job.STACKS)}
+    return {**definition.read_all(paths.STACKS), definition.RUNNER: definition.read_runner(paths.STACKS)}
 
 
 def _are_alike(found: reproducible.Verdict) -> bool:
@@ -91,21 +96,21 @@ def _are_alike(found: reproducible.Verdict) -> bool:
 @data_app.command("list")
 def data_list(as_json: AsJson = False) -> None:
     """What is here, what is missing, its size, licence and who published its checksum."""
-    print_rows(library.listing(job.cache_folder()), as_json)
+    print_rows(library.listing(paths.cache_folder()), as_json)
 
 
 @data_app.command("get")
 def data_get(name: DataName) -> None:
     """Download, verify and unpack a data set; the same command goes on after an interruption."""
     with transfer() as told, requests.Session() as net:
-        library.get(name, job.cache_folder(), Net(net, say=screen.say, told=told))
+        library.get(name, paths.cache_folder(), Net(net, say=screen.say, told=told))
 
 
 @data_app.command("verify")
 def data_verify(name: DataName, folder: Annotated[Path | None, typer.Option(
         help="Where it lies; the cache if left out.")] = None) -> None:
     """Look whether every file is there and whole, and say which one is not."""
-    screen.say(library.verify(name, folder, job.cache_folder()))
+    screen.say(library.verify(name, folder, paths.cache_folder()))
 
 
 @data_app.command("prepare")
@@ -120,20 +125,20 @@ def data_prepare(name: DataName,
                      help="Text: a file with one token a line (vocab.bpe.32000, BERT's vocab.txt).")] = None) -> None:
     """Write a data set once in the form that every stack reads: equal bytes for all of them."""
     asked = Wanted(image, limit, labels, vocabulary)
-    library.prepare(name, source, job.cache_folder(), asked, screen.say)
+    library.prepare(name, source, paths.cache_folder(), asked, screen.say)
 
 
 @app.command("doctor")
 def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every node of a Docker Swarm.")] = "auto",
             swarm: SwarmWords = None, as_json: AsJson = False) -> None:
     """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
-    known = definition.read_all(job.STACKS)
+    known = definition.read_all(paths.STACKS)
     if launcher not in ("auto", "swarm"):
         raise InputError(f'doctor --launcher: found "{launcher}", expected swarm, or nothing for this machine')
     if launcher == "swarm":
         findings = doctor_swarm.examine(engine.connect(), known, swarm_options(split(swarm)))
     else:
-        findings = host.examine(known, job.cache_folder())
+        findings = host.examine(known, paths.cache_folder())
     print_rows([finding._asdict() for finding in findings], as_json)
     sys.exit(1 if any(finding.grade == "fails" for finding in findings) else 0)
 
@@ -144,19 +149,28 @@ def sbom_(names: SomeStacks = None,
           licences: Annotated[bool, typer.Option("--licences", help="A table of packages and licences.")] = False,
           launcher: LauncherName = "auto") -> None:
     """Say what the images or virtual environments of stacks hold: CycloneDX JSON with versions, hashes and licences."""
-    here = own_stacks.chosen(split(names), definition.read_all(job.STACKS), job.ROOT, gpus.NONE)
+    here = own_stacks.chosen(split(names), definition.read_all(paths.STACKS), paths.ROOT, gpus.NONE)
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
     if len(chosen) > 1 and not out and not licences:
         raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
     how = job.launcher_for(launcher, screen.say, gpus.NONE, (), here)
     for each in chosen if names else job.buildable(chosen, how, screen.say):
-        found = sbom.of(each, how, screen.say)
+        found = held(each, how, screen.say)
         if licences:
             print_rows([{"stack": each.name, **package.row()} for package in found.packages], is_json=False)
         elif out:
             screen.say(f"written: {sbom.write(sbom.cyclonedx(found), out, each.name)}")
         else:
             print(sbom.cyclonedx(found))
+
+
+def held(stack: definition.Stack, launcher: Launcher, say: Callable[[str], None]) -> sbom.Environment:
+    """What a stack's image or virtual environment holds, built first if it is not there. Raises BenchError."""
+    if not isinstance(launcher, DockerLauncher | VenvLauncher | ByStack):
+        raise InputError(f'--launcher: found "{launcher.name}", expected docker or venv')
+    launcher.prepare([stack], say)
+    runs_it = launcher.of(stack) if isinstance(launcher, ByStack) else launcher
+    return sbom.read(runs_it.said(stack, "workloads.process.inventory"), stack, runs_it.name)
 
 
 @app.command("lock")

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from runner import screen
+from runner import paths, screen
 from runner.analysis import paper_check
 from runner.cli.options import RESULTS, AsJson, LauncherName, Results, Scale, StackNames, SwarmWords, print_rows, split
 from runner.errors import InputError
 from runner.launchers.watchdog import Launcher
 from runner.machine import gpus, host, nvml
 from runner.measuring import equality, job, overhead, own_stacks
-from runner.report import equality as written
+from runner.report.writers import equality as written
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
 from runner.study import file
@@ -36,7 +36,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
            as_json: AsJson = False) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     found = nvml.observe()
-    here = own_stacks.chosen(split(stacks), definition.read_all(job.STACKS), job.ROOT, found)
+    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, found)
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
     tasks = list(known_tasks.NAMES) if every else names or ["lenet5"]
     for name in tasks:
@@ -46,7 +46,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
     how = job.launcher_for(launcher, screen.say, found, split(swarm), here)
     chosen = job.buildable(chosen, how, screen.say)
-    with job.measuring_alone(job.cache_folder()):
+    with job.measuring_alone(paths.cache_folder()):
         verdicts = checked(tasks, chosen, precision, how, results, equality.run_parallel if parallel else equality.run)
     if table:
         table.write_text(written.markdown(verdicts))
@@ -62,7 +62,7 @@ def checked(tasks: list[str], stacks: list[definition.Stack], precision: str, ho
              run: Callable[..., list[equality.Verdict]] = equality.run) -> list[equality.Verdict]:
     """The verdicts of a check, kept in the results and said one by one."""
     here = host.observe()
-    verdicts = run(tasks, stacks, precision, how, job.cache_folder(), (here.cpus, here.limit_bytes), time.monotonic,
+    verdicts = run(tasks, stacks, precision, how, paths.cache_folder(), (here.cpus, here.limit_bytes), time.monotonic,
                    screen.say)
     equality.keep(verdicts, {each.name: how.fingerprint(each) for each in stacks}, results)
     return verdicts
@@ -78,7 +78,7 @@ def bench_self_(stacks: StackNames = None,
                 launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
     found = nvml.observe() if device == "gpu" else gpus.NONE
-    here = own_stacks.chosen(split(stacks), definition.read_all(job.STACKS), job.ROOT, found)
+    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, found)
     tasks = split(only)
     for name in tasks:
         if name not in overhead.SIZES:
@@ -94,8 +94,8 @@ def bench_self_(stacks: StackNames = None,
     if refused := next((each for each in chosen if device not in each.devices), None):
         raise InputError(f"--device {device}: stack {refused.name} is for {', '.join(refused.devices)}; name others by "
                          "--stack")
-    with job.measuring_alone(job.cache_folder()):
-        setup = overhead.Setup(how, job.cache_folder(), host.observe().cpus, turns, time.monotonic, device)
+    with job.measuring_alone(paths.cache_folder()):
+        setup = overhead.Setup(how, paths.cache_folder(), host.observe().cpus, turns, time.monotonic, device)
         bench = (overhead.run_peers(chosen, setup, screen.say, tasks) if with_peers
                  else overhead.run(chosen, setup, screen.say))
         costs = [_said(cost) for cost in bench]
@@ -119,9 +119,9 @@ def _first(numbers: Sequence[str]) -> str:
 def check_study_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A study's id or file, or all.")],
                  scale: Scale = None, as_json: AsJson = False) -> None:
     """Judge each claim of a study on the numbers that its own paper prints; 1 where one does not hold unmarked."""
-    names = [each for each in file.available(job.STUDIES) if file.repeats_publication(each, job.STUDIES)]
+    names = [each for each in file.available(paths.STUDIES) if file.repeats_publication(each, paths.STUDIES)]
     rows = [{"study": study.id, **each._asdict()}
-            for study in (file.read(one, job.STUDIES, scale) for one in (names if name == "all" else [name]))
+            for study in (file.read(one, paths.STUDIES, scale) for one in (names if name == "all" else [name]))
             for each in paper_check.check(study)]
     print_rows(rows if as_json else [
         {"claim": row["id"], "on its paper": row["word"], "numbers": _first(row["numbers"])} for row in rows], as_json)

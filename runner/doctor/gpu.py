@@ -88,7 +88,7 @@ def _profiler(parameters: Path) -> Finding:
 
 
 def _state(index: int, state: nvml.State) -> list[Finding]:
-    """What is set up unlike for measuring; one good finding where nothing is."""
+    """Findings about this GPU's settings; a single "good" finding if all are right."""
     found = []
     if state.persistence is False:
         found.append(Finding(f"gpu {index} persistence", "note", "off: the driver is loaded anew for each run",

@@ -17,9 +17,10 @@ from typing import Any
 
 from runner.errors import BenchError, ImageMissing
 from runner.launchers.compose_messages import Alive, Unheard, about, said
-from runner.launchers.line_queue import LONGEST_LINE, Pipe
+from runner.launchers.line_queue import Pipe
 from runner.launchers.watchdog import Exit
 from runner.machine.cpu_sets import Share, reporters, servers, shared
+from runner.results.contract import LONGEST_LINE
 from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned, workloads_digest
 from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell

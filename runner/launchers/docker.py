@@ -16,6 +16,7 @@ from runner.launchers.line_queue import Pipe, lines_of_chunks
 from runner.launchers.watchdog import Exit
 from runner.machine import gpus
 from runner.machine.cpu_sets import Share, reporters, servers, shared
+from runner.paths import CACHE
 from runner.stacks import images
 from runner.stacks import own as own_stacks
 from runner.stacks.definition import Stack, fingerprint, pinned
@@ -32,7 +33,6 @@ from runner.stacks.engine import (
     image_id,
     unlimited_memlock,
 )
-from runner.stacks.environments import CACHE
 from runner.stacks.own import Asked, OwnStack
 from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell

@@ -5,7 +5,8 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-LONGEST_LINE = 2**24     # bytes; the longest real event is far smaller, and a longer line comes cut
+from runner.results.contract import LONGEST_LINE
+
 _WAITING_LINES = 256
 
 

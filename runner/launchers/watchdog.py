@@ -5,38 +5,18 @@ handed in. A worker is not trusted: a line that is no event ends its run. A run 
 first one that fails ends them all.
 """
 
-import json
-import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from runner.launchers.line_queue import LONGEST_LINE
-from runner.results.worker_lines import mistake
+from runner.results.contract import NotAnEvent, parsed
 from runner.stacks.definition import Stack
 from workloads.spec.cell import Cell
 
-# what an ending means; the first five are said by the worker, the others by the host
-ENDINGS = {
-    "ok": "measured to the end",
-    "oom": "out of memory: a result, not a crash",
-    "unsupported": "the stack cannot do what the cell asks",
-    "not_finite": "the loss became NaN or infinite: no throughput",
-    "error": "the worker failed and said why",
-    "timeout": "it did not start, or no step finished, in time",
-    "killed": "ended from outside before its end; run again on resume",
-    "died": "it went without saying how it ended, or wrote what is no event",
-    "not_started": "no worker could be started; tried again on resume",
-    "skipped": "planned, but cannot run here",
-}
-SAID_BY_WORKER = ("ok", "oom", "unsupported", "not_finite", "error")
-EVENTS = ("start", "warm", "steps", "epoch", "accuracy", "tensor", "harness", "weights", "operators", "kernels",
-          "graph", "max_batch", "product", "compiled", "beat", "end")
-
 _POLL_SECONDS = 1.0
-# While other places' lines come: so long that a late one's may take to be read, after the host itself stood still.
+# Grace period for lines that arrive late because the host was suspended.
 _READING_SECONDS = 5.0
-# A place's own error is often that another one is gone: so long that one may take to be seen.
+# When one node fails, its peers fail too. Wait this long for the first cause before naming one.
 _CAUSE_SECONDS = 3.0
 
 
@@ -112,7 +92,7 @@ class Launcher(Protocol):
 
 
 class Ending(NamedTuple):
-    """A word of ENDINGS, what there is to say of it, and the "end" event's own values."""
+    """A word of contract.ENDINGS, what there is to say of it, and the "end" event's own values."""
 
     word: str
     message: str = ""
@@ -136,10 +116,6 @@ class _Allowance:
         seconds = now - self._began
         return (self._lines > self._places * (self.lines + seconds * self.lines_a_second)
                 or self._bytes > self._places * (self.size + seconds * self.bytes_a_second))
-
-
-class NotAnEvent(Exception):
-    """A line on the worker's pipe that the contract does not have, or more of them than it could need."""
 
 
 def follow(running: Running, limits: Limits, clock: Callable[[], float],
@@ -262,44 +238,6 @@ def followed(running: Running, limits: Limits, clock: Callable[[], float]) -> tu
         running.stop()
     assert isinstance(ending, Ending)            # follow always yields one last
     return [event for event in events if not isinstance(event, Ending)], ending
-
-
-def parsed(line: bytes) -> dict[str, Any]:
-    """The event in a line. Raises NotAnEvent."""
-    shown = ascii(line[:60])[2:-1]
-    try:
-        event = _loaded(line) if len(line) <= LONGEST_LINE else None
-    except (ValueError, RecursionError):
-        event = None
-    if not isinstance(event, dict) or event.get("event") not in EVENTS:
-        raise NotAnEvent(f'the worker wrote what is no event: "{shown}"')
-    if event["event"] == "end" and not _is_whole_end(event):
-        raise NotAnEvent(f'the worker ended with no known status: "{shown}"')
-    if wrong := mistake(event):
-        raise NotAnEvent(f'the worker wrote a broken event: {wrong[:200]}: "{shown}"')
-    return event
-
-
-def _loaded(line: bytes) -> Any:
-    """The line's value. Raises ValueError, RecursionError; also for numbers that are not finite or of many digits."""
-    return json.loads(line, parse_constant=_refuse, parse_float=_finite, parse_int=_small)
-
-
-def _is_whole_end(event: dict[str, Any]) -> bool:
-    return event.get("status") in SAID_BY_WORKER and isinstance(event.get("message"), str)
-
-
-def _refuse(text: str) -> NoReturn:
-    raise ValueError(text)
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    return value if math.isfinite(value) else _refuse(text)
-
-
-def _small(text: str) -> int:
-    return int(text) if len(text) < 20 else _refuse(text)
 
 
 def gone(found: Exit) -> Ending:

@@ -51,8 +51,8 @@ def ordered(version: str) -> tuple[int, ...]:
 def way(code: GpuCode, capability: str) -> str:
     """How a stack runs on a compute capability: "native", "jit" or "unsupported".
 
-    One that no table tells of is like the newest of its major version that is no newer; before all of them and after
-    their last major version nothing is known to run.
+    An unlisted capability is treated as the newest listed one below it with the same major version. Without such an
+    entry the answer is "unsupported".
     """
     major = ordered(capability)[0]
     known = [each for each in CAPABILITIES if ordered(each) <= ordered(capability) and ordered(each)[0] == major]

@@ -15,8 +15,9 @@ from runner.measuring import job, products, session, until
 from runner.measuring.session import Bench, Progress
 from runner.measuring.until import Until, Width
 from runner.planning.plan import Plan, estimate_seconds
-from runner.results import store
-from runner.results.store import Kept, Record
+from runner.results import history, store
+from runner.results.history import Kept
+from runner.results.store import Record
 
 Shown = Callable[[], AbstractContextManager[Progress]]
 Say = Callable[[str], None]
@@ -38,7 +39,7 @@ def run(wanted: job.Job, bench: Bench, kept: Kept | None, wished: Until | None, 
 
     Raises Stopped, DiskFull.
     """
-    known = store.known_seconds(bench.store.folder.parent)
+    known = history.known_seconds(bench.store.folder.parent)
     seen: list[list[Width]] = []
     is_ok, is_resumed = True, kept is not None
     for rounds in _stages(wanted.plan, kept, wished):

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runner.machine.host import FOREIGN_SHARE
-from runner.results.store import FINAL, Record
+from runner.results.contract import FINAL
+from runner.results.store import Record
 
 _UNTIMED = ("check", "graph", "max_batch")       # measures whose results no neighbour changes
 
@@ -45,7 +46,10 @@ def disturbance(ending: str, measure: str, foreign_cpu_share: float | None, is_t
 
 
 def waiting(records: Iterable[Record], cells: Sequence[str]) -> list[Repetition]:
-    """The runs of a session's store that are to be repeated now, the most disturbed first. cells: the plan's keys."""
+    """The runs of a session's store that are to be repeated now, the most disturbed ones where there are too many.
+
+    In the order of rounds and of the plan, so that the stacks of a pair follow each other. cells: the plan's keys.
+    """
     last: dict[tuple[str, int], Repetition | None] = {}
     attempts: dict[tuple[str, int], int] = {}
     begun: dict[str, Record] = {}
@@ -65,7 +69,8 @@ def waiting(records: Iterable[Record], cells: Sequence[str]) -> list[Repetition]
     room = len(cells) - len(repeated)
     found = [each._replace(attempt=attempts[turn] + 1) for turn, each in last.items()
              if each and turn not in repeated and turn[0] in cells]
-    return sorted(found, key=lambda each: -each.disturbance.rank)[:max(0, room)]
+    chosen = sorted(found, key=lambda each: -each.disturbance.rank)[:max(0, room)]
+    return sorted(chosen, key=lambda each: (each.round, cells.index(each.key)))
 
 
 def _read(record: Mapping[str, Any]) -> Disturbance | None:

@@ -33,8 +33,9 @@ LIMITS = {"float64": {**dict.fromkeys(KINDS, 1e-10), "statistic": 1e-6},
                       "statistic": 1e-3}}
 _FORWARD = ("activation", "logits", "loss")      # judged by the worst array in float32 too
 ALIKE = ("loss", "gradient", "weight")          # what all workers of a synchronous step have alike
-# Of a kind's length: arrays below are compared to this. 1e-10 of it is the last digits of a float64, and all that is
-# left of a gradient that is zero by its formula, as that of a key's bias in attention.
+# Absolute floor of the relative difference, as a fraction of the length of all arrays of the kind together. A
+# gradient that is zero by its formula, as that of a key's bias in attention, is left with the last digits of a
+# float64, 1e-10 of that length.
 _NOTHING = 1e-5
 VERDICTS = "checks.jsonl"
 BATCH, CLASSES, NODES = 4, 10, 3

@@ -27,16 +27,15 @@ from runner.launchers.watchdog import Launcher
 from runner.machine import gpus, host, nvml, telemetry
 from runner.measuring import own_stacks
 from runner.measuring.gpu_slots import Given, SideBySide
+from runner.paths import ROOT, STACKS, STUDIES, cache_folder
 from runner.planning.plan import Plan, Planned, Wishes, plan
-from runner.results import store
+from runner.results import history, store
 from runner.stacks import definition, engine
 from runner.stacks.own import OwnStack
 from runner.study import file, selection
 from workloads.spec import cell as cells
 from workloads.spec import tasks
 
-ROOT = Path(__file__).resolve().parents[2]
-STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
 _ENVIRONMENTS_AT_ONCE = 2
 LAUNCHERS = ("auto", "docker", "venv", "compose", "swarm")
 Say = Callable[[str], None]
@@ -88,11 +87,6 @@ class Job(NamedTuple):
                    dict(made_of), self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
                    *([self.found.record()] if self.found.gpus else []), *_where(self.launcher).values()]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def cache_folder() -> Path:
-    """Where virtual environments and data are kept between sessions."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evenbench"
 
 
 def settings(pairs: list[str]) -> dict[str, Any]:
@@ -286,7 +280,7 @@ def _own_record(job: Job) -> dict[str, Any]:
 
 def changed_since(job: Job, results: Path) -> list[str]:
     """What has changed in the user's own stacks since an unfinished session that asked for the same."""
-    kept = store.unfinished(results, job.asked_command(), "asked_command") if job.own() else None
+    kept = history.unfinished(results, job.asked_command(), "asked_command") if job.own() else None
     if kept is None:
         return []
     session = next(store.read(kept.folder))
@@ -301,7 +295,7 @@ def new_folder(job: Job, results: Path) -> Path:
     return results / f"{moment}-{name}-{secrets.token_hex(2)}"
 
 
-def resumed(job: Job, kept: store.Kept) -> Job:
+def resumed(job: Job, kept: history.Kept) -> Job:
     """The job in the orders of the session that it goes on with: a rerun's are drawn when it begins."""
     return job if kept.seed is None else job._replace(plan=job.plan._replace(seed=kept.seed))
 

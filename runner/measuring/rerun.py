@@ -6,14 +6,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner import __version__
+from runner import __version__, paths
 from runner.cells import key
 from runner.datasets import choice
 from runner.errors import InputError
 from runner.machine import host, nvml
 from runner.measuring import job, own_stacks
 from runner.planning.plan import Plan, Planned, Skipped
-from runner.results import store
+from runner.results import history, store
 from runner.results.store import Record
 from runner.stacks.definition import Stack
 from runner.stacks.own import OwnStack
@@ -49,7 +49,7 @@ def recorded(folder: Path) -> Recorded:
             plan = record
     if plan is None:
         raise InputError(f"{folder}: the events hold no plan, so there is nothing to repeat")
-    return Recorded(session, plan, store.made_of(folder))
+    return Recorded(session, plan, history.made_of(folder))
 
 
 def chosen(found: Recorded, key: str, number: int | None) -> Recorded:
@@ -159,10 +159,10 @@ def again(found: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say: j
     """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
     gpus = nvml.observe()
     chosen_now = own_stacks.again(asked.wishes.stacks, found.session, [item["cell"] for item in found.plan["cells"]],
-                                  stacks, job.ROOT, gpus, say)
+                                  stacks, paths.ROOT, gpus, say)
     stacks = chosen_now.stacks
     launcher = job.launcher_for(launcher_name(found, asked.launcher), say, gpus, asked.swarm, chosen_now)
-    data = choice.chosen(data_argument(found, asked.data), job.cache_folder(), say)
+    data = choice.chosen(data_argument(found, asked.data), paths.cache_folder(), say)
     plan = plan_again(found, stacks, asked.wishes.rounds, secrets.randbelow(2**31))
     missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[name]))}

@@ -17,8 +17,10 @@ from runner.measuring import disturbed, gpu_slots
 from runner.measuring.gpu_slots import SideBySide
 from runner.planning.plan import Plan, Planned
 from runner.results import store
+from runner.results.contract import FINAL, WELL
+from runner.results.history import Kept
 from runner.results.live_rate import RateSoFar
-from runner.results.store import FINAL, WELL, Kept, Store
+from runner.results.store import Store
 from runner.stacks.definition import Stack
 from workloads.spec import placement
 from workloads.spec.cell import Cell
@@ -309,9 +311,9 @@ def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates
 
 
 def _foreign_share(bench: Bench, planned: Planned, mark: _Mark | None, ending: Ending) -> float | None:
-    """None where nobody says what the run itself used: on many nodes servers use CPUs too."""
+    """None where nobody says what the run itself used (on many nodes servers use CPUs too), or others of ours run."""
     own = ending.said.get("cpu_seconds")
-    if mark is None or mark.own_seconds is None or own is None:
+    if bench.side_by_side or mark is None or mark.own_seconds is None or own is None:
         return None
     return machine.foreign_share(mark.reading, bench.readings(), own - mark.own_seconds, bench.clock() - mark.seconds,
                                  planned.cell.cpus)

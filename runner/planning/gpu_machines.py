@@ -4,8 +4,8 @@
 """
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
+from runner import paths
 from runner.machine.gpus import Found, Gpu, way
 from runner.machine.host import GIB, Machine
 from runner.planning.plan import Plan, Wishes, plan
@@ -13,7 +13,6 @@ from runner.stacks.definition import Stack, read_all
 from runner.study.file import read
 from workloads.spec.cell import Cell
 
-ROOT = Path(__file__).parents[2]
 MODELS = {"V100": ("7.0", 16), "RTX 2080 Ti": ("7.5", 11), "A100": ("8.0", 80), "H100": ("9.0", 80),
           "RTX 5090": ("12.0", 32)}              # compute capability, GiB
 DRIVER = "580.95.05"                             # the last series for the V100
@@ -42,7 +41,7 @@ def found(model: str, count: int = 4) -> Found:
 def planned(study: str, stacks: Mapping[str, Stack], model: str) -> Plan:
     """The study at the scale of its paper there, on a host that has CPUs and memory enough."""
     machine = Machine("a CPU", 64, 512 * GIB, "", "", "")
-    return plan(read(study, ROOT / "studies", "paper"), stacks, machine, Wishes(), lambda stack: None, found(model))
+    return plan(read(study, paths.STUDIES, "paper"), stacks, machine, Wishes(), lambda stack: None, found(model))
 
 
 def lines(stacks: Mapping[str, Stack]) -> Iterator[str]:
@@ -86,4 +85,4 @@ def _reasons(made: Plan) -> str:
 
 
 if __name__ == "__main__":
-    print("\n".join(lines(read_all(ROOT / "docker"))))
+    print("\n".join(lines(read_all(paths.STACKS))))

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from runner.analysis.summary_format import Summary
 from runner.errors import InputError
-from runner.report import environment, latex, markdown, spreadsheet
+from runner.report import environment
 from runner.report.contents import report
 from runner.report.document import Report
+from runner.report.writers import latex, markdown, spreadsheet
 from runner.results import store
 from runner.results.rows import Measurements
 
@@ -21,7 +22,7 @@ Form = Callable[[Summary, Measurements], str]
 
 
 def _drawn(found: Report) -> str:
-    from runner.report import page  # here: its libraries take half a second to import
+    from runner.report.writers import page  # here: its libraries take half a second to import
 
     return page.html(found)
 
@@ -31,7 +32,7 @@ def drawing() -> Iterator[Callable[[Report], Future[str]]]:
     """What draws a page beside other work: a process that imports those libraries while the results are read."""
     ignored = (signal.SIGINT, signal.SIG_IGN)            # this process ends that one
     with ProcessPoolExecutor(1, get_context("fork"), signal.signal, ignored) as pool:
-        pool.submit(import_module, "runner.report.page")
+        pool.submit(import_module, "runner.report.writers.page")
         yield lambda found: pool.submit(_drawn, found)
 
 

@@ -11,7 +11,7 @@ from runner.results.worker_lines import Begun, ended
 from runner.results.products import Product
 from runner.results.runs import Run, rate_per_worker
 from runner.results.values import Facts, count, mapping, text
-from runner.results.store import FINAL
+from runner.results.contract import FINAL
 from workloads.spec.cell import Cell, CellError, parse
 
 

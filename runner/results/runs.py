@@ -1,13 +1,12 @@
 """What a run measured: its workers' samples, raw, and what it told of itself. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from runner.analysis import stats
 from runner.results.profiles import Compiled, Graph, Kernels, MaxBatch
 from runner.results.values import Facts, Readings, Samples
 
@@ -44,7 +43,10 @@ class Worker:
         One point alone says nothing of a course: so it is with sync=end in older results.
         """
         if len(self.block_seconds):
-            return np.divide(self.block_seconds, self.block_steps, dtype=np.float64)
+            # parts that nobody waited for are timed by the device
+            is_by_device = len(self.device_seconds) == len(self.block_seconds)
+            return np.divide(self.device_seconds if is_by_device else self.block_seconds, self.block_steps,
+                             dtype=np.float64)
         return np.divide(self.sample_seconds, np.maximum(self.sample_steps, 1), dtype=np.float64)
 
     @cached_property
@@ -152,8 +154,3 @@ def step_seconds(run: Run) -> float | None:
     """Mean seconds of a worker's timed step, over the workers; None where one has no timed steps."""
     means = [worker.timed_seconds / worker.steps for worker in run.workers if worker.steps]
     return sum(means) / len(means) if len(means) == len(run.workers) else None
-
-
-def middle(runs: Sequence[Run], of: Callable[[Run], float | None]) -> float | None:
-    """The median over the runs that have the value."""
-    return stats.median([value for value in map(of, runs) if value is not None])

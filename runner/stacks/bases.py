@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 from runner import leftovers
 from runner.errors import BuildFailed
+from runner.paths import CACHE
 from runner.processes import Say, fresh_log, locked, run
 from runner.stacks import package_sources
 from runner.stacks.definition import Pinned
 from runner.stacks.engine import DockerClient, image_id, image_labels
-from runner.stacks.environments import CACHE, find_interpreter
+from runner.stacks.environments import find_interpreter
 
 RECIPE_LABEL = "org.evenbench.base-recipe"
 RECIPE = "1"                # of our own bases: a higher one makes them anew

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runner.errors import BuildFailed, DiskFull, InterpreterMissing
+from runner.paths import CACHE
 from runner.processes import Say, clean_environment, fresh_log, locked, run
 from runner.stacks.definition import PinnedStack, wheels_fingerprint
-
-CACHE = Path("~/.cache/evenbench").expanduser()
 
 # pip unpacks a wheel beside its downloaded copy, and keeps the download
 _UNPACKED_AND_DOWNLOADED = 1.6

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from runner import leftovers
 from runner.errors import BuildFailed, DiskFull
+from runner.paths import CACHE
 from runner.processes import Say, fresh_log, run
 from runner.stacks import bases, package_sources
 from runner.stacks.definition import Pinned, PinnedStack, build_files, carried, fingerprint, wheels_fingerprint
 from runner.stacks.engine import DockerClient, data_root, image_id, image_labels, labelled_images, remove_image
-from runner.stacks.environments import CACHE
 from runner.stacks.locking import project
 
 _LABEL = "org.evenbench."

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 from runner.errors import BuildFailed
+from runner.paths import CACHE
 from runner.processes import Say, fresh_log, locked, run
 from runner.stacks.definition import PinnedStack
-from runner.stacks.environments import CACHE
 
 _PLATFORMS = ("manylinux1_x86_64", "manylinux2014_x86_64")
 _INSTALL = ("install", "--require-hashes", "--no-deps", "--only-binary=:all:", "--no-compile", "--no-input",

@@ -7,17 +7,13 @@ the package was installed. Licences are the packagers' words: an SPDX expression
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from email.message import Message
 from email.parser import HeaderParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.errors import BenchError, InputError
-from runner.launchers.by_stack import ByStack
-from runner.launchers.docker import DockerLauncher
-from runner.launchers.venv import VenvLauncher
-from runner.launchers.watchdog import Launcher
 from runner.stacks import definition
 from runner.stacks.definition import PinnedStack, Stack
 from runner.stacks.own import OwnStack
@@ -52,15 +48,6 @@ class Environment(NamedTuple):
     python: str
     packages: tuple[Package, ...]
     system: tuple[tuple[str, str], ...]      # Debian's packages and their versions; of an image alone
-
-
-def of(wanted: Stack, how: Launcher, say: Callable[[str], None]) -> Environment:
-    """What a stack's image or virtual environment holds, built first if it is not there. Raises BenchError."""
-    if not isinstance(how, DockerLauncher | VenvLauncher | ByStack):
-        raise InputError(f'--launcher: found "{how.name}", expected docker or venv')
-    how.prepare([wanted], say)
-    runs_it = how.of(wanted) if isinstance(how, ByStack) else how
-    return read(runs_it.said(wanted, "workloads.process.inventory"), wanted, runs_it.name)
 
 
 def read(answer: bytes, wanted: Stack, isolation: str) -> Environment:

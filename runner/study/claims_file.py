@@ -151,7 +151,7 @@ _LAST = ("steps", "warmup", "epochs", "learning_rate", "seed", "data", "device")
 
 def _narrowed(where: Mapping[str, tuple[Any, ...]], experiment: str, subjects: Sequence[Subject], quantity: str,
               fields: Sequence[str], grounds: Grounds) -> dict[str, tuple[Any, ...]]:
-    """What where must list besides, so that of all the study's cells only those of one experiment are left.
+    """Extends `where` until it selects only this experiment's cells.
 
     A store knows a cell that two experiments share by the first of them alone, so claims look at fields.
     """

@@ -52,7 +52,10 @@ class Experiment(NamedTuple):
         return each * sum(len(self.variants_of(stack)) for stack in self.stacks)
 
     def variants_of(self, stack: str) -> tuple[dict[str, Any], ...]:
-        """What of the settings is the stack's own; one that the study does not name takes what any other has."""
+        """The settings of the stack's own variants.
+
+        A stack without variants of its own gets every variant of the study.
+        """
         every = [settings for each in self.variants.values() for settings in each]
         different = [settings for place, settings in enumerate(every) if settings not in every[:place]]
         return self.variants.get(stack) or tuple(different) or ({},)

@@ -1,21 +1,13 @@
-"""Published numbers beside ours: what a study printed, and the same quantity of what was measured here. Pure.
+"""Published numbers: what a study printed, as data. Pure."""
 
-A published number is never used to compute one of ours.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pydantic import FiniteFloat, TypeAdapter
 
-from runner.analysis import stats
-from runner.results.rows import Row
 from runner.study import quantities
-from runner.study.subjects import Subject, named, selection, unknown_fields
-from workloads.spec.cell import Cell
+from runner.study.subjects import Subject, unknown_fields
 
-# cell fields by which subjects' cells are not told apart: their nodes may share a machine differently
-_OF_THE_MACHINE = ("cpus", "memory_bytes")
 STATISTICS = ("mean", "total", "greatest")     # of ratios: their mean, the ratio of the sums, the greatest of them
 
 
@@ -65,67 +57,3 @@ def from_record(record: Mapping[str, Any]) -> Published:
 def known_units(number: Published) -> tuple[str, ...]:
     """The units that it may be printed in."""
     return quantities.RATIO_UNITS if number.to else quantities.units(number.quantity)
-
-
-class Ours(NamedTuple):
-    """The same quantity here, in the published unit; None without data."""
-
-    value: float | None
-    cells: int                   # that it was computed from, or pairs of them
-
-
-def ours(published: Published, rows: Sequence[Row]) -> Ours:
-    """What was measured here: the mean over cells; of a ratio the geometric mean over pairs of equal cells.
-
-    Of "mpe" and "%" of two subjects it is the mean over pairs of (of - to) / of.
-    """
-    own = _found(published, published.of, rows)
-    if published.to is None:
-        found = [quantities.converted(published.quantity, published.unit, cell, value)
-                 for cell, value in own.values()]
-        return Ours(sum(found) / len(found) * published.steps if found else None, len(found))
-    others = _found(published, published.to, rows)
-    both = [(value, others[same][1]) for same, (_, value) in own.items() if same in others and others[same][1]]
-    if both and published.statistic == "total":
-        return Ours(sum(one for one, _ in both) / sum(other for _, other in both), len(both))
-    if both and published.statistic == "greatest":
-        return Ours(max(one / other for one, other in both), len(both))
-    ratios = [value / other for value, other in both]
-    return Ours(_IN_UNIT[published.unit](ratios), len(ratios))
-
-
-def _ratio(ratios: Sequence[float]) -> float | None:
-    return stats.geometric_mean(ratios) if all(ratio > 0 for ratio in ratios) else None
-
-
-def _error(ratios: Sequence[float]) -> float | None:
-    """The mean of (of - to) / of, for ratios of / to."""
-    return sum(1 - 1 / ratio for ratio in ratios) / len(ratios) if ratios and all(ratios) else None
-
-
-def _error_percent(ratios: Sequence[float]) -> float | None:
-    found = _error(ratios)
-    return None if found is None else found * 100
-
-
-_IN_UNIT: dict[str, Callable[[Sequence[float]], float | None]] = {"x": _ratio, "mpe": _error, "%": _error_percent}
-
-
-def _found(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[Cell, float]]:
-    """Cell and quantity by what a cell is but for what subjects name: over its ok runs, as every table has it."""
-    theirs = (*named(published.subjects), *_OF_THE_MACHINE)
-    same = [name for name in Cell._fields if name not in theirs]
-    is_about = selection(published.subjects, quantities.measure(published.quantity), published.where)
-    values = {}
-    for row in rows:
-        if subject.owns(row.cell) and is_about(row.cell):
-            value = _over_runs(published.quantity, [found for run in row.ok_runs if (
-                found := quantities.of(published.quantity, row, run)) is not None])
-            if value is not None:
-                values[tuple(getattr(row.cell, name) for name in same)] = (row.cell, value)
-    return values
-
-
-def _over_runs(name: str, found: Sequence[float]) -> float | None:
-    """One number for all runs; None without any."""
-    return min(found, default=None) if quantities.QUANTITIES[name].is_least else stats.median(found)

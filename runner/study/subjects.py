@@ -53,6 +53,9 @@ def named(subjects: Iterable[Subject]) -> tuple[str, ...]:
 
 
 def selection(subjects: Sequence[Subject], measure: str, where: Mapping[str, Sequence[Any]]) -> Callable[[Cell], bool]:
-    """Whether a cell has the measure, and values that where lists; nothing is about overlap = off but what says so."""
+    """Whether a cell has the measure and values that `where` lists.
+
+    Cells with overlap = off are selected only when a claim names that field.
+    """
     wanted = {"measure": (measure,), **({} if "overlap" in named(subjects) else {"overlap": ("default",)}), **where}
     return lambda cell: all(getattr(cell, name) in values for name, values in wanted.items())

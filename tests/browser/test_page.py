@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from runner.analysis.summary import summary_of
-from runner.measuring.job import STUDIES
-from runner.report import page
+from runner.paths import STUDIES
 from runner.report.contents import report
+from runner.report.writers import page
 from runner.results.rows import measurements
 from runner.study import file as study
 from tests import made_report

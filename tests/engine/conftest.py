@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from runner import paths
 from runner.datasets import choice
 from runner.errors import EngineUnreachable
-from runner.measuring import job
 from runner.stacks import engine
 
 
@@ -29,4 +29,4 @@ def client() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    return choice.digits32(job.cache_folder(), lambda text: None)
+    return choice.digits32(paths.cache_folder(), lambda text: None)

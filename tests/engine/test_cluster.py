@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from runner import paths
 from runner.launchers.docker import OWNER, DockerLauncher
 from runner.launchers.watchdog import Ending, Limits, follow
 from runner.machine import host
-from runner.measuring import job
 from runner.stacks import definition
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
-STACKS = definition.read_all(job.STACKS)
+STACKS = definition.read_all(paths.STACKS)
 MODES = [("torch-1.7", "allreduce"), ("tf-2.5", "allreduce"), ("tf-2.5", "ps-async"), ("mxnet-1.7", "ps-sync"),
          ("mxnet-1.7", "ps-async"), ("tf-1.15-horovod", "horovod")]
 LIMITS = Limits(start=90, stall=15)

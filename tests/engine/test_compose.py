@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runner.measuring import job
+from runner.paths import ROOT, STACKS
 from runner.results import store
 from runner.stacks import definition, engine, images
 
@@ -26,7 +26,7 @@ Compose = Callable[..., "subprocess.CompletedProcess[str]"]
 def built() -> None:
     client = engine.connect()
     for name in ("torch-1.7", definition.RUNNER):
-        known = definition.read_runner(job.STACKS) if name == definition.RUNNER else definition.read(job.STACKS / name)
+        known = definition.read_runner(STACKS) if name == definition.RUNNER else definition.read(STACKS / name)
         images.build(client, known, lambda text: None)
     client.close()
 
@@ -46,11 +46,11 @@ def compose(tmp_path: Path) -> Iterator[Compose]:
     """`docker compose WORDS` with these variables; results are in tmp_path, and nothing is left."""
     def run(*words: str, **values: Any) -> "subprocess.CompletedProcess[str]":
         variables = environment(**{"RESULTS": tmp_path, "STEPS": 20, "ROUNDS": 1, **values})
-        return subprocess.run(command(*words), cwd=job.ROOT, env=variables, stdout=subprocess.PIPE,
+        return subprocess.run(command(*words), cwd=ROOT, env=variables, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False)
 
     yield run
-    subprocess.run(command("down", "--volumes"), cwd=job.ROOT, env=environment(), capture_output=True, check=True)
+    subprocess.run(command("down", "--volumes"), cwd=ROOT, env=environment(), capture_output=True, check=True)
 
 
 def records(results: Path) -> list[dict[str, Any]]:
@@ -63,7 +63,7 @@ def of(kind: str, results: Path) -> list[dict[str, Any]]:
 
 
 def test_the_file_is_clean_without_any_variable() -> None:
-    found = subprocess.run(command("config", "--format", "json"), cwd=job.ROOT, env=environment(), capture_output=True,
+    found = subprocess.run(command("config", "--format", "json"), cwd=ROOT, env=environment(), capture_output=True,
                            text=True, check=True)
     assert "" == found.stderr
     services = json.loads(found.stdout)["services"]
@@ -105,7 +105,7 @@ def test_up_ends_with_failure_where_a_run_did(compose: Compose, values: dict[str
 def test_a_node_that_is_taken_away_ends_the_run_and_is_named(compose: Compose, tmp_path: Path, words: tuple[str, ...],
                                                             ending: str, said: str) -> None:
     variables = environment(RESULTS=tmp_path, STEPS=1_000_000, ROUNDS=1)
-    with subprocess.Popen(command("up"), cwd=job.ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    with subprocess.Popen(command("up"), cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True) as process:
         try:
             _wait_for_steps(tmp_path)

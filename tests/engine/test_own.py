@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from runner import paths
 from runner.launchers.docker import DockerLauncher, own_stack
 from runner.launchers.watchdog import Ending
-from runner.measuring import job
 from runner.stacks import images
 from runner.stacks.own import Asked
 from tests.engine.test_runs import SMALL, STACKS, cell, heard, quiet
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.engine
 
 def test_an_image_of_the_users_runs_the_mounted_workloads(client: Any, tmp_path: Path) -> None:
     images.build(client, STACKS[SMALL], quiet)
-    mine = own_stack(client, Asked("mine", "", images.tag(STACKS[SMALL])), job.ROOT, ())
+    mine = own_stack(client, Asked("mine", "", images.tag(STACKS[SMALL])), paths.ROOT, ())
     made = DockerLauncher(client)
     made.prepare([mine], quiet)
     running = made.start(cell("mine", input="synthetic"), mine, tmp_path, "own.0.1")

@@ -12,17 +12,18 @@ from typing import Any
 
 import pytest
 
+from runner import paths
+from runner.cli.preparing import held
 from runner.errors import BenchError
 from runner.launchers.docker import OWNER, DockerLauncher
 from runner.machine import host
-from runner.measuring import job
 from runner.stacks import definition, sbom
 from tests.engine.privileges import excess
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
 SMALL = "mxnet-1.9"          # the smallest of today's images
-STACK = definition.read(job.STACKS / SMALL)
+STACK = definition.read(paths.STACKS / SMALL)
 CELL = Cell(SMALL, "lenet5", "train", cpus=1, memory_bytes=2 * host.GIB, steps=100_000)
 FILES = ("compose.yaml", "compose.gpu.yaml")
 
@@ -99,7 +100,7 @@ def test_too_many_rights_are_seen(client: Any, launcher: DockerLauncher) -> None
 
 
 def test_an_image_s_bill_of_materials_is_of_that_image(launcher: DockerLauncher) -> None:
-    found = sbom.of(STACK, launcher, lambda text: None)
+    found = held(STACK, launcher, lambda text: None)
     packages = {package.name: package for package in found.packages}
     assert packages["mxnet"].version.startswith("1.9") and packages["mxnet"].sha256
     unlocked = {package.name for package in found.packages if not package.sha256}
@@ -111,7 +112,7 @@ def test_an_image_s_bill_of_materials_is_of_that_image(launcher: DockerLauncher)
 def services(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The services and networks of a file, as compose understands it without anybody's variables."""
     kept = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "DOCKER_HOST")}
-    found = subprocess.run(["docker", "compose", "-f", name, "config", "--format", "json"], cwd=job.ROOT, env=kept,
+    found = subprocess.run(["docker", "compose", "-f", name, "config", "--format", "json"], cwd=paths.ROOT, env=kept,
                            capture_output=True, text=True, check=True)
     content = json.loads(found.stdout)
     return content["services"], content.get("networks", {})

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from runner import paths
 from runner.launchers.docker import OWNER, DockerLauncher, sweep
 from runner.launchers.watchdog import Ending, Limits, follow
 from runner.machine import host as machine
-from runner.measuring import job
 from runner.results import store
 from runner.stacks import definition, images
 from workloads.spec.cell import Cell
@@ -22,7 +22,7 @@ from workloads.spec.cell import Cell
 pytestmark = pytest.mark.engine
 SIX = ("tf-2.5", "torch-1.7", "mxnet-1.7", "tf-2.21", "torch-2.13-cpu", "mxnet-1.9")
 SMALL = "mxnet-1.9"          # the smallest of today's images
-STACKS = definition.read_all(job.STACKS)
+STACKS = definition.read_all(paths.STACKS)
 
 
 def quiet(text: str) -> None:
@@ -122,13 +122,13 @@ def evenbench(*words: str, results: Path) -> list[str]:
 
 
 def test_a_killed_runner_s_session_resumes_and_nothing_is_left(client: Any, tmp_path: Path) -> None:
-    first = subprocess.Popen(evenbench(results=tmp_path), cwd=job.ROOT, stderr=subprocess.DEVNULL)
+    first = subprocess.Popen(evenbench(results=tmp_path), cwd=paths.ROOT, stderr=subprocess.DEVNULL)
     events = _after_runs(tmp_path, 2)
     first.send_signal(signal.SIGKILL)
     first.wait()
     finished = _finished(events.parent)
     assert len(finished) >= 2
-    done = subprocess.run(evenbench(results=tmp_path), cwd=job.ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(evenbench(results=tmp_path), cwd=paths.ROOT, capture_output=True, text=True, check=False)
     assert 0 == done.returncode, done.stderr
     assert "resuming" in done.stderr and [events.parent] == [path.parent for path in tmp_path.glob("*/events.jsonl")]
     again = _finished(events.parent)
@@ -137,7 +137,7 @@ def test_a_killed_runner_s_session_resumes_and_nothing_is_left(client: Any, tmp_
 
 
 def test_sigterm_leaves_a_summary_of_what_there_is(client: Any, tmp_path: Path) -> None:
-    first = subprocess.Popen(evenbench(results=tmp_path), cwd=job.ROOT, stdout=subprocess.PIPE,
+    first = subprocess.Popen(evenbench(results=tmp_path), cwd=paths.ROOT, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL)
     events = _after_runs(tmp_path, 1)
     first.send_signal(signal.SIGTERM)

@@ -5,14 +5,15 @@ import time
 
 import pytest
 
+from runner import paths
 from runner.datasets import choice
 from runner.launchers.docker import DockerLauncher
-from runner.measuring import equality, job
+from runner.measuring import equality
 from runner.stacks import definition, engine, images
 
 pytestmark = pytest.mark.engine
 SIX = ("tf-2.5", "torch-1.7", "mxnet-1.7", "tf-2.21", "torch-2.13-cpu", "mxnet-1.9")
-STACKS = definition.read_all(job.STACKS)
+STACKS = definition.read_all(paths.STACKS)
 # all but the deep models, which take minutes: `evenbench check --all` is for them
 CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "Definition", "Weights", "Steps",
          "Epochs", "Optimizers")
@@ -29,7 +30,7 @@ def run_inside(name: str, *words: str) -> None:
     client.close()
     found = subprocess.run(
         ["docker", "run", "--rm", "--init", "--network", "none", "--hostname", "localhost",
-         "--volume", f"{job.ROOT}/tests:/opt/evenbench/tests:ro", "--env", "OMP_NUM_THREADS=1",
+         "--volume", f"{paths.ROOT}/tests:/opt/evenbench/tests:ro", "--env", "OMP_NUM_THREADS=1",
          "--entrypoint", "python", image.id, "-m", *words],
         capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr[-3000:]
@@ -66,7 +67,7 @@ def test_stacks_compute_the_same_activations_gradients_and_update(tasks: tuple[s
     launcher = DockerLauncher(client)
     stacks = [STACKS[name] for name in names]
     launcher.prepare(stacks, quiet)
-    data = choice.digits32(job.cache_folder(), quiet)
+    data = choice.digits32(paths.cache_folder(), quiet)
     verdicts = equality.run(list(tasks), stacks, "float64", launcher, data, (1, 2**31), time.monotonic, quiet)
     client.close()
     assert len(verdicts) == len(tasks) * (len(names) - 1)

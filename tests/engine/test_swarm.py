@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from runner import paths
 from runner.errors import ImageMissing
 from runner.launchers import swarm_manager
 from runner.launchers.swarm import SwarmLauncher
 from runner.launchers.watchdog import Ending, follow, limits
 from runner.machine import host
-from runner.measuring import job
 from runner.stacks import definition, engine, images
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
-LAB = job.ROOT.parent / "shared" / "engine" / "swarm-lab"
-STACK = definition.read_all(job.STACKS)["mxnet-1.7"]            # the smallest image
+LAB = paths.ROOT.parent / "shared" / "engine" / "swarm-lab"
+STACK = definition.read_all(paths.STACKS)["mxnet-1.7"]            # the smallest image
 NAMES = ("lab1", "lab2", "lab3")
 
 

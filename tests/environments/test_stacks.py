@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
-from runner.measuring import job
+from runner import paths
 from runner.stacks import definition, environments
 
-STACKS = definition.read_all(job.STACKS)
+STACKS = definition.read_all(paths.STACKS)
 TODAY = ("tf-2.21", "torch-2.13-cpu", "mxnet-1.9")
 # all but the deep models, which take minutes: `evenbench check --all` is for them
 CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "Definition", "Weights", "Steps",
@@ -17,8 +17,8 @@ CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "
 
 def inside(name: str, *module_and_arguments: str) -> "subprocess.CompletedProcess[str]":
     """A module run by the interpreter of the stack's environment, which is made first if it is not there."""
-    python = environments.ready(STACKS[name], job.cache_folder(), lambda line: None)
-    return subprocess.run([python, "-m", *module_and_arguments], cwd=job.ROOT, capture_output=True, text=True,
+    python = environments.ready(STACKS[name], paths.cache_folder(), lambda line: None)
+    return subprocess.run([python, "-m", *module_and_arguments], cwd=paths.ROOT, capture_output=True, text=True,
                           check=False, env={"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"})
 
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import psutil
 from pydantic_core import from_json
 
+from runner import paths
 from runner.launchers.docker import OWNER
-from runner.measuring import job
 from runner.results import store
 from runner.stacks import engine
 from tests.faults import worker
@@ -134,12 +134,12 @@ def _runs_in(process: psutil.Process, root: Path) -> bool:
 def made(root: Path, launcher: str, docker_host: str = "") -> Lab:
     """A new laboratory in a folder that is empty or not there."""
     for name in ("runner", "workloads/spec"):
-        shutil.copytree(job.ROOT / name, root / name, ignore=_IGNORED)
+        shutil.copytree(paths.ROOT / name, root / name, ignore=_IGNORED)
     for name in ("pip", "install.sh", "system.sh"):
-        copy = shutil.copytree if (job.STACKS / name).is_dir() else shutil.copyfile
+        copy = shutil.copytree if (paths.STACKS / name).is_dir() else shutil.copyfile
         (root / "docker" / STACK).mkdir(parents=True, exist_ok=True)
-        copy(job.STACKS / name, root / "docker" / name)
-    shutil.copyfile(job.ROOT / "workloads" / "__init__.py", root / "workloads" / "__init__.py")
+        copy(paths.STACKS / name, root / "docker" / name)
+    shutil.copyfile(paths.ROOT / "workloads" / "__init__.py", root / "workloads" / "__init__.py")
     shutil.copyfile(worker.__file__, root / "workloads" / "__main__.py")
     files = {"stack.toml": _STACK_TOML, "Dockerfile": _DOCKERFILE, "requirements.in": "", "requirements.txt": ""}
     for name, text in files.items():

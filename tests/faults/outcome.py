@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner.results import store
+from runner.results import contract, store
 from tests.faults.lab import Lab
 
 Record = dict[str, Any]
@@ -54,7 +54,7 @@ def finished(records: Iterable[Record]) -> list[tuple[str, int]]:
     for record in records:
         if record["event"] == "begin":
             begun[record["run"]] = (record["key"], record["round"])
-        elif record["event"] == "ending" and record["ending"] in store.FINAL:
+        elif record["event"] == "ending" and record["ending"] in contract.FINAL:
             found.append(begun[record["run"]])
     return found
 
@@ -68,7 +68,7 @@ def repeated(records: Iterable[Record]) -> int:
         if record["event"] == "begin":
             begun[record["run"]] = (record["key"], record["round"])
             count += begun[record["run"]] in done
-        elif record["event"] == "ending" and record["ending"] in store.FINAL:
+        elif record["event"] == "ending" and record["ending"] in contract.FINAL:
             done.add(begun[record["run"]])
     return count
 

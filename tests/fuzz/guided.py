@@ -19,9 +19,8 @@ with atheris.instrument_imports():
     from runner.analysis import summary
     from runner.datasets.archives import unpack
     from runner.errors import BenchError
-    from runner.launchers import watchdog
-    from runner.measuring.job import STACKS, STUDIES
-    from runner.results import store
+    from runner.paths import STACKS, STUDIES
+    from runner.results import contract, store
     from runner.results.rows import measurements
     from runner.stacks import definition
     from runner.study import file
@@ -54,8 +53,8 @@ def _unpacked(archive: Path) -> None:
 
 
 def _told(line: bytes) -> None:
-    with contextlib.suppress(watchdog.NotAnEvent):
-        watchdog.parsed(line)
+    with contextlib.suppress(contract.NotAnEvent):
+        contract.parsed(line)
 
 
 TARGETS: dict[str, tuple[Target, list[bytes]]] = {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import InputError
-from runner.measuring.job import STACKS, STUDIES
+from runner.paths import STACKS, STUDIES
 from runner.stacks import definition
 from runner.study import file
 from tests.fuzz.mutations import bytes_of, document_of

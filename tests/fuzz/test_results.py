@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from runner import screen
+from runner import paths, screen
 from runner.analysis import comparing, curves, summary
 from runner.errors import InputError
-from runner.measuring import all_studies, coverage, equality, job, rerun
-from runner.report import export, forms
-from runner.results import store
+from runner.measuring import all_studies, coverage, equality, rerun
+from runner.report import forms
+from runner.report.writers import export
+from runner.results import history, store
 from runner.results.rows import Measurements, measurements
 from runner.screen.summary import summary_view
 from runner.stacks import definition
@@ -26,7 +27,7 @@ from tests import made_rows
 from tests.fuzz.mutations import bytes_of, document_of, json_lines
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")    # of a session that fails a test
-STACKS = definition.read_all(job.STACKS)
+STACKS = definition.read_all(paths.STACKS)
 
 
 def session() -> list[Any]:
@@ -94,9 +95,9 @@ def use(folder: Path) -> None:
         read_or_refused(lambda: curves.compared(measured))
         read_or_refused(lambda: export.to_csv(measured, folder / "samples.csv"))
         read_or_refused(lambda: export.to_parquet(measured, folder / "samples.parquet"))
-    assert _is_plain(screen.list_view(store.listing(results)))
-    store.unfinished(results, "c")
-    store.known_seconds(results)
+    assert _is_plain(screen.list_view(history.listing(results)))
+    history.unfinished(results, "c")
+    history.known_seconds(results)
     coverage.endings(results)
     found = read_or_refused(lambda: rerun.recorded(folder))
     if found is not None:

@@ -13,7 +13,7 @@ from runner.analysis import summary
 from runner.launchers import compose_messages, watchdog
 from runner.measuring import session
 from runner.planning.plan import Plan, Planned
-from runner.results import store
+from runner.results import contract, store
 from runner.results.rows import measurements
 from runner.study.file import Study
 from tests import fakes
@@ -60,7 +60,7 @@ def ran(broken: list[bytes]) -> None:
                                       clock=clock, readings=lambda: fakes.READING))
         found = measurements(store.read(Path(name)))
         first, second = found.rows[0].runs
-        assert first.ending in watchdog.ENDINGS and "ok" == second.ending
+        assert first.ending in contract.ENDINGS and "ok" == second.ending
         assert summary.summary_of(found).rounds == 2
 
 

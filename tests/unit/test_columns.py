@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from runner.report import columns, rates, spreadsheet
+from runner.report import columns, rates
 from runner.report.columns import RESULTS, Column, Form, Line, table
 from runner.report.comparisons import Shown
+from runner.report.writers import spreadsheet
 from tests import made_report
 
 CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"

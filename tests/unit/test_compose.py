@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from runner import paths
 from runner.cli import compose
 from runner.errors import InputError
 from runner.machine.host import Machine
@@ -69,6 +70,6 @@ def test_the_runner_becomes_the_owner_of_the_results(tmp_path: Path, monkeypatch
 
 
 def test_the_study_is_of_as_many_nodes_as_compose_has() -> None:
-    [experiment] = file.read("cluster", job.STUDIES).experiments
+    [experiment] = file.read("cluster", paths.STUDIES).experiments
     assert compose.NODES == experiment.settings["nodes"]
-    assert all(f"  node{rank}: " in (job.ROOT / "compose.yaml").read_text() for rank in range(compose.NODES))
+    assert all(f"  node{rank}: " in (paths.ROOT / "compose.yaml").read_text() for rank in range(compose.NODES))

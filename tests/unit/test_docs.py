@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from runner.cli import app
-from runner.measuring.job import STACKS, STUDIES
+from runner.paths import STACKS, STUDIES
 from runner.study.claims import paper_claim
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runner.errors import InputError
-from runner.report.export import COLUMNS, rows, to_csv, to_parquet
+from runner.report.writers.export import COLUMNS, rows, to_csv, to_parquet
 from runner.results.rows import Measurements, measurements
 from tests import made_rows as made
 

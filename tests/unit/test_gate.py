@@ -107,3 +107,16 @@ def test_a_hundred_words_are_held_to_more_than_one_alone() -> None:
         return {result.verdict.value for each in found for result in each.results if result.stack == "tf"}
 
     assert ({"faster"}, {"no difference shown"}) == (said(1), said(50))
+
+
+def test_the_parts_of_one_sync_at_the_end_are_judged_by_the_seconds_that_they_took() -> None:
+    def ended(parts: list[float]) -> Runs:
+        blocks = {"seconds": parts, "counts": [100] * len(parts)}       # steps of a millisecond: 0.1 s a part
+        lines = made.steps([sum(parts)], count=100 * len(parts), blocks=blocks)
+        cell = made.cell(sync="end")
+        rows = measurements([made.session(), made.plan(cell), *made.run(cell, 0, lines)]).rows
+        return gate.of_rows(rows)[rows[0].key]
+
+    assert Runs(1) == ended([0.1] * 20)
+    assert Runs(0, 1) == ended([0.2] * 10 + [0.1] * 10)
+    assert Runs(0, 0, 1) == ended([0.001] * 20)

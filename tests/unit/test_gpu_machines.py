@@ -2,15 +2,16 @@
 
 import pytest
 
+from runner import paths
 from runner.planning import gpu_machines
 from runner.stacks.definition import read_all
 
-STACKS = read_all(gpu_machines.ROOT / "docker")
+STACKS = read_all(paths.STACKS)
 
 
 def test_the_page_is_what_the_code_writes() -> None:
     """Else: `python -m runner.planning.gpu_machines > docs/gpu-machines.md`."""
-    assert "\n".join(gpu_machines.lines(STACKS)) + "\n" == (gpu_machines.ROOT / "docs" / "gpu-machines.md").read_text()
+    assert "\n".join(gpu_machines.lines(STACKS)) + "\n" == (paths.ROOT / "docs" / "gpu-machines.md").read_text()
 
 
 @pytest.mark.parametrize(("model", "frameworks"), [

@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 
+from runner import paths
 from runner.analysis import stats
 from runner.datasets import choice
 from runner.errors import BenchError, InputError
 from runner.measuring import job, rerun
 from runner.planning.plan import Wishes, plan
-from runner.report import export
-from runner.results import store
+from runner.report.writers import export
+from runner.results import history, store
 from runner.results.rows import measurements
 from runner.stacks import definition
 from runner.study import file as study
 from tests import fakes, made_report, made_rows
 
-STACKS = definition.read_all(job.STACKS)
+STACKS = definition.read_all(paths.STACKS)
 EVIL_IDS = ("../../outside", "/outside", "a/b", "..", "a\\0b", "a\\nb", "\\u202e", "x" * 65, "")
 STUDY = '[study]\nid = "s"\ntitle = "S"\n[[experiment]]\nid = "e"\nmeasure = "train"\ntask = "lenet5"\nstacks = ["a"]\n'
 
@@ -116,12 +117,12 @@ def test_a_record_of_another_shape_is_refused_by_all_that_read_results(record: A
     for read in (lambda: list(store.read(folder)), lambda: rerun.recorded(folder)):
         with pytest.raises(InputError, match=r"events\.jsonl:2: \w+: key \"\w+\": "):
             read()
-    assert store.unfinished(tmp_path, "c") is None and store.known_seconds(tmp_path) == {}
-    assert store.listing(tmp_path)[0]["state"].startswith("unreadable: ")
+    assert history.unfinished(tmp_path, "c") is None and history.known_seconds(tmp_path) == {}
+    assert history.listing(tmp_path)[0]["state"].startswith("unreadable: ")
 
 
 def test_a_stranger_s_published_number_names_a_known_quantity_of_a_cell_s_own_fields() -> None:
-    read = study.read("tian", job.STUDIES)
+    read = study.read("tian", paths.STUDIES)
     record = plan(read, {**STACKS}, fakes.MACHINE, Wishes(), lambda stack: None).record()
     for change in ({"quantity": "x"}, {"unit": "x"}, {"where": {"x": [1]}}, {"value": float("nan")},
                    {"of": {"stack": "a", "settings": {"__class__": 1}}}):

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from runner.analysis.summary import to_json
-from runner.report import environment, latex, page, spreadsheet
+from runner.report import environment
 from runner.report.document import Strips
+from runner.report.writers import latex, page, spreadsheet
 from runner.screen.summary import summary_view
 from tests import made_everything, made_report
 from tests.made_everything import STACKS

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import pytest
-from runner.results.products import Product, Unit, record
 
 from runner.cells import comparison_key, comparisons, key, label
 from runner.errors import InputError
 from runner.machine import gpus
 from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, plan
+from runner.results.products import Product, Unit, record
 from runner.study.file import parse
 from tests.fakes import MACHINE, stack
 from workloads.spec import tasks

@@ -2,6 +2,7 @@
 
 import pytest
 
+from runner.analysis.published import ours
 from runner.errors import InputError
 from runner.results.rows import measurements
 from runner.study import published
@@ -43,18 +44,18 @@ def rows(*records: object) -> tuple[object, ...]:
 
 def test_a_ratio_of_times_is_that_of_equal_cells() -> None:
     found = rows(*made.runs(made.cell("tf"), [5.0, 5.0, 5.0]), *made.runs(made.cell("torch"), [20.0, 20.0, 20.0]))
-    assert (pytest.approx(4.0), 1) == published.ours(number(), found)  # type: ignore[arg-type]
+    assert (pytest.approx(4.0), 1) == ours(number(), found)  # type: ignore[arg-type]
 
 
 def test_a_time_is_seconds_a_step() -> None:
     found = rows(*made.runs(made.cell("tf"), [5.0, 5.0, 5.0]))
-    assert (pytest.approx(2.0), 1) == published.ours(number(to=None), found)  # type: ignore[arg-type]
+    assert (pytest.approx(2.0), 1) == ours(number(to=None), found)  # type: ignore[arg-type]
 
 
 def test_without_the_other_s_cells_there_is_no_ratio() -> None:
     found = rows(*made.runs(made.cell("tf"), [5.0]))
-    assert (None, 0) == published.ours(number(), found)  # type: ignore[arg-type]
-    assert (None, 0) == published.ours(number(to=None, task=("vgg16",)), found)  # type: ignore[arg-type]
+    assert (None, 0) == ours(number(), found)  # type: ignore[arg-type]
+    assert (None, 0) == ours(number(to=None, task=("vgg16",)), found)  # type: ignore[arg-type]
 
 
 def test_a_published_number_survives_the_store() -> None:

@@ -7,6 +7,7 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
+from runner.cli.preparing import held
 from runner.errors import BenchError, InputError
 from runner.stacks import sbom
 from runner.stacks.sbom import Environment, Package
@@ -66,7 +67,7 @@ def test_an_environment_that_tells_something_else_is_refused(tmp_path: Path, tex
 
 def test_a_launcher_that_has_no_environment_at_hand_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match='found "fake", expected docker or venv'):
-        sbom.of(small_stack(tmp_path), FakeLauncher(None), print)
+        held(small_stack(tmp_path), FakeLauncher(None), print)
 
 
 def test_the_environment_tells_the_header_of_each_package_once(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from runner.errors import DiskFull, Stopped
 from runner.measuring.session import Bench, Memory, run
 from runner.planning.plan import Wishes, plan
-from runner.results import store
+from runner.results import history, store
 from runner.results.rows import measurements
 from runner.study.file import parse
 from tests.clock import FakeClock
@@ -127,13 +127,13 @@ def test_an_interrupted_session_resumes_and_repeats_no_finished_run(tmp_path: Pa
     with pytest.raises(Stopped):
         run(made)
     assert ["ok", "ok", "ok", "killed"] == endings(tmp_path / "r")
-    kept = store.unfinished(tmp_path, "c")
+    kept = history.unfinished(tmp_path, "c")
     assert kept and 3 == len(kept.finished)
     again = bench(tmp_path / "r")
     assert run(again, kept)
     assert 3 == len(again.launcher.started)  # type: ignore[attr-defined]
     assert ["ok", "ok", "ok", "killed", "ok", "ok", "ok"] == endings(tmp_path / "r")
-    assert store.unfinished(tmp_path, "c") is None
+    assert history.unfinished(tmp_path, "c") is None
 
 
 def test_a_session_that_is_asked_to_stop_ends_its_run_as_killed_and_starts_no_other(tmp_path: Path) -> None:
@@ -150,17 +150,17 @@ def test_what_was_cut_short_from_outside_is_run_again_by_the_same_command_and_no
     made = bench(tmp_path / "r", lambda cell, run: no_engine() if cell.stack == "a" else good_lines())
     assert not run(made)
     assert list(store.read(tmp_path / "r"))[-1] == {"event": "closed", "reason": "incomplete"}
-    kept = store.unfinished(tmp_path, "c")
+    kept = history.unfinished(tmp_path, "c")
     again = bench(tmp_path / "r")
     assert run(again, kept)
     assert {"a"} == {cell.stack for cell, _ in again.launcher.started}  # type: ignore[attr-defined]
-    assert store.unfinished(tmp_path, "c") is None
+    assert history.unfinished(tmp_path, "c") is None
 
 
 def test_another_command_does_not_find_the_session(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         run(bench(tmp_path / "r", stopping(after=1)))
-    assert store.unfinished(tmp_path, "another") is None
+    assert history.unfinished(tmp_path, "another") is None
 
 
 def test_a_full_disk_ends_the_session_and_what_was_written_stays_readable(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_what_a_session_s_store_says_of_memory_holds_after_an_interruption(
     some = made.plan._replace(rounds=1, cells=made.plan.cells[:2])
     run(made._replace(plan=some))
     again = in_turn(sizes(tmp_path / "r", limit=8), monkeypatch)
-    run(again, store.Kept(tmp_path / "r", frozenset((each.key, 0) for each in some.cells), {}))
+    run(again, history.Kept(tmp_path / "r", frozenset((each.key, 0) for each in some.cells), {}))
     assert [8, 16] == [cell.batch for cell, _ in again.launcher.started]  # type: ignore[attr-defined]
     assert ["inferred, not run: batch 16 was out of memory"] * 2 == messages(tmp_path / "r")[2::3]
 
@@ -366,13 +366,13 @@ def test_a_resumed_session_repeats_what_is_still_to_be_repeated_and_no_more(tmp_
     made, started = with_others(tmp_path / "r", {"a.0.1": 0.25, "b.0.1": 0.3})
     with pytest.raises(Stopped):
         run(made._replace(is_stopping=lambda: len(started) == 5))
-    kept = store.unfinished(tmp_path, "c")
+    kept = history.unfinished(tmp_path, "c")
     assert kept and 4 == len(kept.finished)
     again, later = with_others(tmp_path / "r", {})
     assert run(again._replace(plan=made.plan), kept)
 
-    assert ["b.0.3", "a.0.2"] == later
-    assert store.unfinished(tmp_path, "c") is None
+    assert ["a.0.3", "b.0.2"] == later
+    assert history.unfinished(tmp_path, "c") is None
 
 
 def test_after_a_round_the_time_that_is_left_is_told_from_what_each_cell_took(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from runner.measuring import adaptive, job
 from runner.measuring.session import Bench, Progress
 from runner.measuring.until import Until
 from runner.planning.plan import Wishes, plan
-from runner.results import store
+from runner.results import history, store
 from runner.results.rows import measurements
 from runner.study.file import parse
 from tests.clock import FakeClock
@@ -38,7 +38,7 @@ def shown() -> Iterator[Progress]:
     yield QuietProgress()
 
 
-def ran(folder: Path, wished: Until | None, script: Any, kept: store.Kept | None = None, study: bytes = STUDY
+def ran(folder: Path, wished: Until | None, script: Any, kept: history.Kept | None = None, study: bytes = STUDY
         ) -> tuple[bool, list[str]]:
     """Whether all went well, and what was said."""
     launcher = FakeLauncher(FakeClock(step=0.001), script)
@@ -112,13 +112,13 @@ def test_a_session_that_was_killed_in_a_later_stage_goes_on_there(tmp_path: Path
     with pytest.raises(Stopped):
         ran(tmp_path / "r", Until(0.02, 9), script)
     command = next(record["command"] for record in store.read(tmp_path / "r") if record["event"] == "session")
-    kept = store.unfinished(tmp_path, command)
+    kept = history.unfinished(tmp_path, command)
     assert kept and 12 == len(kept.finished)
     ran(tmp_path / "r", Until(0.02, 9), noisy, kept)
     found = measurements(store.read(tmp_path / "r"))
 
     assert list(range(9)) == rounds(tmp_path / "r") and found.is_done
-    assert store.unfinished(tmp_path, command) is None
+    assert history.unfinished(tmp_path, command) is None
 
 
 def test_a_wish_without_two_stacks_to_compare_is_refused() -> None:

@@ -4,9 +4,10 @@ import re
 
 import pytest
 
-from runner.report import charts, steps
+from runner.report import steps
 from runner.report.document import Line, Strip, Strips
-from runner.report.strips import ticks
+from runner.report.writers import charts
+from runner.report.writers.strips import ticks
 from runner.results.rows import Row, measurements
 from tests import made_rows as made
 from workloads.spec.cell import Cell

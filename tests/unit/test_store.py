@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import InputError
-from runner.results import store
+from runner.results import history, store
 
 SESSION = {"event": "session", "schema": 1, "command": "c"}
 
@@ -53,7 +53,7 @@ def test_a_run_killed_from_outside_is_not_finished_and_one_out_of_memory_is(tmp_
          {"event": "ending", "run": "k.0.1", "ending": "killed"},
          {"event": "begin", "run": "m.0.1", "key": "m", "round": 0},
          {"event": "ending", "run": "m.0.1", "ending": "oom"})
-    kept = store.unfinished(tmp_path, "c")
+    kept = history.unfinished(tmp_path, "c")
     assert kept and frozenset({("m", 0)}) == kept.finished
     assert {("k", 0): 1, ("m", 0): 1} == kept.attempts
 
@@ -62,7 +62,7 @@ def test_somebody_s_broken_result_does_not_hinder_a_new_session(tmp_path: Path) 
     (tmp_path / "zzz").mkdir()
     (tmp_path / "zzz" / "events.jsonl").write_text("garbage\n")
     made(tmp_path / "r")
-    kept = store.unfinished(tmp_path, "c")
+    kept = history.unfinished(tmp_path, "c")
     assert kept and tmp_path / "r" == kept.folder
 
 

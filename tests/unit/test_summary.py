@@ -123,9 +123,9 @@ def test_the_geometric_mean_leaves_out_comparisons_in_which_a_stack_is_missing()
 
     one, two, three = batch(1), batch(2), batch(4)
     found = summary({
-        one["torch"]: [100.0] * 3, one["tf"]: [200.0] * 3, one["mxnet"]: [100.0] * 3,
-        two["torch"]: [100.0] * 3, two["tf"]: [800.0] * 3, two["mxnet"]: [100.0] * 3,
-        three["torch"]: [100.0] * 3, three["tf"]: [9900.0] * 3, three["mxnet"]: []})
+        one["torch"]: [1.0] * 3, one["tf"]: [2.0] * 3, one["mxnet"]: [1.0] * 3,
+        two["torch"]: [1.0] * 3, two["tf"]: [8.0] * 3, two["mxnet"]: [1.0] * 3,
+        three["torch"]: [1.0] * 3, three["tf"]: [99.0] * 3, three["mxnet"]: []})
     (mean,) = found.geometric_means
 
     assert 2 == mean.comparisons
@@ -175,8 +175,16 @@ def test_columns_tell_what_the_runs_observed() -> None:
     assert "sha256:" + "1" * 64 == column.image
 
 
-def test_the_same_records_have_the_same_summary() -> None:
-    assert summary({TORCH: SLOW, TF: FAST}) == summary({TORCH: SLOW, TF: FAST})
+def test_a_summary_does_not_depend_on_which_stack_was_run_first() -> None:
+    begin = [made.session(), made.plan(TORCH, TF)]
+    slow, fast = list(made.runs(TORCH, SLOW)), list(made.runs(TF, FAST))
+
+    one, other = summarise([*begin, *slow, *fast], PROVED), summarise([*begin, *fast, *slow], PROVED)
+    assert one.comparisons == other.comparisons
+
+
+def test_a_summary_says_the_seed_of_its_session() -> None:
+    assert 11 == summarise([{**made.session(), "seed": 11}, made.plan(TORCH)], PROVED).seed
 
 
 @pytest.mark.parametrize("last", [(), (DONE,)])

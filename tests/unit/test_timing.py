@@ -77,10 +77,10 @@ def test_blocks_say_the_first_step_that_they_hold():
     assert firsts == [sum(counts[:i]) for i in range(len(counts))]
 
 
-def test_sync_at_the_end_waits_twice_and_gives_one_time_for_all_steps():
+def test_sync_at_the_end_gives_one_time_for_all_steps():
     sent, device, _ = watched([1.0] * 10, warmup=4, steps=6, sync="end")
     block, = sent.of("steps")
-    assert 2 == device.syncs                  # after the warm-up and after the last step
+    assert 1 + 6 == device.syncs              # after the warm-up, and after each part, which is a step here
     assert (6, pytest.approx(6 * 0.375)) == (block["count"], block["seconds"][0])
 
 
@@ -123,7 +123,7 @@ def test_a_watchdog_hears_of_a_long_warm_up_and_of_steps_that_are_timed_together
     sent, _, _ = watched([1.0] * 120, warmup=60, steps=60, sync=sync)
     told = [line["event"] for line in sent]
     assert told[:told.index("warm")] == ["beat"] * (4 if sync == "each" else 1)
-    assert told[told.index("warm") + 1:].count("beat") == (0 if sync == "each" else 1)
+    assert told[told.index("warm") + 1:].count("beat") == (0 if sync == "each" else 3)       # 22.5 s, parts of 1.125 s
 
 
 def test_phases_that_were_stamped_are_sent_with_the_steps_that_they_are_of():
@@ -373,7 +373,17 @@ def test_one_sync_at_the_end_sends_the_times_of_its_parts():
     block, = sent.of("steps")
     assert [5] * 20 == block["blocks"]["counts"]
     assert sum(block["blocks"]["seconds"]) == pytest.approx(block["seconds"][0]) and 1 == len(block["seconds"])
-    assert 2 == device.syncs                                      # none for the parts
+    assert 1 + 20 == device.syncs                                 # the warm-up's, and one a part
+
+
+def test_parts_that_the_device_s_clock_times_are_not_waited_for():
+    clock, sent = FakeClock(step=0.0), Sent()
+    device = Device(clock, seconds=0.25)
+    watch = Watch(cell(warmup=1, steps=40, sync="end"), device.sync, None, sent, clock, device=DeviceClock(device, 1.0))
+    for _ in range(41):
+        device.issue()
+        watch.stepped(None)
+    assert 2 == device.syncs and [2] * 20 == sent.of("steps")[0]["blocks"]["counts"]
 
 
 def test_a_part_that_is_not_full_when_the_steps_end_is_a_part_too():
@@ -389,4 +399,4 @@ def test_the_parts_of_one_sync_at_the_end_have_the_device_s_seconds_too():
 
 def test_a_warm_up_that_is_to_be_steady_is_waited_for_step_by_step_even_with_one_sync_at_the_end():
     sent, device, _ = endless(warm="steady", warmup=0, steps=4, sync="end")
-    assert 10 + 1 == device.syncs and "steady" == sent.of("warm")[0]["ended"]
+    assert 10 + 4 == device.syncs and "steady" == sent.of("warm")[0]["ended"]       # the four are parts

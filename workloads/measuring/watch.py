@@ -30,11 +30,12 @@ class Over(Exception):
 class Watch:
     """What a workload calls as it goes; sends "warm", then "steps" in blocks, and a "beat" where those take long.
 
-    sync=each takes a sample a step. sync=end takes one time over all timed steps, sent as a "steps" event whose "count"
-    says how many steps its one sample covers; beside it, "blocks" has the times of about PARTS parts by the host's
-    clock, which are not waited for. sync=blocks waits for the device once a block, and takes a sample a block, whose
-    steps "counts" says. Where the device has a clock of its own, the same seconds by that clock are sent beside ours,
-    as "device_seconds", so that either can be doubted.
+    sync=each takes a sample a step. sync=end takes one time over all timed steps, sent as a "steps" event whose
+    "count" says how many steps its one sample covers; beside it, "blocks" has the times of about PARTS parts. Their
+    ends are waited for where the device has no clock of its own, as on a CPU, or where the cell's steps are open-
+    ended: else a framework that runs ahead would be timed by what it issued. sync=blocks waits for the device once
+    a block, and takes a sample a block, whose steps "counts" says. Where the device has a clock of its own, the
+    same seconds by that clock are sent beside ours, as "device_seconds", so that either can be doubted.
     """
 
     def __init__(self, cell, sync, value, emit, clock=time.perf_counter, device=None, pass_steps=0):
@@ -46,7 +47,8 @@ class Watch:
         self._cell, self._sync, self._value, self._emit, self._clock = cell, sync, value, emit, clock
         self._device = device
         self._warm_up = warm_up(cell, pass_steps)      # None once it is over
-        self._waits_in_warm_up = cell.sync != "end" or cell.warm == "steady"
+        self._waits_in_warm_up = cell.sync != "end" or is_open(cell)
+        self._waits_at_ends = cell.sync != "end" or device is None or is_open(cell)       # of blocks and parts
         self._span = 1                  # steps of a block or a part
         if self._warm_up is None:
             self._span = self._first_span([])
@@ -144,8 +146,7 @@ class Watch:
         is_full = self._open_count >= self._span
         if is_full:
             self._mark()
-        is_waited = is_full if self._cell.sync != "end" else False
-        if is_waited or self._is_last(self._clock() - self._began):
+        if (is_full and self._waits_at_ends) or self._is_last(self._clock() - self._began):
             self._finish(handle, is_full)
             return
         now = self._clock()

@@ -2,14 +2,13 @@
 import itertools
 
 import jax
-import jax.numpy as jnp
 import jaxlib
 import numpy as np
 
 from workloads.frameworks.jax import model, settings
 from workloads.frameworks.jax.steps import Steps, array, cross_entropy
 from workloads.inputs import images as data
-from workloads.inputs import passes
+from workloads.inputs import loading, passes
 from workloads.spec import layers, tasks
 
 NAME = "jax"
@@ -42,17 +41,6 @@ def unbiased_variance(cell):
     return False
 
 
-def product(cell, size):
-    """(step, sync, flops) of the product of two square matrices on the cell's device, in its precision."""
-    settings.apply(cell)
-    numbers = {"amp": jnp.bfloat16, "float64": jnp.float64}.get(cell.precision, jnp.float32)
-    random = np.random.RandomState(cell.seed)
-    left, right = (jax.device_put(jnp.asarray(random.standard_normal((size, size)), numbers), settings.device(cell))
-                   for _ in range(2))
-    multiply = jax.jit(jnp.matmul)
-    return lambda: multiply(left, right), jax.block_until_ready, 2 * size ** 3
-
-
 class Workload(Steps):
     """A table's model, its loss and optimizer, as a cell says. Raises errors.Unsupported."""
 
@@ -82,37 +70,23 @@ class Workload(Steps):
 
     def batches(self, images, labels):
         """Normalised batches on the device, over and over, in the cell's order; a rest is dropped."""
-        images, labels = self._normalised(images), labels
-        batch, count = self.cell.batch, len(labels)
-        for index in itertools.count():
-            order = self._shuffled(index, count) if self.cell.order == "framework" else np.arange(count)
-            for first in range(0, count - batch + 1, batch):
-                some = order[first:first + batch]
-                yield self._placed(images.take(some, 0), labels.take(some))
+        orders = loading.orders(self.cell, len(labels), self._shuffling(len(labels)))
+        return self._fed(loading.gathered((self._normalised(images), labels), orders, self.cell.batch))
 
     def passes(self, images, labels, ahead):
         """The same pass by pass: each in the order, and with the moves, that the Passes say."""
-        images = self._normalised(images) if ahead.moves is None else data.normalised(passes.padded(images),
-                                                                                      self._numbers)
-        batch = self.cell.batch
-        for index in range(ahead.count):
-            order = self._shuffled(index, len(labels)) if ahead.orders is None else ahead.orders[index]
-            for first in range(0, ahead.samples, batch):
-                some = order[first:first + batch]
-                moves = None if ahead.moves is None else ahead.moves[index, first:first + batch]
-                yield self._placed(self._moved(images, some, moves), labels.take(some))
+        images = self._normalised(passes.around(images, ahead.moves))
+        return self._fed(ahead.batches(images, labels, self.cell, self._shuffling(len(labels))))
 
-    def _moved(self, images, some, moves):
-        """Some of the images, each moved where there are moves, in the layout's order."""
-        if moves is None:
-            return images.take(some, 0)
-        found = [passes.moved(images[number], move, self.cell.image) for number, move in zip(some, moves)]
-        return model.images(np.stack(found), self.layout)
+    def _fed(self, batches):
+        """The batches on the device; while a GPU computes, the next one is gathered."""
+        batches = loading.ahead(batches) if self.cell.device == "gpu" else batches
+        return (self._placed(*batch) for batch in batches)
 
-    def _shuffled(self, index, count):
-        """The numbers below count in JAX's own order for a pass."""
-        key = jax.random.fold_in(jax.random.key(self.cell.seed), index)
-        return np.asarray(jax.random.permutation(key, count))
+    def _shuffling(self, count):
+        """A function that gives the numbers below count in JAX's own order, another one for each pass."""
+        keys = (jax.random.fold_in(jax.random.key(self.cell.seed), index) for index in itertools.count())
+        return lambda: np.asarray(jax.random.permutation(next(keys), count))
 
     def _normalised(self, images):
         """Whole arrays, once, in the layout's order: a batch is one gather."""

@@ -53,8 +53,8 @@ class Workload(Steps):
 
     def batches(self, batches):
         """The batches on the device, in the order given, over and over."""
-        arranged = [self._arranged(batch) for batch in batches]
-        return ((self._placed(batch),) for batch in itertools.cycle(arranged))
+        arranged = itertools.cycle([self._arranged(batch) for batch in batches])
+        return ((self._placed(batch),) for batch in arranged)
 
     def synthetic(self, batches):
         """The first batch, which lies on the device, over and over."""

@@ -163,8 +163,7 @@ class _Functions(_Common, functions.Steps):
         arranged = [self._arranged(batch) for batch in batches]
         signature = _signature(arranged)
         self._specify(signature)
-        placed = ((self._placed(batch),) for batch in itertools.cycle(arranged))
-        return loading.ahead(placed) if self.cell.device == "gpu" else placed
+        return ((self._placed(batch),) for batch in itertools.cycle(arranged))
 
     def synthetic(self, batches):
         """The first batch, which lies on the device, over and over."""

@@ -76,9 +76,9 @@ class Workload(functions.Steps):
         return lambda: next(orders).numpy()
 
     def _fed(self, batches):
-        """The batches of arrays on the device: a GPU's are copied there while it computes."""
-        placed = (self._placed(*batch) for batch in batches)
-        return loading.ahead(placed) if self.cell.device == "gpu" else placed
+        """The batches of arrays on the device; while a GPU computes, the next one is gathered."""
+        batches = loading.ahead(batches) if self.cell.device == "gpu" else batches
+        return (self._placed(*batch) for batch in batches)
 
     def _placed(self, images, labels):
         return tf.constant(images), tf.constant(labels)

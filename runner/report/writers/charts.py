@@ -20,8 +20,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from runner.formatting import clean
-from runner.report import strips
 from runner.report.document import Bar, Bars, Box, Boxes, Chart, Curves, Dots, Mark, Strips
+from runner.report.writers import strips
 
 SERIES = 8                     # signs that can be told apart
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")

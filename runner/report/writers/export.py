@@ -11,7 +11,7 @@ from typing import Any
 
 from runner.errors import InputError
 from runner.formatting import clean
-from runner.report.spreadsheet import harmless
+from runner.report.writers.spreadsheet import harmless
 from runner.results.rows import Measurements, Row
 from runner.results.runs import Run, Worker
 from runner.results.values import Samples

@@ -31,8 +31,8 @@ def _lines(summary: Summary, machine: str) -> Iterator[str]:
 
 
 def _table(comparison: Comparison, summary: Summary, machine: str, place: int) -> Iterator[str]:
-    caption = (f"{comparison.label}: samples a second of one worker, the median of {summary.rounds} runs, and the "
-               f"ratio to {summary.baseline}, with 95 % intervals. {machine}.")
+    caption = (f"{comparison.label}: samples a second of one worker, the geometric mean of {summary.rounds} runs, and "
+               f"the ratio to {summary.baseline}, with 95 % intervals. {machine}.")
     kinds = "".join("r" if column.is_number else "l" for column in _COLUMNS)
     yield from (r"\begin{table}", r"\centering", rf"\caption{{{escaped(caption)}}}",
                 rf"\label{{tab:{comparison.key if comparison.key.isalnum() else place}}}",

@@ -1,7 +1,7 @@
 """Verdicts of a check as text: a table for documents, a line for the terminal. Pure."""
 
 from runner.measuring.equality import ALIKE, KINDS, Verdict
-from runner.report.markdown import escaped
+from runner.report.writers.markdown import escaped
 
 
 def markdown(verdicts: list[Verdict]) -> str:

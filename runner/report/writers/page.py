@@ -11,8 +11,8 @@ import jinja2
 from markupsafe import Markup
 
 from runner import formatting
-from runner.report import charts
 from runner.report.document import Chart, Report
+from runner.report.writers import charts
 
 _SHORT = 28                    # letters: "11,737 (6,498–13,400)" is one of the longest numbers
 _FOLDER = Path(__file__).parent

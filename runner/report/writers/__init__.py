@@ -1,0 +1,1 @@
+"""The forms of a report, one module each, and the drawings of the page."""

@@ -1,0 +1,70 @@
+"""What a worker's line may say, and the closed list of words with which a run ends. Pure."""
+
+import json
+import math
+from typing import Any, NoReturn
+
+from runner.results.worker_lines import mistake
+
+# what an ending means; the first five are said by the worker, the others by the host
+ENDINGS = {
+    "ok": "measured to the end",
+    "oom": "out of memory: a result, not a crash",
+    "unsupported": "the stack cannot do what the cell asks",
+    "not_finite": "the loss became NaN or infinite: no throughput",
+    "error": "the worker failed and said why",
+    "timeout": "it did not start, or no step finished, in time",
+    "killed": "ended from outside before its end; run again on resume",
+    "died": "it went without saying how it ended, or wrote what is no event",
+    "not_started": "no worker could be started; tried again on resume",
+    "skipped": "planned, but cannot run here",
+}
+SAID_BY_WORKER = ("ok", "oom", "unsupported", "not_finite", "error")
+# endings that are results; `killed` and `not_started` were cut short from outside and run again on resume
+FINAL = frozenset({"ok", "oom", "unsupported", "not_finite", "error", "timeout", "died", "skipped"})
+WELL = frozenset({"ok", "oom", "unsupported"})      # nothing went wrong: too little memory is an answer, too
+EVENTS = ("start", "warm", "steps", "epoch", "accuracy", "tensor", "harness", "weights", "operators", "kernels",
+          "graph", "max_batch", "product", "compiled", "beat", "end")
+LONGEST_LINE = 2**24     # bytes; the longest real event is far smaller, and a longer line comes cut
+
+
+class NotAnEvent(Exception):
+    """A line on the worker's pipe that the contract does not have, or more of them than it could need."""
+
+
+def parsed(line: bytes) -> dict[str, Any]:
+    """The event in a line. Raises NotAnEvent."""
+    shown = ascii(line[:60])[2:-1]
+    try:
+        event = _loaded(line) if len(line) <= LONGEST_LINE else None
+    except (ValueError, RecursionError):
+        event = None
+    if not isinstance(event, dict) or event.get("event") not in EVENTS:
+        raise NotAnEvent(f'the worker wrote what is no event: "{shown}"')
+    if event["event"] == "end" and not _is_whole_end(event):
+        raise NotAnEvent(f'the worker ended with no known status: "{shown}"')
+    if wrong := mistake(event):
+        raise NotAnEvent(f'the worker wrote a broken event: {wrong[:200]}: "{shown}"')
+    return event
+
+
+def _loaded(line: bytes) -> Any:
+    """The line's value. Raises ValueError, RecursionError; also for numbers that are not finite or of many digits."""
+    return json.loads(line, parse_constant=_refuse, parse_float=_finite, parse_int=_small)
+
+
+def _is_whole_end(event: dict[str, Any]) -> bool:
+    return event.get("status") in SAID_BY_WORKER and isinstance(event.get("message"), str)
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+def _small(text: str) -> int:
+    return int(text) if len(text) < 20 else _refuse(text)

@@ -1,0 +1,112 @@
+"""What earlier sessions left: which of them goes on, what a folder of results holds, how long runs took."""
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner.errors import InputError
+from runner.results import store
+from runner.results.contract import FINAL
+
+
+class Kept(NamedTuple):
+    """What an earlier, unfinished session with the same command left."""
+
+    folder: Path
+    finished: frozenset[tuple[str, int]]     # (cell key, round) that need no other run
+    attempts: dict[tuple[str, int], int]     # runs begun so far
+    seed: int | None = None                  # of the session's orders
+
+
+def unfinished(results: Path, command: str, key: str = "command") -> Kept | None:
+    """The newest session folder of the same command (its fingerprint) that was not closed as done, or None.
+
+    key: of the session's record, that holds the fingerprint.
+    """
+    for folder in sorted(results.glob("*/"), reverse=True):
+        if not (folder / store.EVENTS).is_file():
+            continue
+        try:
+            kept = _kept(folder, command, key)
+        except InputError:
+            continue                           # somebody's broken file is no reason not to measure
+        if kept is not None:
+            return kept
+    return None
+
+
+def _kept(folder: Path, command: str, key: str) -> Kept | None:
+    """What a folder holds for a command; None where it is another's, or done."""
+    finished: set[tuple[str, int]] = set()
+    attempts: dict[tuple[str, int], int] = {}
+    begun: dict[str, tuple[str, int]] = {}
+    is_ours, is_done = False, False
+    seed: int | None = None
+    for record in store.read(folder):
+        match record["event"]:
+            case "session":
+                is_ours = record.get(key) == command
+                seed = record["seed"] if isinstance(record.get("seed"), int) else None
+            case "begin":
+                run = begun[record["run"]] = (record["key"], record["round"])
+                attempts[run] = attempts.get(run, 0) + 1
+            case "ending" if record["run"] in begun and record["ending"] in FINAL:
+                finished.add(begun[record["run"]])
+            case "closed":
+                is_done = record["reason"] == "done"
+    return Kept(folder, frozenset(finished), attempts, seed) if is_ours and not is_done else None
+
+
+def listing(results: Path) -> list[dict[str, Any]]:
+    """A line for every result: id, study, runs by ending, whether it is done."""
+    return [_listed(path.parent) for path in sorted(results.glob(f"*/{store.EVENTS}"))]
+
+
+def _listed(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {"result": folder.name, "study": "", "launcher": "", "runs": 0, "ok": 0,
+                             "state": "unfinished"}
+    try:
+        for record in store.read(folder):
+            match record["event"]:
+                case "session":
+                    found.update(study=record.get("study"), launcher=record.get("launcher"))
+                case "ending":
+                    found["runs"] += 1
+                    found["ok"] += record["ending"] == "ok"
+                case "closed":
+                    found["state"] = record["reason"]
+    except InputError as error:
+        found["state"] = f"unreadable: {error}"
+    return found
+
+
+def made_of(folder: Path) -> dict[str, str]:
+    """The fingerprint of what each stack's runs were made of, by the stack's name."""
+    stacks: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for record in store.read(folder):
+        match record["event"]:
+            case "plan":
+                stacks.update({item["key"]: item["cell"]["stack"] for item in record["cells"]})
+            case "begin" if record["key"] in stacks and record.get("place"):
+                found[stacks[record["key"]]] = str(record["place"].get("fingerprint", ""))
+    return found
+
+
+def known_seconds(results: Path) -> dict[str, float]:
+    """How long the last finished run of each cell took, start-up included, by the cell's key."""
+    found: dict[str, float] = {}
+    for path in sorted(results.glob(f"*/{store.EVENTS}")):
+        try:
+            records = list(store.read(path.parent))
+        except InputError:
+            continue
+        keys = {record["run"]: record["key"] for record in records if record["event"] == "begin"}
+        found.update({keys[record["run"]]: record["seconds"] for record in records
+                      if record["event"] == "ending" and record["ending"] == "ok" and record["run"] in keys
+                      and _is_time(record.get("seconds"))})
+    return found
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value < math.inf

@@ -1,0 +1,118 @@
+"""The rooms and floors of runner/, and what breaks their order: `python -m tests.house`; 1 where something does.
+
+A room is a folder of runner/. Its modules import one another, and rooms of lower floors: neither a higher room nor
+another one of their own floor. The modules that lie in runner/ itself are one room, the lowest.
+"""
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+GROUND = "runner"
+FLOORS = (("cli",), ("screen",), ("report",), ("measuring", "doctor"), ("launchers", "analysis", "planning"),
+          ("machine",), ("stacks", "study", "datasets"), ("results",), (GROUND,))
+FLOOR_OF = {room: floor for floor, rooms in enumerate(reversed(FLOORS)) for room in rooms}
+MOST_MODULES = 15        # of a folder
+Imports = Mapping[str, frozenset[str]]       # the modules of runner/ that each of them imports
+
+
+def read(root: Path = ROOT) -> Imports:
+    """Every module of runner/ with its imports, also those inside functions."""
+    paths = {_name(path.relative_to(root)): path for path in sorted((root / "runner").rglob("*.py"))}
+    return {name: frozenset(_imported(path, paths)) - {name} for name, path in paths.items()}
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def _imported(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            modules = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (module if module in known else node.module for module in modules
+                        if module in known or node.module in known)
+
+
+def room(module: str) -> str:
+    """The folder of a module; GROUND for those that lie in runner/ itself."""
+    part = [*module.split("."), ""][1]
+    return "cli" if part == "__main__" else part if part in FLOOR_OF else GROUND
+
+
+def breaks(imports: Imports) -> list[str]:
+    """Each import that runs up, or sideways between rooms of a floor."""
+    return [f"{module} -> {target}: {_way(room(module), room(target))}"
+            for module, targets in imports.items() for target in sorted(targets)
+            if room(module) != room(target) and FLOOR_OF[room(target)] >= FLOOR_OF[room(module)]]
+
+
+def _way(one: str, other: str) -> str:
+    return "sideways" if FLOOR_OF[one] == FLOOR_OF[other] else "upward"
+
+
+def circle(imports: Imports) -> list[str]:
+    """Modules that import each other in a circle, the first one again at the end; empty where there is none."""
+    done: set[str] = set()
+
+    def below(module: str, path: tuple[str, ...]) -> list[str]:
+        if module in path:
+            return [*path[path.index(module):], module]
+        if module not in done:
+            for target in sorted(imports[module]):
+                if found := below(target, (*path, module)):
+                    return found
+            done.add(module)
+        return []
+
+    return next((found for module in imports if (found := below(module, ()))), [])
+
+
+def longest_chain(imports: Imports) -> list[str]:
+    """The most modules of which each imports the next one; imports have no circle."""
+    chains: dict[str, list[str]] = {}
+
+    def chain(module: str) -> list[str]:
+        if module not in chains:
+            chains[module] = [module, *max((chain(target) for target in sorted(imports[module])), key=len, default=[])]
+        return chains[module]
+
+    return max(map(chain, imports), key=len)
+
+
+def folders(imports: Imports) -> dict[str, int]:
+    """How many modules lie in each folder, its own __init__ not counted."""
+    packages = {module.rpartition(".")[0] for module in imports}
+    return dict(Counter(module.rpartition(".")[0] for module in imports if module not in packages))
+
+
+def full(imports: Imports) -> list[str]:
+    """The folders with more than MOST_MODULES."""
+    return [f"{folder}: {count} modules, at most {MOST_MODULES}" for folder, count in folders(imports).items()
+            if count > MOST_MODULES]
+
+
+def main() -> int:
+    """Print the house."""
+    imports = read()
+    for floor, rooms in enumerate(FLOORS):
+        counts = (f"{name} ({sum(room(module) == name for module in imports)})" for name in rooms)
+        print(f"floor {len(FLOORS) - floor}: {', '.join(counts)}")
+    print("largest folders:", ", ".join(f"{folder} {count}" for folder, count in sorted(
+        folders(imports).items(), key=lambda item: -item[1])[:3]))
+    around = circle(imports)
+    if not around:
+        chain = longest_chain(imports)
+        print(f"longest chain of imports: {len(chain)}: {' > '.join(name.removeprefix('runner.') for name in chain)}")
+    mistakes = [*breaks(imports), *full(imports), *(["circle: " + " > ".join(around)] if around else [])]
+    print("\n".join(mistakes) or "nothing breaks the order")
+    return 1 if mistakes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
