@@ -124,7 +124,7 @@ def test_a_run_need_not_compile_the_workloads(client, name):
                                  entrypoint="python", stderr=True, remove=True, read_only=True,
                                  network_mode="none", cap_drop=["ALL"])
 
-    assert b"code object from '/opt/evenbench/workloads/__pycache__/emit." in said
+    assert b"code object from '/opt/evenbench/workloads/process/__pycache__/emit." in said
 
 
 def test_a_second_build_gives_the_same_files(client):
