@@ -171,7 +171,10 @@ def _after_runs(results: Path, count: int) -> Path:
 
 
 def _finished(folder: Path) -> list[str]:
-    return [record["run"].rsplit(".", 1)[0] for record in store.read(folder)
-            if record["event"] == "ending" and record["ending"] == "ok"]
+    """The cells and rounds that ended ok, without repetitions of runs that other programs disturbed."""
+    records = list(store.read(folder))
+    repetitions = {record["run"] for record in records if record["event"] == "begin" and "repeats" in record}
+    return [record["run"].rsplit(".", 1)[0] for record in records
+            if record["event"] == "ending" and record["ending"] == "ok" and record["run"] not in repetitions]
 
 
