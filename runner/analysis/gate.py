@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from runner import formatting
 from runner.analysis import steadiness
 from runner.analysis.stats import Verdict
 from runner.analysis.steadiness import Steadiness
@@ -53,7 +54,7 @@ class Runs(NamedTuple):
         if self.verdict is None:
             return ""
         count = self.unsteady if self.verdict is Verdict.NOT_STEADY else self.short
-        return f"{self.verdict.value} ({count} of {self.total} {'run' if self.total == 1 else 'runs'})"
+        return f"{self.verdict.value} ({count} of {formatting.count(self.total, 'run')})"
 
 
 NO_STEPS = Runs()

@@ -18,7 +18,7 @@ from runner.results.runs import Run
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
-_RATED = ("train", "infer")
+RATED = ("train", "infer")               # measures whose rate has a share of the machine
 _SLICE = "a slice of "
 
 
@@ -50,7 +50,7 @@ def shared(comparisons: Sequence[Comparison], measured: Measurements) -> tuple[C
     products, rows = best(measured.products), {row.key: row for row in measured.rows}
     if not products:
         return tuple(comparisons)
-    return tuple(comparison if comparison.measure not in _RATED else comparison.model_copy(update={
+    return tuple(comparison if comparison.measure not in RATED else comparison.model_copy(update={
         "results": tuple(_with_share(result, rows.get(result.key), products) for result in comparison.results)})
         for comparison in comparisons)
 

@@ -45,21 +45,21 @@ class ByStack:
         return other
 
     def missing(self, stack: Stack) -> str | None:
-        """As launch.Launcher."""
+        """As watchdog.Launcher."""
         return self.of(stack).missing(stack)
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
-        """As launch.Launcher."""
+        """As watchdog.Launcher."""
         for stack in stacks:
             self.of(stack).prepare([stack], say)
 
     def fingerprint(self, stack: Stack) -> str:
-        """As launch.Launcher."""
+        """As watchdog.Launcher."""
         return self.of(stack).fingerprint(stack)
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
               padding: int = 0) -> Running:
-        """As launch.Launcher."""
+        """As watchdog.Launcher."""
         return self.of(stack).start(cell, stack, data, run, module, padding)
 
     def said(self, stack: Stack, module: str) -> bytes:

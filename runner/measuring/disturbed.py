@@ -1,7 +1,7 @@
 """Disturbed runs: the machine was not theirs alone, so they are made again at the session's end. Pure.
 
 Judged is the machine and never the rate: who repeats what came out slow keeps the lucky runs. Each run is repeated at
-most once, and all repetitions together are at most one more round; the most disturbed come first. Both are kept, and a
+most once, and all repetitions together are at most one more round, of the most disturbed ones. Both are kept, and a
 reader takes the repetition where that ended ok and undisturbed, else the first one.
 """
 

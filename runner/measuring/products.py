@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from runner.analysis import machine_share
 from runner.errors import BenchError
 from runner.launchers.watchdog import Ending, follow, limits
 from runner.measuring.session import Bench
@@ -16,15 +17,13 @@ from runner.results.products import Block, Product, Unit, best, record
 from runner.results.store import Record
 from workloads.spec.cell import Cell
 
-RATED = ("train", "infer")               # measures whose rate has a share of the machine
-
 
 def cells(plan: Plan) -> list[Cell]:
     """A cell for each stack, device, precision and number of threads that the plan has rates of; one GPU."""
     found: dict[tuple[str, Unit], Cell] = {}
     for planned in plan.cells:
         cell = planned.cell
-        if cell.measure in RATED:
+        if cell.measure in machine_share.RATED:
             found.setdefault((cell.stack, Unit.of(cell)), Cell(
                 stack=cell.stack, task=cell.task, measure="product", device=cell.device, precision=cell.precision,
                 cpus=cell.cpus, memory_bytes=cell.memory_bytes, input="synthetic", onednn=cell.onednn))
