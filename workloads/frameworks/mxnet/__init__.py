@@ -130,7 +130,9 @@ class Workload(Steps):
         return self._placed(data.normalised(images, self._numbers), labels)
 
     def _placed(self, images, labels):
-        """Both on the device; gluon's loss takes labels in the logits' type."""
+        """Both on the device; gluon's loss takes labels in the logits' type. A CPU uses numpy's own memory."""
+        if self.cell.device == "cpu":
+            return tuple(mx.nd.from_numpy(array.astype(self._numbers, copy=False)) for array in (images, labels))
         return tuple(array.as_in_context(self._device) if isinstance(array, mx.nd.NDArray)
                      else mx.nd.array(array, self._device, self._numbers) for array in (images, labels))
 
