@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.analysis import stats, steadiness
+from runner.analysis import gate, stats, steadiness
+from runner.analysis.stats import Verdict
 from runner.analysis.steadiness import Steadiness
 from runner.analysis.summary import summarise
 from tests import made_rows, made_steps
@@ -23,6 +24,7 @@ ROUNDS = (5, 7, 10, 20)
 CELLS = 12                           # of a session whose words are counted together
 _NOISE = 0.02                        # of a run's logarithm
 _DRAWN = 4000                        # runs of a kind of steps
+_MOVED = (Steadiness.NOT_STEADY, Steadiness.DRIFTING)
 
 
 class Errors(NamedTuple):
@@ -92,8 +94,33 @@ def tables(sessions: int) -> Iterator[str]:
     for steps in (30, 100, 300):
         for name, runs in _shapes(steps):
             each = steadiness.each(list(runs))
-            shares = (each.count(one) / len(each) * 100 for one in (Steadiness.NOT_STEADY, Steadiness.TOO_SHORT))
+            shares = (sum(one in kinds for one in each) / len(each) * 100
+                      for kinds in (_MOVED, (Steadiness.TOO_SHORT,)))
             yield f"| {steps}, {name} | " + " | ".join(f"{share:.1f} %" for share in shares) + " |"
+    yield ""
+    yield "| rows of five runs of 150 steps | get no word |"
+    yield "|---|---|"
+    for name, runs in _rows(np.random.default_rng(22), _DRAWN // 4, 150):
+        yield f"| {name} | {withheld(runs):.1%} |"
+
+
+def withheld(runs: made_steps.Runs) -> float:
+    """The share of rows, of five runs each, that are called not steady."""
+    each, drifts = steadiness.each(list(runs)), [steadiness.drift(run) for run in runs]
+    rows = [gate.together(each[first:first + 5], drifts[first:first + 5]) for first in range(0, len(runs), 5)]
+    return sum(row.verdict is Verdict.NOT_STEADY for row in rows) / len(rows)
+
+
+def _rows(random: np.random.Generator, rows: int, steps: int) -> Iterator[tuple[str, made_steps.Runs]]:
+    """What the machine does, each run its own; and the same with what the stack does in every run."""
+    index = np.arange(steps)
+    shapes = {"": np.ones(steps), ", the first 5 % at 2x": np.where(index < 0.05 * steps, 2, 1),
+              ", the first 20 % at 1.3x": np.where(index < 0.2 * steps, 1.3, 1),
+              ", falling by 15 %": np.linspace(1.15, 1, steps), ", rising by 15 %": np.linspace(1, 1.15, steps)}
+    for noise, neighbour in ((0.05, 0.0), (0.05, 0.9), (0.05, 0.98), (0.1, 0.9), (0.1, 0.98)):
+        for name, shape in shapes.items():
+            yield (f"{noise:.0%} noise, neighbours correlated by {neighbour}{name}",
+                   made_steps.correlated(random, 5 * rows, steps, noise, neighbour) * shape)
 
 
 def _shapes(steps: int) -> Iterator[tuple[str, made_steps.Runs]]:
@@ -101,7 +128,7 @@ def _shapes(steps: int) -> Iterator[tuple[str, made_steps.Runs]]:
     yield from made_steps.noises(random, _DRAWN, steps)
     for noise in (0.05, 0.1):
         worst = min(made_steps.starts(random, _DRAWN // 4, steps, noise), key=lambda shape: sum(
-            one is Steadiness.NOT_STEADY for one in steadiness.each(list(shape[1]))))
+            one in _MOVED for one in steadiness.each(list(shape[1]))))
         yield f"the start that is found least of 16: {worst[0]}", worst[1]
         yield from made_steps.slopes(random, _DRAWN, steps, noise)
 

@@ -92,7 +92,7 @@ def flags(row: Row, cpus: int | None, proved: Proved, runs: Runs | None = None) 
         found.add(Flag.FEW_RUNS)
     if row.ok_runs and (row.cell.task, row.cell.stack) not in proved:
         found.add(Flag.UNPROVED)
-    if (runs or gate.of_rows([row]).get(row.key, gate.NO_STEPS)).unsteady:
+    if (runs or gate.of_rows([row]).get(row.key, gate.NO_STEPS)).moved:
         found.add(Flag.UNSTEADY)
     return tuple(flag for flag in Flag if flag in found)
 

@@ -1,19 +1,26 @@
 """Which rows get a word: those whose runs were steady, as far as their steps tell. Pure.
 
-What a stack does is in all of its runs, so a row is not steady where two of its runs are not, and more than one in ten,
-or all of them. At 2 % of false alarms a run that withholds 0.4 % of rows of five; "any run" would withhold 10 %. A row
-of which fewer than half the runs are steady, without being called otherwise, is too short to tell.
+A slow start or another end is the stack's own, so a row is not steady where two of its runs have one, and more than one
+in ten, or all of them. At 2 % of false alarms a run that withholds 0.4 % of rows of five; "any run" would withhold 10 %.
+
+A drift can be the machine's: another tenant, a clock that settles. Drifts by chance go either way, so that they make
+runs differ, which intervals see, and no rate wrong. What a stack does itself is in all of its runs: where they drift
+alike (t test on the logarithms of first half over second half), the rate depends on when one looks, and the row is not
+steady. Fewer than five runs cannot show that they drift by chance. A row of which fewer than half the runs are steady
+or drift by chance is too short to tell.
 
 Only measures that time a step over and over are held to it. An epoch is measured whole, its slow start included, and a
 profile is no rate.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from runner import formatting
-from runner.analysis import steadiness
+from runner.analysis import stats, steadiness, student
 from runner.analysis.stats import Verdict
 from runner.analysis.steadiness import Steadiness
 from runner.results.rows import Row
@@ -22,6 +29,7 @@ from runner.results.runs import Worker
 STEPPED = ("train", "infer", "phases")         # measures whose rate is one of equal steps
 _LEAST_RUNS = 2
 _SHARE = 0.1                                   # of a row's runs, that may be unsteady without a doubt about the rest
+_ALIKE = 0.05                                  # p of "these runs drift by chance", from which on they drift alike
 REMEDIES = {Verdict.NOT_STEADY: "--set warm=steady ends the warm-up when steps are steady (where it is set: the page "
                                 "shows the steps over time, and a note who else used the CPUs)",
             Verdict.TOO_SHORT: "--set seconds=2 --set steps=50 (where workers train together: more --set steps alone)",
@@ -29,31 +37,43 @@ REMEDIES = {Verdict.NOT_STEADY: "--set warm=steady ends the warm-up when steps a
 
 
 class Runs(NamedTuple):
-    """How many of a row's ok runs were steady, how many not, and how many did not tell."""
+    """How many of a row's ok runs were steady, how many not, how many did not tell, and how many drifted."""
 
     steady: int = 0
     unsteady: int = 0
     short: int = 0
+    drifting: int = 0
+    drift_alike: bool = True                   # or by chance
 
     @property
     def total(self) -> int:
         """All of them."""
-        return sum(self)
+        return self.steady + self.unsteady + self.short + self.drifting
+
+    @property
+    def moved(self) -> int:
+        """Those whose rate depends on when one looks, whatever the reason."""
+        return self.unsteady + self.drifting
 
     @property
     def verdict(self) -> Verdict | None:
         """The word that stands instead of any other; None where the row may have one."""
-        if self.unsteady and (self.unsteady == self.total
-                              or (self.unsteady >= _LEAST_RUNS and self.unsteady > _SHARE * self.total)):
+        own = self._own
+        if own and (own == self.total or (own >= _LEAST_RUNS and own > _SHARE * self.total)):
             return Verdict.NOT_STEADY
-        return Verdict.TOO_SHORT if 2 * self.steady < self.total else None
+        return Verdict.TOO_SHORT if 2 * (self.total - self.short - own) < self.total else None
+
+    @property
+    def _own(self) -> int:
+        """Those that were not steady by the stack's own doing."""
+        return self.moved if self.drift_alike else self.unsteady
 
     @property
     def text(self) -> str:
         """The word with the runs that it is about; "" without one."""
         if self.verdict is None:
             return ""
-        count = self.unsteady if self.verdict is Verdict.NOT_STEADY else self.short
+        count = self._own if self.verdict is Verdict.NOT_STEADY else self.short
         return f"{self.verdict.value} ({count} of {formatting.count(self.total, 'run')})"
 
 
@@ -62,24 +82,41 @@ NO_STEPS = Runs()
 
 def of_rows(rows: Iterable[Row]) -> Mapping[str, Runs]:
     """By the row's key, its runs; every step of a session is looked at once."""
-    owners: list[tuple[str, int]] = []
-    workers: list[Worker] = []
-    for row in rows:
-        if row.cell.measure in STEPPED:
-            for number, run in enumerate(row.ok_runs):
-                owners += [(row.key, number)] * len(run.workers)
-                workers += run.workers
-    judged = steadiness.each([worker.step_seconds for worker in workers], [worker.timed_seconds for worker in workers])
-    of_workers: dict[tuple[str, int], list[Steadiness]] = {}
-    for owner, one in zip(owners, judged, strict=True):
-        of_workers.setdefault(owner, []).append(one)
-    of_runs: dict[str, list[Steadiness]] = {}
-    for (name, _), each in of_workers.items():
-        of_runs.setdefault(name, []).append(_of_workers(each))
-    return {name: Runs(*(each.count(one) for one in Steadiness)) for name, each in of_runs.items()}
+    stepped = [row for row in rows if row.cell.measure in STEPPED]
+    workers = [worker for row in stepped for run in row.ok_runs for worker in run.workers]
+    judged = iter(steadiness.each([worker.step_seconds for worker in workers],
+                                  [worker.timed_seconds for worker in workers]))
+    return {row.key: _runs(row, [_of_workers([next(judged) for _ in run.workers]) for run in row.ok_runs])
+            for row in stepped if row.ok_runs}
 
 
-def _of_workers(each: list[Steadiness]) -> Steadiness:
+def together(each: Sequence[Steadiness], drifts: Sequence[float]) -> Runs:
+    """The runs of a row; drifts: each one's, where any is drifting."""
+    return Runs(each.count(Steadiness.STEADY), each.count(Steadiness.NOT_STEADY), each.count(Steadiness.TOO_SHORT),
+                each.count(Steadiness.DRIFTING), Steadiness.DRIFTING not in each or _drift_alike(drifts))
+
+
+def _runs(row: Row, each: Sequence[Steadiness]) -> Runs:
+    drifts = [_drift(run.workers) for run in row.ok_runs] if Steadiness.DRIFTING in each else []
+    return together(each, drifts)
+
+
+def _drift(workers: Sequence[Worker]) -> float:
+    """Of a run: its workers' mean."""
+    return float(np.mean([steadiness.drift(worker.step_seconds) for worker in workers]))
+
+
+def _drift_alike(drifts: Sequence[float]) -> bool:
+    """Whether the drifts of a row's runs are more than chance makes of such different ones."""
+    if len(drifts) < stats.LEAST_ROUNDS:
+        return True
+    error = float(np.std(drifts, ddof=1)) / len(drifts)**0.5
+    mean = abs(float(np.mean(drifts)))
+    return error == 0 or student.two_sided(mean / error, len(drifts) - 1) <= _ALIKE
+
+
+def _of_workers(each: Sequence[Steadiness]) -> Steadiness:
     """What most workers of a run say; where as many say the worse, that."""
     counts = Counter(each)
-    return max(reversed(Steadiness), key=lambda one: (counts[one], one is Steadiness.NOT_STEADY))
+    return max((Steadiness.DRIFTING, Steadiness.NOT_STEADY, Steadiness.TOO_SHORT, Steadiness.STEADY),
+               key=lambda one: (counts[one], one in (Steadiness.DRIFTING, Steadiness.NOT_STEADY)))

@@ -1,11 +1,13 @@
 """Whether the timed steps of a run were steady, from their seconds alone. Pure.
 
-A run is not steady where its rate depends on when one looks:
+A run's rate depends on when one looks where it is not steady:
 * its first steps take over three times the typical step and, together, more than 5 % of the run too much;
 * the median of its first or last twentieth is more than half above that of the rest: a short start shows here whose
   bias is small, such as 5 of 100 steps at twice the time;
+and where it drifts:
 * two parts of it differ by more than noise does, and without the smaller the rate would differ by more than 5 %;
-* it drifts: a line through the parts changes by more than 7.5 % from end to end, and by more than noise would.
+* a line through the parts changes by more than 7.5 % from end to end, and by more than noise would.
+Whether a drift is the stack's or the machine's, only several runs can tell (runner/analysis/gate.py).
 Steps are first put into 20 parts, in which one above twice the typical is cut off there, so that rare slow steps
 (garbage collection, a timer) pass; the noise is told by how parts differ from their neighbours, and around the line.
 Too short to tell is a run of fewer than 12 steps that differ by more than a tenth, of less than a quarter of a second,
@@ -52,8 +54,9 @@ class Steadiness(StrEnum):
     """What a run's steps allow to say of its rate."""
 
     STEADY = "steady"
-    NOT_STEADY = "not steady"
+    NOT_STEADY = "not steady"            # its start or its end stands out
     TOO_SHORT = "too short to tell"
+    DRIFTING = "drifting"                # two parts of it differ, or a line through it leads away
 
 
 def steadiness(seconds: Sequence[float] | Samples) -> Steadiness:
@@ -69,7 +72,7 @@ def each(runs: Sequence[Samples], totals: Sequence[float] | None = None) -> list
     if totals is None:
         with np.errstate(over="ignore"):
             totals = [float(np.sum(run)) for run in runs]
-    found = [Steadiness.TOO_SHORT] * len(runs)
+    judged = [Steadiness.TOO_SHORT] * len(runs)
     lengths: dict[int, list[int]] = {}
     for place, run in enumerate(runs):
         lengths.setdefault(len(run), []).append(place)
@@ -77,10 +80,21 @@ def each(runs: Sequence[Samples], totals: Sequence[float] | None = None) -> list
         step = max(1, _AT_ONCE // max(1, length))
         for first in range(0, len(places), step):
             some = places[first:first + step]
-            judged = _judged(np.array([runs[place] for place in some]), np.array([totals[place] for place in some]))
-            for place, one in zip(some, judged, strict=True):
-                found[place] = one
-    return found
+            equal = _judged(np.array([runs[place] for place in some]), np.array([totals[place] for place in some]))
+            for place, one in zip(some, equal, strict=True):
+                judged[place] = one
+    return judged
+
+
+def drift(seconds: Sequence[float] | Samples) -> float:
+    """The logarithm of the first half's mean step over the second half's, rare slow steps cut off; 0 of no steps."""
+    steps = np.asarray(seconds, dtype=np.float64)
+    half = len(steps) // 2
+    typical = float(np.median(steps[half:])) if half else 0.0
+    if not typical > 0 or not np.isfinite(steps).all():
+        return 0.0
+    steps = np.minimum(steps / typical, _CUT_OFF)
+    return float(np.log(steps[:half].mean() / steps[-half:].mean()))
 
 
 def _judged(seconds: Array, total: Array) -> list[Steadiness]:
@@ -90,22 +104,26 @@ def _judged(seconds: Array, total: Array) -> list[Steadiness]:
         return [Steadiness.TOO_SHORT] * len(seconds)
     with np.errstate(all="ignore"):                      # steps of no time, or without end, are sorted out below
         if count < _LEAST_STEPS:
-            is_found, is_told = np.zeros(len(seconds), bool), seconds.max(axis=1) <= _ALIKE * seconds.min(axis=1)
+            none = np.zeros(len(seconds), bool)
+            stands_out, drifts, is_told = none, none, seconds.max(axis=1) <= _ALIKE * seconds.min(axis=1)
         else:
-            is_found, is_told = _of_parts(seconds / np.median(seconds[:, count // 2:], axis=1)[:, None])
+            stands_out, drifts, is_told = _of_parts(seconds / np.median(seconds[:, count // 2:], axis=1)[:, None])
         is_told &= (total >= LEAST_SECONDS) & np.isfinite(total)
-    return [Steadiness.NOT_STEADY if unsteady else Steadiness.STEADY if told else Steadiness.TOO_SHORT
-            for unsteady, told in zip(is_found.tolist(), is_told.tolist(), strict=True)]
+    return [Steadiness.NOT_STEADY if unsteady else Steadiness.DRIFTING if drifting
+            else Steadiness.STEADY if told else Steadiness.TOO_SHORT
+            for unsteady, drifting, told in zip(stands_out.tolist(), drifts.tolist(), is_told.tolist(), strict=True)]
 
 
-def _of_parts(steps: Array) -> tuple[Booleans, Booleans]:
-    """Whether runs are not steady, and whether they tell it; steps are multiples of the typical one."""
+def _of_parts(steps: Array) -> tuple[Booleans, Booleans, Booleans]:
+    """Whether a start or an end stands out, whether runs drift, and whether they tell it; in typical steps."""
     levels = _levels(steps)
     noise = np.abs(np.diff(levels, axis=1)).mean(axis=1) / _MOVE
     is_known = np.isfinite(levels).all(axis=1)
-    is_found = _has_large_start(steps) | _has_other_end(steps) | _jumps(levels, noise) | _drifts(
+    stands_out = _has_large_start(steps) | _has_other_end(steps)
+    drifts = _jumps(levels, noise) | _drifts(
         levels, noise, _SLOPE_SIGMAS if steps.shape[1] >= _MANY_STEPS else _SLOPE_SIGMAS_FEW)
-    return is_found & is_known, is_known & (_JUMP_SIGMAS * noise / np.sqrt(levels.shape[1]) <= _NOISE)
+    is_told = _JUMP_SIGMAS * noise / np.sqrt(levels.shape[1]) <= _NOISE
+    return stands_out & is_known, drifts & is_known, is_known & is_told
 
 
 def _levels(steps: Array) -> Array:

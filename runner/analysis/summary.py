@@ -335,6 +335,7 @@ def _result(row: Row, found: _Statistics, word: _Word, flagged: tuple[Flag, ...]
             ) -> Result:
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
     ratio = found.ratios.get(name, Ratio(None, None, len(rates)))      # the baseline's, to itself
+    steady = found.runs[name]
     seconds, phases = middle(runs, step_seconds), _phases(row)
     peak, parameters = middle(runs, _peak_bytes), [run.parameters for run in runs if run.parameters is not None]
     return Result(
@@ -343,7 +344,8 @@ def _result(row: Row, found: _Statistics, word: _Word, flagged: tuple[Flag, ...]
         rate_interval=_interval(stats.interval(list(rates.values()))),
         ratio=ratio.value, ratio_interval=_interval(ratio.interval), pairs=ratio.pairs,
         verdict=word.verdict, withheld=word.withheld, p_value=word.p_value, smallest_difference=word.smallest,
-        **{f"{kind}_runs": count for kind, count in found.runs[name]._asdict().items()}, flags=flagged,
+        steady_runs=steady.steady, unsteady_runs=steady.unsteady, drifting_runs=steady.drifting,
+        drifts_alike=steady.drift_alike if steady.drifting else None, short_runs=steady.short, flags=flagged,
         outlier_rounds=tuple(list(rates)[place] for place in stats.outliers(list(rates.values()))),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), step_seconds=seconds, phases=phases,
         communication=_fact(runs, "communication") if phases else None,

@@ -98,8 +98,13 @@ class Result(_Model):
     """That would have been shown in four such sessions of five, as a share; null but where no difference is shown."""
     steady_runs: int = 0
     unsteady_runs: int = 0
+    """Whose start or end stands out."""
     short_runs: int = 0
-    """Too short to tell; no run of a measure without equal steps is counted in any of the three."""
+    """Too short to tell; no run of a measure without equal steps is counted in any of the four."""
+    drifting_runs: int = 0
+    """Whose parts differ by more than noise explains, or which lead away."""
+    drifts_alike: bool | None = None
+    """Whether that is the stack's own, in all runs alike, which withholds a word; null where no run drifted."""
     flags: tuple[Flag, ...]
     outlier_rounds: tuple[int, ...]
     """Rounds whose rate is far from the others; they count like the others."""
@@ -444,8 +449,9 @@ class Methods(_Model):
                     f"the session, has p at most {stats.ERROR:.2f}: some false word stands in at most 5 % of sessions; "
                     f"none with fewer than {stats.LEAST_ROUNDS} rounds")
     steadiness: str = ("of the timed steps of each run, by runner/analysis/steadiness.py; a stack of which two runs "
-                       "and more than one in ten, or all, are not steady, or of which fewer than half are steady, gets "
-                       "no word, nor does any stack where the baseline is such a one")
+                       "and more than one in ten, or all, are not steady, or of which fewer than half tell it, gets no "
+                       "word, nor does any stack where the baseline is such a one; a run that drifts counts as not "
+                       "steady where the stack's runs drift alike (p at most 0.05, t test of first over second halves)")
     smallest_difference: str = (f"that the ratio's standard error would have shown with a power of {stats.POWER:g} at "
                                 "the level of the session's most demanding word (0.05 over their number)")
     winner: str = ("the stack with the highest rate, where it is faster than every other that ran: the greatest of the "

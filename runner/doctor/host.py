@@ -12,7 +12,7 @@ from runner.machine import host, nvml
 from runner.stacks import engine, environments, images
 from runner.stacks.definition import PinnedStack
 
-_ROOM_BYTES = 10 * host.GIB       # today's three images with their caches
+_ROOM_BYTES = 10 * host.GIB       # today's four images with their caches
 
 
 def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:

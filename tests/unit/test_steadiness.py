@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from runner.analysis.steadiness import Steadiness, each, steadiness
+from runner.analysis.steadiness import Steadiness, drift, each, steadiness
 from tests import made_steps as made
 
-STEADY, NOT_STEADY, TOO_SHORT = Steadiness
+STEADY, NOT_STEADY, TOO_SHORT, DRIFTING = Steadiness
 RUNS = 600                    # simulated ones of a kind
 
 
-def share(runs: made.Runs, one: Steadiness = NOT_STEADY) -> float:
-    return each(list(runs)).count(one) / len(runs)
+def share(runs: made.Runs, *kinds: Steadiness) -> float:
+    return sum(one in (kinds or (NOT_STEADY, DRIFTING)) for one in each(list(runs))) / len(runs)
 
 
 def test_equal_steps_are_steady() -> None:
@@ -35,8 +35,8 @@ def test_one_slow_step_is_no_start() -> None:
     assert STEADY is steadiness([0.01] * 50 + [0.1] + [0.01] * 50)
 
 
-def test_halves_that_differ_by_a_fifth_are_not_steady() -> None:
-    assert NOT_STEADY is steadiness([0.12] * 20 + [0.1] * 20)
+def test_halves_that_differ_by_a_fifth_drift() -> None:
+    assert DRIFTING is steadiness([0.12] * 20 + [0.1] * 20)
 
 
 def test_halves_that_differ_by_a_twentieth_are_steady() -> None:
@@ -62,6 +62,14 @@ def test_steps_that_take_no_time_or_for_ever_tell_nothing() -> None:
 
 def test_runs_of_different_lengths_keep_their_places() -> None:
     assert [STEADY, TOO_SHORT, NOT_STEADY] == each([np.ones(20), np.ones(2), np.array([2.0] * 10 + [1.0] * 10)])
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [
+    ([1.2] * 10 + [1.0] * 10, 0.1823), ([1.0] * 10 + [1.2] * 10, -0.1823), ([1.0] * 21, 0.0),
+    ([9.0] + [1.0] * 19, 0.0953),                   # cut off at twice the typical step: 1.1 to 1
+    ([], 0.0), ([1.0], 0.0), ([0.0] * 4, 0.0)])
+def test_a_drift_is_the_first_half_over_the_second(seconds: list[float], expected: float) -> None:
+    assert drift(seconds) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.1])
