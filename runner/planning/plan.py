@@ -213,7 +213,7 @@ def _impossible(cell: Cell, here: Here) -> str | None:
         return f"{what} needs a GPU"
     if cell.parallel != "none" and cell.measure not in cluster.MEASURES:
         return f"measure {cell.measure} is of one node; on many there are {', '.join(cluster.MEASURES)}"
-    reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes) or duration.problem(cell)
+    reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes)
     return reason
 
 
@@ -248,7 +248,14 @@ def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: fl
 def _guess(cell: Cell, rate: float) -> float:
     """Seconds of a cell's steps at so many FLOPs a second; a step takes 2 ms that no FLOP counts."""
     step = tasks.step_flops(cell) / rate + 0.002
-    return float(duration.guess(cell, step) if duration.is_open(cell) else _steps(cell) * step)
+    return float(duration.guess(cell, step, _pass_steps(cell)) if duration.is_open(cell) else _steps(cell) * step)
+
+
+def _pass_steps(cell: Cell) -> int:
+    """Of a pass over batches that are not alike, of which a worker has its part; 0 where all are alike."""
+    if not tasks.is_sequence(cell.task) or cell.input == "synthetic":
+        return 0
+    return max(1, int(sequences.pass_batches(cell)) // (cell.nodes * cell.gpus))
 
 
 def _rate(cell: Cell, found: gpus.Found, products: Mapping[Unit, Product]) -> float:

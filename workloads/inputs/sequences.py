@@ -25,9 +25,10 @@ class Sequences(NamedTuple):
 
     def part(self, rank, count):
         """Every count-th of the batches, from rank on, as often as all have one; of fewer than count, one each."""
-        kept = tuple(self.batches[(rank + turn * count) % len(self.batches)]
-                     for turn in range(max(1, len(self.batches) // count)))
-        return Sequences(kept, dict(self.facts, batches=len(kept), shard="%d of %d" % (rank, count)))
+        kept = [(rank + turn * count) % len(self.batches) for turn in range(max(1, len(self.batches) // count))]
+        return Sequences(tuple(self.batches[place] for place in kept), dict(
+            self.facts, batches=len(kept), shard="%d of %d" % (rank, count),
+            pass_tokens=[self.facts["pass_tokens"][place] for place in kept]))
 
     def first(self, count):
         """What a workload's check takes: a batch."""
@@ -56,6 +57,7 @@ def read(folder, cell):
         "name": own if is_own else "seeded sequences", "stand_in": bool(own) and not is_own, "batches": len(batches),
         "tokens": sum(real for real, _ in counts) / len(counts),
         "padded_tokens": sum(padded for _, padded in counts) / len(counts),
+        "pass_tokens": [int(padded) for _, padded in counts],           # of each batch, in the order of every pass
         "padding": "to a batch's longest" if cell.padding == "batch" else "to the next of a few lengths",
         "shapes": len({tuple(array.shape for array in batch.values()) for batch in batches}),
         "order": "seeded, the same in every epoch"})
