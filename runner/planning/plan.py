@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -152,10 +152,18 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 earlier = planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
                 planned[earlier.key] = earlier._replace(is_seed_fixed=earlier.is_seed_fixed or is_seed_fixed)
                 keys.setdefault(experiment.id, {})[key(cell)] = None
-    chosen = tuple(planned.values())
+    chosen = _with_equal_seeds(planned.values())
     baseline = _baseline(chosen, wishes.baseline or study.baseline, study, stacks)
     return Plan(study, wishes.rounds or study.rounds, baseline, wishes.seed, chosen, tuple(skipped),
                 {name: tuple(found) for name, found in keys.items()}, wishes.settings, wishes.stacks)
+
+
+def _with_equal_seeds(planned: Iterable[Planned]) -> tuple[Planned, ...]:
+    """The cells; where the seed of one is said, that of all that it is compared with stays, too."""
+    cells = tuple(planned)
+    fixed = {comparison_key(each.cell) for each in cells if each.is_seed_fixed}
+    return tuple(each._replace(is_seed_fixed=True) if fixed and comparison_key(each.cell) in fixed else each
+                 for each in cells)
 
 
 def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
