@@ -217,3 +217,27 @@ def test_a_seed_that_a_study_or_the_user_says_stays_and_the_record_says_so() -> 
     assert all(item["is_seed_fixed"] for item in by_user.record()["cells"])
     assert not any("is_seed_fixed" in item for item in free.record()["cells"])
     assert [each.key for each in by_study.cells] == [each.key for each in free.cells]
+
+
+def test_a_seed_that_is_said_for_one_stack_stays_for_all_that_it_is_compared_with() -> None:
+    study = b"""
+[study]
+id = "s"
+title = "S"
+[[experiment]]
+id = "said"
+measure = "train"
+task = "lenet5"
+stacks = ["a"]
+seed = 1
+[[experiment]]
+id = "free"
+measure = "train"
+task = "lenet5"
+stacks = ["a", "b"]
+cases = [{}, { batch = 8 }]
+"""
+    found = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+
+    assert {("a", 42, True), ("b", 42, True), ("a", 8, False), ("b", 8, False)} == {
+        (each.cell.stack, each.cell.batch, each.is_seed_fixed) for each in found.cells}
