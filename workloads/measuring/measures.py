@@ -172,6 +172,7 @@ def _take_together(cell, steps, batches, watch, agreed):
     while left > 0:
         steps(batches, left, watch)
         left = agreed.say(watch.left())
+        watch.resumed()                            # what they waited for each other is of no step
     count = agreed.say(watch.wanted())
     agreed.close()
     watch.begin(ENDS[-left], count)

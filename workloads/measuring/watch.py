@@ -326,6 +326,9 @@ class WorkersWatch:
         if worker == self._shown_by:
             self._ended = self._ended or self._warm_up.over(seconds) or ""
 
+    def resumed(self):
+        """As Watch.resumed: a worker's first step after a pause begins when the worker begins it."""
+
     def left(self):
         """As Watch.left."""
         return -ENDS.index(self._ended) if self._ended else self._warm_up.left()
