@@ -465,16 +465,16 @@ class Methods(_Model):
     winner: str = ("the stack with the highest rate, where it is faster than every other that ran: the greatest of the "
                    "p values of its paired ratios, adjusted with the other words; none where a stack was not steady")
     outlier_rounds: str = f"modified z-score of the run's rate above {stats.OUTLIER_SCORE:g}; flagged, never removed"
-    step_seconds: str = ("the sum of the timed steps over their number, of one worker and each run; the geometric mean over "
-                         "runs, its interval as a rate's: of one worker it is the batch over the rate")
+    step_seconds: str = ("the sum of the timed steps over their number, of one worker and each run; the geometric mean "
+                         "over runs, its interval as a rate's: of one worker it is the batch over the rate")
     first_step_seconds: str = "the first warm-up step, compilation included; the median over runs"
     load_share: str = "seconds of waiting for input over seconds of the timed steps; the median over runs"
     loss: str = "the first and the last timed step's, or epoch's; the median over runs"
     accuracy: str = "on the held-out images after the last epoch; the median over runs"
     peak_bytes: str = "peak resident memory of the worker, on one node; the median over runs"
     tokens_per_second: str = ("of one worker of a sequence task: real tokens or time steps of a batch, the mean over "
-                              "all batches, over the seconds of a step; the geometric mean over runs; padded ones count "
-                              "padding too")
+                              "all batches, over the seconds of a step; the geometric mean over runs; padded ones "
+                              "count padding too")
     gpu_watts: str = ("power of all of a run's GPUs over the timed steps, by their energy counters where they have "
                       "them; the median over runs; of a MIG slice the whole board's")
     joules_per_sample: str = "gpu_watts over the samples a second of all workers; the median over runs"

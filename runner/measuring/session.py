@@ -229,7 +229,8 @@ def _inferred(bench: Bench, turn: Turn, smaller: int) -> str:
 def _head(turn: Turn, host: dict[str, Any]) -> dict[str, Any]:
     """The record of a run's beginning, but for its place."""
     return {"event": "begin", "run": turn.name, "key": turn.planned.key, "round": turn.round, "attempt": turn.attempt,
-            "seed": turn.cell.seed, **({"repeats": turn.repeats, "together": list(turn.together)} if turn.repeats else {}),
+            "seed": turn.cell.seed,
+            **({"repeats": turn.repeats, "together": list(turn.together)} if turn.repeats else {}),
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host}
 
 

@@ -176,7 +176,7 @@ def measured(title: str, name: str, text: Callable[[Any], str], part: str, forms
 
 def _with_interval(title: str, name: str, interval: str, text: Callable[[float, Interval | None], str], part: str,
                    forms: frozenset[Form] = READ) -> tuple[Column[Line], ...]:
-    """A geometric mean with its brackets, and for the CSV three numbers; by its name in summary.json and its interval's."""
+    """A geometric mean with its brackets, and for the CSV three numbers; by the names in summary.json."""
     def shown(line: Line) -> str:
         value = getattr(line.result, name)
         return "" if value is None else text(value, getattr(line.result, f"{interval}_interval"))

@@ -19,7 +19,7 @@ def free_port():
 def clusters(cell, count=3):
     """The Cluster of each worker of a run on this machine."""
     first = free_port() - cluster._OFFSETS["agreement"]
-    nodes = ",".join("127.0.0.1:%d" % (first + 10 * rank) for rank in range(count))
+    nodes = ",".join(f"127.0.0.1:{first + 10 * rank}" for rank in range(count))
     return [cluster.read(cell._replace(nodes=count), "pytorch", {"EVENBENCH_NODES": nodes, "EVENBENCH_RANK": str(rank)})
             for rank in range(count)]
 
@@ -64,9 +64,12 @@ def test_a_leader_that_is_gone_ends_the_others():
     door.bind(("127.0.0.1", 0))
     door.listen(1)
     follower = agreement.Follower(*door.getsockname())
-    threading.Thread(target=lambda: door.accept()[0].close(), daemon=True).start()
+    leaving = threading.Thread(target=lambda: door.accept()[0].close(), daemon=True)
+    leaving.start()
     with pytest.raises(OSError, match="went away"):
         follower.say(1)
+    leaving.join(60)
+    follower.close()
     door.close()
 
 

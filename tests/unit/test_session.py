@@ -327,7 +327,7 @@ def with_others(folder: Path, shares: dict[str, float], rounds: int = 2) -> tupl
 
 def of_round(started: list[str], index: int) -> list[str]:
     """The stacks in the order of a round's first runs."""
-    return [name for name, found, attempt in (each.split(".") for each in started) if (found, attempt) == (str(index), "1")]
+    return [each.split(".")[0] for each in started if each.endswith(f".{index}.1")]
 
 
 def test_a_round_in_which_a_run_was_disturbed_is_made_again_whole_at_the_end_once(tmp_path: Path) -> None:

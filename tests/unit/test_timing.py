@@ -436,12 +436,12 @@ def test_losses_and_phases_of_very_many_steps_are_sent_ahead_in_parts(monkeypatc
     assert 7 == block["count"] and not {"loss", "phases"} & set(block)
 
 
-def led(steps, **values):
+def led(taken, **values):
     """(watch, events) of a worker of many, which has taken so many steps of 0.25 s."""
     clock, sent = FakeClock(step=0.0), Sent()
     device = Device(clock, 0.25)
     watch = Watch(cell(nodes=3, parallel="sync", **values), device.sync, lambda handle: handle, sent, clock)
-    take(watch, device, steps)
+    take(watch, device, taken)
     return watch, sent, device
 
 
@@ -470,7 +470,7 @@ def test_a_worker_of_many_times_the_agreed_steps_and_is_not_torn_out_of_its_loop
 
 
 def test_workers_whose_cell_has_no_warm_up_take_a_step_to_agree_by():
-    watch, sent, device = led(1, warmup=0, seconds=2.0, steps=5)
+    watch, _, _ = led(1, warmup=0, seconds=2.0, steps=5)
     assert (0, 8) == (watch.left(), watch.wanted())
 
 

@@ -1,8 +1,8 @@
 """How long a cell's warm-up and timed steps last. Python 3.6 and later, standard library only.
 
 A cell says how many steps there are, or leaves it open: with warm = "steady" its warm-up ends when steps are steady,
-and with seconds its timed steps last at least so long. Batches of sequences are not alike, but come in the same order in
-every pass over them: open cells time whole passes of them, so that all stacks time the same batches as often as each
+and with seconds its timed steps last at least so long. Batches of sequences are not alike, but come in the same order
+in every pass over them: open cells time whole passes of them, so that all stacks time the same batches as often as each
 other. Where a pass begins does not matter to that.
 """
 import math
@@ -81,4 +81,7 @@ def guess(cell, step, pass_steps=0):
     warm_up = cell.warmup * step
     if cell.warm == "steady":
         warm_up = max(warm_up, min(WARM_UP_SECONDS[1], max(WARM_UP_SECONDS[0], WARM_UP_STEPS[0] * step)))
-    return warm_up + agreed(cell, step, pass_steps) * step
+    timed = agreed(cell, step, pass_steps) * step
+    if not pass_steps:                         # the last step's end is not guessed
+        timed = max(cell.seconds, min(timed, cell.steps * step))
+    return warm_up + timed
