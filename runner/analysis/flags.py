@@ -62,8 +62,8 @@ FOOTNOTES = {
                         "stand-in's.",
     Flag.THREADS_DIFFER: "The framework used another number of threads than the cell asks for.",
     Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
-    Flag.PART_OF_PASS: "A pass over the sequences would have taken more than a minute, so a part of one was timed: other "
-                       "stacks may have timed other batches.",
+    Flag.PART_OF_PASS: "A pass over the sequences would have taken more than a minute, so a part of one was timed: "
+                       "other stacks may have timed other batches.",
     Flag.GPUS_IN_PARALLEL: "Ran beside other cells on other GPUs, with which it shared the CPUs and the memory.",
     Flag.THROTTLED: "The CPU limit throttled at least one run.",
     Flag.GPU_THROTTLED: "Heat or its power supply slowed the GPU down, also when the run was repeated.",

@@ -75,7 +75,7 @@ def waiting(records: Iterable[Record], rounds: Mapping[int, Sequence[Cell]]) -> 
     groups = {(index, cell.comparison): [other for other in cells if other.comparison == cell.comparison]
               for index, cells in rounds.items() for cell in cells}
     room = max(map(len, rounds.values()), default=0) - sum(run.is_repeated for run in runs.values())
-    chosen = set()
+    chosen: set[tuple[str, int]] = set()
     for _, place, keys in sorted(_candidates(runs, groups), key=lambda each: -each[0]):
         if len(keys) <= room:
             room -= len(keys)

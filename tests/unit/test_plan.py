@@ -135,7 +135,7 @@ def test_a_cell_that_lasts_some_seconds_is_guessed_by_them() -> None:
 
 def test_workers_that_train_together_may_leave_the_number_of_their_steps_open() -> None:
     found = made(wishes=Wishes(settings={"warm": "steady", "nodes": 3, "parallel": "sync"}))
-    assert found.cells and not found.skipped
+    assert found.cells and not any("steps" in each.reason for each in found.skipped)
 
 
 def test_open_steps_over_sequences_are_guessed_as_whole_passes() -> None:
