@@ -147,8 +147,8 @@ def _watch(cell, workload, images, value, emit):
     for the first time, and is awaited.
     """
     clock = workload.device_clock() if hasattr(workload, "device_clock") else None
-    is_awaited = tasks.is_sequence(cell.task) and cell.input != "synthetic"
-    return Watch(cell, workload.sync, value, emit, device=clock, pass_steps=images.steps if is_awaited else 0)
+    pass_steps = images.pass_steps if tasks.is_sequence(cell.task) else 0
+    return Watch(cell, workload.sync, value, emit, device=clock, pass_steps=pass_steps)
 
 
 def _take(cell, steps, batches, watch, cluster=None):
