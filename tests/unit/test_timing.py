@@ -490,3 +490,11 @@ def test_a_coordinator_s_open_warm_up_ends_for_all_workers_when_it_is_told():
         (line["worker"], len(line["seconds"]), line["ended"]) for line in sent.of("warm")]
     assert [(0, 0, [0.125]), (1, 0, [0.125] * 2)] == [
         (line["worker"], line["first"], line["seconds"]) for line in sent.of("steps")]
+
+
+def test_a_very_long_warm_up_is_sent_in_parts_of_which_the_last_says_why_it_ended(monkeypatch):
+    monkeypatch.setattr(watching, "MOST_VALUES", 3)
+    told = [(len(line["seconds"]), line.get("ended")) for line in watched([1.0] * 8, warmup=7, steps=1)[0].of("warm")]
+    assert [(3, None), (3, None), (1, "fixed")] == told
+    told = [(len(line["seconds"]), line.get("ended")) for line in watched([1.0] * 7, warmup=6, steps=1)[0].of("warm")]
+    assert [(3, None), (3, "fixed")] == told

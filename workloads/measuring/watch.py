@@ -18,7 +18,7 @@ COMPILING_SECONDS = 3600.0       # of computing before the first steps are over
 SEND_SECONDS = 1.0       # often enough for a watchdog and a live rate, rare enough to leave the steps alone
 BLOCK_SECONDS = 0.1      # that a block of sync=blocks lasts at least: waiting for the device is then next to nothing
 PARTS = 20               # of the timed steps of sync=end, whose times are told beside the one time of all
-MOST_VALUES = 20000      # losses, or seconds of a phase, in a line: sync=end has all of a run's at once
+MOST_VALUES = 20000      # losses, or seconds of a phase or of the warm-up, in a line: sync=end has all at once
 ENDLESS = 10 ** 9        # steps that a workload is asked for where the watch says when they are enough
 ENDS = ("fixed", "steady", "limit")      # why a warm-up is over, in an order that workers agree by
 
@@ -149,9 +149,12 @@ class Watch:
         self._end_warm_up(ended, self._clock())
 
     def _end_warm_up(self, ended, now):
-        self._warm_up = None
-        self._emit("warm", seconds=self._seconds, ended=ended)
-        self._span = self._first_span(self._seconds)
+        self._warm_up, warm = None, self._seconds
+        last = max(0, len(warm) - 1) // MOST_VALUES * MOST_VALUES
+        for first in range(0, last, MOST_VALUES):
+            self._emit("warm", seconds=warm[first:first + MOST_VALUES])
+        self._emit("warm", seconds=warm[last:], ended=ended)
+        self._span = self._first_span(warm)
         if self._device:
             self._device.seconds()
         self._resume(now)
