@@ -5,7 +5,7 @@ Text from files is stripped of control characters before it is printed.
 
 import unicodedata
 from collections.abc import Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 DASH = "–"
 # C: control, format (also what turns the direction of text), surrogate, unassigned; Zl, Zp: line ends
@@ -22,6 +22,11 @@ class Ends(Protocol):
     @property
     def high(self) -> float:
         """Its upper end."""
+
+
+class _Ends(NamedTuple):
+    low: float
+    high: float
 
 
 def clean(text: object) -> str:
@@ -46,6 +51,12 @@ def number(value: float, like: float | None = None) -> str:
     size = abs(value if like is None else like)
     decimals = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 4
     return f"{value:,.{decimals}f}"
+
+
+def step(value: float, interval: Ends | None) -> str:
+    """3.31 ms (3.28–3.40): seconds of a step in milliseconds, as milliseconds() has them."""
+    ends = interval and _Ends(interval.low * 1000, interval.high * 1000)
+    return rate(value * 1000, ends).replace(" ", " ms ", 1) if ends else milliseconds(value)
 
 
 def rate(value: float, interval: Ends | None) -> str:

@@ -12,7 +12,7 @@ from runner.study.file import Study, from_document
 from workloads.spec.cell import Cell
 
 MACHINE = Machine("a CPU", 2, 8 * 2**30, "6.1", "Debian", "host")
-READING = Reading(0.1, None, 2**30, 0, 0.0)
+READING = Reading(0.1, None, 2**30, 0, 0.0, MACHINE.cpus)
 
 
 def stack(name: str = "torch-x", **values: Any) -> Stack:

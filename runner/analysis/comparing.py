@@ -25,7 +25,7 @@ ABSENT = "-"
 _OF_THE_MACHINE = ("cpus", "memory_bytes")
 _SESSION = ("evenbench", "study", "scale", "launcher", "governor")
 # told by the session already, and paths that say where but not what
-_LEFT_OUT = frozenset({"launcher", "executable"})
+_LEFT_OUT = frozenset({"launcher", "executable", "data pass_tokens"})
 _LONGEST = 26                # letters of a fact on the screen
 _LISTED = 3                  # cells of a stack that were not compared for one reason; more are counted
 

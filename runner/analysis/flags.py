@@ -37,10 +37,12 @@ class Flag(StrEnum):
     STAND_IN_DATA = "stand_in_data"
     THREADS_DIFFER = "threads_differ"
     ONEDNN_DIFFERS = "onednn_differs"
+    PART_OF_PASS = "part_of_pass"
     GPUS_IN_PARALLEL = "gpus_in_parallel"
     THROTTLED = "throttled"
     GPU_THROTTLED = "gpu_throttled"
     LOADED_HOST = "loaded_host"
+    MADE_AGAIN = "made_again"
     SWAPPING = "swapping"
     UNSTEADY = "unsteady"
     LOSS_NOT_FALLING = "loss_not_falling"
@@ -60,10 +62,15 @@ FOOTNOTES = {
                         "stand-in's.",
     Flag.THREADS_DIFFER: "The framework used another number of threads than the cell asks for.",
     Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
+    Flag.PART_OF_PASS: "A pass over the sequences would have taken more than a minute, so a part of one was timed: "
+                       "other stacks may have timed other batches.",
     Flag.GPUS_IN_PARALLEL: "Ran beside other cells on other GPUs, with which it shared the CPUs and the memory.",
     Flag.THROTTLED: "The CPU limit throttled at least one run.",
     Flag.GPU_THROTTLED: "Heat or its power supply slowed the GPU down, also when the run was repeated.",
-    Flag.LOADED_HOST: "Other programs took more than 10 % of the CPUs (where that is not known: the load was high).",
+    Flag.LOADED_HOST: "Other programs took more than 10 % of the CPUs it could use (where that is not known: the load "
+                      "was high).",
+    Flag.MADE_AGAIN: "Rounds in which a run was disturbed were made again at the end, all stacks of the comparison "
+                     "together; those runs count in place of the first ones.",
     Flag.SWAPPING: "Swap in use grew during at least one run.",
     Flag.UNSTEADY: "At least one run was not steady: a start, a part or a drift moves its rate more than noise does.",
     Flag.LOSS_NOT_FALLING: "The loss did not fall over the timed steps of at least one run.",
@@ -171,10 +178,12 @@ _OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
     Flag.STAND_IN_DATA: _has_stand_in,
     Flag.THREADS_DIFFER: _has_other_threads,
     Flag.ONEDNN_DIFFERS: _has_other_onednn,
+    Flag.PART_OF_PASS: lambda seen: any(worker.is_part_of_pass for worker in seen.run.workers),
     Flag.GPUS_IN_PARALLEL: lambda seen: seen.run.place.get("gpus_in_parallel") is True,
     Flag.THROTTLED: _is_throttled,
     Flag.GPU_THROTTLED: lambda seen: (seen.run.after.get("gpu_throttled_share") or 0.0) > THROTTLED_SHARE,
     Flag.LOADED_HOST: _is_loaded,
+    Flag.MADE_AGAIN: lambda seen: bool(seen.run.repeats),
     Flag.SWAPPING: _is_swapping,
     Flag.LOSS_NOT_FALLING: lambda seen: seen.cell.measure == "train" and is_not_falling(seen.run.first.losses),
     Flag.WEIGHTS_DIFFER: _have_other_weights,

@@ -92,6 +92,7 @@ Doubts = Mapping[Case, Sequence[str]]
 
 def judge(claim: Claim, measured: Measurements) -> Finding:
     """Whether a claim holds in what was measured."""
+    claim = _with_seeds_as_rounds(claim)
     found, doubts, missing = _found(claim, measured)
     pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, found)]
     if not pairs and not missing:
@@ -147,7 +148,8 @@ def _number(claim: Claim, pair: _Pair, cases: int) -> Number:
     """The pair's ratio, or share, with its verdict among so many cases."""
     mean, scale = _mean_of(claim, pair)
     rounds = len(pair.one.keys() & pair.other.keys())
-    reason = ", ".join(pair.doubts) or (_TOO_FEW if rounds < stats.LEAST_ROUNDS else "")
+    too_few = _TOO_FEW.replace("rounds", "rounds or seeds") if _is_of_seeds(claim) else _TOO_FEW
+    reason = ", ".join(pair.doubts) or (too_few if rounds < stats.LEAST_ROUNDS else "")
     value, interval, wider = scale.value, None, None
     if mean and rounds >= stats.LEAST_RUNS:
         interval, wider = scale.interval(mean, stats.ERROR), scale.interval(mean, stats.ERROR / cases)
@@ -187,20 +189,23 @@ _OOM = ": ended oom"
 def _found(claim: Claim, measured: Measurements) -> tuple[Found, Doubts, list[str]]:
     """The values of complete cases, what is doubted of them, and what the others lack."""
     is_about = claim.selection()
-    rows = {(subject, claim.case(row.cell)): row for row in measured.rows if is_about(row.cell)
-            for subject in claim.subjects if subject.owns(row.cell)}
+    rows: dict[tuple[Subject, Case], list[Row]] = {}
+    for row in filter(lambda row: is_about(row.cell), measured.rows):
+        for subject in claim.subjects:
+            if subject.owns(row.cell):
+                rows.setdefault((subject, claim.case(row.cell)), []).append(row)
     skipped = {(subject, claim.case(skip.cell)): skip.reason for skip in measured.skipped if is_about(skip.cell)
                for subject in claim.subjects if subject.owns(skip.cell)}
-    steady = gate.of_rows(rows.values()) if _is_of_steps(claim) else {}
+    steady = gate.of_rows(row for each in rows.values() for row in each) if _is_of_steps(claim) else {}
     found: dict[Case, dict[Subject, ByRound]] = {}
     doubts: dict[Case, list[str]] = {}
     missing = [] if claim.cases else ["the study has no such cells at this scale"]
     for case in claim.cases:
         values, doubted = {}, []
         for subject in claim.subjects:
-            row = rows.get((subject, case))
+            each = rows.get((subject, case))
             try:
-                values[subject], doubt = _series(claim, row, steady) if row else _none(skipped.get((subject, case)))
+                values[subject], doubt = _series(claim, each, steady) if each else _none(skipped.get((subject, case)))
             except _Lacks as reason:
                 missing.append(", ".join([str(subject), *shown(claim.named(case))]) + f": {reason}")
                 continue
@@ -224,23 +229,46 @@ def _is_of_steps(claim: Claim) -> bool:
     return quantity.unit == "s" and quantity.measure in gate.STEPPED
 
 
-def _series(claim: Claim, row: Row, steady: Mapping[str, Runs]) -> _Series:
-    """The quantity of every ok run that has it. Raises _Lacks."""
+def _series(claim: Claim, rows: Sequence[Row], steady: Mapping[str, Runs]) -> _Series:
+    """The quantity of every ok run that has it, by round; of several rows, which differ in seed, by seed.
+
+    Raises _Lacks.
+    """
     of = quantities.share if claim.kind == "share" else quantities.of
-    told = {run.round: of(claim.quantity, row, run) for run in row.ok_runs}
-    values = {index: value for index, value in told.items() if value is not None}
+    *_, last = rows
+    by_seed: dict[int, list[float]] = {}
+    values: dict[int, float] = {}
+    for row in rows if _is_of_seeds(claim) else (last,):
+        for run in row.ok_runs:
+            value = of(claim.quantity, row, run)
+            if value is not None and value <= 0 and claim.kind != "share":
+                raise _Lacks(f"{value:g} in round {run.round}, of which no ratio can be taken")
+            if value is not None:
+                values[run.round] = value
+                by_seed.setdefault(row.cell.seed if run.seed is None else run.seed, []).append(value)
     if not values:
-        raise _Lacks(_reason(claim, row))
-    for index, value in values.items():
-        if value <= 0 and claim.kind != "share":
-            raise _Lacks(f"{value:g} in round {index}, of which no ratio can be taken")
-    return _Series(values, steady.get(row.key, NO_STEPS).text or (
-        _ONE_SEED if claim.quantity == "accuracy" and len(_seeds(row)) < 2 else ""))
+        raise _Lacks(_reason(claim, last))
+    if len(rows) > 1 and _is_of_seeds(claim):
+        values = {seed: _middle(found) for seed, found in by_seed.items()}
+    return _Series(values, steady.get(last.key, NO_STEPS).text or (
+        _ONE_SEED if _is_of_seeds(claim) and len(by_seed) < 2 else ""))
 
 
-def _seeds(row: Row) -> set[int]:
-    """Of the row's runs; one that told none had the cell's."""
-    return {row.cell.seed if run.seed is None else run.seed for run in row.ok_runs}
+def _is_of_seeds(claim: Claim) -> bool:
+    """Whether the claim is about what a seed changes: how well a model was trained, not how fast."""
+    return claim.quantity == "accuracy"
+
+
+def _with_seeds_as_rounds(claim: Claim) -> Claim:
+    """The claim with cases that differ only in the seed as one: an accuracy varies between seeds, not between rounds.
+
+    So a grid of seeds is what its interval is over, as the seeds of rounds are where the study says none.
+    """
+    if not _is_of_seeds(claim) or "seed" not in claim.over or any("seed" in turned for turned in claim.turned_for):
+        return claim
+    place = claim.over.index("seed")
+    return claim._replace(over=claim.over[:place] + claim.over[place + 1:],
+                          cases=tuple(dict.fromkeys(case[:place] + case[place + 1:] for case in claim.cases)))
 
 
 def _reason(claim: Claim, row: Row) -> str:

@@ -78,4 +78,7 @@ def _found(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[
 
 def _over_runs(name: str, found: Sequence[float]) -> float | None:
     """One number for all runs; None without any."""
-    return min(found, default=None) if quantities.QUANTITIES[name].is_least else stats.median(found)
+    quantity = quantities.QUANTITIES[name]
+    if quantity.is_of_rate and all(value > 0 for value in found):
+        return stats.geometric_mean(found)
+    return min(found, default=None) if quantity.is_least else stats.median(found)

@@ -323,10 +323,10 @@ def _unstamped_key(cell: Cell) -> Cell:
 
 
 def _unstamped(measured: Measurements) -> dict[Cell, float]:
-    """Seconds of a plain training step where any are stamped: the median over runs."""
+    """Seconds of a plain training step where any are stamped: the geometric mean over runs."""
     if not any(row.cell.measure == "phases" for row in measured.rows):
         return {}
-    found = {_unstamped_key(row.cell): middle(row.ok_runs, step_seconds) for row in measured.rows
+    found = {_unstamped_key(row.cell): _typical(row.ok_runs, step_seconds).value for row in measured.rows
              if row.cell.measure == "train"}
     return {cell: seconds for cell, seconds in found.items() if seconds is not None}
 
@@ -336,7 +336,10 @@ def _result(row: Row, found: _Statistics, word: _Word, flagged: tuple[Flag, ...]
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
     ratio = found.ratios.get(name, Ratio(None, None, len(rates)))      # the baseline's, to itself
     steady = found.runs[name]
-    seconds, phases = middle(runs, step_seconds), _phases(row)
+    step, phases = _typical(runs, step_seconds), _phases(row)
+    tokens, padded = (_typical(runs, lambda run, name=name: _tokens_per_second(run, name))  # type: ignore[misc]
+                      for name in ("tokens", "padded_tokens"))
+    seconds = step.value
     peak, parameters = middle(runs, _peak_bytes), [run.parameters for run in runs if run.parameters is not None]
     return Result(
         stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)),
@@ -347,7 +350,9 @@ def _result(row: Row, found: _Statistics, word: _Word, flagged: tuple[Flag, ...]
         steady_runs=steady.steady, unsteady_runs=steady.unsteady, drifting_runs=steady.drifting,
         drifts_alike=steady.drift_alike if steady.drifting else None, short_runs=steady.short, flags=flagged,
         outlier_rounds=tuple(list(rates)[place] for place in stats.outliers(list(rates.values()))),
-        workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), step_seconds=seconds, phases=phases,
+        workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,
+        step_seconds=seconds, step_interval=step.interval, repeated_runs=sum(bool(run.repeats) for run in runs),
+        disturbed_runs=sum(run.is_disturbed for run in runs),
         communication=_fact(runs, "communication") if phases else None,
         stamping_cost=seconds / plain_seconds - 1 if phases and seconds and plain_seconds else None,
         place_peaks=_place_peaks(runs),
@@ -359,8 +364,8 @@ def _result(row: Row, found: _Statistics, word: _Word, flagged: tuple[Flag, ...]
         loss_last=middle(runs, lambda run: _loss(run, -1)),
         accuracy=middle(runs, lambda run: run.accuracy), peak_bytes=_rounded(peak),
         parameters=parameters[0] if parameters else None,
-        tokens_per_second=middle(runs, lambda run: _tokens_per_second(run, "tokens")),
-        padded_tokens_per_second=middle(runs, lambda run: _tokens_per_second(run, "padded_tokens")),
+        tokens_per_second=tokens.value, tokens_interval=tokens.interval,
+        padded_tokens_per_second=padded.value, padded_tokens_interval=padded.interval,
         gpu_watts=middle(runs, quantities.watts),
         joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run)),
         gpu_sm_clock=middle(runs, lambda run: run.after.get("gpu_sm_clock")),
@@ -379,6 +384,19 @@ def _skipped_result(cell: Cell) -> Result:
         first_step_seconds=None,
         load_share=None, loss_first=None, loss_last=None, accuracy=None, peak_bytes=None, parameters=None,
     )
+
+
+class _Typical(NamedTuple):
+    """What stands for all runs, as their rate does."""
+
+    value: float | None
+    interval: Interval | None
+
+
+def _typical(runs: Sequence[Run], of: Callable[[Run], float | None]) -> _Typical:
+    """The geometric mean over the runs that have the value, with its interval: the statistic of rates."""
+    found = [value for value in map(of, runs) if value]
+    return _Typical(stats.geometric_mean(found), _interval(stats.interval(found)))
 
 
 def _interval(found: stats.Interval | None) -> Interval | None:

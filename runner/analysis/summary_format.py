@@ -1,5 +1,6 @@
 """summary.json's format: the Summary and its parts, as frozen models; summary_schema.py publishes it.
 
+Format 7 (2026-11-23): step_seconds and tokens are geometric means with intervals; repeated and disturbed runs.
 Format 6 (2026-11-22): rates are geometric means, intervals Student's; words hold together over a session and are
 withheld of stacks that were not steady; p values, steadiness, the smallest difference; reasons of claims' numbers.
 Format 5 (2026-11-21): kernels, graphs, largest batches.
@@ -105,6 +106,10 @@ class Result(_Model):
     """Whose parts differ by more than noise explains, or which lead away."""
     drifts_alike: bool | None = None
     """Whether that is the stack's own, in all runs alike, which withholds a word; null where no run drifted."""
+    repeated_runs: int = 0
+    """That count in place of others of their rounds, all of which were made again since one was disturbed."""
+    disturbed_runs: int = 0
+    """That count though other programs took of their CPUs, or their GPU was throttled."""
     flags: tuple[Flag, ...]
     outlier_rounds: tuple[int, ...]
     """Rounds whose rate is far from the others; they count like the others."""
@@ -113,7 +118,8 @@ class Result(_Model):
     mode: str | None
     """How they did, in the framework's own words; null on one node."""
     step_seconds: float | None
-    """Of one worker."""
+    """Of one worker; the geometric mean over runs."""
+    step_interval: Interval | None = None
     phases: dict[str, float]
     """Seconds a step by phase: load, forward, backward, communication, update, dispatch; empty if not stamped."""
     communication: Literal["exposed", "full"] | None
@@ -131,7 +137,9 @@ class Result(_Model):
     accuracy: float | None
     peak_bytes: int | None
     tokens_per_second: float | None = None
+    tokens_interval: Interval | None = None
     padded_tokens_per_second: float | None = None
+    padded_tokens_interval: Interval | None = None
     gpu_watts: float | None = None
     joules_per_sample: float | None = None
     gpu_sm_clock: float | None = None
@@ -457,14 +465,16 @@ class Methods(_Model):
     winner: str = ("the stack with the highest rate, where it is faster than every other that ran: the greatest of the "
                    "p values of its paired ratios, adjusted with the other words; none where a stack was not steady")
     outlier_rounds: str = f"modified z-score of the run's rate above {stats.OUTLIER_SCORE:g}; flagged, never removed"
+    step_seconds: str = ("the sum of the timed steps over their number, of one worker and each run; the geometric mean "
+                         "over runs, its interval as a rate's: of one worker it is the batch over the rate")
     first_step_seconds: str = "the first warm-up step, compilation included; the median over runs"
     load_share: str = "seconds of waiting for input over seconds of the timed steps; the median over runs"
     loss: str = "the first and the last timed step's, or epoch's; the median over runs"
     accuracy: str = "on the held-out images after the last epoch; the median over runs"
     peak_bytes: str = "peak resident memory of the worker, on one node; the median over runs"
     tokens_per_second: str = ("of one worker of a sequence task: real tokens or time steps of a batch, the mean over "
-                              "all batches, over the seconds of a step; the median over runs; padded ones count "
-                              "padding too")
+                              "all batches, over the seconds of a step; the geometric mean over runs; padded ones "
+                              "count padding too")
     gpu_watts: str = ("power of all of a run's GPUs over the timed steps, by their energy counters where they have "
                       "them; the median over runs; of a MIG slice the whole board's")
     joules_per_sample: str = "gpu_watts over the samples a second of all workers; the median over runs"
@@ -492,7 +502,7 @@ class Methods(_Model):
 class Summary(_Model):
     """What a session found. Raw samples stay in events.jsonl beside it."""
 
-    schema_: Literal[6] = Field(6, alias="schema")
+    schema_: Literal[7] = Field(7, alias="schema")
     """Version of this format."""
     id: str
     study: str

@@ -1,8 +1,11 @@
 """What the host is, and how busy it is: facts once, readings before and after every run. Absent is None, never 0."""
 
+import os
 import platform
 import socket
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import psutil
@@ -67,10 +70,13 @@ class Reading(NamedTuple):
     free_bytes: int
     swap_used_bytes: int
     busy_seconds: float          # of all CPUs since boot, idle and waiting left out
+    cpus: int = 1                # that they are of
+    busy_by_cpu: Mapping[int, float] = MappingProxyType({})      # the same of each by its number; {} where nobody says
 
     def record(self) -> dict[str, Any]:
-        """What is stored; busy_seconds only means something as a difference."""
-        return {name: value for name, value in self._asdict().items() if name != "busy_seconds"}
+        """What is stored; busy seconds only mean something as a difference."""
+        left_out = ("busy_seconds", "cpus", "busy_by_cpu")
+        return {name: value for name, value in self._asdict().items() if name not in left_out}
 
 
 def reading() -> Reading:
@@ -79,11 +85,35 @@ def reading() -> Reading:
     times = psutil.cpu_times()
     return Reading(psutil.getloadavg()[0], frequency.current * 1e6 if frequency and frequency.current else None,
                    psutil.virtual_memory().available, psutil.swap_memory().used,
-                   times.user + times.system + times.nice + times.irq + times.softirq)
+                   times.user + times.system + times.nice + times.irq + times.softirq, psutil.cpu_count() or 1,
+                   busy_by_cpu(_read("/proc/stat"), os.sysconf("SC_CLK_TCK")))
 
 
-def foreign_share(before: Reading, after: Reading, own_seconds: float, seconds: float, cpus: int) -> float | None:
-    """The share of a run's CPUs' time, in so many seconds of it, that went to others; None for no time."""
+def busy_by_cpu(stat: str, ticks: int) -> Mapping[int, float]:
+    """Busy seconds of each CPU, by the lines "cpu0 user nice system idle iowait irq softirq ..." of /proc/stat.
+
+    Read here, since psutil counts the lines and an offline CPU has none.
+    """
+    found = {}
+    for line in stat.splitlines():
+        name, *rest = line.split() or [""]
+        if name.startswith("cpu") and name[3:].isdigit() and len(rest) >= 7 and all(map(str.isdigit, rest[:7])):
+            user, nice, system, _, _, interrupts, soft = map(int, rest[:7])
+            found[int(name[3:])] = (user + nice + system + interrupts + soft) / ticks
+    return MappingProxyType(found)
+
+
+def foreign_share(before: Reading, after: Reading, own_seconds: float, seconds: float,
+                  affinity: Collection[int] = ()) -> float | None:
+    """The share of a run's CPUs' time, in so many seconds of it, that went to others; None for no time.
+
+    affinity: the CPUs that the run may use: what others did on the rest of a large machine does not disturb it. Where
+    they, or their times, are not known, it is the share of all of the machine's CPUs.
+    """
     if seconds <= 0:
         return None
-    return max(0.0, after.busy_seconds - before.busy_seconds - own_seconds) / (seconds * cpus)
+    busy, count = after.busy_seconds - before.busy_seconds, max(before.cpus, 1)
+    if affinity and all(cpu in before.busy_by_cpu and cpu in after.busy_by_cpu for cpu in affinity):
+        busy = sum(after.busy_by_cpu[cpu] - before.busy_by_cpu[cpu] for cpu in affinity)
+        count = len(affinity)
+    return max(0.0, busy - own_seconds) / (seconds * count)

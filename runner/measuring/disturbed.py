@@ -1,11 +1,13 @@
 """Disturbed runs: the machine was not theirs alone, so they are made again at the session's end. Pure.
 
-Judged is the machine and never the rate: who repeats what came out slow keeps the lucky runs. Each run is repeated at
-most once, and all repetitions together are at most one more round, of the most disturbed ones. Both are kept, and a
-reader takes the repetition where that ended ok and undisturbed, else the first one.
+Judged is the machine and never the rate: who repeats what came out slow keeps the lucky runs. What is made again is the
+comparison's whole round: all stacks of it that ended ok, one after the other, so that a pair still lies seconds apart
+and not as many hours as the session is long. Each round of a comparison is repeated at most once, and all repetitions
+together are at most one more round: of the most disturbed ones. Both are kept, and a reader takes the repeated round
+where all of it ended ok and undisturbed, else the first one (runner/results/rows.py).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runner.machine.host import FOREIGN_SHARE
@@ -32,9 +34,10 @@ class Repetition(NamedTuple):
 
     key: str
     round: int
-    of: str                           # the disturbed run
+    of: str                           # the first run
     attempt: int
-    disturbance: Disturbance
+    together: tuple[str, ...]         # the keys of the cells that are made again with it, its own too
+    disturbance: Disturbance | None   # None: another stack of its comparison was disturbed
 
 
 def disturbance(ending: str, measure: str, foreign_cpu_share: float | None, is_throttled: bool) -> Disturbance | None:
@@ -45,35 +48,91 @@ def disturbance(ending: str, measure: str, foreign_cpu_share: float | None, is_t
     return Disturbance(share, is_throttled)
 
 
-def waiting(records: Iterable[Record], cells: Sequence[str]) -> list[Repetition]:
-    """The runs of a session's store that are to be repeated now, the most disturbed ones where there are too many.
+class _Run(NamedTuple):
+    """A cell in a round, as far as it went."""
 
-    In the order of rounds and of the plan, so that the stacks of a pair follow each other. cells: the plan's keys.
+    name: str                         # of the run that is its result, or was before it was made again
+    ending: str
+    disturbance: Disturbance | None
+    together: tuple[str, ...] = ()    # of its repetition, begun or over
+    is_repeated: bool = False
+
+
+class Cell(NamedTuple):
+    """A cell of the plan."""
+
+    key: str
+    comparison: str
+
+
+def waiting(records: Iterable[Record], rounds: Mapping[int, Sequence[Cell]]) -> list[Repetition]:
+    """The runs of a session's store that are to be repeated now, of the most disturbed ones where there are too many.
+
+    In the order of rounds and of each round's cells, so that the stacks of a pair follow each other. rounds: the plan's
+    cells in the order of each round.
     """
-    last: dict[tuple[str, int], Repetition | None] = {}
+    runs, attempts = _read(records)
+    groups = {(index, cell.comparison): [other for other in cells if other.comparison == cell.comparison]
+              for index, cells in rounds.items() for cell in cells}
+    room = max(map(len, rounds.values()), default=0) - sum(run.is_repeated for run in runs.values())
+    chosen: set[tuple[str, int]] = set()
+    for _, place, keys in sorted(_candidates(runs, groups), key=lambda each: -each[0]):
+        if len(keys) <= room:
+            room -= len(keys)
+            chosen.update((key, place[0]) for key in keys)
+    return [Repetition(cell.key, index, runs[cell.key, index].name, attempts[cell.key, index] + 1,
+                       _together(runs, groups[index, cell.comparison], index), runs[cell.key, index].disturbance)
+            for index, cells in sorted(rounds.items()) for cell in cells if (cell.key, index) in chosen]
+
+
+Runs = Mapping[tuple[str, int], _Run]              # by key and round
+Groups = Mapping[tuple[int, str], Sequence[Cell]]  # by round and comparison
+
+
+def _candidates(runs: Runs, groups: Groups) -> Iterator[tuple[float, tuple[int, str], list[str]]]:
+    """(how disturbed, round and comparison, the keys that are still to run) of each round to repeat."""
+    for (index, comparison), cells in groups.items():
+        keys = _together(runs, cells, index)
+        worst = max((found.rank for key in keys if (found := runs[key, index].disturbance)), default=None)
+        left = [key for key in keys if not runs[key, index].is_repeated]
+        if worst is not None and left and not _was_repeated_alone(runs, keys, index):
+            is_begun = any(runs[key, index].together for key in keys)
+            yield (worst + 10.0 if is_begun else worst), (index, comparison), left       # what was begun is ended first
+
+
+def _was_repeated_alone(runs: Runs, keys: Sequence[str], index: int) -> bool:
+    """Whether a run of them was made again without the others, as until 2026-11-23."""
+    return any(runs[key, index].is_repeated and set(runs[key, index].together) != set(keys) for key in keys)
+
+
+def _together(runs: Runs, cells: Sequence[Cell], index: int) -> tuple[str, ...]:
+    """The keys of a comparison that are repeated together: those whose first run ended ok."""
+    return tuple(cell.key for cell in cells if (cell.key, index) in runs and runs[cell.key, index].ending == "ok")
+
+
+def _read(records: Iterable[Record]) -> tuple[Runs, Mapping[tuple[str, int], int]]:
+    """The first result of each cell and round, and how many runs of it there were."""
+    runs: dict[tuple[str, int], _Run] = {}
     attempts: dict[tuple[str, int], int] = {}
     begun: dict[str, Record] = {}
-    repeated: set[tuple[str, int]] = set()
     for record in records:
         if record["event"] == "begin":
-            begun[record["run"]] = record
             turn = record["key"], record["round"]
+            begun[record["run"]] = record
             attempts[turn] = attempts.get(turn, 0) + 1
+            if "repeats" in record and turn in runs:
+                runs[turn] = runs[turn]._replace(together=tuple(record.get("together", (record["key"],))))
         elif record["event"] == "ending" and record["run"] in begun and record["ending"] in FINAL:
             head = begun[record["run"]]
             turn = head["key"], head["round"]
-            if "repeats" in head:
-                repeated.add(turn)
-            seen = _read(record)
-            last[turn] = Repetition(*turn, record["run"], 0, seen) if seen else None
-    room = len(cells) - len(repeated)
-    found = [each._replace(attempt=attempts[turn] + 1) for turn, each in last.items()
-             if each and turn not in repeated and turn[0] in cells]
-    chosen = sorted(found, key=lambda each: -each.disturbance.rank)[:max(0, room)]
-    return sorted(chosen, key=lambda each: (each.round, cells.index(each.key)))
+            if "repeats" in head and turn in runs:
+                runs[turn] = runs[turn]._replace(is_repeated=True)
+            else:
+                runs[turn] = _Run(record["run"], record["ending"], _disturbance(record))
+    return runs, attempts
 
 
-def _read(record: Mapping[str, Any]) -> Disturbance | None:
+def _disturbance(record: Mapping[str, Any]) -> Disturbance | None:
     """What an ending's record says, None of one that was not disturbed."""
     found = record.get("disturbed")
     return Disturbance(float(found["foreign_cpu_share"]), bool(found["is_throttled"])) if found else None
@@ -81,9 +140,12 @@ def _read(record: Mapping[str, Any]) -> Disturbance | None:
 
 def announcement(found: Sequence[Repetition]) -> str:
     """What is about to be repeated, in one line."""
-    by_cpu = sum(each.disturbance.foreign_cpu_share > FOREIGN_SHARE for each in found)
-    by_gpu = sum(each.disturbance.is_throttled for each in found)
+    amiss = [each.disturbance for each in found if each.disturbance]
+    by_cpu = sum(each.foreign_cpu_share > FOREIGN_SHARE for each in amiss)
+    by_gpu = sum(each.is_throttled for each in amiss)
     reasons = [f"other programs took more than {FOREIGN_SHARE:.0%} of the CPUs in {by_cpu}".replace("%", " %")
                if by_cpu else "", f"a GPU was throttled in {by_gpu}" if by_gpu else ""]
-    runs = "1 disturbed run is" if len(found) == 1 else f"{len(found)} disturbed runs are"
-    return f"{runs} made again: {', '.join(reason for reason in reasons if reason)}"
+    runs = "1 disturbed run is" if len(amiss) == 1 else f"{len(amiss)} disturbed runs are"
+    beside = len(found) - len(amiss)
+    others = f" with {beside} of the other stacks in the same rounds" if beside else ""
+    return f"{runs} made again{others}: {', '.join(reason for reason in reasons if reason)}"

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from runner.cells import comparisons
+from runner.cells import comparison_key, comparisons
 from runner.errors import BenchError, DiskFull, Stopped
 from runner.launchers.watchdog import Ending, Exit, Launcher, Limits, Running, follow, limits
 from runner.machine import gpus, telemetry
@@ -77,7 +77,8 @@ class Turn(NamedTuple):
     attempt: int                                  # 1, or more where an earlier session was interrupted
     number: int                                   # in this session's order
     label: str                                    # of its comparison
-    repeats: str = ""                             # the disturbed run of the same cell and round, if there was one
+    repeats: str = ""                             # the first run of the same cell and round, where that is made again
+    together: tuple[str, ...] = ()                # the keys of the cells that are made again with it
 
     @property
     def cell(self) -> Cell:
@@ -163,13 +164,17 @@ def _ended(bench: Bench, turn: Turn, memory: "Memory") -> str:
 
 
 def _repeated(bench: Bench, number: int, memory: "Memory") -> Iterator[str]:
-    """The words of the disturbed runs, which are made again; number: how many runs there were. Raises Stopped."""
-    found = disturbed.waiting(store.read(bench.store.folder), [planned.key for planned in bench.plan.cells])
+    """The words of the runs that are made again; number: how many runs there were. Raises Stopped."""
+    of = {each.key: comparison_key(each.cell) for each in bench.plan.cells}
+    found = disturbed.waiting(store.read(bench.store.folder), {
+        index: [disturbed.Cell(each.key, of[each.key]) for each in bench.plan.order(index)]
+        for index in range(bench.plan.rounds)})
     if not found:
         return
     bench.progress.more(len(found), disturbed.announcement(found))
     planned, labels = {each.key: each for each in bench.plan.cells}, _labels(bench.plan)
-    turns = [Turn(planned[each.key], each.round, each.attempt, number + place, labels[planned[each.key].cell], each.of)
+    turns = [Turn(planned[each.key], each.round, each.attempt, number + place, labels[planned[each.key].cell], each.of,
+                  each.together)
              for place, each in enumerate(found)]
     yield from _round(bench, turns, memory)
 
@@ -224,7 +229,8 @@ def _inferred(bench: Bench, turn: Turn, smaller: int) -> str:
 def _head(turn: Turn, host: dict[str, Any]) -> dict[str, Any]:
     """The record of a run's beginning, but for its place."""
     return {"event": "begin", "run": turn.name, "key": turn.planned.key, "round": turn.round, "attempt": turn.attempt,
-            "seed": turn.cell.seed, **({"repeats": turn.repeats} if turn.repeats else {}),
+            "seed": turn.cell.seed,
+            **({"repeats": turn.repeats, "together": list(turn.together)} if turn.repeats else {}),
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host}
 
 
@@ -287,6 +293,7 @@ class _Mark(NamedTuple):
     reading: machine.Reading
     seconds: float
     own_seconds: float | None
+    affinity: tuple[int, ...]
 
 
 def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates: list[float],
@@ -298,11 +305,11 @@ def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates
     for heard in follow(running, limits(planned.cell, bench.stall), bench.clock, bench.is_stopping):
         if isinstance(heard, Ending):
             is_here = not running.place.get("remote")        # else others' CPUs are not the run's
-            return heard, _foreign_share(bench, planned, mark, heard) if is_here else None
+            return heard, _foreign_share(bench, mark, heard) if is_here else None
         if watch:
             watch.heard(heard["event"])
         if heard["event"] == "start":
-            mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"))
+            mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"), _affinity(heard))
         bench.store.append({"event": "line", "run": name, "at": round(bench.clock() - began, 3), "line": heard})
         if rate := so_far.hear(heard):
             rates.append(rate)
@@ -310,13 +317,19 @@ def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates
     raise AssertionError("follow always yields an Ending last")
 
 
-def _foreign_share(bench: Bench, planned: Planned, mark: _Mark | None, ending: Ending) -> float | None:
+def _affinity(start: dict[str, Any]) -> tuple[int, ...]:
+    """The CPUs that a worker may use, as its "start" says; () where it does not."""
+    found = start["facts"].get("affinity")
+    return tuple({cpu for cpu in found if isinstance(cpu, int)}) if isinstance(found, list) else ()
+
+
+def _foreign_share(bench: Bench, mark: _Mark | None, ending: Ending) -> float | None:
     """None where nobody says what the run itself used (on many nodes servers use CPUs too), or others of ours run."""
     own = ending.said.get("cpu_seconds")
     if bench.side_by_side or mark is None or mark.own_seconds is None or own is None:
         return None
     return machine.foreign_share(mark.reading, bench.readings(), own - mark.own_seconds, bench.clock() - mark.seconds,
-                                 planned.cell.cpus)
+                                 mark.affinity)
 
 
 def _went(running: Running | None, seconds: float) -> tuple[Exit, dict[str, Any]]:

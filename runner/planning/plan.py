@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -152,10 +152,18 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 earlier = planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
                 planned[earlier.key] = earlier._replace(is_seed_fixed=earlier.is_seed_fixed or is_seed_fixed)
                 keys.setdefault(experiment.id, {})[key(cell)] = None
-    chosen = tuple(planned.values())
+    chosen = _with_equal_seeds(planned.values())
     baseline = _baseline(chosen, wishes.baseline or study.baseline, study, stacks)
     return Plan(study, wishes.rounds or study.rounds, baseline, wishes.seed, chosen, tuple(skipped),
                 {name: tuple(found) for name, found in keys.items()}, wishes.settings, wishes.stacks)
+
+
+def _with_equal_seeds(planned: Iterable[Planned]) -> tuple[Planned, ...]:
+    """The cells; where the seed of one is said, that of all that it is compared with stays, too."""
+    cells = tuple(planned)
+    fixed = {comparison_key(each.cell) for each in cells if each.is_seed_fixed}
+    return tuple(each._replace(is_seed_fixed=True) if fixed and comparison_key(each.cell) in fixed else each
+                 for each in cells)
 
 
 def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
@@ -213,7 +221,7 @@ def _impossible(cell: Cell, here: Here) -> str | None:
         return f"{what} needs a GPU"
     if cell.parallel != "none" and cell.measure not in cluster.MEASURES:
         return f"measure {cell.measure} is of one node; on many there are {', '.join(cluster.MEASURES)}"
-    reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes) or duration.problem(cell)
+    reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes)
     return reason
 
 
@@ -248,7 +256,14 @@ def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: fl
 def _guess(cell: Cell, rate: float) -> float:
     """Seconds of a cell's steps at so many FLOPs a second; a step takes 2 ms that no FLOP counts."""
     step = tasks.step_flops(cell) / rate + 0.002
-    return float(duration.guess(cell, step) if duration.is_open(cell) else _steps(cell) * step)
+    return float(duration.guess(cell, step, _pass_steps(cell)) if duration.is_open(cell) else _steps(cell) * step)
+
+
+def _pass_steps(cell: Cell) -> int:
+    """Of a pass over batches that are not alike, of which a worker has its part; 0 where all are alike."""
+    if not tasks.is_sequence(cell.task) or cell.input == "synthetic":
+        return 0
+    return max(1, int(sequences.pass_batches(cell)) // (cell.nodes * cell.gpus))
 
 
 def _rate(cell: Cell, found: gpus.Found, products: Mapping[Unit, Product]) -> float:

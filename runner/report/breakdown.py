@@ -71,7 +71,8 @@ def phases(compared: Sequence[Shown], form: Form) -> Iterator[Table]:
         shown.label: [result for result in shown.results if result.phases]
         for shown in compared if shown.comparison.measure == "phases"}, form,
         "Communication that is seen exposed is what does not overlap with the backward pass; full is all of it. "
-        "Stamps: what stamping adds to a plain step of this session.")
+        "Stamps: what stamping adds to a plain step of this session. Phases are medians over runs, a step is their "
+        "geometric mean.")
 
 
 # ---- operators

@@ -174,6 +174,18 @@ def measured(title: str, name: str, text: Callable[[Any], str], part: str, forms
     return Column(title, _of_result(name), text, forms, name, part)
 
 
+def _with_interval(title: str, name: str, interval: str, text: Callable[[float, Interval | None], str], part: str,
+                   forms: frozenset[Form] = READ) -> tuple[Column[Line], ...]:
+    """A geometric mean with its brackets, and for the CSV three numbers; by the names in summary.json."""
+    def shown(line: Line) -> str:
+        value = getattr(line.result, name)
+        return "" if value is None else text(value, getattr(line.result, f"{interval}_interval"))
+
+    ends = (Column(f"{interval}_{end}", _end(f"{interval}_interval", end), forms=_CSV, name=f"{interval}_{end}")
+            for end in ("low", "high"))
+    return (Column(title, shown, forms=forms, part=part), Column(name, _of_result(name), forms=_CSV, name=name), *ends)
+
+
 SETTINGS = ("batch", "image", "steps", "nodes", "cpus", "device", "parallel", "precision")
 
 RESULTS: tuple[Column[Line], ...] = (
@@ -196,8 +208,9 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("verdict", lambda line: line.result.verdict.value, forms=_CSV, name="verdict"),
     Column("notes", marks, forms=_PAGE),
     Column("ok runs", _ok_runs, part=BESIDE),
+    Column("made again", lambda line: line.result.repeated_runs or None, "{:,}".format, part=BESIDE),
     Column("workers", _of_result("workers"), forms=_CSV, name="workers"),
-    measured("step", "step_seconds", formatting.milliseconds, "", _PAGE | _CSV),
+    *_with_interval("step", "step_seconds", "step", formatting.step, RATES, _PAGE),
     measured("first step", "first_step_seconds", formatting.seconds, BESIDE),
     measured("input wait", "load_share", formatting.share, BESIDE),
     measured("of machine", "machine_share", formatting.share, BESIDE),
@@ -206,8 +219,8 @@ RESULTS: tuple[Column[Line], ...] = (
     *_field(lambda line: line.result, "loss_first", "loss_last"),
     measured("accuracy", "accuracy", formatting.share, BESIDE),
     measured("parameters", "parameters", "{:,}".format, "", _CSV),
-    measured("tokens/s", "tokens_per_second", formatting.number, SEQUENCES),
-    measured("with padding", "padded_tokens_per_second", formatting.number, SEQUENCES),
+    *_with_interval("tokens/s", "tokens_per_second", "tokens", formatting.rate, SEQUENCES),
+    *_with_interval("with padding", "padded_tokens_per_second", "padded_tokens", formatting.rate, SEQUENCES),
     measured("epochs", "epochs", "{:,}".format, EPOCHS),
     measured("first epoch", "first_epoch_seconds", formatting.seconds, EPOCHS),
     measured("later epochs", "epoch_seconds", formatting.seconds, EPOCHS),
@@ -216,6 +229,7 @@ RESULTS: tuple[Column[Line], ...] = (
     measured("GPU power", "gpu_watts", "{:.0f} W".format, ENERGY),
     measured("a sample", "joules_per_sample", "{:.3g} J".format, ENERGY),
     measured("SM clock", "gpu_sm_clock", lambda hertz: f"{hertz / 1e6:,.0f} MHz", ENERGY),
+    *_field(lambda line: line.result, "repeated_runs", "disturbed_runs"),
     Column("rate_low", _end("rate_interval", "low"), forms=_CSV, name="rate_low"),
     Column("rate_high", _end("rate_interval", "high"), forms=_CSV, name="rate_high"),
     Column("ratio_low", _end("ratio_interval", "low"), forms=_CSV, name="ratio_low"),

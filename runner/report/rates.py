@@ -93,10 +93,11 @@ def _rate_curve(given: Given, panel: Sequence[Shown], stack: str, field: str) ->
 
 # caption and note of each table, and the parts of columns.RESULTS that it has
 _TABLES = (
-    ("Rates: samples a second of one worker (geometric means), with 95 % intervals over runs", "", (RATES, BESIDE)),
-    ("Tokens or time steps a second of one worker", "", (SEQUENCES,)),
+    ("Rates: samples a second of one worker, and the time of a step (geometric means), with 95 % intervals over runs",
+     "First step, input wait, memory, loss and accuracy: medians over runs.", (RATES, BESIDE)),
+    ("Tokens or time steps a second of one worker (geometric means), with 95 % intervals over runs", "", (SEQUENCES,)),
     ("Epochs", "Medians over runs; of the epochs after the first, the mean of each run.", (EPOCHS,)),
-    ("What the GPUs drew over the timed steps", "", (ENERGY,)),
+    ("What the GPUs drew over the timed steps", "Medians over runs.", (ENERGY,)),
 )
 
 

@@ -24,7 +24,7 @@ SAID_BY_WORKER = ("ok", "oom", "unsupported", "not_finite", "error")
 FINAL = frozenset({"ok", "oom", "unsupported", "not_finite", "error", "timeout", "died", "skipped"})
 WELL = frozenset({"ok", "oom", "unsupported"})      # nothing went wrong: too little memory is an answer, too
 EVENTS = ("start", "warm", "steps", "epoch", "accuracy", "tensor", "harness", "weights", "operators", "kernels",
-          "graph", "max_batch", "product", "compiled", "beat", "end")
+          "graph", "max_batch", "product", "compiled", "values", "beat", "end")
 LONGEST_LINE = 2**24     # bytes; the longest real event is far smaller, and a longer line comes cut
 
 

@@ -24,7 +24,7 @@ class Row:
     cell: Cell
     comparison: Comparison                 # that it is in
     runs: tuple[Run, ...]
-    replaced: tuple[Run, ...] = ()         # disturbed runs that were made again and do not count
+    replaced: tuple[Run, ...] = ()         # of rounds that were made again: the runs that do not count
 
     @cached_property
     def ok_runs(self) -> tuple[Run, ...]:
@@ -136,7 +136,7 @@ class _Gathered:
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)     # by cell key and round
     is_done: bool = False
     products: list[Product] = field(default_factory=list)
-    replaced: dict[str, list[Run]] = field(default_factory=dict)       # by cell key
+    again: dict[tuple[str, int], Run] = field(default_factory=dict)    # what was made again, by the same
 
 
 def _session(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -188,20 +188,25 @@ def _line(gathered: _Gathered, record: Mapping[str, Any]) -> None:
 def _ending(gathered: _Gathered, record: Mapping[str, Any]) -> None:
     """Keep the run, unless an earlier attempt was a result and this one is not.
 
-    Of a disturbed run and its repetition one counts: the repetition where it ended ok and undisturbed.
+    What was made again is kept beside it: which of the two counts is known when all of a round is there.
     """
     begun = gathered.begun.pop(record["run"], None)
     if begun is None:
         return
     run, key = ended(begun, record), begun.record["key"]
-    earlier = gathered.runs.get((key, run.round))
-    if earlier is not None and run.repeats:
-        is_in_vain = run.ending != "ok" or run.is_disturbed
-        gathered.replaced.setdefault(key, []).append(run if is_in_vain else earlier)
-        if is_in_vain:
-            return
+    runs = gathered.again if run.repeats and (key, run.round) in gathered.runs else gathered.runs
+    earlier = runs.get((key, run.round))
     if earlier is None or run.ending in FINAL or earlier.ending not in FINAL:
-        gathered.runs[key, run.round] = run
+        runs[key, run.round] = run
+
+
+def _is_whole(gathered: _Gathered, key: str, again: Run) -> bool:
+    """Whether a run that was made again counts: where all that were made again with it ended ok and undisturbed.
+
+    Until 2026-11-23 a run was made again by itself.
+    """
+    found = [gathered.again.get((other, again.round)) for other in again.together or (key,)]
+    return all(run is not None and run.ending == "ok" and not run.is_disturbed for run in found)
 
 
 def _product(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -216,12 +221,19 @@ _READERS: dict[str, Callable[[_Gathered, Mapping[str, Any]], None]] = {
     "session": _session, "plan": _plan, "begin": _begin, "line": _line, "ending": _ending, "closed": _closed,
     "product": _product,
 }
+
+
 def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
     by_key: dict[str, list[Run]] = {}
-    for (key, _), run in gathered.runs.items():
-        by_key.setdefault(key, []).append(run)
+    replaced: dict[str, list[Run]] = {}
+    for (key, index), first in gathered.runs.items():
+        again = gathered.again.get((key, index))
+        takes_place = again is not None and _is_whole(gathered, key, again)
+        by_key.setdefault(key, []).append(again if again is not None and takes_place else first)
+        if again is not None:
+            replaced.setdefault(key, []).append(first if takes_place else again)
     rows = tuple(replace(row, runs=tuple(sorted(by_key.get(row.key, ()), key=lambda run: run.round)),
-                         replaced=tuple(gathered.replaced.get(row.key, ())))
+                         replaced=tuple(sorted(replaced.get(row.key, ()), key=lambda run: run.round)))
                  for row in plan.rows)
     return Measurements(gathered.session, plan.rounds, plan.baseline, rows, plan.skipped, plan.published,
                         plan.claims, gathered.is_done, plan.title, plan.experiments, plan.settings, plan.stacks,

@@ -35,6 +35,8 @@ class Worker:
     losses: Samples                        # the finite ones
     drain_seconds: float                   # reading losses of steps that were said to be over
     device_seconds: Samples                # of each sample or part by the device's own clock, where it has one
+    pass_tokens: tuple[int, ...] = ()      # of each batch of a pass over sequences, padding included; () elsewhere
+    is_part_of_pass: bool = False          # the timed steps are no whole passes, though the cell leaves open how many
 
     @cached_property
     def step_seconds(self) -> Samples:
@@ -48,6 +50,35 @@ class Worker:
             return np.divide(self.device_seconds if is_by_device else self.block_seconds, self.block_steps,
                              dtype=np.float64)
         return np.divide(self.sample_seconds, np.maximum(self.sample_steps, 1), dtype=np.float64)
+
+    @cached_property
+    def alike_seconds(self) -> Samples:
+        """step_seconds as they would be if all batches had as many tokens: what steadiness is told by.
+
+        As they are, where batches are alike, where nobody said, and where dividing by tokens makes neighbours differ
+        more: tokens are then not what the time goes into.
+        """
+        own, tokens = self.step_seconds, self._relative_tokens()
+        if tokens is None:
+            return own
+        with np.errstate(all="ignore"):
+            found = own / tokens
+            is_closer = bool(_scatter(found) < _scatter(own))
+        return found if is_closer else own
+
+    def _relative_tokens(self) -> Samples | None:
+        """The tokens that each point of step_seconds stands for, a step, over those of a mean batch.
+
+        The first timed step has the batch after the warm-up's, and a pass follows a pass in the same order.
+        """
+        if len(set(self.pass_tokens)) < 2 or len(self.curve_steps) != len(self.step_seconds):
+            return None
+        before = np.concatenate([[0.0], np.cumsum(self.pass_tokens, dtype=np.float64)])
+        counts = np.maximum(np.array(self.curve_steps, dtype=np.int64), 1)
+        ends = len(self.warmup_seconds) + np.concatenate([[0], np.cumsum(counts)])
+        passes, rest = np.divmod(ends, len(self.pass_tokens))
+        spans = np.diff(passes * before[-1] + before[rest])
+        return spans / counts / (before[-1] / len(self.pass_tokens)) if (spans > 0).all() else None
 
     @cached_property
     def curve_steps(self) -> tuple[int, ...]:
@@ -96,7 +127,8 @@ class Run:
     max_batch: MaxBatch | None = None
     seed: int | None = None                # of this round; None: not recorded, the cell's own
     is_disturbed: bool = False             # others took of its CPUs, or its GPU was throttled
-    repeats: str = ""                      # the disturbed run that this one was made in place of
+    repeats: str = ""                      # the first run of its cell and round, in place of which it was made
+    together: tuple[str, ...] = ()         # the keys of the cells that were made again with it, its own too
     compiled: Compiled | None = None       # where the framework tells of it
 
     @property
@@ -135,6 +167,11 @@ class Run:
         """Mean seconds of a phase in a step, over the workers."""
         found = [seconds for worker in self.workers if (seconds := worker.phase_seconds(name)) is not None]
         return sum(found) / len(found) if found else None
+
+
+def _scatter(seconds: Samples) -> float:
+    """How much neighbours differ, by the median, so that a slow step now and then does not matter."""
+    return float(np.median(np.abs(np.diff(np.log(seconds))))) if len(seconds) > 1 else 0.0
 
 
 def rate_per_worker(batch: int, run: Run) -> float | None:

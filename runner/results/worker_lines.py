@@ -42,6 +42,7 @@ class Heard:
     losses: list[float] = field(default_factory=list)
     drain_seconds: float = 0.0
     device_seconds: list[float] = field(default_factory=list)
+    is_part_of_pass: bool = False
 
 
 @dataclass
@@ -60,6 +61,7 @@ class Begun:
     graph: Graph | None = None
     max_batch: MaxBatch | None = None
     products: list[Block] = field(default_factory=list)
+    pass_tokens: dict[str, tuple[int, ...]] = field(default_factory=dict)     # by place
     compiled: Compiled | None = None
 
     def worker(self, line: Mapping[str, Any]) -> Heard:
@@ -78,8 +80,15 @@ def _start(run: Begun, line: Mapping[str, Any]) -> None:
     demand(facts, _FACTS)
     if isinstance(facts.get("data"), dict):
         demand(facts["data"], _DATA_FACTS)
+        if "pass_tokens" in facts["data"]:
+            run.pass_tokens[text(line.get("place", ""))] = _pass_tokens(facts["data"]["pass_tokens"])
     run.facts = run.facts or facts
     run.parameters = None if line.get("parameters") is None else count(line["parameters"])
+
+
+def _pass_tokens(found: Any) -> tuple[int, ...]:
+    """Of each batch of a pass."""
+    return tuple(counts_of(found, len(found)))
 
 
 def _warm(run: Begun, line: Mapping[str, Any]) -> None:
@@ -95,11 +104,18 @@ def _steps(run: Begun, line: Mapping[str, Any]) -> None:
     worker.counts += counts
     if "blocks" in line:
         _blocks(worker, mapping(line["blocks"]), sum(counts))
+    _values(run, line)
+    worker.drain_seconds += number(line.get("drain_seconds")) or 0.0
+    worker.device_seconds += line.get("device_seconds", [])
+    worker.is_part_of_pass = worker.is_part_of_pass or line.get("is_part_of_pass") is True
+
+
+def _values(run: Begun, line: Mapping[str, Any]) -> None:
+    """Losses and phases of steps; those that would make a line of "steps" too long come ahead of it."""
+    worker = run.worker(line)
     for name, values in mapping(line.get("phases", {})).items():
         worker.phases.setdefault(name, []).extend(values)
     worker.losses += [loss for loss in line.get("loss", []) if loss is not None]
-    worker.drain_seconds += number(line.get("drain_seconds")) or 0.0
-    worker.device_seconds += line.get("device_seconds", [])
 
 
 def _counts(line: Mapping[str, Any]) -> list[int]:
@@ -173,7 +189,7 @@ def _compiled(run: Begun, line: Mapping[str, Any]) -> None:
 def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
     """The run, whose last record is this."""
     head = begun.record
-    workers = [_worker(name, found) for name, found in sorted(begun.workers.items())]
+    workers = [_worker(name, found, begun.pass_tokens.get(name, ())) for name, found in sorted(begun.workers.items())]
     return Run(
         name=head["run"], round=head["round"], attempt=head["attempt"], ending=text(record["ending"]),
         message=text(record["message"]), wall_seconds=number(record["seconds"]) or 0.0,
@@ -184,22 +200,24 @@ def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
         digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
         graph=begun.graph, max_batch=begun.max_batch, compiled=begun.compiled,
         seed=None if head.get("seed") is None else count(head["seed"]), is_disturbed=bool(record.get("disturbed")),
-        repeats=text(head.get("repeats", "")),
+        repeats=text(head.get("repeats", "")), together=tuple(map(text, head.get("together", ()))),
     )
 
 
-def _worker(name: str, found: Heard) -> Worker:
+def _worker(name: str, found: Heard, pass_tokens: tuple[int, ...] = ()) -> Worker:
     return Worker(name=name, warmup_seconds=seconds(found.warm), warmup_ended=found.warm_ended,
                   sample_seconds=seconds(found.seconds), sample_steps=tuple(found.counts),
                   block_seconds=seconds(found.block_seconds), block_steps=tuple(found.block_counts),
                   phases={phase: samples(values) for phase, values in found.phases.items()},
                   losses=samples(found.losses), drain_seconds=found.drain_seconds,
-                  device_seconds=seconds(found.device_seconds))
+                  device_seconds=seconds(found.device_seconds), pass_tokens=pass_tokens,
+                  is_part_of_pass=found.is_part_of_pass)
 
 
 _LINES: dict[str, Callable[[Begun, Mapping[str, Any]], None]] = {
-    "start": _start, "warm": _warm, "steps": _steps, "epoch": _epoch, "weights": _weights, "operators": _operators,
-    "kernels": _kernels, "graph": _graph, "max_batch": _max_batch, "product": _product, "compiled": _compiled,
+    "start": _start, "warm": _warm, "values": _values, "steps": _steps, "epoch": _epoch, "weights": _weights,
+    "operators": _operators, "kernels": _kernels, "graph": _graph, "max_batch": _max_batch, "product": _product,
+    "compiled": _compiled,
 }
 
 

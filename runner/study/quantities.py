@@ -23,6 +23,7 @@ class Quantity(NamedTuple):
     of: Reader
     whole: str = ""              # the quantity that it is a part of, or is held against; "": a share as it is, or none
     is_least: bool = False       # of all runs the least counts, not the median: what every run could do
+    is_of_rate: bool = False     # of all runs the geometric mean counts, as of a rate, which is made of it
 
 
 def of(name: str, row: Row, run: Run) -> float | None:
@@ -149,12 +150,12 @@ def _pass(name: str) -> Reader:
 
 
 QUANTITIES: dict[str, Quantity] = {
-    "step": Quantity("train", "s", _step),
+    "step": Quantity("train", "s", _step, is_of_rate=True),
     **{name: Quantity("phases", "s", _phase(name), "step") for name in PHASES},
     "memory": Quantity("train", "bytes", lambda row, run: peak_bytes(run)),
     **{name: Quantity("operators", "s", _operator(name)) for name in operators.WORDS},
-    "inference": Quantity("infer", "s", _step),
-    "sample": Quantity("infer", "s", _sample),
+    "inference": Quantity("infer", "s", _step, is_of_rate=True),
+    "sample": Quantity("infer", "s", _sample, is_of_rate=True),
     "power": Quantity("infer", "W", lambda row, run: watts(run)),
     "epoch": Quantity("epochs", "s", _epoch),
     "first_epoch": Quantity("epochs", "s", _first_epoch, "epoch"),

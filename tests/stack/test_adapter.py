@@ -536,6 +536,13 @@ class Loading(AdapterCase):
         self.assertNotIn("gathered", loading.told(cell._replace(input="synthetic"), workload))
 
 
+class _Told:
+    """A watch that keeps what it is told."""
+
+    def __init__(self, told):
+        self.stepped = told.append
+
+
 def _following(batches):
     """A function that loads the next batch, whatever kind of batches a framework has."""
     if hasattr(batches, "values"):                 # a session's Feed: what a step feeds
@@ -617,6 +624,19 @@ class Switches(AdapterCase):
                     found[0].train(found[0].synthetic(sample.images, sample.labels), watch.ENDLESS, watching)
                 timed = [seconds for event, values in told if event == "steps" for seconds in values["seconds"]]
                 self.assertGreaterEqual((len(timed), sum(timed)), (3, 0.02 if len(timed) == 3 else 0.0))
+
+    def test_the_losses_that_fit_tells_hold_after_very_many_steps(self):
+        steps = sys.modules.get("workloads.frameworks.tensorflow.steps")
+        if steps is None or not hasattr(steps.keras.Model, "train_step"):
+            self.skipTest("its own loop tells each batch's loss")
+        losses = np.random.RandomState(1).uniform(0.25, 0.35, 200000).astype(np.float32)
+        told, total = [], np.float32(0)                          # a running mean, as Keras has it: in float32
+        callback = steps._Stepped(_Told(told))
+        for index, loss in enumerate(losses):
+            total += loss
+            callback.on_train_batch_end(index, {"loss": total / np.float32(index + 1)})
+        self.assert_close(losses[:3], [handle.last() for handle in told[:3]], 1e-5, "first")
+        self.assert_close(losses[-200:].mean(dtype=np.float64), told[-1].last(), 5e-3, "mean of the last 200")
 
     def test_amp_computes_nearly_the_same_or_is_refused_with_a_reason(self):
         found = self.workload(precision="amp")

@@ -119,3 +119,12 @@ def test_a_run_whose_halves_differ_is_flagged(first: float, expected: set[Flag])
 def test_two_clocks_that_differ_by_more_than_2_per_cent_over_the_steps_are_flagged(device: Any, expected: Any) -> None:
     """Of 2 s by the host 2 % are 0.04; a time for one step of two is none of the other."""
     assert expected == found(lines=(made.steps([1.0, 1.0], loss=[2.0, 1.0], device_seconds=device),))
+
+
+def test_a_run_that_was_made_again_and_a_part_of_a_pass_are_flagged() -> None:
+    cell = made.cell()
+    records = list(made.run(cell, 0, made.steps([0.5] * 20, is_part_of_pass=True), attempt=2))
+    records[0]["repeats"] = "-"
+    (row,) = measurements([made.session(), made.plan(cell), *records]).rows
+
+    assert {Flag.MADE_AGAIN, Flag.PART_OF_PASS} <= set(flags(row, 2, PROVED))

@@ -353,6 +353,43 @@ def test_an_accuracy_of_one_seed_has_no_interval_and_no_verdict() -> None:
     assert HOLDS is judge(asked, accuracies([1, 2, 3, 4, 5])).verdict
 
 
+def of_grid(seeds: Sequence[int], rounds: int = 1, scale: float = 1.0) -> Measurements:
+    """Accuracies of two stacks in a grid of seeds: 0.9 and a thousandth a seed, times the scale in torch."""
+    epoch = {"event": "epoch", "index": 0, "steps": 1, "train_seconds": 1.0, "validation_seconds": 1.0, "loss": 1.0}
+    cells = {made.cell(stack, measure="epochs", seed=seed): (0.9 + seed / 1000) * factor
+             for seed in seeds for stack, factor in (("tf", 1.0), ("torch", scale))}
+    records = [record for cell, accuracy in cells.items() for index in range(rounds)
+               for record in made.run(cell, index, {**epoch, "accuracy": accuracy})]
+    return measurements([made.session(), made.plan(*cells), *records])
+
+
+def of_seeds(seeds: Sequence[int], kind: str = "ratio", **values: Any) -> Claim:
+    return claim(kind, quantity="accuracy", over=("seed",), cases=tuple((seed,) for seed in seeds), **values)
+
+
+@pytest.mark.parametrize("values", [{}, {"holds_for": "mean"}])
+def test_accuracies_of_a_grid_of_seeds_have_an_interval_over_the_seeds(values: dict[str, Any]) -> None:
+    seeds = (1, 2, 3, 4, 5)
+    found = judge(of_seeds(seeds, at_least=1.0, **values), of_grid(seeds, rounds=2, scale=0.9))
+
+    only = number(found)
+    assert (HOLDS, 5, pytest.approx(1 / 0.9)) == (found.verdict, only.rounds, only.value)
+    assert only.interval is not None and {} == only.case
+
+
+def test_a_grid_of_few_seeds_is_too_few_and_not_one() -> None:
+    found = judge(of_seeds((1, 2, 3), at_least=1.0), of_grid((1, 2, 3), rounds=5, scale=0.9))
+
+    assert (INCONCLUSIVE, "needs 5 rounds or seeds") == (found.verdict, number(found).reason)
+
+
+def test_a_share_of_a_grid_of_seeds_is_over_the_seeds_too() -> None:
+    seeds = (1, 2, 3, 4, 5)
+    found = judge(of_seeds(seeds, "share", to=None, at_least=0.5), of_grid(seeds))
+
+    assert (HOLDS, 5) == (found.verdict, number(found).rounds)
+
+
 # ---- the paper's claims
 
 @pytest.mark.parametrize(("name", "expected"), [

@@ -4,7 +4,8 @@ import pytest
 
 from workloads.inputs.sequences import Sequences
 
-SIX = Sequences(tuple({"index": index} for index in range(6)), {"name": "made", "batches": 6})
+SIX = Sequences(tuple({"index": index} for index in range(6)),
+                {"name": "made", "batches": 6, "pass_tokens": [10, 11, 12, 13, 14, 15]})
 
 
 @pytest.mark.parametrize(("rank", "count", "expected"), [
@@ -13,4 +14,5 @@ def test_workers_read_equally_many_batches_and_share_none_where_there_are_enough
         rank: int, count: int, expected: list[int]) -> None:
     found = SIX.part(rank, count)
     assert expected == [batch["index"] for batch in found.batches]
+    assert [10 + index for index in expected] == found.facts["pass_tokens"]
     assert (len(expected), f"{rank} of {count}") == (found.facts["batches"], found.facts["shard"])

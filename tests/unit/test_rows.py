@@ -258,3 +258,87 @@ def test_of_an_older_warm_up_nobody_knows_why_it_ended() -> None:
 ])
 def test_counts_that_do_not_fit_are_a_broken_event(line: made.Record, message: str) -> None:
     assert message in str(mistake(line))
+
+
+def of_tokens(tokens: list[int], *lines: made.Record) -> Run:
+    """The same of a worker whose passes have batches of so many tokens; its warm-up had two."""
+    cell = made.cell(task="gnmt")
+    facts = {**made.FACTS, "data": {**made.FACTS["data"], "pass_tokens": tokens}}
+    row, = measurements([made.session(), made.plan(cell), *made.run(cell, 0, *lines, facts=facts)]).rows
+    return row.runs[0]
+
+
+def test_steps_of_unequal_batches_are_told_as_if_their_batches_were_alike() -> None:
+    # after two steps of warm-up the third batch comes first; a mean batch has 200 tokens, of 1 ms each
+    run = of_tokens([100, 200, 300], made.steps([0.3, 0.1, 0.2, 0.33, 0.1]))
+    assert pytest.approx([0.2, 0.2, 0.2, 0.22, 0.2]) == run.first.alike_seconds.tolist()
+    assert [0.3, 0.1, 0.2, 0.33, 0.1] == run.first.step_seconds.tolist()
+
+
+def test_blocks_of_unequal_batches_have_the_tokens_of_all_their_steps() -> None:
+    # 300; 100 and 200; 300, 100 and 200 tokens: a step of 300, of 150 and of 200, each token 1 ms
+    run = of_tokens([100, 200, 300], made.steps([0.3, 0.3, 0.6], counts=[1, 2, 3], count=6))
+    assert pytest.approx([0.2, 0.2, 0.2]) == run.first.alike_seconds.tolist()
+
+
+def test_where_tokens_are_not_what_the_time_goes_into_steps_stay_as_they_are() -> None:
+    seconds = [0.2, 0.21, 0.2, 0.21]
+    assert seconds == of_tokens([100, 200, 300], made.steps(seconds)).first.alike_seconds.tolist()
+
+
+@pytest.mark.parametrize("tokens", [[], [200], [200, 200]])
+def test_where_batches_are_alike_steps_stay_as_they_are(tokens: list[int]) -> None:
+    assert [0.3, 0.1] == of_tokens(tokens, made.steps([0.3, 0.1])).first.alike_seconds.tolist()
+
+
+def test_tokens_that_are_no_counts_are_a_broken_event() -> None:
+    for tokens in (5, [0], ["many"]):
+        assert mistake({"event": "start", "facts": {"data": {"pass_tokens": tokens}}})
+
+
+def test_losses_and_phases_that_were_sent_ahead_are_those_of_the_steps() -> None:
+    run = of_lines({"event": "values", "loss": [3.0, None], "phases": {"load": [0.25, 0.5]}},
+                   {"event": "values", "loss": [1.0], "phases": {"load": [0.25]}}, made.steps([3.0], count=3))
+    assert ([3.0, 1.0], 3, 1 / 3) == (run.first.losses.tolist(), run.first.steps, run.phase_seconds("load"))
+
+
+def test_a_run_says_whether_it_timed_only_a_part_of_a_pass() -> None:
+    part = of_lines(made.steps([1.0]), made.steps([1.0], is_part_of_pass=True))
+    assert part.first.is_part_of_pass and not of_lines(made.steps([1.0])).first.is_part_of_pass
+
+
+def session_with(*again: made.Record, together: list[str] | None = None) -> list[Any]:
+    """Two stacks whose round was made again by these runs; the first run of torch took 1 s a step, the second 0.5 s."""
+    torch, tf = made.cell("torch"), made.cell("tf")
+    records = [*made.run(torch, 0, made.steps([1.0])), *made.run(tf, 0, made.steps([1.0])), *again]
+    for record in records:
+        if record["event"] == "begin" and record["attempt"] == 2:
+            record["repeats"] = record["run"][:-1] + "1"
+            record.update({} if together is None else {"together": together})
+    return [made.session(), made.plan(torch, tf), *records]
+
+
+def seconds_and_replaced(records: list[Any]) -> list[tuple[float, int]]:
+    return [(row.runs[0].first.timed_seconds, len(row.replaced)) for row in measurements(records).rows]
+
+
+def again(stack: str, seconds: float = 0.5, **values: Any) -> list[made.Record]:
+    return list(made.run(made.cell(stack), 0, made.steps([seconds]), attempt=2, **values))
+
+
+def test_a_round_that_was_made_again_whole_counts_in_place_of_the_first() -> None:
+    keys = [item["key"] for item in session_with()[1]["cells"]]
+    assert [(0.5, 1), (0.25, 1)] == seconds_and_replaced(
+        session_with(*again("torch"), *again("tf", 0.25), together=keys))
+
+
+def test_a_round_that_was_not_made_again_whole_does_not_count() -> None:
+    keys = [item["key"] for item in session_with()[1]["cells"]]
+    cut = session_with(*again("torch"), *again("tf", 0.25)[:-1], together=keys)
+    failed = session_with(*again("torch"), *again("tf", ending="error"), together=keys)
+    assert [(1.0, 1), (1.0, 0)] == seconds_and_replaced(cut)
+    assert [(1.0, 1), (1.0, 1)] == seconds_and_replaced(failed)
+
+
+def test_in_an_older_session_a_run_was_made_again_by_itself() -> None:
+    assert [(0.5, 1), (1.0, 0)] == seconds_and_replaced(session_with(*again("torch")))

@@ -325,41 +325,51 @@ def with_others(folder: Path, shares: dict[str, float], rounds: int = 2) -> tupl
                          readings=lambda: READING._replace(busy_seconds=busy[0])), started
 
 
-def test_a_run_that_others_disturbed_is_made_again_at_the_end_once(tmp_path: Path) -> None:
+def of_round(started: list[str], index: int) -> list[str]:
+    """The stacks in the order of a round's first runs."""
+    return [each.split(".")[0] for each in started if each.endswith(f".{index}.1")]
+
+
+def test_a_round_in_which_a_run_was_disturbed_is_made_again_whole_at_the_end_once(tmp_path: Path) -> None:
     made, started = with_others(tmp_path / "r", {"a.0.1": 0.25, "a.0.2": 0.5, "b.1.1": 0.08})
     assert run(made)
 
-    assert ["a.0.2"] == started[4:]
-    assert ["made again"] == [made.progress.last_reason.split(": ")[0][-10:]]  # type: ignore[attr-defined]
-    heads = head_of(tmp_path / "r")
-    assert heads[-1]["repeats"] == next(head["run"] for head in heads if head["run"] == heads[-1]["run"][:-1] + "1")
+    assert [f"{stack}.0.2" for stack in of_round(started, 0)] == started[4:]
+    assert made.progress.last_reason.startswith(  # type: ignore[attr-defined]
+        "1 disturbed run is made again with 1 of the other stacks in the same rounds: ")
+    heads = {head["run"]: head for head in head_of(tmp_path / "r")}
+    again = [head for head in heads.values() if head["attempt"] == 2]
+    assert [head["run"][:-1] + "1" for head in again] == [head["repeats"] for head in again]
+    assert all({each["key"] for each in again} == set(head["together"]) for head in again)
 
 
-def test_an_undisturbed_repetition_takes_the_run_s_place_and_both_are_kept(tmp_path: Path) -> None:
+def test_an_undisturbed_repetition_takes_the_round_s_place_and_both_are_kept(tmp_path: Path) -> None:
     made, _ = with_others(tmp_path / "r", {"a.0.1": 0.25})
     run(made)
     found = measurements(store.read(tmp_path / "r"))
     used = {(row.cell.stack, each.round): (each.attempt, each.is_disturbed) for row in found.rows for each in row.runs}
 
-    assert {("a", 0): (2, False), ("a", 1): (1, False), ("b", 0): (1, False), ("b", 1): (1, False)} == used
-    assert [("a", 1, True)] == [(row.cell.stack, each.attempt, each.is_disturbed)
-                                for row in found.rows for each in row.replaced]
-    assert 5 == len(endings(tmp_path / "r"))
+    assert {("a", 0): (2, False), ("a", 1): (1, False), ("b", 0): (2, False), ("b", 1): (1, False)} == used
+    assert {("a", 1, True), ("b", 1, False)} == {(row.cell.stack, each.attempt, each.is_disturbed)
+                                                 for row in found.rows for each in row.replaced}
+    assert 6 == len(endings(tmp_path / "r"))
 
 
-def test_a_repetition_that_was_disturbed_too_is_not_used(tmp_path: Path) -> None:
-    made, _ = with_others(tmp_path / "r", {"a.0.1": 0.25, "a.0.2": 0.5})
+@pytest.mark.parametrize("again", ["a.0.2", "b.0.2"])
+def test_a_repeated_round_of_which_a_run_was_disturbed_too_is_not_used(tmp_path: Path, again: str) -> None:
+    made, _ = with_others(tmp_path / "r", {"a.0.1": 0.25, again: 0.5})
     run(made)
-    [row] = [row for row in measurements(store.read(tmp_path / "r")).rows if row.cell.stack == "a"]
+    rows = {row.cell.stack: row for row in measurements(store.read(tmp_path / "r")).rows}
 
-    assert [(1, True), (1, False)] == [(each.attempt, each.is_disturbed) for each in row.runs]
+    assert [(1, True), (1, False)] == [(each.attempt, each.is_disturbed) for each in rows["a"].runs]
+    assert [(1, False), (1, False)] == [(each.attempt, each.is_disturbed) for each in rows["b"].runs]
 
 
 def test_repetitions_are_at_most_a_round_and_the_most_disturbed_come_first(tmp_path: Path) -> None:
     made, started = with_others(tmp_path / "r", {"a.0.1": 0.2, "b.0.1": 0.3, "a.1.1": 0.5, "b.1.1": 0.4})
     run(made)
 
-    assert ["a.1.2", "b.1.2"] == started[4:]
+    assert [f"{stack}.1.2" for stack in of_round(started, 1)] == started[4:]
 
 
 def test_a_resumed_session_repeats_what_is_still_to_be_repeated_and_no_more(tmp_path: Path) -> None:
@@ -371,7 +381,8 @@ def test_a_resumed_session_repeats_what_is_still_to_be_repeated_and_no_more(tmp_
     again, later = with_others(tmp_path / "r", {})
     assert run(again._replace(plan=made.plan), kept)
 
-    assert ["a.0.3", "b.0.2"] == later
+    begun, other = of_round(started, 0)
+    assert [f"{begun}.0.3", f"{other}.0.2"] == later
     assert history.unfinished(tmp_path, "c") is None
 
 

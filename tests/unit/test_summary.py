@@ -261,3 +261,53 @@ def test_a_stranger_s_text_that_is_no_unicode_is_written_out_all_the_same() -> N
     found = summarise([made.session(id="\ud800"), made.plan(cell, rounds=1, baseline="torch"), *made.run(cell, 0)])
 
     assert "\ud800" == json.loads(to_json(found))["id"]
+
+
+def test_a_step_is_the_geometric_mean_that_its_rate_has_with_the_same_brackets() -> None:
+    found = result(summary({TORCH: [80.0, 100.0, 125.0, 100.0, 200.0]}), "torch")       # steps of 10 samples
+
+    assert found.step_seconds is not None and found.step_interval and found.rate_interval and found.rate_per_worker
+    assert found.step_seconds * found.rate_per_worker == pytest.approx(10.0)
+    assert found.step_interval.low * found.rate_interval.high == pytest.approx(10.0)
+    assert found.step_interval.high * found.rate_interval.low == pytest.approx(10.0)
+    assert found.step_seconds != pytest.approx(0.1)                                     # the median
+
+
+def test_tokens_have_the_statistic_and_the_brackets_of_rates() -> None:
+    cell, data = made.cell(task="gnmt"), {"name": "seeded sequences", "tokens": 150.0, "padded_tokens": 200.0}
+    runs = made.runs(cell, [50.0, 100.0, 400.0], facts={**made.FACTS, "data": data})    # 15 and 20 tokens a sample
+    found = result(summarise([made.session(), made.plan(cell), *runs]), "torch")
+
+    mean = (50.0 * 100.0 * 400.0) ** (1 / 3)
+    assert (pytest.approx(15 * mean), pytest.approx(20 * mean)) == (
+        found.tokens_per_second, found.padded_tokens_per_second)
+    assert found.tokens_interval and found.padded_tokens_interval and found.rate_interval
+    assert [15 * end for end in (found.rate_interval.low, found.rate_interval.high)] == pytest.approx(
+        [found.tokens_interval.low, found.tokens_interval.high])
+    assert found.padded_tokens_interval.low == pytest.approx(20 * found.rate_interval.low)
+
+
+def test_what_stamping_costs_is_of_the_same_means() -> None:
+    stamped = made.cell(measure="phases")
+    runs = [record for index, seconds in enumerate((0.1, 0.4)) for record in made.run(
+        stamped, index, made.steps([seconds], phases={"forward": [seconds]}))]
+    plain = made.runs(TORCH, [100.0, 100.0])                                            # 0.1 s a step
+    found = summarise([made.session(), made.plan(TORCH, stamped), *plain, *runs])
+    (row,) = [each for each in found.comparisons if each.measure == "phases"]
+
+    assert row.results[0].stamping_cost == pytest.approx(1.0)                           # 0.2 s, not the median of 0.25
+
+
+def test_repeated_and_disturbed_runs_are_counted_and_marked() -> None:
+    first = [*made.runs(TORCH, SLOW)]
+    repeated = [*made.run(TORCH, 2, made.steps([0.1] * 20), attempt=2)]
+    repeated[0].update(repeats="-", together=[first[0]["key"]])
+    for record in first:
+        if record["event"] == "ending" and record["run"].split(".")[1:] in (["2", "1"], ["3", "1"]):
+            record["disturbed"] = {"foreign_cpu_share": 0.3, "is_throttled": False}
+    found = result(summarise([made.session(), made.plan(TORCH), *first, *repeated]), "torch")
+
+    assert (1, 1) == (found.repeated_runs, found.disturbed_runs)
+    assert "made_again" in found.flags
+    untouched = result(summary({TORCH: SLOW}), "torch")
+    assert (0, 0, False) == (untouched.repeated_runs, untouched.disturbed_runs, "made_again" in untouched.flags)

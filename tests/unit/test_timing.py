@@ -7,7 +7,8 @@ import weakref
 import pytest
 
 from tests.clock import FakeClock
-from workloads.measuring.watch import Beats, Compiling, Over, Watch, WorkersWatch
+from workloads.measuring import watch as watching
+from workloads.measuring.watch import ENDS, Beats, Compiling, Over, Watch, WorkersWatch
 from workloads.process.errors import NotFinite
 from workloads.spec.cell import Cell
 
@@ -292,11 +293,11 @@ def test_what_a_step_of_inference_gave_is_not_held():
     assert seen() is None
 
 
-def endless(**values):
+def endless(pass_steps=0, **values):
     """(events, device, steps taken) of an open cell, which is asked for far more steps of 0.25 s than it wants."""
     clock, sent = FakeClock(step=0.0), Sent()
     device = Device(clock, 0.25)
-    watch = Watch(cell(**values), device.sync, lambda handle: handle, sent, clock)
+    watch = Watch(cell(**values), device.sync, lambda handle: handle, sent, clock, pass_steps=pass_steps)
     for count in range(1, 10000):
         device.issue()
         try:
@@ -400,3 +401,100 @@ def test_the_parts_of_one_sync_at_the_end_have_the_device_s_seconds_too():
 def test_a_warm_up_that_is_to_be_steady_is_waited_for_step_by_step_even_with_one_sync_at_the_end():
     sent, device, _ = endless(warm="steady", warmup=0, steps=4, sync="end")
     assert 10 + 4 == device.syncs and "steady" == sent.of("warm")[0]["ended"]       # the four are parts
+
+
+def timed(sent):
+    """The timed steps that were sent."""
+    return sum(block.get("count", len(block["seconds"])) for block in sent.of("steps"))
+
+
+@pytest.mark.parametrize("sync", ["each", "end", "blocks"])
+def test_timed_steps_over_unequal_batches_are_whole_passes_wherever_the_warm_up_ended(sync):
+    # two seconds are eight steps of 0.25 s; a pass has ten
+    assert [10, 10] == [timed(endless(10, warmup=warmup, steps=5, seconds=2.0, sync=sync)[0]) for warmup in (1, 4)]
+    assert [12, 20] == [timed(endless(count, warmup=1, steps=5, seconds=2.6, sync=sync)[0]) for count in (12, 10)]
+
+
+def test_a_pass_that_would_take_too_long_is_cut_and_the_record_says_so():
+    sent, _, _ = endless(1000, warmup=1, steps=5, seconds=2.0)
+    assert 240 == timed(sent)                                      # a minute
+    assert [True] == [block["is_part_of_pass"] for block in sent.of("steps") if "is_part_of_pass" in block]
+    assert sent[-1]["is_part_of_pass"]
+
+
+def test_whole_passes_and_a_fixed_number_of_steps_are_no_part_of_a_pass():
+    assert not any("is_part_of_pass" in block for block in endless(10, warmup=1, steps=5, seconds=2.0)[0])
+    assert not any("is_part_of_pass" in block for block in watched([1.0] * 4, warmup=1, steps=3)[0])
+
+
+def test_losses_and_phases_of_very_many_steps_are_sent_ahead_in_parts(monkeypatch):
+    monkeypatch.setattr(watching, "MOST_VALUES", 3)
+    sent, _, _ = watched([float(count) for count in range(1, 9)], warmup=1, steps=7, sync="end")
+    assert [[2.0, 3.0, 4.0], [5.0, 6.0, 7.0], [8.0]] == [line["loss"] for line in sent.of("values")]
+    assert [[0.125] * 3, [0.125] * 3, [0.125]] == [line["phases"]["load"] for line in sent.of("values")]
+    block, = sent.of("steps")
+    assert 7 == block["count"] and not {"loss", "phases"} & set(block)
+
+
+def led(taken, **values):
+    """(watch, events) of a worker of many, which has taken so many steps of 0.25 s."""
+    clock, sent = FakeClock(step=0.0), Sent()
+    device = Device(clock, 0.25)
+    watch = Watch(cell(nodes=3, parallel="sync", **values), device.sync, lambda handle: handle, sent, clock)
+    take(watch, device, taken)
+    return watch, sent, device
+
+
+def take(watch, device, steps):
+    for _ in range(steps):
+        device.issue()
+        watch.stepped(1.0)
+
+
+def test_a_worker_of_many_ends_its_warm_up_when_it_is_told_and_says_when_it_would():
+    watch, sent, device = led(1, warm="steady", warmup=0, steps=5)
+    assert 9 == watch.left()
+    take(watch, device, 9)
+    assert ("steady", 5, []) == (ENDS[-watch.left()], watch.wanted(), sent.of("warm"))
+    take(watch, device, 2)
+    watch.begin("limit", 3)
+    assert [("limit", 12)] == [(line["ended"], len(line["seconds"])) for line in sent.of("warm")]
+
+
+def test_a_worker_of_many_times_the_agreed_steps_and_is_not_torn_out_of_its_loop():
+    watch, sent, device = led(2, warmup=2, seconds=2.0, steps=5)
+    assert (0, 8) == (watch.left(), watch.wanted())                # "fixed" is over, and eight steps are two seconds
+    watch.begin("fixed", 6)
+    take(watch, device, 6)                                         # Over would have been raised
+    assert 6 == timed(sent)
+
+
+def test_workers_whose_cell_has_no_warm_up_take_a_step_to_agree_by():
+    watch, _, _ = led(1, warmup=0, seconds=2.0, steps=5)
+    assert (0, 8) == (watch.left(), watch.wanted())
+
+
+def test_a_coordinator_s_open_warm_up_ends_for_all_workers_when_it_is_told():
+    clock, sent = FakeClock(step=0.0), Sent()
+    watch = WorkersWatch(cell(nodes=2, parallel="async", warm="steady", warmup=0, steps=5, seconds=2.0), sent, clock)
+    for worker, seconds in [(0, 0.25), (1, 0.5)] * 10:
+        clock.advance(seconds)
+        watch.told(worker, seconds, 1.0)
+    assert ("steady", 8) == (ENDS[-watch.left()], watch.wanted())
+    assert not sent.of("warm") and not sent.of("steps")
+    watch.begin("steady", 2)
+    for worker in (0, 1, 1):
+        watch.told(worker, 0.125, 2.0)
+    watch.close()
+    assert [(0, 10, "steady"), (1, 10, "steady")] == [
+        (line["worker"], len(line["seconds"]), line["ended"]) for line in sent.of("warm")]
+    assert [(0, 0, [0.125]), (1, 0, [0.125] * 2)] == [
+        (line["worker"], line["first"], line["seconds"]) for line in sent.of("steps")]
+
+
+def test_a_very_long_warm_up_is_sent_in_parts_of_which_the_last_says_why_it_ended(monkeypatch):
+    monkeypatch.setattr(watching, "MOST_VALUES", 3)
+    told = [(len(line["seconds"]), line.get("ended")) for line in watched([1.0] * 8, warmup=7, steps=1)[0].of("warm")]
+    assert [(3, None), (3, None), (1, "fixed")] == told
+    told = [(len(line["seconds"]), line.get("ended")) for line in watched([1.0] * 7, warmup=6, steps=1)[0].of("warm")]
+    assert [(3, None), (3, "fixed")] == told

@@ -1,4 +1,6 @@
 """When a warm-up is over."""
+import itertools
+
 import pytest
 
 from workloads.measuring.steadiness import Fixed, Steady, warm_up
@@ -95,10 +97,68 @@ def test_the_number_of_steps_is_open_only_where_steps_are_measured():
     assert not duration.is_open(cell()) and not duration.is_open(cell(warm="steady", measure="operators"))
 
 
-def test_workers_that_train_together_take_a_fixed_number_of_steps():
-    assert "warm=fixed" in duration.problem(cell(warm="steady", nodes=3, parallel="sync"))
-    assert duration.problem(cell(nodes=3, parallel="sync")) is None
-    assert duration.problem(cell(warm="steady")) is None
+def of_passes(own, pass_steps, *seen):
+    """Whether each of (steps, seconds) is enough."""
+    return [duration.are_enough(own, steps, seconds, pass_steps) for steps, seconds in seen]
+
+
+def test_open_ended_steps_over_unequal_batches_are_whole_passes():
+    # eight steps of 0.25 s are two seconds, but ten are a pass
+    assert [False, True] == of_passes(cell(steps=5, seconds=2.0), 10, (8, 2.0), (10, 2.5))
+    assert [False, False, True] == of_passes(cell(steps=5, seconds=2.0), 10, (10, 1.0), (15, 2.0), (20, 2.0))
+    assert [False, True] == of_passes(cell(steps=5, warm="steady"), 10, (5, 1.0), (10, 2.0))
+
+
+def test_no_pass_is_begun_that_would_end_after_a_minute():
+    assert [False, True] == of_passes(cell(steps=100, seconds=2.0), 10, (10, 30.0), (10, 30.5))
+
+
+def test_a_pass_of_more_than_a_minute_is_cut_as_steps_without_passes_are_and_that_is_known():
+    assert [False, False, True] == of_passes(cell(steps=100, seconds=2.0), 20, (11, 99.0), (12, 59.0), (12, 60.0))
+    assert [False, True] == of_passes(cell(steps=5, warm="steady"), 100, (5, 59.0), (5, 60.0))
+    assert [True, False] == [duration.is_part_of_pass(cell(seconds=2.0), steps, 20) for steps in (12, 40)]
+
+
+def test_a_fixed_number_of_steps_needs_no_whole_pass():
+    assert [True] == of_passes(cell(steps=5), 10, (5, 0.1))
+    assert not duration.is_part_of_pass(cell(steps=5), 5, 10)
+
+
+@pytest.mark.parametrize(("values", "step", "pass_steps", "expected"), [
+    ({"steps": 50, "seconds": 2.0}, 1 / 64, 0, 128), ({"steps": 50, "seconds": 2.0}, 3.0, 0, 20),
+    ({"steps": 50, "warm": "steady"}, 3.0, 0, 50), ({"steps": 50, "seconds": 2.0}, 1 / 64, 50, 150),
+    ({"steps": 50, "seconds": 2.0}, 2.0, 20, 20), ({"steps": 50, "seconds": 2.0}, 2.0, 40, 30),
+    ({"steps": 50, "warm": "steady"}, 1 / 64, 40, 80), ({"steps": 5, "seconds": 2.0}, 0.0, 4, 8)])
+def test_workers_that_train_together_agree_on_what_would_be_enough(values, step, pass_steps, expected):
+    assert expected == duration.agreed(cell(**values), step, pass_steps)
+
+
+def test_what_is_agreed_on_is_the_least_number_of_steps_that_are_enough():
+    for own in (cell(steps=30, seconds=2.0), cell(steps=5, seconds=90.0), cell(steps=100, warm="steady")):
+        for step, pass_steps in itertools.product((1 / 64, 0.25, 2.0, 8.0), (0, 10, 64)):
+            least = next(count for count in itertools.count(1)
+                         if duration.are_enough(own, count, count * step, pass_steps))
+            assert least == duration.agreed(own, step, pass_steps), (own, step, pass_steps)
+
+
+def test_a_warm_up_says_after_how_many_steps_it_may_be_over():
+    rule = Steady(0)
+    assert 10 == rule.left()
+    rule.over(0.25)
+    assert 9 == rule.left()                                        # more than the four of a second
+    rule = Steady(0)
+    rule.over(1.0)
+    rule.over(0.0625)
+    assert 15 == rule.left()                                       # 1 / 0.0625 without the first, one of which is over
+
+
+def test_it_says_so_of_slow_steps_and_of_a_pass_too():
+    slow, passing, fixed = Steady(0), Steady(0, pass_steps=40), Fixed(3)
+    for _ in range(2):
+        slow.over(8.0)
+    passing.over(0.125)
+    fixed.over(1.0)
+    assert [2, 40, 2] == [slow.left(), passing.left(), fixed.left()]        # 20 - 8 = 12 s; 41 - 1; 3 - 1
 
 
 @pytest.mark.parametrize(("values", "expected"), [

@@ -25,9 +25,19 @@ class Sequences(NamedTuple):
 
     def part(self, rank, count):
         """Every count-th of the batches, from rank on, as often as all have one; of fewer than count, one each."""
-        kept = tuple(self.batches[(rank + turn * count) % len(self.batches)]
-                     for turn in range(max(1, len(self.batches) // count)))
-        return Sequences(kept, dict(self.facts, batches=len(kept), shard="%d of %d" % (rank, count)))
+        kept = [(rank + turn * count) % len(self.batches) for turn in range(max(1, len(self.batches) // count))]
+        return Sequences(tuple(self.batches[place] for place in kept), dict(
+            self.facts, batches=len(kept), shard="%d of %d" % (rank, count), **self._of_pass(kept)))
+
+    @property
+    def pass_steps(self):
+        """Of one pass over batches that are not alike; 0 where all are."""
+        return len(self.batches) if "pass_tokens" in self.facts else 0
+
+    def _of_pass(self, kept):
+        """The fact of the tokens of these batches."""
+        found = self.facts.get("pass_tokens")
+        return {"pass_tokens": [found[place] for place in kept]} if found else {}
 
     def first(self, count):
         """What a workload's check takes: a batch."""
@@ -52,13 +62,17 @@ def read(folder, cell):
     if cell.measure == "check":
         batches = (min(batches, key=lambda batch: _share(*model.tokens(batch))),)
     counts = [model.tokens(batch) for batch in batches]
-    return Sequences(batches, {
+    shapes = len({tuple(array.shape for array in batch.values()) for batch in batches})
+    facts = {
         "name": own if is_own else "seeded sequences", "stand_in": bool(own) and not is_own, "batches": len(batches),
         "tokens": sum(real for real, _ in counts) / len(counts),
         "padded_tokens": sum(padded for _, padded in counts) / len(counts),
         "padding": "to a batch's longest" if cell.padding == "batch" else "to the next of a few lengths",
-        "shapes": len({tuple(array.shape for array in batch.values()) for batch in batches}),
-        "order": "seeded, the same in every epoch"})
+        "shapes": shapes,
+        "order": "seeded, the same in every epoch"}
+    if shapes > 1 or len(set(counts)) > 1:          # else all batches are alike
+        facts["pass_tokens"] = [int(padded) for _, padded in counts]
+    return Sequences(batches, facts)
 
 
 def _share(real, padded):

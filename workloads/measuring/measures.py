@@ -12,7 +12,8 @@ from workloads.inputs import loading, passes, sequences, weights
 from workloads.measuring import epochs as course
 from workloads.measuring import products
 from workloads.measuring.sketch import encoded, sketch
-from workloads.measuring.watch import ENDLESS, Beats, Over, Watch, WorkersWatch
+from workloads.measuring.watch import ENDLESS, ENDS, Beats, Over, Watch, WorkersWatch
+from workloads.places import agreement
 from workloads.process import environment
 from workloads.process.errors import DataError, Unsupported
 from workloads.spec import duration, layers, placement, tasks, traces
@@ -33,9 +34,6 @@ def run(cell, adapter, folder, emit, cluster=None):
     for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
         if is_on and (cell.measure != "epochs" or cell.input == "synthetic" or tasks.is_sequence(cell.task)):
             raise Unsupported("%s is for the images that measure epochs reads, with input pipeline" % switch)
-    problem = duration.problem(cell)
-    if problem:
-        raise Unsupported(problem)
     if cluster and not cluster.place.reports:
         parallel(adapter).serve(cluster.place.main, cell, cluster)
         return
@@ -48,7 +46,8 @@ def run(cell, adapter, folder, emit, cluster=None):
     workload = _workload(cell, adapter, cluster)
     _start(cell, adapter, workload, images, emit, cluster)
     measures = SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
-    measures[cell.measure](cell, adapter, workload, images, folder, emit)
+    told = {"cluster": cluster} if measures[cell.measure] in (train, phases) else {}
+    measures[cell.measure](cell, adapter, workload, images, folder, emit, **told)
     if hasattr(workload, "compiled"):          # what compiles says how long that took: most of it in the first step
         emit("compiled", **workload.compiled())
     del held                                   # not before: arrays would take its place
@@ -120,21 +119,21 @@ def _flops(cell, given):
             "needed_flops": tasks.step_flops(cell, given.facts["tokens"])}
 
 
-def train(cell, adapter, workload, images, folder, emit):
+def train(cell, adapter, workload, images, folder, emit, cluster=None):
     """Warm-up and timed training steps, each with its loss."""
-    _train(cell, workload, images, emit, workload.train)
+    _train(cell, workload, images, emit, workload.train, cluster)
 
 
-def phases(cell, adapter, workload, images, folder, emit):
+def phases(cell, adapter, workload, images, folder, emit, cluster=None):
     """The same, each step with the seconds of its phases; stamping costs time, so the steps are told apart."""
-    _train(cell, workload, images, emit, workload.train_phases)
+    _train(cell, workload, images, emit, workload.train_phases, cluster)
 
 
-def _train(cell, workload, images, emit, steps):
+def _train(cell, workload, images, emit, steps, cluster):
     """Parallel runs send a digest of the weights too: after synchronous steps it is the same in all workers."""
     is_coordinator = getattr(workload, "is_coordinator", False)
     watch = WorkersWatch(cell, emit) if is_coordinator else _watch(cell, workload, images, workload.value, emit)
-    _take(cell, steps, _batches(cell, workload, images), watch)
+    _take(cell, steps, _batches(cell, workload, images), watch, cluster)
     if is_coordinator:
         watch.close()
     if cell.parallel != "none":
@@ -148,16 +147,36 @@ def _watch(cell, workload, images, value, emit):
     for the first time, and is awaited.
     """
     clock = workload.device_clock() if hasattr(workload, "device_clock") else None
-    is_awaited = tasks.is_sequence(cell.task) and cell.input != "synthetic"
-    return Watch(cell, workload.sync, value, emit, device=clock, pass_steps=images.steps if is_awaited else 0)
+    pass_steps = images.pass_steps if tasks.is_sequence(cell.task) else 0
+    return Watch(cell, workload.sync, value, emit, device=clock, pass_steps=pass_steps)
 
 
-def _take(cell, steps, batches, watch):
+def _take(cell, steps, batches, watch, cluster=None):
     """Take the cell's steps by a workload's method, until the watch says that they are enough where they are open."""
+    if duration.is_open(cell) and cell.parallel != "none":
+        _take_together(cell, steps, batches, watch, agreement.open_for(cluster))
+        return
     try:
         steps(batches, ENDLESS if duration.is_open(cell) else cell.warmup + cell.steps, watch)
     except Over:
         pass
+
+
+def _take_together(cell, steps, batches, watch, agreed):
+    """The same of workers that train together and must take as many steps: the first one's watch says how many.
+
+    It is asked between parts of the warm-up, after each of which all wait for each other anyway, and once for the timed
+    steps, in which nobody speaks.
+    """
+    left = max(1, cell.warmup)
+    while left > 0:
+        steps(batches, left, watch)
+        left = agreed.say(watch.left())
+        watch.resumed()                            # what they waited for each other is of no step
+    count = agreed.say(watch.wanted())
+    agreed.close()
+    watch.begin(ENDS[-left], count)
+    steps(batches, count, watch)
 
 
 def _digest(arrays):

@@ -4,6 +4,7 @@ The rule was chosen on 128 traces of real frameworks and on made ones (2026-11-2
 over the data, and a last half whose two quarters have medians within 3 %; or 20 s. A rule that sees steps alone stops
 on the first plateau: a pass or a second of data that are cached while they are first read.
 """
+import math
 from statistics import median
 
 from workloads.spec.duration import WARM_UP_SECONDS, WARM_UP_STEPS
@@ -24,6 +25,10 @@ class Fixed:
         """Why it ends after this step, or None while it goes on."""
         self._left -= 1
         return None if self._left > 0 else "fixed"
+
+    def left(self):
+        """How many more steps there are."""
+        return max(1, self._left)
 
 
 class Steady:
@@ -49,6 +54,18 @@ class Steady:
         quarter = count // 4
         before, last = median(self._times[-2 * quarter:-quarter]), median(self._times[-quarter:])
         return "steady" if abs(before - last) <= _TOLERANCE * last else None
+
+    def left(self):
+        """After how many more steps it is over at the earliest, if they take as long as the last ones."""
+        count = len(self._times)
+        step = median(self._times[-max(1, count // 4):]) if count else 0.0
+        if step <= 0:
+            return max(1, self._look - count)
+        steady = max(self._look - count, math.ceil((_LEAST_SECONDS - self._total) / step))
+        if self._is_in_pass(count):
+            steady = max(steady, self._pass_steps + 1 - count)
+        limit = max(self._least - count, math.ceil((_MOST_SECONDS - self._total) / step))
+        return max(1, min(steady, limit, _MOST_STEPS))
 
     def _is_in_pass(self, count):
         return count <= self._pass_steps and self._pass_steps * self._total < _LONGEST_PASS * count

@@ -8,16 +8,19 @@ import threading
 import time
 from statistics import median
 
-from workloads.measuring.steadiness import warm_up
+from workloads.measuring.steadiness import Fixed, warm_up
 from workloads.process.errors import NotFinite
-from workloads.spec.duration import are_enough, is_open
+from workloads.spec import duration
+from workloads.spec.duration import is_open
 
 BEAT_SECONDS = 5.0       # between two words to a watchdog while no samples are sent
 COMPILING_SECONDS = 3600.0       # of computing before the first steps are over
 SEND_SECONDS = 1.0       # often enough for a watchdog and a live rate, rare enough to leave the steps alone
 BLOCK_SECONDS = 0.1      # that a block of sync=blocks lasts at least: waiting for the device is then next to nothing
 PARTS = 20               # of the timed steps of sync=end, whose times are told beside the one time of all
+MOST_VALUES = 20000      # losses, or seconds of a phase or of the warm-up, in a line: sync=end has all at once
 ENDLESS = 10 ** 9        # steps that a workload is asked for where the watch says when they are enough
+ENDS = ("fixed", "steady", "limit")      # why a warm-up is over, in an order that workers agree by
 
 
 class Over(Exception):
@@ -36,17 +39,23 @@ class Watch:
     ended: else a framework that runs ahead would be timed by what it issued. sync=blocks waits for the device once
     a block, and takes a sample a block, whose steps "counts" says. Where the device has a clock of its own, the
     same seconds by that clock are sent beside ours, as "device_seconds", so that either can be doubted.
+
+    Where workers train together, an open cell's watch ends nothing by itself: left() and wanted() say what it would
+    do, and begin() tells it what all of them do.
     """
 
     def __init__(self, cell, sync, value, emit, clock=time.perf_counter, device=None, pass_steps=0):
         """sync(handle) waits for a step's work; value(handle) is its loss, or None where there is none.
 
         device has mark(), which notes a moment behind the work that was issued, and seconds(), which gives those
-        between the marks since it was last asked and forgets all of them. pass_steps: as steadiness.Steady has it.
+        between the marks since it was last asked and forgets all of them. pass_steps: of a pass over batches that are
+        not alike, which warm-up awaits as steadiness.Steady does, and of which timed steps are whole ones.
         """
         self._cell, self._sync, self._value, self._emit, self._clock = cell, sync, value, emit, clock
-        self._device = device
-        self._warm_up = warm_up(cell, pass_steps)      # None once it is over
+        self._device, self._pass_steps = device, pass_steps
+        self._is_led = is_open(cell) and cell.parallel != "none"
+        self._ended, self._agreed = "", None           # of a led one: why its warm-up may end, and its timed steps
+        self._warm_up = warm_up(cell, pass_steps) or (Fixed(1) if self._is_led else None)      # None once it is over
         self._waits_in_warm_up = cell.sync != "end" or is_open(cell)
         self._waits_at_ends = cell.sync != "end" or device is None or is_open(cell)       # of blocks and parts
         self._span = 1                  # steps of a block or a part
@@ -119,19 +128,40 @@ class Watch:
         self._seconds.append(now - self._began)
         self._began = now
         ended = self._warm_up.over(self._seconds[-1])
-        if not ended:
+        if self._is_led:
+            self._ended = self._ended or ended or ""
+        if self._is_led or not ended:
             self._beat(now)
             return
-        self._warm_up = None
-        self._emit("warm", seconds=self._seconds, ended=ended)
-        self._span = self._first_span(self._seconds)
+        self._end_warm_up(ended, now)
+
+    def left(self):
+        """After how many more steps a led warm-up may be over; once it may, minus the place of the reason in ENDS."""
+        return -ENDS.index(self._ended) if self._ended else self._warm_up.left()
+
+    def wanted(self):
+        """How many timed steps this worker would take."""
+        return duration.agreed(self._cell, _typical(self._seconds), self._pass_steps)
+
+    def begin(self, ended, count):
+        """The warm-up is over for that reason, and so many timed steps follow, as all workers have agreed."""
+        self._agreed = count
+        self._end_warm_up(ended, self._clock())
+
+    def _end_warm_up(self, ended, now):
+        self._warm_up, warm = None, self._seconds
+        last = max(0, len(warm) - 1) // MOST_VALUES * MOST_VALUES
+        for first in range(0, last, MOST_VALUES):
+            self._emit("warm", seconds=warm[first:first + MOST_VALUES])
+        self._emit("warm", seconds=warm[last:], ended=ended)
+        self._span = self._first_span(warm)
         if self._device:
             self._device.seconds()
         self._resume(now)
 
     def _first_span(self, warm):
         """Steps of a block or a part, as long as the warm-up's last steps say."""
-        step = median(warm[-max(1, len(warm) // 4):]) if warm else 0.0
+        step = _typical(warm)
         if self._cell.sync == "blocks":
             return max(1, math.ceil(BLOCK_SECONDS / step)) if step > 0 else 1
         if self._cell.sync == "end":
@@ -158,7 +188,10 @@ class Watch:
 
     def _is_last(self, running):
         """Whether no step follows; running: seconds of the step that is just over."""
-        return are_enough(self._cell, self._timed, self._total + self._open_seconds + running)
+        if self._agreed is not None:
+            return self._timed >= self._agreed
+        return duration.are_enough(self._cell, self._timed, self._total + self._open_seconds + running,
+                                   self._pass_steps)
 
     def _finish(self, handle, is_marked):
         """Wait for the device, end the block, and tell where it is time or the last step."""
@@ -171,9 +204,9 @@ class Watch:
         self._close_block()
         is_over = self._is_last(0.0)
         if is_over or (self._cell.sync != "end" and now - self._sent > SEND_SECONDS):
-            self._send()
+            self._send(is_over)
             self._resume(now)
-            if is_over and is_open(self._cell):
+            if is_over and is_open(self._cell) and not self._is_led:
                 raise Over
         else:
             self._beat(now)
@@ -194,15 +227,32 @@ class Watch:
         self._mark()
         self._began = self._clock()
 
-    def _send(self):
+    def _send(self, is_over):
         if self._device:
             self._device_seconds += self._device.seconds()
         drained = self._drained()
         losses = self._losses()
-        self._emit("steps", **dict(self._block(losses), **drained))
+        block = dict(self._block(losses), **drained)
+        if is_over and duration.is_part_of_pass(self._cell, self._timed, self._pass_steps):
+            block["is_part_of_pass"] = True
+        self._emit_values(block)
+        self._emit("steps", **block)
         self._first = self._timed
         if not all(map(math.isfinite, losses)):
             raise NotFinite("the loss became %s before timed step %d" % (losses[-1], self._timed))
+
+    def _emit_values(self, block):
+        """Send losses and phases ahead in "values" events, and take them out, where they would make a line too long."""
+        lists = dict(block.get("phases", {}), **{"loss": block["loss"]} if "loss" in block else {})
+        count = max(map(len, lists.values())) if lists else 0
+        if count <= MOST_VALUES:
+            return
+        for first in range(0, count, MOST_VALUES):
+            some = {name: values[first:first + MOST_VALUES] for name, values in lists.items()}
+            losses = {"loss": some.pop("loss")} if "loss" in some else {}
+            self._emit("values", **dict(losses, phases=some))
+        block.pop("loss", None)
+        block.pop("phases", None)
 
     def _drained(self):
         """What reading the last loss still takes once its step is said to be over: next to nothing, or sync lied."""
@@ -233,16 +283,25 @@ class Watch:
         return [self._value(handle) for handle in self._handles] if self._value else []
 
 
+def _typical(warm):
+    """Seconds of a step at the end of the warm-up, 0.0 without one."""
+    return median(warm[-max(1, len(warm) // 4):]) if warm else 0.0
+
+
 class WorkersWatch:
     """What a coordinator calls, which hears of each worker's steps only after them: "warm" and "steps" by worker.
 
-    A worker's first cell.warmup steps are its warm-up, however many it then takes.
+    A worker's first cell.warmup steps are its warm-up, however many it then takes. In an open cell the warm-up of all
+    ends where begin() says it, and the steps of the one that was heard of first tell when that may be.
     """
 
     def __init__(self, cell, emit, clock=time.perf_counter):
         self._cell, self._emit, self._clock = cell, emit, clock
         self._done = {}              # steps of each worker
         self._blocks = {}            # of each worker: what was not sent yet
+        self._warm_up = (warm_up(cell) or Fixed(1)) if is_open(cell) else None     # None once it is over
+        self._ended, self._shown_by = "", None
+        self._warm = {} if is_open(cell) else None       # of each worker: the steps of an open warm-up
         self._sent = clock()
 
     def told(self, worker, seconds, loss, phases=None):
@@ -255,23 +314,56 @@ class WorkersWatch:
         for name, value in (phases or {}).items():
             block.setdefault("phases", {}).setdefault(name, []).append(value)
         self._done[worker] = self._done.get(worker, 0) + 1
-        if self._done[worker] == self._cell.warmup:
+        if self._warm_up:
+            self._show(worker, seconds)
+        elif self._warm is None and self._done[worker] == self._cell.warmup:
             self._emit("warm", worker=worker, seconds=self._blocks.pop(worker)["seconds"], ended="fixed")
         waited = self._clock() - self._sent
         if waited > SEND_SECONDS and not self.close() and waited > BEAT_SECONDS:
             self._emit("beat")               # all of them are still in their warm-up
             self._sent = self._clock()
 
+    def _show(self, worker, seconds):
+        """A step of the open warm-up."""
+        self._shown_by = worker if self._shown_by is None else self._shown_by
+        if worker == self._shown_by:
+            self._ended = self._ended or self._warm_up.over(seconds) or ""
+
+    def resumed(self):
+        """As Watch.resumed: a worker's first step after a pause begins when the worker begins it."""
+
+    def left(self):
+        """As Watch.left."""
+        return -ENDS.index(self._ended) if self._ended else self._warm_up.left()
+
+    def wanted(self):
+        """As Watch.wanted."""
+        block = self._blocks.get(self._shown_by)
+        return duration.agreed(self._cell, _typical(block["seconds"] if block else []))
+
+    def begin(self, ended, count):
+        """As Watch.begin."""
+        self._warm_up, self._warm = None, dict(self._done)
+        for worker in sorted(self._blocks):
+            self._emit("warm", worker=worker, seconds=self._blocks[worker]["seconds"], ended=ended)
+        self._blocks, self._sent = {}, self._clock()
+
     def close(self):
         """Send what was not sent yet. Returns whether there was anything."""
-        due = [worker for worker in sorted(self._blocks) if self._done[worker] > self._cell.warmup]
+        due = [worker for worker in sorted(self._blocks) if self._done[worker] > self._warm_steps(worker)]
         for worker in due:
             block = self._blocks.pop(worker)
-            first = self._done[worker] - self._cell.warmup - len(block["seconds"])
+            first = self._done[worker] - self._warm_steps(worker) - len(block["seconds"])
             self._emit("steps", worker=worker, first=first, **block)
         if due:
             self._sent = self._clock()
         return bool(due)
+
+    def _warm_steps(self, worker):
+        """How many of a worker's steps are its warm-up."""
+        if self._warm_up:
+            return self._done[worker]
+        return self._cell.warmup if self._warm is None else self._warm.get(worker, 0)
 
 
 class Beats:

@@ -12,7 +12,7 @@ from workloads.spec.cell import CellError
 from workloads.spec.cluster import MODES, own_mode, places
 
 PORT = 22220                     # of a place that has its address to itself; others name theirs: 127.0.0.1:23000
-_OFFSETS = {"server": 0, "worker": 1, "scheduler": 2, "coordinator": 3, "rendezvous": 4}
+_OFFSETS = {"server": 0, "worker": 1, "scheduler": 2, "coordinator": 3, "rendezvous": 4, "agreement": 5}
 _RESOLVE_SECONDS = 30.0          # containers start one after the other
 _MEETING_SECONDS = 60            # Horovod's workers wait for each other
 

@@ -19,7 +19,7 @@ from runner.study.quantities import PHASES
 from workloads.spec.cell import FIELDS
 
 RUN = {"result": str, "study": str, "experiment": str, "key": str, **FIELDS, "round": int, "attempt": int,
-       "ending": str, "worker": str}
+       "ending": str, "worker": str, "is_repeated": bool, "is_disturbed": bool}
 SAMPLE = {"is_warmup": bool, "index": int, "steps": int, "seconds": float,
           **{f"{phase}_seconds": float for phase in PHASES}}
 COLUMNS: Mapping[str, type] = {**RUN, **SAMPLE}
@@ -40,7 +40,8 @@ def rows(measured: Measurements) -> Iterator[dict[str, Any]]:
 def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
     seed = row.cell.seed if run.seed is None else run.seed
     told = {"experiment": row.experiment, "key": row.key, **row.cell._asdict(), "seed": seed, "round": run.round,
-            "attempt": run.attempt, "ending": run.ending, "worker": worker.name}
+            "attempt": run.attempt, "ending": run.ending, "worker": worker.name, "is_repeated": bool(run.repeats),
+            "is_disturbed": run.is_disturbed}
     return {name: clean(value) if isinstance(value, str) else value for name, value in told.items()}
 
 

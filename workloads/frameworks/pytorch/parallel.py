@@ -67,7 +67,7 @@ class _Worker:
         backend = "nccl" if is_gpu else "gloo"
         self.mode = "DistributedDataParallel over %s" % {"nccl": "NCCL", "gloo": "Gloo"}[backend]
         self.communication = "full" if cell.overlap == "off" else "exposed"
-        self._workers = cluster.workers
+        self._workers, self._compute_seconds = cluster.workers, None
         torch.distributed.init_process_group(backend, timeout=datetime.timedelta(seconds=_SECONDS))
 
     def _in_buckets(self, module):
@@ -101,16 +101,17 @@ class _Worker:
         Where it is full, it is the all-reduce with what it takes to put the gradients together and back. Where it is
         exposed, it is what the backward pass takes longer than one without any exchange: "backward" is then the
         median of such passes, measured between warm-up and timed steps, and "communication" of a step may be negative.
-        In the warm-up steps, "backward" holds both.
+        In the warm-up steps before that, "backward" holds both. Steps may be asked for in parts, the first of which has
+        the warm-up's.
         """
-        self._compute_seconds = None
-        warmup = min(self.cell.warmup, count)
-        super().train_phases(batches, warmup, watch)
-        if self.communication == "exposed":
+        if self.communication == "exposed" and self._compute_seconds is None:
+            warmup = min(self.cell.warmup, count)
+            super().train_phases(batches, warmup, watch)
+            count -= warmup
             self._compute_seconds = self._compute_only(watch)
             torch.distributed.barrier()
             watch.resumed()
-        super().train_phases(batches, count - warmup, watch)
+        super().train_phases(batches, count, watch)
         torch.distributed.barrier()
 
     def _phases(self, clearing, forward, backward, exchange, update):

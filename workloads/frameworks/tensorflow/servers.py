@@ -45,7 +45,7 @@ class Workload(steps.Workload):
         """Joins the others. Raises Unsupported where the stack cannot do what the cell asks."""
         _refuse()
         settings.apply(cell)
-        self._workers = cluster.workers
+        self._workers, self._steps = cluster.workers, {}
         self._strategy = experimental.ParameterServerStrategy(tf.distribute.cluster_resolver.TFConfigClusterResolver())
         self._coordinator = experimental.coordinator.ClusterCoordinator(self._strategy)
         with self._strategy.scope():
@@ -82,7 +82,9 @@ class Workload(steps.Workload):
 
     def _take(self, update, batches, count, watch, phases_of):
         """Tell the watch of each step: from the end of the worker's step before, so that waiting for it counts."""
-        step = self._compiled(lambda iterator: self._step(update, iterator))
+        step = self._steps.get(update.__name__)
+        if step is None:                         # traced once, however often steps are asked for
+            step = self._steps[update.__name__] = self._compiled(lambda iterator: self._step(update, iterator))
         ends = {}
         for worker, numbers in self._results(step, batches, count * self._workers):
             times, loss = numbers[:-1], float(numbers[-1])

@@ -1,4 +1,5 @@
 """The workload where execution is eager: TensorFlow 2.x. One tf.function a step, or the cell's other loop."""
+import collections
 import inspect
 import itertools
 from typing import Any, NamedTuple
@@ -167,16 +168,23 @@ class Workload(functions.Steps):
 
 
 class RunningLoss(NamedTuple):
-    """What Keras' fit tells after a batch: the mean loss of the batches since its start, and what it was before."""
+    """What Keras' fit tells after a batch: the mean loss of all batches since its start, and what it was `span` before.
+
+    Keras adds losses up in float32: each is off by up to 6e-8 of their sum, which is 2 % of a loss after 400,000 steps.
+    So the loss that is told is the mean of the last 1 + index // 1000 batches: it is off by 0.1 % there.
+    """
 
     index: int
     mean: Any
     before: Any
+    span: int = 1
 
     def last(self):
-        """The loss of the last batch alone; float32 means lose about 6e-8 * index of it."""
+        """The mean loss of the last `span` batches alone."""
         mean = float(np.asarray(self.mean, np.float64))
-        return mean if not self.index else mean + self.index * (mean - float(np.asarray(self.before, np.float64)))
+        if self.index < self.span:
+            return mean
+        return mean + (self.index + 1 - self.span) * (mean - float(np.asarray(self.before, np.float64))) / self.span
 
 
 class _Stepped(keras.callbacks.Callback):
@@ -186,14 +194,23 @@ class _Stepped(keras.callbacks.Callback):
 
     def __init__(self, watch):
         super(_Stepped, self).__init__()
-        self._watch, self._before = watch, None
+        self._watch, self._means = watch, collections.deque()
 
     def on_train_batch_end(self, batch, logs=None):
         """A step is over."""
         mean = logs["loss"]
         # before 2.2, where Model has no train_step, it is the batch's own loss
-        self._watch.stepped(RunningLoss(batch, mean, self._before) if hasattr(keras.Model, "train_step") else mean)
-        self._before = mean
+        self._watch.stepped(self._running(batch, mean) if hasattr(keras.Model, "train_step") else mean)
+
+    def _running(self, batch, mean):
+        """The mean with the one of the batches that its loss is not to be of."""
+        if not batch:
+            self._means.clear()                        # an epoch begins anew
+        self._means.append(mean)
+        span = min(1 + batch // 1000, len(self._means) - 1) if batch else 1
+        while len(self._means) > span + 1:
+            self._means.popleft()
+        return RunningLoss(batch, mean, self._means[0] if batch else None, span)
 
 
 class _Followed(_Stepped):

@@ -1,0 +1,137 @@
+"""How workers that train together agree on the number of their steps."""
+import itertools
+import socket
+import threading
+
+import pytest
+
+from workloads.measuring import measures
+from workloads.places import agreement, cluster
+from workloads.spec.cell import Cell
+
+
+def free_port():
+    with socket.socket() as tried:
+        tried.bind(("127.0.0.1", 0))
+        return tried.getsockname()[1]
+
+
+def clusters(cell, count=3):
+    """The Cluster of each worker of a run on this machine."""
+    first = free_port() - cluster._OFFSETS["agreement"]
+    nodes = ",".join(f"127.0.0.1:{first + 10 * rank}" for rank in range(count))
+    return [cluster.read(cell._replace(nodes=count), "pytorch", {"EVENBENCH_NODES": nodes, "EVENBENCH_RANK": str(rank)})
+            for rank in range(count)]
+
+
+def together(*jobs):
+    """What each job returns, all of them at once."""
+    found = [None] * len(jobs)
+
+    def run(place):
+        found[place] = jobs[place]()
+
+    threads = [threading.Thread(target=run, args=(place,), daemon=True) for place in range(len(jobs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return found
+
+
+CELL = Cell(stack="s", task="lenet5", measure="train", nodes=3, parallel="allreduce")
+
+
+def test_all_workers_have_the_numbers_of_the_first_one():
+    def saying(place, numbers):
+        agreed = agreement.open_for(place)
+        try:
+            return [agreed.say(number) for number in numbers]
+        finally:
+            agreed.close()
+
+    first, second, third = clusters(CELL)
+    assert [[3, -1, 500]] * 3 == together(
+        lambda: saying(first, [3, -1, 500]), lambda: saying(second, [7, 7, 7]), lambda: saying(third, [0, 0, 0]))
+
+
+def test_a_worker_alone_agrees_with_itself():
+    assert 5 == agreement.open_for(None).say(5)
+
+
+def test_a_leader_that_is_gone_ends_the_others():
+    door = socket.socket()
+    door.bind(("127.0.0.1", 0))
+    door.listen(1)
+    follower = agreement.Follower(*door.getsockname())
+    leaving = threading.Thread(target=lambda: door.accept()[0].close(), daemon=True)
+    leaving.start()
+    with pytest.raises(OSError, match="went away"):
+        follower.say(1)
+    leaving.join(60)
+    follower.close()
+    door.close()
+
+
+def test_a_leader_that_never_comes_is_given_up():
+    times = itertools.count(0, 40)
+    follower = agreement.Follower("127.0.0.1", free_port(), clock=lambda: next(times), wait=lambda seconds: None)
+    with pytest.raises(OSError):
+        follower.say(1)
+
+
+class Images:
+    """What a worker reads."""
+
+    given, steps = (), 1
+
+
+class Workload:
+    """One that only tells the watch, and keeps how many steps it was asked for at a time."""
+
+    def __init__(self):
+        self.asked = []
+
+    def batches(self):
+        return iter(())
+
+    def train(self, batches, count, watch):
+        self.asked.append(count)
+        for _ in range(count):
+            watch.stepped(1.0)
+
+    def sync(self, handle):
+        """Nothing runs ahead."""
+
+    def value(self, handle):
+        return handle
+
+    def weights(self):
+        return {}
+
+
+def trained(cell, place):
+    """(steps asked for, timed steps that were sent) of a worker."""
+    workload, sent = Workload(), []
+    measures.train(cell, None, workload, Images(), "", lambda event, **values: sent.append((event, values)), place)
+    return workload.asked, sum(len(values["seconds"]) for event, values in sent if event == "steps")
+
+
+def test_workers_that_train_together_take_as_many_steps_each():
+    cell = CELL._replace(warmup=4, steps=20, seconds=0.01)
+    found = together(*(lambda place=place: trained(cell, place) for place in clusters(cell)))
+
+    assert found[0] == found[1] == found[2]
+    assert [4, found[0][1]] == found[0][0] and found[0][1] >= 20
+
+
+def test_a_warm_up_that_is_to_be_steady_is_as_long_for_all():
+    cell = CELL._replace(warmup=1, warm="steady", steps=3)
+    found = together(*(lambda place=place: trained(cell, place) for place in clusters(cell)))
+
+    assert found[0] == found[1] == found[2] and 3 == found[0][1]
+    assert 1 == found[0][0][0] and len(found[0][0]) > 2
+
+
+def test_a_fixed_number_of_steps_is_asked_for_at_once_and_nobody_is_asked():
+    assert ([4 + 20], 20) == trained(CELL._replace(warmup=4, steps=20), None)

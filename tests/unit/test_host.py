@@ -1,0 +1,47 @@
+"""What others took of the CPUs that a run may use."""
+
+from types import MappingProxyType
+
+from runner.machine.host import Reading, busy_by_cpu, foreign_share, reading
+from tests.fakes import READING
+
+STAT = """cpu  100 0 50 900 10 5 5 0 0 0
+cpu0 40 0 20 400 5 2 3 0 0 0
+cpu2 60 0 30 500 5 3 2 0 0 0
+intr 12345 0 0
+ctxt 99
+"""
+
+
+def at(busy: float, *each: float) -> Reading:
+    """A machine of eight CPUs of which the first were busy so long."""
+    return READING._replace(busy_seconds=busy, cpus=8, busy_by_cpu=MappingProxyType(dict(enumerate(each))))
+
+
+def test_busy_seconds_of_each_cpu_leave_idle_and_waiting_out_and_offline_cpus_have_none() -> None:
+    assert {0: 0.65, 2: 0.95} == busy_by_cpu(STAT, 100)       # 40 + 20 + 2 + 3, 60 + 30 + 3 + 2 hundredths
+    assert {} == busy_by_cpu("", 100) == busy_by_cpu("cpu0 1 2\ncpux 1 2 3 4 5 6 7\n", 100)
+
+
+def test_what_others_do_on_the_rest_of_the_machine_does_not_disturb_a_run() -> None:
+    # ten seconds in which the run used 9.5 s of CPU 0, which was busy for 10 s, and others 30 s of CPUs 1 to 3
+    before, after = at(100.0, 1.0, 1.0, 1.0, 1.0), at(140.0, 11.0, 11.0, 11.0, 11.0)
+    assert 0.05 == foreign_share(before, after, 9.5, 10.0, (0,))
+    assert (20.0 - 9.5) / 20.0 == foreign_share(before, after, 9.5, 10.0, (0, 1))
+
+
+def test_where_only_the_whole_machine_is_known_its_cpus_are_what_the_share_is_of() -> None:
+    before, after = at(100.0), at(140.0)
+    assert (40.0 - 9.5) / 80.0 == foreign_share(before, after, 9.5, 10.0, (0,))
+    assert (40.0 - 9.5) / 80.0 == foreign_share(before, after, 9.5, 10.0)
+
+
+def test_a_run_that_used_more_than_is_seen_leaves_nothing_to_others_and_no_time_is_no_share() -> None:
+    assert 0.0 == foreign_share(at(1.0, 1.0), at(2.0, 2.0), 5.0, 10.0, (0,))
+    assert foreign_share(at(1.0), at(2.0), 0.0, 0.0) is None
+
+
+def test_this_machine_tells_of_its_cpus_and_none_of_it_is_stored() -> None:
+    found = reading()
+    assert found.cpus >= 1
+    assert {"load_1m", "frequency_hz", "free_bytes", "swap_used_bytes"} == found.record().keys()
