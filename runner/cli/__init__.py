@@ -23,8 +23,9 @@ _NEW_OBJECTS = 1_000_000
 MODULES = {
     "run": "measuring", "plan": "measuring", "rerun": "measuring", "aa": "measuring",
     "report": "results", "compare": "results", "export": "results", "curves": "results", "verify": "results",
-    "list": "preparing", "check": "proving", "check-study": "proving", "bench-self": "proving",
+    "list": "preparing", "check": "proving", "check-study": "proving",
     "images": "preparing", "data": "preparing", "doctor": "preparing", "sbom": "preparing", "lock": "preparing",
+    "dev": "dev",
 }
 
 

@@ -256,6 +256,11 @@ def read_all(docker_folder: Path) -> dict[str, PinnedStack]:
     return {folder.name: read(folder) for folder in folders}
 
 
+def all_images(docker_folder: Path) -> dict[str, Pinned]:
+    """All that has an image, by name: the stacks and the runner."""
+    return {**read_all(docker_folder), RUNNER: read_runner(docker_folder)}
+
+
 def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned | Stack]) -> Sequence[str]:
     """The names; without any, those of all that run without a GPU. Raises InputError for one that is unknown."""
     for name in names or []:
