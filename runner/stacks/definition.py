@@ -133,7 +133,8 @@ class Pinned(BaseModel):
     def locks(self) -> tuple[Path, ...]:
         """What is installed: nothing where the base has all."""
         source = self.folder / "source.txt"      # what build.sh builds
-        return (self.lock, *(() if self.base_has_framework else (self.pip_lock,)), *(source,) * source.is_file())
+        installer = () if self.base_has_framework else (self.pip_lock,)
+        return (self.lock, *installer, source) if source.is_file() else (self.lock, *installer)
 
     @property
     def program(self) -> tuple[Path, ...]:
@@ -240,7 +241,8 @@ def _read(path: Path, fields: _Tables, made: Callable[[dict[str, Any]], _Kind]) 
         raise InputError(f"{path}: {error.strerror}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        where = ": ".join([str(path), *(".".join(str(part) for part in first["loc"]),) * bool(first["loc"])])
+        key = ".".join(str(part) for part in first["loc"])
+        where = f"{path}: {key}" if key else str(path)
         found = f" (found {first['input']!r})" if first["type"] not in ("missing", "value_error") else ""
         raise InputError(f"{where}: {first['msg'].removeprefix('Value error, ')}{found}") from error
     if stack.name != folder.name:
