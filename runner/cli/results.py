@@ -13,7 +13,7 @@ from runner.analysis.summary_format import Summary
 from runner.cli.options import RESULTS, AsJson, NewestResult, ResultName, Results, print_rows
 from runner.errors import InputError
 from runner.measuring import equality
-from runner.report import contents, forms
+from runner.report import forms
 from runner.report.writers import export
 from runner.results import manifest, store
 from runner.results.rows import Measurements, measurements

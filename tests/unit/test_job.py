@@ -20,6 +20,7 @@ from tests.clock import FakeClock
 from tests.fakes import MACHINE, FakeLauncher, quiet, stack, study
 
 STACKS = {name: stack(name) for name in ("a", "b")}
+PLAIN = Wishes()
 LARGER = Machine("a CPU", 4, 8 * 2**30, "6.1", "Debian", "host")
 
 
@@ -38,7 +39,7 @@ class Launcher(FakeLauncher):
             raise BuildFailed("no wheel for this machine")
 
 
-def asked_for(wishes: Wishes = Wishes(), names: tuple[str, ...] = ("a", "b"), **values: Any) -> job.Job:
+def asked_for(wishes: Wishes = PLAIN, names: tuple[str, ...] = ("a", "b"), **values: Any) -> job.Job:
     """The job of a study in these stacks; values: parts of the job instead."""
     made = plan(study(*names), {name: stack(name) for name in names}, MACHINE, wishes, lambda each: None)
     return job.Job(job.Asked("s"), made, {name: stack(name) for name in names}, Launcher(), MACHINE,
@@ -67,8 +68,8 @@ def test_a_setting_that_cannot_be_is_refused_with_what_was_found_and_expected(pa
 # ---- launcher
 
 @pytest.fixture
-def without_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
+def without_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "nowhere://engine")
 
 
 @pytest.mark.usefixtures("without_engine")

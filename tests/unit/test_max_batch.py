@@ -1,7 +1,6 @@
 """The largest batch that trains: the search, and how a trial's process ends; trials are small scripts here."""
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
