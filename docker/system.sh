@@ -4,6 +4,8 @@ set -eu
 python=python$1; shift
 packages=$*
 export SOURCE_DATE_EPOCH=315532800      # useradd writes the day into /etc/shadow
+# NVIDIA changed the key of its package archive on 27 April 2022; with the old one apt-get update fails
+rm -f /etc/apt/sources.list.d/cuda.list /etc/apt/sources.list.d/nvidia-ml.list
 command -v "$python" >/dev/null || packages="$packages $python $python-venv"
 # who compiles while running needs the interpreter's headers; our own base has them
 case " $packages " in *" g++ $python "*) packages="$packages $python-dev" ;; esac

@@ -133,3 +133,7 @@ class QuietProgress:
 
     def close(self) -> None:
         pass
+
+
+def quiet(line: str) -> None:
+    pass

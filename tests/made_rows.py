@@ -15,6 +15,11 @@ BEFORE = {"load_1m": 0.1, "frequency_hz": None, "free_bytes": 2**32, "swap_used_
 AFTER = {"load_1m": 1.0, "throttled_periods": 0, "periods": 0, "throttled_seconds": None, "peak_bytes": 3 * 10**8,
          "frequency_hz": None, "swap_used_bytes": 0, "foreign_cpu_share": 0.02}
 STEPS = 12                         # of a made run: as many as tell whether it was steady
+KERNELS = {"event": "kernels", "steps": 4, "kernel_seconds": 6.0, "copy_seconds": 1.0, "gap_seconds": 3.0,
+           "launch_seconds": 2.0, "kernels": 1000, "top": [["gemm", 40, 5.0]]}
+GRAPH = {"event": "graph", "nodes_before": 200, "nodes_after": 80,
+         "removed": {"expensive": 1, "cheap": 9, "noop": 90},
+         "passes": {"pruning": 90, "constant_folding": -10, "arithmetic": 30, "dependency": 10}}
 MACHINE = {"cpu": "a CPU", "cpus": 2, "memory_bytes": 2**33, "kernel": "6.1", "system": "Debian", "hostname": "host"}
 
 

@@ -29,7 +29,7 @@ def repository(root: Path, stack_toml: str = STACK_TOML) -> Path:
     """The folder of stack torch-9 in a repository at root."""
     files = {
         "docker/torch-9/stack.toml": stack_toml,
-        "docker/torch-9/Dockerfile": "ARG BASE\nFROM ${BASE}\n",
+        "docker/Dockerfile": "ARG BASE\nFROM ${BASE}\n",
         "docker/torch-9/requirements.in": "torch==9.0\n",
         "docker/torch-9/requirements.txt": f"torch==9.0 \\\n    --hash=sha256:{DIGEST}\n",
         "docker/pip/3.11.txt": f"pip==99.0 \\\n    --hash=sha256:{DIGEST}\n",

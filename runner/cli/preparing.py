@@ -36,7 +36,7 @@ from runner.machine import gpus
 from runner.measuring import job, own_stacks
 from runner.results import history
 from runner.screen.progress import transfer
-from runner.stacks import definition, engine, images, locking, reproducible, sbom
+from runner.stacks import definition, engine, images, locking, sbom
 from runner.stacks.definition import chosen_names
 
 app = typer.Typer()
@@ -63,34 +63,15 @@ def list_(what: Annotated[str, typer.Argument(metavar="WHAT",
 @app.command("images")
 def images_(names: SomeStacks = None,
             prune: Annotated[bool, typer.Option("--prune", help="Remove images of ours that are out of date.")] = False,
-            is_twice: Annotated[bool, typer.Option(
-                "--twice", help="Build each twice from nothing, and say which files differ; 1 if one does.")] = False,
             ) -> None:
     """Build the images of stacks and of the runner (if none is named, all that run without a GPU)."""
-    known = _pinned()
+    known = definition.all_images(paths.STACKS)
     client = engine.connect()
     if prune:
         images.prune(client, list(known.values()), screen.say)
         return
-    chosen = [known[name] for name in chosen_names(names, known)]
-    if is_twice:
-        alike = [_are_alike(reproducible.run(client, each, screen.say)) for each in chosen]
-        sys.exit(0 if all(alike) else 1)
-    for each in chosen:
-        images.build(client, each, screen.say)
-
-
-def _pinned() -> dict[str, definition.Pinned]:
-    """All that has an image: the stacks and the runner."""
-    return {**definition.read_all(paths.STACKS), definition.RUNNER: definition.read_runner(paths.STACKS)}
-
-
-def _are_alike(found: reproducible.Verdict) -> bool:
-    """Say what two builds of a stack showed; whether nothing differs."""
-    for each in found.differences:
-        print(f"{found.stack}: {each.path}: {each.what}")
-    screen.say(f"{found.stack}: {found.paths} paths, {len(found.differences)} differ")
-    return not found.differences
+    for name in chosen_names(names, known):
+        images.build(client, known[name], screen.say)
 
 
 @data_app.command("list")
@@ -176,7 +157,7 @@ def held(stack: definition.Stack, launcher: Launcher, say: Callable[[str], None]
 @app.command("lock")
 def lock_(names: SomeStacks = None) -> None:
     """Make the locks of stacks and of the runner (requirements.txt) anew from their requirements.in."""
-    known = _pinned()
+    known = definition.all_images(paths.STACKS)
     for name in chosen_names(names, known):
         known[name].lock.write_text(locking.relock(known[name]))
         screen.say(f"{name}: wrote {known[name].lock}")

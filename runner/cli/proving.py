@@ -1,4 +1,4 @@
-"""Commands that prove evenness, and that studies are true to their papers: check, bench-self, check-study."""
+"""Commands that prove evenness, and that studies are true to their papers: check, check-study."""
 
 import sys
 import time
@@ -13,8 +13,8 @@ from runner.analysis import paper_check
 from runner.cli.options import RESULTS, AsJson, LauncherName, Results, Scale, StackNames, SwarmWords, print_rows, split
 from runner.errors import InputError
 from runner.launchers.watchdog import Launcher
-from runner.machine import gpus, host, nvml
-from runner.measuring import equality, job, overhead, own_stacks
+from runner.machine import host, nvml
+from runner.measuring import equality, job, own_stacks
 from runner.report.writers import equality as written
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
@@ -66,47 +66,6 @@ def checked(tasks: list[str], stacks: list[definition.Stack], precision: str, ho
                    screen.say)
     equality.keep(verdicts, {each.name: how.fingerprint(each) for each in stacks}, results)
     return verdicts
-
-
-@app.command("bench-self")
-def bench_self_(stacks: StackNames = None,
-                with_peers: Annotated[bool, typer.Option(
-                    "--peers", help="Our models against torchvision's, Keras' and Gluon's instead.")] = False,
-                only: Annotated[list[str] | None, typer.Option("--task", help="With --peers: these tasks.")] = None,
-                turns: Annotated[int, typer.Option(min=1, help="Processes of each kind.")] = 10,
-                device: Annotated[str, typer.Option(help="cpu or gpu.")] = "cpu",
-                launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
-    """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
-    found = nvml.observe() if device == "gpu" else gpus.NONE
-    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, found)
-    tasks = split(only)
-    for name in tasks:
-        if name not in overhead.SIZES:
-            raise InputError(f'--task: found "{name}", expected one of {", ".join(overhead.SIZES)}')
-    if tasks and not with_peers:
-        raise InputError("--task: only with --peers; the loop and the start are measured with lenet5")
-    if device not in ("cpu", "gpu"):
-        raise InputError(f'--device: found "{device}", expected cpu or gpu')
-    if device == "gpu" and not found.gpus:
-        raise InputError(f"--device gpu: this machine has no NVIDIA GPU ({found.problem}); see `evenbench doctor`")
-    how = job.launcher_for(launcher, screen.say, found, (), here)
-    chosen = job.buildable([here.stacks[name] for name in chosen_names(here.names, here.stacks)], how, screen.say)
-    if refused := next((each for each in chosen if device not in each.devices), None):
-        raise InputError(f"--device {device}: stack {refused.name} is for {', '.join(refused.devices)}; name others by "
-                         "--stack")
-    with job.measuring_alone(paths.cache_folder()):
-        setup = overhead.Setup(how, paths.cache_folder(), host.observe().cpus, turns, time.monotonic, device)
-        bench = (overhead.run_peers(chosen, setup, screen.say, tasks) if with_peers
-                 else overhead.run(chosen, setup, screen.say))
-        costs = [_said(cost) for cost in bench]
-    print_rows([{**cost._asdict(), "met": cost.is_met} if as_json else cost.listed() for cost in costs], as_json)
-    sys.exit(0 if all(cost.is_met for cost in costs) else 1)
-
-
-def _said(cost: overhead.Cost) -> overhead.Cost:
-    """The figure, told as soon as it is found: an interrupted bench was not in vain."""
-    screen.say(" ".join(filter(None, cost.listed().values())))
-    return cost
 
 
 def _first(numbers: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from runner.analysis.summary_format import Summary
 from runner.cli.options import RESULTS, AsJson, NewestResult, ResultName, Results, print_rows
 from runner.errors import InputError
 from runner.measuring import equality
-from runner.report import contents, forms
+from runner.report import forms
 from runner.report.writers import export
 from runner.results import manifest, store
 from runner.results.rows import Measurements, measurements
@@ -34,17 +34,13 @@ def report(name: NewestResult = "",
     """Print the summary of a session again and write its page, report.html; or only one form of it."""
     form = forms.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
     folder = store.located(name, results)
-    if form in (None, "html"):
-        with forms.drawing() as drawn:
-            found, measured = read(folder)
-            page = drawn(contents.report(found, measured))
-            if form is None:
-                _show_summary(found, folder, as_json)
-            _write_page(page.result(), out or folder / forms.PAGE)
-        return
     found, measured = read(folder)
-    text = forms.FORMS[form](found, measured)
-    if out:
+    if form is None:
+        _show_summary(found, folder, as_json)
+    text = forms.FORMS[form or "html"](found, measured)
+    if form in (None, "html"):
+        _write_page(text, out or folder / forms.PAGE)
+    elif out:
         screen.say(f"written: {forms.write(text, out)}")
     else:
         print(text, end="")

@@ -4,7 +4,7 @@ import wave
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from runner.datasets import choice
+from runner.datasets import choice, images
 from runner.errors import InputError
 
 LJSPEECH_CLIPS = 13_100
@@ -133,10 +133,8 @@ def _wikitext(folder: Path) -> str:
 
 
 def _imagenet(folder: Path) -> str:
-    from runner.datasets.images import found  # Pillow is not needed to look at names
-
-    images = found(folder, None)
-    return f"{len(images):,} images of {len({label for _, label in images}):,} classes"
+    named = images.found(folder, None)
+    return f"{len(named):,} images of {len({label for _, label in named}):,} classes"
 
 
 def text_lines(path: Path) -> Iterator[str]:

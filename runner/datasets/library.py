@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from runner import formatting
-from runner.datasets import catalogue, choice, layouts
+from runner.datasets import catalogue, choice, images, layouts, speech, text
 from runner.datasets.archives import unpack
 from runner.datasets.download import Net, fetch, missing_bytes
 from runner.datasets.prepare_wanted import Wanted
@@ -130,8 +130,6 @@ def verify(name: str, folder: Path | None, cache: Path) -> str:
 
 def prepare(name: str, source: Path | None, cache: Path, wanted: Wanted, say: Callable[[str], None]) -> Path:
     """The cache's folder of a data set, written from its published layout. Raises InputError."""
-    from runner.datasets import images, speech, text  # SciPy and Pillow, for this alone
-
     how = {"imagenet": images.imagenet, "ljspeech": speech.ljspeech,
            "librispeech": speech.librispeech, "wmt16": text.wmt16,
            "wikitext103": text.wikitext103}

@@ -308,7 +308,9 @@ def measuring_alone(cache: Path) -> IO[str]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         lock.seek(0)
-        raise InputError(f"another evenbench session ({lock.read().strip()}) is measuring on this machine: "
+        holder = lock.read().strip()
+        lock.close()
+        raise InputError(f"another evenbench session ({holder}) is measuring on this machine: "
                          "wait for it, or end it") from error
     lock.truncate(0)
     lock.write(f"process {os.getpid()}")

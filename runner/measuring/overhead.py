@@ -236,7 +236,7 @@ def run_peers(stacks: list[Stack], setup: Setup, say: Callable[[str], None], onl
     for stack in _with_images(stacks):
         if not isinstance(stack, PinnedStack):        # whose peers no lock names
             continue
-        wanted = [peer for peer in _peers_of(stack, only) if peer.tasks]
+        wanted = [peer for peer in peers_of(stack, only) if peer.tasks]
         if wanted:
             libraries.ready(stack, setup.data, say)
         for peer in wanted:
@@ -244,7 +244,7 @@ def run_peers(stacks: list[Stack], setup: Setup, say: Callable[[str], None], onl
             yield from peers(peer, stack, setup)
 
 
-def _peers_of(stack: PinnedStack, only: Collection[str] = ()) -> list[Peer]:
+def peers_of(stack: PinnedStack, only: Collection[str] = ()) -> list[Peer]:
     """Those of its framework: its own modules, and other libraries where they are locked for the stack."""
     return [peer._replace(tasks=tuple(task for task in peer.tasks if not only or task in only))
             for peer in PEERS[stack.framework]

@@ -1,18 +1,12 @@
 """A session's report in the form that was asked for, and where it is put."""
 
-import signal
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
-from importlib import import_module
-from multiprocessing import get_context
+from collections.abc import Callable
 from pathlib import Path
 
 from runner.analysis.summary_format import Summary
 from runner.errors import InputError
 from runner.report import environment
 from runner.report.contents import report
-from runner.report.document import Report
 from runner.report.writers import latex, markdown, spreadsheet
 from runner.results import store
 from runner.results.rows import Measurements
@@ -21,23 +15,14 @@ PAGE = "report.html"
 Form = Callable[[Summary, Measurements], str]
 
 
-def _drawn(found: Report) -> str:
+def _page(summary: Summary, measured: Measurements) -> str:
     from runner.report.writers import page  # here: its libraries take half a second to import
 
-    return page.html(found)
-
-
-@contextmanager
-def drawing() -> Iterator[Callable[[Report], Future[str]]]:
-    """What draws a page beside other work: a process that imports those libraries while the results are read."""
-    ignored = (signal.SIGINT, signal.SIG_IGN)            # this process ends that one
-    with ProcessPoolExecutor(1, get_context("fork"), signal.signal, ignored) as pool:
-        pool.submit(import_module, "runner.report.writers.page")
-        yield lambda found: pool.submit(_drawn, found)
+    return page.html(report(summary, measured))
 
 
 FORMS: dict[str, Form] = {
-    "html": lambda summary, measured: _drawn(report(summary, measured)),
+    "html": _page,
     "markdown": lambda summary, measured: markdown.markdown(report(summary, measured)),
     "csv": lambda summary, measured: spreadsheet.comma_separated(summary),
     "latex": lambda summary, measured: latex.latex(summary, environment.machine(summary.machine)),

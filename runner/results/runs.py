@@ -143,11 +143,6 @@ class Run:
                    default=None)
 
     @property
-    def warmup_steps(self) -> int:
-        """The most steps that a worker's warm-up had."""
-        return max(len(worker.warmup_seconds) for worker in self.workers)
-
-    @property
     def warmup_ended(self) -> str:
         """Why the warm-up ended: "limit" where any worker's did, else as the first one's; "" where nobody said."""
         ends = [worker.warmup_ended for worker in self.workers]

@@ -5,6 +5,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -15,7 +16,7 @@ from workloads.spec import cluster
 
 # a file's tables and the field that each of their keys becomes
 _ALL = {"base": {"image": "base_image", "verified": "base_verified", "digest_unknown": "digest_unknown",
-                 "has_cuda": "base_has_cuda", "has_framework": "base_has_framework"},
+                 "has_cuda": "base_has_cuda", "has_framework": "base_has_framework", "packages": "packages"},
         "size": {"wheels_bytes": "wheels_bytes"}}
 _GPU = "gpu"                # a table that is a model of its own
 _OF_STACK = {"stack": {key: key for key in ("name", "framework", "version", "python", "studies", "devices", "title",
@@ -74,6 +75,7 @@ class Pinned(BaseModel):
     digest_unknown: bool = False        # of the base: it has no image until somebody has written it down
     base_has_cuda: bool = False         # and no base of our own could stand in for it
     base_has_framework: bool = False    # so nothing is installed, and there is no virtual environment of it
+    packages: tuple[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]*$")], ...] = ()     # that the base lacks
     wheels_bytes: int = Field(gt=0)
     folder: Path
 
@@ -82,6 +84,12 @@ class Pinned(BaseModel):
         if self.digest_unknown == bool(re.match(r"^\S+@sha256:[0-9a-f]{64}$", self.base_image)):
             raise ValueError(f"base_image: expected NAME:TAG@sha256:..., or base.digest_unknown (found "
                              f"{self.base_image!r})")
+        return self
+
+    @model_validator(mode="after")
+    def _installs_its_packages(self) -> Self:
+        if self.packages and not self.build_arguments:
+            raise ValueError(f"packages: {self.dockerfile} installs its own, and does not read them")
         return self
 
     @property
@@ -100,8 +108,21 @@ class Pinned(BaseModel):
         return self.folder.parent.parent
 
     def made_of(self) -> str:
-        """What an image is made of, as a SHA-256: Dockerfile, scripts of the build, locks and what it carries."""
-        return _digest(self.root, {*build_files(self), *carried(self)})
+        """What an image is made of, as a SHA-256: Dockerfile with its arguments, scripts, locks and what it carries."""
+        return _digest(self.root, {*build_files(self), *carried(self)}, self.build_arguments)
+
+    @property
+    def dockerfile(self) -> Path:
+        """Its own, where it compiles something or its base has the framework; else the one that stacks share."""
+        own = self.folder / "Dockerfile"
+        return own if own.is_file() else self.folder.parent / "Dockerfile"
+
+    @property
+    def build_arguments(self) -> dict[str, str]:
+        """What the shared Dockerfile has to be told; nothing for a Dockerfile of its own."""
+        if self.dockerfile.parent == self.folder:
+            return {}
+        return {"BASE": self.base_image, "STACK": self.name, "PYTHON": self.python, "PACKAGES": " ".join(self.packages)}
 
     @property
     def lock(self) -> Path:
@@ -112,7 +133,8 @@ class Pinned(BaseModel):
     def locks(self) -> tuple[Path, ...]:
         """What is installed: nothing where the base has all."""
         source = self.folder / "source.txt"      # what build.sh builds
-        return (self.lock, *(() if self.base_has_framework else (self.pip_lock,)), *(source,) * source.is_file())
+        installer = () if self.base_has_framework else (self.pip_lock,)
+        return (self.lock, *installer, source) if source.is_file() else (self.lock, *installer)
 
     @property
     def program(self) -> tuple[Path, ...]:
@@ -219,7 +241,8 @@ def _read(path: Path, fields: _Tables, made: Callable[[dict[str, Any]], _Kind]) 
         raise InputError(f"{path}: {error.strerror}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        where = ": ".join([str(path), *(".".join(str(part) for part in first["loc"]),) * bool(first["loc"])])
+        key = ".".join(str(part) for part in first["loc"])
+        where = f"{path}: {key}" if key else str(path)
         found = f" (found {first['input']!r})" if first["type"] not in ("missing", "value_error") else ""
         raise InputError(f"{where}: {first['msg'].removeprefix('Value error, ')}{found}") from error
     if stack.name != folder.name:
@@ -233,6 +256,11 @@ def read_all(docker_folder: Path) -> dict[str, PinnedStack]:
     if not folders:
         raise InputError(f"{docker_folder}: no stack here; expected folders that hold a stack.toml")
     return {folder.name: read(folder) for folder in folders}
+
+
+def all_images(docker_folder: Path) -> dict[str, Pinned]:
+    """All that has an image, by name: the stacks and the runner."""
+    return {**read_all(docker_folder), RUNNER: read_runner(docker_folder)}
 
 
 def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned | Stack]) -> Sequence[str]:
@@ -266,7 +294,7 @@ def wheels_fingerprint(stack: Pinned) -> str:
 def build_files(stack: Pinned) -> list[Path]:
     """What an image's build reads besides what the image carries."""
     scripts = sorted(stack.folder.parent.glob("*.sh"))
-    return [stack.folder / "Dockerfile", *stack.locks, *scripts, *stack.program]
+    return [stack.dockerfile, *stack.locks, *scripts, *stack.program]
 
 
 def is_source(path: Path) -> bool:
@@ -274,8 +302,8 @@ def is_source(path: Path) -> bool:
     return path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"
 
 
-def _digest(root: Path, paths: Iterable[Path]) -> str:
-    total = hashlib.sha256()
+def _digest(root: Path, paths: Iterable[Path], arguments: Mapping[str, str] = MappingProxyType({})) -> str:
+    total = hashlib.sha256("".join(f"{key}={value}\0" for key, value in arguments.items()).encode())
     for path in sorted(paths):
         try:
             content = path.read_bytes()

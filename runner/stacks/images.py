@@ -181,10 +181,11 @@ def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options:
         seen, pip = Path(name) / "context", Path(name) / "pip.conf"
         context(stack, seen, wheels)
         pip.write_text(package_sources.pip_configuration(settings), encoding="utf-8")
-        run(["docker", "build", "--progress=plain", "--build-arg", f"BASE={base.image}", "--build-arg",
-             f"FINGERPRINT={fingerprint(stack)}", *bases.proxy_arguments(),
-             *_secrets(pip), *(f"--label={key}={value}" for key, value in labels(stack, base).items()),
-             *options, "-f", str(seen / "docker" / stack.name / "Dockerfile"), str(seen)],
+        arguments = {**stack.build_arguments, "BASE": base.image, "FINGERPRINT": fingerprint(stack)}
+        run(["docker", "build", "--progress=plain", *(f"--build-arg={key}={value}" for key, value in arguments.items()),
+             *bases.proxy_arguments(), *_secrets(pip),
+             *(f"--label={key}={value}" for key, value in labels(stack, base).items()),
+             *options, "-f", str(seen / stack.dockerfile.relative_to(stack.root)), str(seen)],
             log, heard, bases.build_environment())
 
 

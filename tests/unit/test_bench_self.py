@@ -121,7 +121,7 @@ def test_a_peer_is_compared_in_its_own_variant_and_in_both_measures(framework: s
 def test_a_stack_is_compared_with_the_library_that_is_locked_for_it_alone(tmp_path: Path) -> None:
     locked = "# not torchvision==1\nregex==1 \\\ntransformers==5.23.0 \\\n    --hash=sha256:0\n"
     (tmp_path / "peers.txt").write_text(locked)
-    own, peer = overhead._peers_of(fakes.stack(folder=tmp_path))
+    own, peer = overhead.peers_of(fakes.stack(folder=tmp_path))
     assert ("torch.nn", "transformers") == (own.library, peer.library)
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
     list(overhead.peers(peer, fakes.stack(), setup(how, turns=1)))

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner.datasets.writing import RaggedWriter, finished
+from tests.made_sequences import prepared
 from workloads.inputs import bert as inputs
 from workloads.inputs import sequences
 from workloads.process.errors import DataError
@@ -82,16 +82,6 @@ def test_a_check_s_batch_has_padding_though_nine_of_ten_sequences_have_the_full_
     assert found.facts["tokens"] < found.facts["padded_tokens"] and len(found.batches) == 1
 
 
-def prepared(folder: Path, articles: list[list[int]], marks: dict[str, int]) -> str:
-    """A prepared WikiText-103 of these articles."""
-    with RaggedWriter(folder, "tokens", np.dtype(np.int32)) as writer:
-        for article in articles:
-            writer.append(np.array(article, np.int32))
-    finished(folder, "wikitext103",
-             {"title": "t", "licence": "l", "sources": {}, "counts": {}, "made": {"marks": marks}})
-    return str(folder)
-
-
 BYTES = {"pad": 0, "unknown": 1, "begin": 2, "end": 3, "mask": 4}
 
 
@@ -104,7 +94,7 @@ def restored(sample: "dict[str, np.ndarray]") -> list[int]:
 
 def test_prepared_text_follows_on_from_sequence_to_sequence_between_its_own_marks(tmp_path: Path) -> None:
     article = list(range(5, 105))
-    folder = prepared(tmp_path, [article], BYTES)
+    folder = prepared(tmp_path, "wikitext103", {"marks": BYTES}, tokens=[article])
     texts = [restored(sample) for sample in inputs.samples(SIZES, 2, 1, folder)]
     assert all((text[0], text[-1]) == (2, 3) for text in texts)
     words = texts[0][1:-1] + texts[1][1:-1]
@@ -112,12 +102,12 @@ def test_prepared_text_follows_on_from_sequence_to_sequence_between_its_own_mark
 
 
 def test_few_articles_are_read_again_and_words_that_a_preset_does_not_know_are_unknown(tmp_path: Path) -> None:
-    folder = prepared(tmp_path, [[7, 999, 1000]], BYTES)
+    folder = prepared(tmp_path, "wikitext103", {"marks": BYTES}, tokens=[[7, 999, 1000]])
     words = restored(inputs.samples(SIZES, 1, 1, folder)[0])[1:-1]
     assert words[:6] == [7, 999, 1, 7, 999, 1]
 
 
 def test_a_prepared_set_without_marks_is_refused_with_the_missing_one(tmp_path: Path) -> None:
-    folder = prepared(tmp_path, [[7]], {"pad": 0})
+    folder = prepared(tmp_path, "wikitext103", {"marks": {"pad": 0}}, tokens=[[7]])
     with pytest.raises(DataError, match="found no 'unknown'; prepare it again"):
         inputs.samples(SIZES, 1, 1, folder)

@@ -13,7 +13,7 @@ from runner.study import quantities
 from runner.study.claims import Claim as Asked
 from runner.study.subjects import Subject
 from tests import made_rows as made
-from tests.unit.test_screen import printed
+from tests.printing import printed
 
 TF, TORCH = Subject("tf", settings=(("lstm", "cudnn"),)), Subject("torch", "sync", (("gpus", 2),))
 CLAIM = {**Asked("c", "a claim", "ratio", "step", {}, (), TF, TORCH).record(), "verdict": "holds", "missing": ()}

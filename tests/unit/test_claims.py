@@ -5,7 +5,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +23,11 @@ from runner.study import claims, file
 from runner.study.claims import Claim, Verdict
 from runner.study.subjects import Subject
 from tests import made_rows as made
-from tests.unit.test_screen import printed
-from workloads.spec.cell import Cell
+from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, took
+from tests.printing import printed
 
 STUDIES = Path(__file__).parents[2] / "studies"
-TF, TORCH, MXNET = Subject("tf"), Subject("torch"), Subject("mxnet")
 HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
-ABOUT_ONE = [1.0, 1.01, 0.99, 1.005, 0.995]        # what five runs scatter by
-
-
-def claim(kind: str, of: Subject | None = TF, to: Subject | None = TORCH, quantity: str = "step",
-          cases: tuple[Any, ...] = ((),), where: Mapping[str, Any] | None = None, **values: Any) -> Claim:
-    found = Claim("c", "a claim", kind, quantity, where or {}, cases, of, to, **values)
-    assert claims.mistake(found) is None
-    return found
-
-
-def took(seconds: Mapping[Cell, float | Sequence[float]], *more: Any, **plan: Any) -> Measurements:
-    """Steps of so many seconds: of five runs around a number, or of the runs listed."""
-    runs = {cell: found if isinstance(found, Sequence) else [found * each for each in ABOUT_ONE]
-            for cell, found in seconds.items()}
-    records = [record for cell, each in runs.items() for record in made.runs(cell, [cell.batch / one for one in each])]
-    return measurements([made.session(), made.plan(*runs, **plan), *records, *more])
 
 
 def of_stacks(**seconds: Any) -> Measurements:

@@ -20,6 +20,14 @@ def test_a_command_that_reads_results_imports_no_engine_and_no_charts() -> None:
     assert not {"docker", "requests", "matplotlib", "runner.cli.measuring"} & set(found.stdout.split())
 
 
+def test_what_measures_evenbench_itself_is_loaded_by_its_own_commands_alone() -> None:
+    program = ("import sys; from runner.cli import MODULES, commands_of; "
+               "[commands_of(module) for module in {*MODULES.values()} - {'dev'}]; print(*sys.modules)")
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"runner.measuring.overhead", "runner.stacks.peers", "runner.stacks.reproducible"} & set(
+        found.stdout.split())
+
+
 def test_help_names_every_command() -> None:
     shown = CliRunner().invoke(app, ["--help"])
     assert 0 == shown.exit_code and set(MODULES) <= set(shown.stdout.split())

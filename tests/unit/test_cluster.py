@@ -3,12 +3,11 @@
 import json
 import subprocess
 import sys
-import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.lifetimes import is_gone
 from workloads.measuring import measures
 from workloads.places import cluster
 from workloads.spec.cell import Cell, CellError
@@ -161,15 +160,4 @@ def test_a_helper_ends_with_the_process_that_started_it() -> None:
                "print(subprocess.Popen(['sleep', '60'], preexec_fn=end).pid, flush=True); os.kill(os.getpid(), 9)")
     found = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False)
     assert -9 == found.returncode
-    assert has_ended(int(found.stdout))
-
-
-def has_ended(pid: int) -> bool:
-    for _ in range(100):
-        try:
-            if ") Z " in Path(f"/proc/{pid}/stat").read_text():
-                return True                      # nobody has asked how it went
-        except OSError:
-            return True
-        time.sleep(0.02)
-    return False
+    assert is_gone(int(found.stdout))

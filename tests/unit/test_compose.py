@@ -9,6 +9,7 @@ from runner.cli import compose
 from runner.errors import InputError
 from runner.machine.host import Machine
 from runner.measuring import job
+from runner.stacks import definition
 from runner.study import file
 
 UNSET = dict.fromkeys(["PARALLEL", "TASK", "BATCH", "STEPS", "ROUNDS", "DATA", "DATA_FOLDER"], "")
@@ -73,3 +74,9 @@ def test_the_study_is_of_as_many_nodes_as_compose_has() -> None:
     [experiment] = file.read("cluster", paths.STUDIES).experiments
     assert compose.NODES == experiment.settings["nodes"]
     assert all(f"  node{rank}: " in (paths.ROOT / "compose.yaml").read_text() for rank in range(compose.NODES))
+
+
+def test_compose_builds_its_default_stack_by_what_the_stack_file_says() -> None:
+    told = {**definition.read(paths.STACKS / "torch-1.7").build_arguments, "STACK": "${STACK:-torch-1.7}"}
+    built = (paths.ROOT / "compose.yaml").read_text()
+    assert all(f'        {key}: "{value}"\n' in built for key, value in told.items())

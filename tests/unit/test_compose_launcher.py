@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from runner.errors import BenchError, ImageMissing
 from runner.launchers.compose import ComposeLauncher
 from runner.launchers.watchdog import Ending, Limits, follow
 from runner.stacks.definition import read, workloads_digest
+from tests.lifetimes import is_gone
 from workloads.places import compose_node
 from workloads.spec.cell import Cell
 
@@ -101,18 +101,6 @@ def started(launcher: ComposeLauncher, module: str, cell: Cell = CELL) -> tuple[
         if sum(each["event"] == "start" for each in events) == cell.nodes:
             break
     return running, events
-
-
-def is_gone(pid: int) -> bool:
-    """Whether a process that was killed is gone soon: nobody waits for one whose parent went first."""
-    for _ in range(500):
-        try:
-            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-                return True
-        except psutil.NoSuchProcess:
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def test_every_place_is_told_its_rank_and_its_lines_come_with_its_name(launcher: Any, nodes: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from runner.datasets import choice
 from runner.errors import InputError
+from tests.fakes import quiet
 from workloads.inputs import images as data
 from workloads.inputs import pickled
 from workloads.process.errors import DataError
@@ -19,10 +20,6 @@ CELL = Cell(stack="s", task="lenet5", measure="epochs", batch=4)
 FIRST_DIGIT = np.array([[0, 0, 5, 13, 9, 1, 0, 0], [0, 0, 13, 15, 10, 15, 5, 0], [0, 3, 15, 2, 0, 11, 8, 0],
                         [0, 4, 12, 0, 0, 8, 8, 0], [0, 5, 8, 0, 0, 9, 8, 0], [0, 4, 11, 0, 1, 12, 7, 0],
                         [0, 2, 14, 5, 10, 12, 0, 0], [0, 0, 6, 13, 10, 0, 0, 0]])
-
-
-def quiet(text: str) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")

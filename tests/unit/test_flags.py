@@ -46,6 +46,36 @@ def test_what_the_host_or_the_worker_observed_is_flagged(flag: Flag, part: str, 
     assert {flag} == found(**{part: {**usual, **values}})
 
 
+@pytest.mark.parametrize(("digests", "parallel", "expected"), [
+    (("a", "b"), "allreduce", {Flag.WEIGHTS_DIFFER}), (("a", "a"), "allreduce", set()),
+    (("a", "b"), "ps-async", set())])
+def test_workers_that_train_in_step_end_with_the_same_weights(digests: tuple[str, str], parallel: str,
+                                                              expected: set[Flag]) -> None:
+    weights = [{"event": "weights", "place": f"node{rank}", "sha256": digest} for rank, digest in enumerate(digests)]
+    lines = (made.steps([1.0, 1.0], loss=[2.0, 1.0]), *weights)
+
+    assert expected == found(cell=made.cell(nodes=2, parallel=parallel), lines=lines)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.05, set()), (0.06, {Flag.GPU_THROTTLED})])
+def test_a_gpu_that_was_slowed_down_for_more_than_a_twentieth_of_the_samples_is_flagged(share: float,
+                                                                                        expected: set[Flag]) -> None:
+    assert expected == found(after={**made.AFTER, "gpu_throttled_share": share})
+
+
+@pytest.mark.parametrize(("periods", "expected"), [(0, set()), (2, {Flag.THROTTLED})])
+def test_the_limit_of_any_place_of_a_run_throttles_it(periods: int, expected: set[Flag]) -> None:
+    cell = made.cell(nodes=2, parallel="ps-sync")
+    records = [record for index in range(3)
+               for record in made.run(cell, index, made.steps([1.0, 1.0], loss=[2.0, 1.0]))]
+    for record in records:
+        if record["event"] == "ending":
+            record["places"] = {"node0": {"throttled_periods": 0}, "server1": {"throttled_periods": periods}}
+    (row,) = measurements([made.session(), made.plan(cell), *records]).rows
+
+    assert expected == set(flags(row, 2, PROVED))
+
+
 def test_the_load_counts_where_the_others_share_is_not_known() -> None:
     after = {**made.AFTER, "foreign_cpu_share": None}
 

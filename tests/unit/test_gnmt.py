@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner.datasets.writing import RaggedWriter, finished
+from tests.made_sequences import prepared
 from workloads.inputs import gnmt as inputs
 from workloads.process.errors import DataError
 from workloads.spec import gnmt
@@ -60,28 +60,19 @@ def test_every_sentence_ends_with_the_end_mark_and_has_no_other_mark() -> None:
             assert len(sentence) <= SIZES.length
 
 
-def prepared(folder: Path, **sentences: list[list[int]]) -> str:
-    """A prepared WMT'16 of these sentences, by source and target."""
-    for name, made in sentences.items():
-        with RaggedWriter(folder, name, np.dtype(np.int32)) as writer:
-            for sentence in made:
-                writer.append(np.array(sentence, np.int32))
-    finished(folder, "wmt16", {"title": "t", "licence": "l", "sources": {}, "counts": {}, "made": {}})
-    return str(folder)
-
-
 def test_prepared_pairs_stay_pairs_and_too_long_ones_are_left_out(tmp_path: Path) -> None:
-    folder = prepared(tmp_path, source=[[10, 3], [11, 11, 3], [12] * 25], target=[[20, 3], [21, 3], [22, 3]])
+    folder = prepared(tmp_path, "wmt16", source=[[10, 3], [11, 11, 3], [12] * 25],
+                      target=[[20, 3], [21, 3], [22, 3]])
     found = {(int(pair["source"][0]), int(pair["target"][0])) for pair in inputs.samples(SIZES, 8, 1, folder)}
     assert found == {(10, 20), (11, 21)}
 
 
 def test_words_that_a_preset_does_not_know_are_unknown(tmp_path: Path) -> None:
-    folder = prepared(tmp_path, source=[[999, 1000, 3]], target=[[7, 3]])
+    folder = prepared(tmp_path, "wmt16", source=[[999, 1000, 3]], target=[[7, 3]])
     assert inputs.samples(SIZES, 1, 1, folder)[0]["source"].tolist() == [999, 1, 3]
 
 
 def test_sentences_without_a_partner_are_refused_with_both_counts(tmp_path: Path) -> None:
-    folder = prepared(tmp_path, source=[[7, 3], [8, 3]], target=[[7, 3]])
+    folder = prepared(tmp_path, "wmt16", source=[[7, 3], [8, 3]], target=[[7, 3]])
     with pytest.raises(DataError, match="found 2 sentences in source and 1 in target"):
         inputs.samples(SIZES, 1, 1, folder)

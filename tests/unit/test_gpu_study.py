@@ -11,7 +11,7 @@ from runner.launchers.venv import VenvLauncher
 from runner.machine import nvml
 from runner.measuring import job
 from runner.planning.plan import Plan, Wishes, plan
-from runner.stacks import bases
+from runner.stacks import bases, engine
 from runner.stacks.definition import chosen_names, read_all
 from runner.study.file import read
 from tests.fake_nvml import RTX, V100, FakeGpu, FakeNvml
@@ -73,12 +73,24 @@ def test_a_base_of_unknown_digest_is_not_built_on() -> None:
         bases.choose(None, STACKS["tf-1.15-nv"], print)     # type: ignore[arg-type]
 
 
-def test_no_base_of_our_own_stands_in_for_one_with_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bases, "image_id", lambda client, image: None)
-    monkeypatch.setitem(bases._refusals, STACKS["tf-1.15-gpu"].base_image, "no answer")
+class NoImages:
+    """A client of an engine that has no image."""
+
+    @property
+    def images(self) -> "NoImages":
+        return self
+
+    def get(self, tag: str) -> None:
+        raise engine.ImageNotFound(tag)
+
+
+def test_no_base_of_our_own_stands_in_for_one_with_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docker").write_text("#!/bin/sh\necho 'registry: no answer' >&2\nexit 1\n")
+    (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(BuildFailed, match=r"tf-1.15-gpu: its base tensorflow/tensorflow:1.15.2-gpu-py3 cannot be had "
                                           r"here \(the registry: no answer\), and no base of our own brings its CUDA"):
-        bases.choose(None, STACKS["tf-1.15-gpu"], print)    # type: ignore[arg-type]
+        bases.choose(NoImages(), STACKS["tf-1.15-gpu"], print)      # type: ignore[arg-type]
 
 
 def test_a_stack_whose_framework_is_in_its_base_has_no_virtual_environment(tmp_path: Path) -> None:

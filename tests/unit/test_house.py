@@ -173,3 +173,9 @@ def test_no_registry_s_host_and_no_machine_s_path_stands_in_the_repository() -> 
     found = subprocess.run(["git", "grep", "-nI", *(f"-e{word}" for word in words)], cwd=ROOT, capture_output=True,
                            text=True, check=False)
     assert "" == found.stdout
+
+
+def test_no_test_takes_a_helper_from_another_file_of_tests() -> None:
+    found = {str(path.relative_to(ROOT)) for path in sources("tests/unit") for name in imports(path)
+             if name.startswith("tests.unit.")}
+    assert set() == found

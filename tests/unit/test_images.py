@@ -43,7 +43,7 @@ def test_a_build_sees_only_its_own_inputs(tmp_path):
     images.context(stack, tmp_path / "context", [wheel])
 
     seen = {str(path.relative_to(tmp_path / "context")) for path in (tmp_path / "context").rglob("*") if path.is_file()}
-    assert seen == {"docker/torch-9/Dockerfile", "docker/torch-9/requirements.txt", "docker/pip/3.11.txt",
+    assert seen == {"docker/Dockerfile", "docker/torch-9/requirements.txt", "docker/pip/3.11.txt",
                     "docker/system.sh", "docker/torch-9/wheels/torch-9.0-py3-none-any.whl",
                     "workloads/__main__.py", "workloads/spec/cell.py"}
 

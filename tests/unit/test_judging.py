@@ -14,28 +14,11 @@ from runner.study import claims
 from runner.study.claims import Claim, Verdict, paper_claim, together
 from runner.study.subjects import Subject
 from tests import made_rows as made
+from tests.made_claims import ABOUT_ONE, TF, TORCH, claim, took
 from workloads.spec.cell import Cell
 
 HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
-
-
-TF, TORCH = Subject("tf"), Subject("torch")
-SCATTER = [1.0, 1.01, 0.99, 1.005, 0.995]
 BATCHES = (1, 2, 4, 8)
-
-
-def claim(kind: str, of: Subject | None = TF, to: Subject | None = TORCH, quantity: str = "step",
-          cases: tuple[Any, ...] = ((),), where: Mapping[str, Any] | None = None, **values: Any) -> Claim:
-    found = Claim("c", "a claim", kind, quantity, where or {}, cases, of, to, **values)
-    assert claims.mistake(found) is None
-    return found
-
-
-def took(seconds: Mapping[Cell, float | Sequence[float]], *more: Any) -> Measurements:
-    runs = {cell: found if isinstance(found, Sequence) else [found * each for each in SCATTER]
-            for cell, found in seconds.items()}
-    records = [record for cell, each in runs.items() for record in made.runs(cell, [cell.batch / one for one in each])]
-    return measurements([made.session(), made.plan(*runs), *records, *more])
 
 
 def told(quantities: Mapping[Cell, Sequence[Mapping[str, Any]]], rounds: int = 5) -> Measurements:
@@ -220,7 +203,7 @@ def test_an_mpe_is_the_mean_of_the_differences_over_the_first_ones() -> None:
 @pytest.mark.parametrize(("to", "expected"), [
     (2.0, HOLDS), (2.1, HOLDS), (2.5, DOES_NOT), (1.5, DOES_NOT), (2.15, INCONCLUSIVE), (0.5, DOES_NOT)])
 def test_an_mpe_lies_about_a_number_below_zero(to: float, expected: Verdict) -> None:
-    measured = errors(([1.0] * 5, [to * each for each in SCATTER]), ([1.0] * 5, [to * each for each in SCATTER]))
+    measured = errors(([1.0] * 5, [to * each for each in ABOUT_ONE]), ([1.0] * 5, [to * each for each in ABOUT_ONE]))
 
     assert expected is judge(claim("mpe", about=-1.0, within=0.15, **OVER), measured).verdict
 

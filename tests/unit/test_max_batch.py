@@ -1,12 +1,10 @@
 """The largest batch that trains: the search, and how a trial's process ends; trials are small scripts here."""
-import contextlib
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
+from tests.lifetimes import eventually, is_gone
 from workloads.measuring import max_batch
 from workloads.spec.cell import Cell
 
@@ -127,15 +125,4 @@ def test_a_trial_ends_with_a_search_that_is_killed(tmp_path):
     process.kill()
     process.wait()
 
-    stat = Path(f"/proc/{pid}/stat")
-    assert eventually(lambda: not stat.exists() or ") Z " in stat.read_text())
-
-
-def eventually(tell):
-    """What tell() gives as soon as it gives something."""
-    for _ in range(500):
-        with contextlib.suppress(OSError):
-            if told := tell():
-                return told
-        time.sleep(0.02)
-    return None
+    assert is_gone(pid)

@@ -18,7 +18,7 @@ from runner.report.writers import latex, page, spreadsheet
 from runner.screen.summary import summary_view
 from tests import made_everything, made_report
 from tests.made_everything import STACKS
-from tests.unit.test_screen import printed
+from tests.printing import printed
 
 Numbers = dict[tuple[str, str], set[str]]      # by a comparison's label and the first word of a line
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?: %|x\b)?")

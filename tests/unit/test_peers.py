@@ -9,8 +9,8 @@ import pytest
 from runner.errors import BuildFailed
 from runner.stacks import peers
 from runner.stacks.definition import Stack, fingerprint, read, wheels_fingerprint
+from tests.made_wheel import MINOR, lock_of_wheel
 from tests.stack_folder import STACK_TOML, repository
-from tests.unit.test_venvs import MINOR, lock_of_wheel
 
 
 @pytest.fixture

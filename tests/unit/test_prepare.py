@@ -12,13 +12,10 @@ from runner.datasets.prepare_wanted import Wanted
 from runner.datasets.speech import mel_bands, spectrogram
 from runner.datasets.wordpiece import Wordpiece
 from runner.errors import InputError
+from tests.fakes import quiet
 from workloads.inputs import images, ragged
 from workloads.spec.cell import Cell
 from workloads.spec.framing import LIBRISPEECH, LJSPEECH, frame_count
-
-
-def quiet(text: str) -> None:
-    pass
 
 
 def prepared(name: str, source: Path, wanted: Wanted | None = None) -> Path:

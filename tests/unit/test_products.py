@@ -19,7 +19,7 @@ from runner.results.products import Unit, record
 from runner.results.rows import measurements
 from tests import made_rows as made
 from tests.clock import FakeClock
-from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, no_engine, stack, study
+from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, no_engine, quiet, stack, study
 from workloads.measuring.products import sizes
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
@@ -34,10 +34,6 @@ def told(seconds: float, size: int = 1000) -> bytes:
             % (size, seconds))
 
 
-def silent(text: str) -> None:
-    pass
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "r"
@@ -49,7 +45,7 @@ def measured(folder: Path, script: Any, is_stopping: Any = lambda: False, **fiel
     planned = plan(study("a", "b", **fields), STACKS, MACHINE, Wishes(), lambda stack: None)
     with store.Store(folder) as opened:
         products.measure(Bench(planned, STACKS, FakeLauncher(clock, script), folder, opened, QuietProgress(),
-                               is_stopping=is_stopping, clock=clock, readings=lambda: READING), silent)
+                               is_stopping=is_stopping, clock=clock, readings=lambda: READING), quiet)
     return [each for each in store.read(folder) if each["event"] == "product"]
 
 

@@ -30,11 +30,6 @@ def epoch(train: float, validation: float | None = 1.0, accuracy: float | None =
 
 
 EPOCHS = [epoch(9.0, 3.0, 0.2), epoch(4.0, 1.0, 0.7), epoch(6.0, 2.0, 0.6)]
-KERNELS = {"event": "kernels", "steps": 4, "kernel_seconds": 6.0, "copy_seconds": 1.0, "gap_seconds": 3.0,
-           "launch_seconds": 2.0, "kernels": 1000, "top": [["gemm", 40, 5.0]]}
-GRAPH = {"event": "graph", "nodes_before": 200, "nodes_after": 80,
-         "removed": {"expensive": 1, "cheap": 9, "noop": 90},
-         "passes": {"pruning": 90, "constant_folding": -10, "arithmetic": 30, "dependency": 10}}
 
 
 @pytest.mark.parametrize(("name", "expected"), [
@@ -52,32 +47,32 @@ def test_one_epoch_tells_of_no_later_ones(name: str, expected: float | None) -> 
 @pytest.mark.parametrize(("name", "expected"), [
     ("kernel_share", 0.6), ("copy_share", 0.1), ("launch_share", 0.2), ("kernels", 250.0)])
 def test_shares_of_kernels_are_of_kernels_copies_and_gaps_together(name: str, expected: float) -> None:
-    assert expected == pytest.approx(value(name, made.cell(measure="kernels"), KERNELS))
+    assert expected == pytest.approx(value(name, made.cell(measure="kernels"), made.KERNELS))
 
 
 def test_what_the_profiler_does_not_say_is_absent() -> None:
-    assert None is value("launch_share", made.cell(measure="kernels"), {**KERNELS, "launch_seconds": None})
+    assert None is value("launch_share", made.cell(measure="kernels"), {**made.KERNELS, "launch_seconds": None})
 
 
 @pytest.mark.parametrize(("name", "expected"), [
     ("nodes_removed", 0.6), ("removed_expensive", 0.01), ("removed_cheap", 0.09), ("removed_noop", 0.9),
     ("pruning", 0.45), ("constant_folding", -0.05), ("arithmetic", 0.15), ("dependency", 0.05)])
 def test_nodes_are_shares_of_the_graph_s_or_of_those_removed(name: str, expected: float) -> None:
-    assert expected == pytest.approx(value(name, made.cell(measure="graph"), GRAPH))
+    assert expected == pytest.approx(value(name, made.cell(measure="graph"), made.GRAPH))
 
 
 def test_of_nothing_removed_nothing_has_a_share() -> None:
-    line = {**GRAPH, "removed": {"expensive": 0, "cheap": 0, "noop": 0}}
+    line = {**made.GRAPH, "removed": {"expensive": 0, "cheap": 0, "noop": 0}}
     assert None is value("removed_noop", made.cell(measure="graph"), line)
 
 
 @pytest.mark.parametrize(("line", "message"), [
-    ({**KERNELS, "steps": 0}, r"record 6 \(line\): steps: Input should be greater than 0, found 0"),
-    ({**KERNELS, "kernel_seconds": -1.0}, "kernel_seconds: Input should be greater than or equal to 0"),
-    ({**KERNELS, "gap_seconds": float("inf")}, "gap_seconds: Input should be a finite number"),
-    ({**KERNELS, "top": [["gemm"]]}, "top.0.1: Field required"),
-    ({**GRAPH, "removed": {"cheap": 1, "noop": 1}}, "removed.expensive: Field required"),
-    ({**GRAPH, "nodes_before": "many"}, "nodes_before: Input should be a valid integer")])
+    ({**made.KERNELS, "steps": 0}, r"record 6 \(line\): steps: Input should be greater than 0, found 0"),
+    ({**made.KERNELS, "kernel_seconds": -1.0}, "kernel_seconds: Input should be greater than or equal to 0"),
+    ({**made.KERNELS, "gap_seconds": float("inf")}, "gap_seconds: Input should be a finite number"),
+    ({**made.KERNELS, "top": [["gemm"]]}, "top.0.1: Field required"),
+    ({**made.GRAPH, "removed": {"cheap": 1, "noop": 1}}, "removed.expensive: Field required"),
+    ({**made.GRAPH, "nodes_before": "many"}, "nodes_before: Input should be a valid integer")])
 def test_a_line_that_cannot_be_is_refused_in_one_line(line: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         row(made.cell(), line)
@@ -99,7 +94,7 @@ def test_power_that_was_not_measured_is_absent(after: Any, expected: float | Non
 def test_a_phase_s_share_is_of_the_step_and_a_share_is_one_already() -> None:
     found = row(made.cell(measure="phases"), made.steps([2.0, 2.0], phases={"load": [0.5, 0.5]}))
     assert 0.25 == quantities.share("load", found, found.runs[0])
-    found = row(made.cell(measure="graph"), GRAPH)
+    found = row(made.cell(measure="graph"), made.GRAPH)
     assert 0.9 == quantities.share("removed_noop", found, found.runs[0])
 
 

@@ -239,12 +239,12 @@ def test_one_sample_of_an_older_worker_is_a_curve_of_one_point() -> None:
 
 def test_a_warm_up_has_its_steps_seconds_and_why_it_ended() -> None:
     run = of_lines({"event": "warm", "seconds": [0.4], "ended": "steady"})
-    assert (3, pytest.approx(2.0), "steady") == (run.warmup_steps, run.warmup_seconds, run.warmup_ended)
+    assert (pytest.approx(2.0), "steady") == (run.warmup_seconds, run.warmup_ended)
 
 
 def test_of_an_older_warm_up_nobody_knows_why_it_ended() -> None:
     run = of_lines(made.steps([1.0]))
-    assert (2, pytest.approx(1.6), "") == (run.warmup_steps, run.warmup_seconds, run.warmup_ended)
+    assert (pytest.approx(1.6), "") == (run.warmup_seconds, run.warmup_ended)
 
 
 @pytest.mark.parametrize(("line", "message"), [

@@ -15,6 +15,7 @@ from runner.screen.progress import progress
 from runner.screen.summary import summary_view
 from tests import made_report
 from tests import made_rows as made
+from tests.printing import printed
 
 SLOW, FAST = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
 NAMES = ["torch-2.13-cpu", "tf-2.21", "mxnet-1.9", "torch-1.4", "tf-1.15", "mxnet-1.7"]
@@ -27,12 +28,6 @@ def summary(stacks: int = 3, message: str = "no step finished in 300 s", task: s
     failed = made.run(cells[0], 5, ending="timeout", message=message)
     plan = {"rounds": 6, "baseline": NAMES[0], **plan}
     return summarise([made.session(), made.plan(*cells, **plan), *records, *failed])
-
-
-def printed(view: Any, width: int = 80, **settings: Any) -> str:
-    file = io.StringIO()
-    Console(file=file, width=width, markup=False, highlight=False, emoji=False, **settings).print(view, crop=False)
-    return file.getvalue()
 
 
 @pytest.mark.parametrize("stacks", [1, 2, 3, 6])

@@ -1,6 +1,7 @@
 """Sessions: what is stored, in which order, and what an interrupted one leaves."""
 
 import errno
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,45 +14,15 @@ from runner.results import history, store
 from runner.results.rows import measurements
 from runner.study.file import parse
 from tests.clock import FakeClock
-from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, no_engine, stack
+from tests.fake_session import STACKS, STUDY, bench, close_stores
+from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, no_engine
 from workloads.spec.cell import Cell
-
-STUDY = b"""
-[study]
-id = "s"
-title = "S"
-rounds = 3
-[[experiment]]
-id = "e"
-measure = "train"
-task = "lenet5"
-stacks = ["a", "b"]
-"""
-STACKS = {name: stack(name) for name in ("a", "b")}
-
-
-def bench(folder: Path, script: Any = lambda cell, run: good_lines(), seed: int = 1) -> Bench:
-    clock = FakeClock(step=0.001)
-    planned = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(seed=seed), lambda stack: None)
-    opened = store.Store(folder)
-    opened.append({"event": "session", "schema": 1, "command": "c"})
-    return Bench(planned, STACKS, FakeLauncher(clock, script), folder, opened, QuietProgress(), clock=clock,
-                 readings=lambda: READING)
 
 
 @pytest.fixture(autouse=True)
-def close_stores(monkeypatch: pytest.MonkeyPatch) -> Any:
-    opened = []
-    original = store.Store.__init__
-
-    def remembered(self: store.Store, folder: Path) -> None:
-        original(self, folder)
-        opened.append(self)
-
-    monkeypatch.setattr(store.Store, "__init__", remembered)
+def closed_stores() -> Iterator[None]:
     yield
-    for each in opened:
-        each.close()
+    close_stores()
 
 
 def endings(folder: Path) -> list[str]:
@@ -163,25 +134,29 @@ def test_another_command_does_not_find_the_session(tmp_path: Path) -> None:
     assert history.unfinished(tmp_path, "another") is None
 
 
-def test_a_full_disk_ends_the_session_and_what_was_written_stays_readable(tmp_path: Path) -> None:
+class Full:
+    """A file on a disk that has so many bytes left."""
+
+    def __init__(self, file: Any, left: int) -> None:
+        self._file, self._left = file, left
+
+    def write(self, line: bytes) -> int:
+        self._left -= len(line)
+        if self._left < 0:
+            self._file.write(line[:10])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return int(self._file.write(line))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def test_a_full_disk_ends_the_session_and_what_was_written_stays_readable(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, *mode, **more: Full(opened(path, *mode, **more), 2000)
+                        if mode == ("ab",) else opened(path, *mode, **more))
     made = bench(tmp_path / "r")
-    written = made.store._file
-
-    class Full:
-        def __init__(self) -> None:
-            self.left = 2000
-
-        def write(self, line: bytes) -> int:
-            self.left -= len(line)
-            if self.left < 0:
-                written.write(line[:10])
-                raise OSError(errno.ENOSPC, "No space left on device")
-            return written.write(line)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(written, name)
-
-    made.store._file = Full()  # type: ignore[assignment]
     with pytest.raises(DiskFull, match="disk is full"):
         run(made)
     assert all(running.is_stopped for running in made.launcher.running)  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner.datasets.writing import RaggedWriter, finished
+from tests.made_sequences import prepared
 from workloads.inputs import deepspeech2 as spoken
 from workloads.inputs import tacotron2 as read
 from workloads.process.errors import DataError
@@ -76,28 +76,17 @@ def test_what_comes_before_a_frame_is_the_frame_before() -> None:
     assert [1.0] * 3 == [row[last] for row, last in zip(batch["stops"], lasts, strict=True)]
 
 
-def prepared(folder: Path, name: str, frames: list["np.ndarray"], characters: list[list[int]]) -> str:
-    """A prepared data set of these clips."""
-    with RaggedWriter(folder, "frames", np.dtype(np.float16), columns=frames[0].shape[1]) as writer:
-        for clip in frames:
-            writer.append(clip.astype(np.float16))
-    with RaggedWriter(folder, "characters", np.dtype(np.int32)) as writer:
-        for text in characters:
-            writer.append(np.array(text, np.int32))
-    finished(folder, name, {"title": "t", "licence": "l", "sources": {}, "counts": {}, "made": {}})
-    return str(folder)
-
-
 def test_no_character_of_librispeech_is_the_blank(tmp_path: Path) -> None:
     sizes = deepspeech2.PRESETS["small"]
-    folder = prepared(tmp_path, "librispeech", [np.ones((60, sizes.bins))], [alphabets.ids("A '", LETTERS)])
+    folder = prepared(tmp_path, "librispeech", frames=[np.ones((60, sizes.bins))],
+                      characters=[alphabets.ids("A '", LETTERS)])
     assert [1, 27, 0] == spoken.samples(sizes, 1, 1, folder)[0]["text"].tolist()       # the blank is 28
 
 
 def test_clips_keep_their_text_and_too_long_ones_are_left_out(tmp_path: Path) -> None:
     sizes = tacotron2.PRESETS["small"]
     clips = [np.full((length, sizes.bins), length) for length in (10, 20, sizes.length + 1)]
-    folder = prepared(tmp_path, "ljspeech", clips, [[1], [2, 2], [3]])
+    folder = prepared(tmp_path, "ljspeech", frames=clips, characters=[[1], [2, 2], [3]])
     found = {(len(sample["frames"]), tuple(sample["text"])) for sample in read.samples(sizes, 6, 1, folder)}
     assert {(10, (1,)), (20, (2, 2))} == found
 
@@ -107,6 +96,6 @@ def test_clips_keep_their_text_and_too_long_ones_are_left_out(tmp_path: Path) ->
     ((10, 80), [[1], [2]], "found 1 clips in frames and 2 in characters")])
 def test_clips_that_do_not_fit_the_model_are_told(shape: tuple[int, int], texts: list[list[int]], message: str,
                                                   tmp_path: Path) -> None:
-    folder = prepared(tmp_path, "ljspeech", [np.ones(shape)], texts)
+    folder = prepared(tmp_path, "ljspeech", frames=[np.ones(shape)], characters=texts)
     with pytest.raises(DataError, match=message):
         read.samples(tacotron2.PRESETS["small"], 1, 1, folder)

@@ -1,4 +1,5 @@
 import re
+import shlex
 import shutil
 import tomllib
 from pathlib import Path
@@ -35,6 +36,7 @@ def test_a_folder_is_read_whole(tmp_path):
     ("[size]", "[weight]", '"weight" is unknown; known tables: stack, base, size'),
     (f"@sha256:{DIGEST}", "", "base_image: .*found 'debian:bookworm-slim'"),
     ("verified = false", 'verified = "no"', "base_verified: .*found 'no'"),
+    ("verified = false", 'verified = false\npackages = ["-y"]', r"packages\.0: .*found '-y'"),
     ('name = "torch-9"', 'name = "torch-8"', 'name "torch-8" is not the folder\'s, "torch-9"'),
     ('name = "torch-9"', "name = torch-9", "not TOML"),
 ])
@@ -73,7 +75,7 @@ def test_what_is_built_from_source_is_part_of_what_a_stack_is_made_of(tmp_path):
     assert not set(before) & {wheels_fingerprint(stack), fingerprint(stack)}
 
 
-@pytest.mark.parametrize("name", ["docker/torch-9/Dockerfile", "docker/torch-9/requirements.txt",
+@pytest.mark.parametrize("name", ["docker/Dockerfile", "docker/torch-9/requirements.txt",
                                   "docker/pip/3.11.txt", "docker/system.sh", "workloads/spec/cell.py"])
 def test_an_images_fingerprint_changes_with_each_of_its_inputs(tmp_path, name):
     stack = small_stack(tmp_path)
@@ -98,7 +100,7 @@ def test_an_environments_fingerprint_depends_on_the_locks_alone(tmp_path):
     stack = small_stack(tmp_path)
     before = wheels_fingerprint(stack)
     (tmp_path / "workloads/__main__.py").write_text("changed\n")
-    (tmp_path / "docker/torch-9/Dockerfile").write_text("changed\n")
+    (tmp_path / "docker/Dockerfile").write_text("changed\n")
     assert wheels_fingerprint(stack) == before
 
     stack.pip_lock.write_text("changed\n")
@@ -113,15 +115,56 @@ def test_a_missing_lock_is_named(tmp_path):
         wheels_fingerprint(stack)
 
 
-@pytest.mark.parametrize("stack", PINNED, ids=lambda stack: stack.name)
-def test_each_stacks_dockerfile_defaults_to_the_base_that_its_stack_file_names(stack):
-    assert f"ARG BASE={stack.base_image}\n" in (stack.folder / "Dockerfile").read_text()
+@pytest.mark.parametrize("own", [each for each in PINNED if not each.build_arguments], ids=lambda each: each.name)
+def test_a_dockerfile_of_its_own_defaults_to_the_base_that_the_stack_file_names(own):
+    assert f"ARG BASE={own.base_image}\n" in own.dockerfile.read_text()
+
+
+def test_a_dockerfile_of_its_own_is_for_what_is_compiled_or_has_its_framework_in_its_base():
+    stacks = read_all(DOCKER).values()
+    assert ({stack.name for stack in stacks if stack.program or stack.base_has_framework}
+            == {stack.name for stack in stacks if not stack.build_arguments})
+
+
+def test_the_shared_dockerfile_is_told_what_the_stack_file_says(tmp_path):
+    with_packages = STACK_TOML.replace("verified = false", 'verified = false\npackages = ["g++", "libgomp1"]')
+    stack = read(repository(tmp_path, with_packages))
+
+    assert stack.dockerfile == tmp_path / "docker/Dockerfile"
+    assert stack.build_arguments == {"BASE": f"debian:bookworm-slim@sha256:{DIGEST}", "STACK": "torch-9",
+                                     "PYTHON": "3.11", "PACKAGES": "g++ libgomp1"}
+
+
+def test_another_package_or_base_makes_another_image(tmp_path):
+    others = [("verified = false", 'verified = false\npackages = ["g++"]'), ("bookworm", "trixie"), ("", "")]
+    made = {fingerprint(read(repository(tmp_path, STACK_TOML.replace(*other)))) for other in others}
+
+    assert len(made) == 3
+
+
+def test_packages_that_the_dockerfile_does_not_read_are_refused(tmp_path):
+    folder = repository(tmp_path, STACK_TOML.replace("verified = false", 'verified = false\npackages = ["g++"]'))
+    (folder / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\n")
+
+    with pytest.raises(InputError, match=r"stack.toml: packages: .*torch-9/Dockerfile installs its own"):
+        read(folder)
+
+
+def test_the_line_to_build_by_hand_says_what_the_stack_file_says():
+    text = (DOCKER / "Dockerfile").read_text()
+    [by_hand] = re.findall(r"docker build (.*?) \.\n", re.sub(r"\\\n# *", "", text), re.DOTALL)
+    arguments = dict(word.split("=", 1) for word in shlex.split(by_hand) if re.match("[A-Z]+=", word))
+    [base] = re.findall(r"^ARG BASE=(\S+)$", text, re.MULTILINE)
+
+    assert {"BASE": base, **arguments} == read(DOCKER / arguments["STACK"]).build_arguments
+    assert f"-t evenbench:{arguments['STACK']} " in by_hand
 
 
 @pytest.mark.parametrize("stack", read_all(DOCKER).values(), ids=lambda stack: stack.name)
 def test_each_stacks_image_says_in_a_container_what_it_is(stack):
-    said = f"ENV EVENBENCH_STACK={stack.name} EVENBENCH_BASE=${{BASE}} EVENBENCH_FINGERPRINT=${{FINGERPRINT}}"
-    assert said in (stack.folder / "Dockerfile").read_text()
+    name = "${STACK}" if stack.build_arguments else stack.name
+    said = f"ENV EVENBENCH_STACK={name} EVENBENCH_BASE=${{BASE}} EVENBENCH_FINGERPRINT=${{FINGERPRINT}}"
+    assert said in stack.dockerfile.read_text()
 
 
 def test_the_runners_image_has_what_the_package_needs():

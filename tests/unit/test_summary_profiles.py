@@ -6,8 +6,7 @@ from runner.analysis.summary import summarise
 from runner.analysis.summary_format import Summary
 from runner.screen.summary import summary_view
 from tests import made_rows as made
-from tests.unit.test_quantities import GRAPH, KERNELS
-from tests.unit.test_screen import printed
+from tests.printing import printed
 from workloads.spec.cell import Cell
 
 LARGEST = {"event": "max_batch", "largest": 96, "smallest_oom": 128, "limit_bytes": 2**30, "tried": []}
@@ -19,8 +18,8 @@ def summary(measured: Cell, *lines: dict[str, object], rounds: int = 1) -> Summa
 
 
 def test_shares_of_the_device_s_time_are_medians_over_runs() -> None:
-    busier = {**KERNELS, "kernel_seconds": 8.0, "gap_seconds": 1.0}
-    found = summary(made.cell(measure="kernels"), KERNELS, busier, busier, rounds=3)
+    busier = {**made.KERNELS, "kernel_seconds": 8.0, "gap_seconds": 1.0}
+    found = summary(made.cell(measure="kernels"), made.KERNELS, busier, busier, rounds=3)
     (time,) = found.kernels[0].stacks.values()
 
     assert (0.8, 0.1, 0.1, 0.2) == pytest.approx((time.kernels, time.copies, time.gaps, time.launches))
@@ -28,7 +27,7 @@ def test_shares_of_the_device_s_time_are_medians_over_runs() -> None:
 
 
 def test_what_no_stack_s_profiler_tells_is_null_and_has_no_column() -> None:
-    found = summary(made.cell(measure="kernels"), {**KERNELS, "launch_seconds": None})
+    found = summary(made.cell(measure="kernels"), {**made.KERNELS, "launch_seconds": None})
     (time,) = found.kernels[0].stacks.values()
     (line,) = [line for line in printed(summary_view(found)).splitlines() if "60 %" in line]
 
@@ -36,7 +35,7 @@ def test_what_no_stack_s_profiler_tells_is_null_and_has_no_column() -> None:
 
 
 def test_graphs_and_largest_batches_are_told() -> None:
-    graph, largest = summary(made.cell(measure="graph"), GRAPH), summary(made.cell(measure="max_batch"), LARGEST)
+    graph, largest = summary(made.cell(measure="graph"), made.GRAPH), summary(made.cell(measure="max_batch"), LARGEST)
 
     assert {"expensive": 1, "cheap": 9, "noop": 90} == next(iter(graph.graphs[0].stacks.values())).removed
     assert "200     80     60 %     1          9      90" in printed(summary_view(graph))

@@ -10,7 +10,7 @@ from runner.stacks.definition import read_all, read_runner
 DOCKER = Path(__file__).parents[2] / "docker"
 PINNED = [*read_all(DOCKER).values(), read_runner(DOCKER)]
 LOCKS = sorted(DOCKER.glob("*/*.txt"))
-DOCKERFILES = sorted(DOCKER.glob("*/Dockerfile"))
+DOCKERFILES = [DOCKER / "Dockerfile", *sorted(DOCKER.glob("*/Dockerfile"))]
 # whose base's digest nobody has written down yet: no image of it is built
 UNKNOWN = {"tf-1.15-nv"}
 

@@ -1,6 +1,7 @@
 """GPU samples to energy, clocks and throttling of the timed steps."""
 
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from runner.machine.telemetry import Sample, Watch, seen
 from runner.measuring.session import Bench, run
 from runner.results import store
 from tests.clock import FakeClock
+from tests.fake_session import bench
 from tests.fakes import good_lines
-from tests.unit.test_session import bench
 
 QUIET = GpuReading(None, None, 0.0, None, None, None, None)
 
@@ -136,11 +137,17 @@ def test_a_gpu_that_never_rests_is_waited_for_a_minute_and_told() -> None:
 
 
 def test_the_thread_samples_by_itself_until_the_end() -> None:
-    watch = Watch(Reads(gpu(power_watts=5.0)))
+    asked = threading.Semaphore(0)
+
+    class Counted(Reads):
+        def __call__(self) -> tuple[GpuReading, ...]:
+            asked.release()
+            return super().__call__()
+
+    watch = Watch(Counted(gpu(power_watts=5.0)))
     watch.heard("start")
     watch.start()
-    while len(watch._samples) < 4:
-        pass
+    assert all(asked.acquire(timeout=60) for _ in range(5))       # of which four are kept by then
     watch.heard("steps")
     assert watch.ended().samples >= 4
     assert 5.0 == pytest.approx(watch.ended().readings["gpu_watts"])

@@ -1,9 +1,6 @@
-import base64
-import hashlib
 import subprocess
 import sys
 import threading
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,9 +8,8 @@ import pytest
 from runner.errors import BuildFailed, DiskFull, InterpreterMissing
 from runner.stacks import environments
 from runner.stacks.definition import read
+from tests.made_wheel import MINOR, lock_of_wheel
 from tests.stack_folder import STACK_TOML, repository
-
-MINOR = f"3.{sys.version_info.minor}"
 
 
 def interpreter(path: Path, version: str) -> Path:
@@ -54,23 +50,6 @@ def test_a_program_that_is_another_version_than_its_name_says_is_passed_over(bar
 
     with pytest.raises(InterpreterMissing, match=r"no Python 3\.6 .*: run `pyenv install 3\.6`"):
         environments.find_interpreter("3.6")
-
-
-def lock_of_wheel(folder: Path, name: str) -> str:
-    """A lock of one package, whose wheel with one module is put into the folder."""
-    about = f"{name}-1.0.dist-info"
-    files = {f"{name}.py": b"IS_HERE = True\n",
-             f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n".encode(),
-             f"{about}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
-    digests = {name: base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-               for name, content in files.items()}
-    record = "".join(f"{name},sha256={digests[name]},{len(content)}\n" for name, content in files.items())
-    files[f"{about}/RECORD"] = f"{record}{about}/RECORD,,\n".encode()
-    path = folder / f"{name}-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        for file_name, content in files.items():
-            archive.writestr(file_name, content)
-    return f"{name}==1.0 \\\n    --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
 
 
 @pytest.fixture

@@ -1,0 +1,29 @@
+"""Claims and measurements for the tests of how claims are judged."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runner.results.rows import Measurements, measurements
+from runner.study import claims
+from runner.study.claims import Claim
+from runner.study.subjects import Subject
+from tests import made_rows as made
+from workloads.spec.cell import Cell
+
+TF, TORCH, MXNET = Subject("tf"), Subject("torch"), Subject("mxnet")
+ABOUT_ONE = [1.0, 1.01, 0.99, 1.005, 0.995]        # what five runs scatter by
+
+
+def claim(kind: str, of: Subject | None = TF, to: Subject | None = TORCH, quantity: str = "step",
+          cases: tuple[Any, ...] = ((),), where: Mapping[str, Any] | None = None, **values: Any) -> Claim:
+    found = Claim("c", "a claim", kind, quantity, where or {}, cases, of, to, **values)
+    assert claims.mistake(found) is None
+    return found
+
+
+def took(seconds: Mapping[Cell, float | Sequence[float]], *more: Any, **plan: Any) -> Measurements:
+    """Steps of so many seconds: of five runs around a number, or of the runs listed."""
+    runs = {cell: found if isinstance(found, Sequence) else [found * each for each in ABOUT_ONE]
+            for cell, found in seconds.items()}
+    records = [record for cell, each in runs.items() for record in made.runs(cell, [cell.batch / one for one in each])]
+    return measurements([made.session(), made.plan(*runs, **plan), *records, *more])

@@ -1,0 +1,163 @@
+"""From a command to a job: settings, launcher, the fingerprint by which it is resumed, and its record."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.datasets.choice import Data
+from runner.errors import BuildFailed, EngineUnreachable, InputError
+from runner.launchers.venv import VenvLauncher
+from runner.machine.host import Machine
+from runner.measuring import job
+from runner.planning.plan import Wishes, plan
+from runner.results import history, store
+from runner.stacks.definition import Stack
+from tests.clock import FakeClock
+from tests.fakes import MACHINE, FakeLauncher, quiet, stack, study
+
+STACKS = {name: stack(name) for name in ("a", "b")}
+PLAIN = Wishes()
+LARGER = Machine("a CPU", 4, 8 * 2**30, "6.1", "Debian", "host")
+
+
+class Launcher(FakeLauncher):
+    """A launcher to which stacks are made of what they are told to be; it cannot make c."""
+
+    def __init__(self, **made_of: str) -> None:
+        super().__init__(FakeClock())
+        self.made_of = made_of
+
+    def fingerprint(self, stack: Stack) -> str:
+        return self.made_of.get(stack.name, "f")
+
+    def prepare(self, stacks: list[Stack], say: job.Say) -> None:
+        if stacks[0].name == "c":
+            raise BuildFailed("no wheel for this machine")
+
+
+def asked_for(wishes: Wishes = PLAIN, names: tuple[str, ...] = ("a", "b"), **values: Any) -> job.Job:
+    """The job of a study in these stacks; values: parts of the job instead."""
+    made = plan(study(*names), {name: stack(name) for name in names}, MACHINE, wishes, lambda each: None)
+    return job.Job(job.Asked("s"), made, {name: stack(name) for name in names}, Launcher(), MACHINE,
+                   Data("digits32", Path("d")))._replace(**values)
+
+
+# ---- settings
+
+def test_settings_are_values_of_their_cell_fields_own_types() -> None:
+    assert {"batch": 8, "learning_rate": 0.5, "task": "alexnet", "loop": "graph"} == job.settings(
+        ["batch=8", "learning_rate=0.5", "task=alexnet", "loop=graph"])
+
+
+@pytest.mark.parametrize(("pair", "message"), [
+    ("batch", 'found "batch", expected KEY=VALUE'), ("size=8", 'found "size=8", expected KEY=VALUE with KEY one of'),
+    ("stack=a", "expected KEY=VALUE"), ("data=cifar10", "expected KEY=VALUE"),
+    ("batch=many", "--set batch=many: .*'many'"), ("batch=0", "--set batch=0: .*at least 1"),
+    ("loop=fast", '--set loop=fast: .*found "fast", expected one of native'),
+    ("task=resnet51", 'task "resnet51" is unknown; known: lenet5')])
+def test_a_setting_that_cannot_be_is_refused_with_what_was_found_and_expected(pair: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        job.settings([pair])
+    assert "\n" not in str(caught.value)
+
+
+# ---- launcher
+
+@pytest.fixture
+def without_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "nowhere://engine")
+
+
+@pytest.mark.usefixtures("without_engine")
+def test_where_no_engine_answers_auto_is_venv_and_says_why() -> None:
+    said: list[str] = []
+    assert "venv" == job.chosen_launcher("auto", said.append).name
+    assert 1 == len(said) and "virtual environments on this host instead; the results are marked so" in said[0]
+
+
+@pytest.mark.usefixtures("without_engine")
+def test_docker_that_was_asked_for_by_name_is_not_replaced() -> None:
+    with pytest.raises(EngineUnreachable):
+        job.chosen_launcher("docker", quiet)
+
+
+@pytest.mark.parametrize(("name", "words", "message"), [
+    ("podman", (), '--launcher: found "podman", expected one of auto, docker, venv, compose'),
+    ("docker", ("encrypted",), "--swarm encrypted: found --launcher docker, expected --launcher swarm")])
+def test_a_launcher_that_cannot_be_is_refused(name: str, words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        job.chosen_launcher(name, quiet, words=words)
+
+
+def test_one_machine_is_planned_for_as_it_is() -> None:
+    here = job.machine_of(VenvLauncher(Path("unused")))
+    assert (os.uname().nodename, 1) == (here.hostname, job.hosts_of(VenvLauncher(Path("unused"))))
+
+
+def test_stacks_that_the_launcher_cannot_make_are_left_out_and_told() -> None:
+    said: list[str] = []
+    found = job.buildable([stack("a"), stack("c")], Launcher(), said.append)
+    assert (["a"], ["c: no wheel for this machine"]) == ([each.name for each in found], said)
+
+
+# ---- the command
+
+def test_the_same_command_is_the_same_job() -> None:
+    assert asked_for().command() == asked_for().command()
+
+
+@pytest.mark.parametrize("other", [
+    asked_for(Wishes(settings={"batch": 8})), asked_for(Wishes(rounds=7)), asked_for(Wishes(seed=2)),
+    asked_for(launcher=Launcher(b="other")), asked_for(machine=LARGER), asked_for(data=Data("digits32", Path("e"))),
+    asked_for(facts={"until": 0.02}), asked_for(names=("a",))],
+    ids=["batch", "rounds", "seed", "what a stack is made of", "machine", "data", "facts", "stacks"])
+def test_what_is_measured_otherwise_is_another_command(other: job.Job) -> None:
+    assert asked_for().command() != other.command()
+
+
+def test_a_stack_that_is_not_measured_does_not_count() -> None:
+    with_another = asked_for(stacks={**STACKS, "c": stack("c")}, launcher=Launcher(c="changed"))
+    assert asked_for().command() == with_another.command()
+
+
+def test_the_record_of_a_session_is_found_by_its_command(tmp_path: Path) -> None:
+    wanted = asked_for(facts={"until": 0.02})
+    with store.Store(job.new_folder(wanted, tmp_path)) as opened:
+        opened.append(job.session_record(wanted, opened.folder, is_resumed=False))
+    (record,) = store.read(opened.folder)
+    kept = history.unfinished(tmp_path, wanted.command())
+
+    assert kept is not None and kept.folder == opened.folder
+    assert (opened.folder.name, "s", "fake", 0.02, False) == tuple(
+        record[key] for key in ("id", "study", "launcher", "until", "resumed"))
+    assert MACHINE._asdict() == record["machine"]
+
+
+def test_a_session_that_goes_on_keeps_the_orders_that_it_began_with(tmp_path: Path) -> None:
+    kept = history.Kept(tmp_path, frozenset(), {}, seed=5)
+    assert [5, 1] == [job.resumed(asked_for(), each).plan.seed for each in (kept, kept._replace(seed=None))]
+
+
+# ---- what runs beside it
+
+def test_a_cell_on_cpus_has_nobody_who_watches_gpus() -> None:
+    wanted = asked_for()
+    assert [] == [watch for each in wanted.plan.cells if (watch := job.gpu_watch(wanted, each))]
+    assert [] == job.warnings(wanted)
+
+
+def test_a_second_session_is_refused_until_the_first_one_ends(tmp_path: Path) -> None:
+    with job.measuring_alone(tmp_path), pytest.raises(InputError, match=rf"session \(process {os.getpid()}\) is mea"):
+        job.measuring_alone(tmp_path)
+    job.measuring_alone(tmp_path).close()
+
+
+def test_a_session_that_was_killed_keeps_nobody_out(tmp_path: Path) -> None:
+    program = ("import os, sys; from pathlib import Path; from runner.measuring import job; "
+               "held = job.measuring_alone(Path(sys.argv[1])); os.kill(os.getpid(), 9)")
+    assert -9 == subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False).returncode
+    job.measuring_alone(tmp_path).close()
