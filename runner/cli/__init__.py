@@ -1,4 +1,4 @@
-"""The command line. Exit codes: 0 done, 1 a run did not end well, 2 the input is wrong, 130 interrupted.
+"""The command line. Exit codes: 0 done, 1 a run did not end well, 2 the input is wrong, 130 interrupted; gate has 3, it could not tell.
 
 Only the module of the command that was given is imported: to read results takes no Docker client.
 """
@@ -22,6 +22,7 @@ _NEW_OBJECTS = 1_000_000
 # the module of each command, in the order of --help
 MODULES = {
     "run": "measuring", "plan": "measuring", "rerun": "measuring", "aa": "measuring",
+    "gate": "measuring",
     "report": "results", "compare": "results", "export": "results", "curves": "results", "verify": "results",
     "list": "preparing", "check": "proving", "check-study": "proving", "bench-self": "proving",
     "images": "preparing", "data": "preparing", "doctor": "preparing", "sbom": "preparing", "lock": "preparing",
