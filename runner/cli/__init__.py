@@ -23,7 +23,7 @@ _NEW_OBJECTS = 1_000_000
 MODULES = {
     "run": "measuring", "plan": "measuring", "rerun": "measuring", "aa": "measuring",
     "gate": "measuring",
-    "report": "results", "compare": "results", "export": "results", "curves": "results", "verify": "results",
+    "report": "results", "compare": "results", "history": "results", "export": "results", "curves": "results", "verify": "results",
     "list": "preparing", "check": "proving", "check-study": "proving", "bench-self": "proving",
     "images": "preparing", "data": "preparing", "doctor": "preparing", "sbom": "preparing", "lock": "preparing",
 }

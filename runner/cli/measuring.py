@@ -13,6 +13,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from runner import formatting, paths, screen
+from runner.analysis.between import regression
 from runner.cli.options import (
     RESULTS,
     AsJson,
@@ -38,13 +39,13 @@ from runner.cli.options import (
 from runner.cli.proving import checked
 from runner.cli.results import show_result, show_with_page
 from runner.errors import InputError, Stopped
-from runner.measuring import adaptive, all_studies, equality, job, regression, rerun, self_comparison
+from runner.measuring import adaptive, all_studies, equality, job, rerun, self_comparison
 from runner.measuring.session import Bench
 from runner.measuring.until import CAP, Until
 from runner.measuring.until import parse as parse_until
 from runner.planning.plan import Wishes, estimate_seconds
 from runner.report import forms
-from runner.report.writers import regression as regression_forms
+from runner.report.between import regression as regression_forms
 from runner.results import history, store
 from runner.results.history import Kept
 from runner.results.rows import measurements

@@ -21,7 +21,8 @@ PAGE = "report.html"
 Form = Callable[[Summary, Measurements], str]
 
 
-def _drawn(found: Report) -> str:
+def drawn(found: Report) -> str:
+    """The page."""
     from runner.report.writers import page  # here: its libraries take half a second to import
 
     return page.html(found)
@@ -33,11 +34,11 @@ def drawing() -> Iterator[Callable[[Report], Future[str]]]:
     ignored = (signal.SIGINT, signal.SIG_IGN)            # this process ends that one
     with ProcessPoolExecutor(1, get_context("fork"), signal.signal, ignored) as pool:
         pool.submit(import_module, "runner.report.writers.page")
-        yield lambda found: pool.submit(_drawn, found)
+        yield lambda found: pool.submit(drawn, found)
 
 
 FORMS: dict[str, Form] = {
-    "html": lambda summary, measured: _drawn(report(summary, measured)),
+    "html": lambda summary, measured: drawn(report(summary, measured)),
     "markdown": lambda summary, measured: markdown.markdown(report(summary, measured)),
     "csv": lambda summary, measured: spreadsheet.comma_separated(summary),
     "latex": lambda summary, measured: latex.latex(summary, environment.machine(summary.machine)),

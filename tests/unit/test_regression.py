@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import pytest
 
 from runner.errors import InputError
-from runner.measuring import regression
-from runner.measuring.regression import Answer, Outcome
-from runner.report.writers import regression as forms
+from runner.analysis.between import regression
+from runner.analysis.between.regression import Answer, Outcome
+from runner.report.between import regression as forms
 from runner.results.rows import measurements
 from runner.stacks import own
 from tests import made_rows as made

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 
 from runner.formatting import clean
-from runner.measuring import regression
-from runner.measuring.regression import Answer, Outcome
+from runner.analysis.between import regression
+from runner.analysis.between.regression import Answer, Outcome
 from runner.report.writers.markdown import escaped, line
 
 _MARKS = {Answer.SLOWER: "❌", Answer.WITHIN: "✅", Answer.UNCLEAR: "❔"}
