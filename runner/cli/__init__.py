@@ -21,9 +21,9 @@ from runner.errors import BenchError, Stopped
 _NEW_OBJECTS = 1_000_000
 # the module of each command, in the order of --help
 MODULES = {
-    "run": "measuring", "plan": "measuring", "rerun": "measuring", "aa": "measuring",
-    "gate": "measuring",
-    "report": "results", "compare": "results", "history": "results", "export": "results", "curves": "results", "verify": "results",
+    "run": "measuring", "plan": "measuring", "rerun": "measuring", "aa": "measuring", "gate": "measuring",
+    "report": "results", "compare": "results", "history": "results", "export": "results", "curves": "results",
+    "verify": "results",
     "list": "preparing", "check": "proving", "check-study": "proving", "bench-self": "proving",
     "images": "preparing", "data": "preparing", "doctor": "preparing", "sbom": "preparing", "lock": "preparing",
 }
