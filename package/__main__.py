@@ -11,7 +11,7 @@ def main() -> None:
     if runner is None or runner.origin is None:
         sys.exit("evenbench: its folder runner is missing from the installation; install it again")
     sys.path.insert(0, str(Path(runner.origin).parents[1]))
-    from runner.cli import main as run          # noqa: PLC0415  not importable before
+    from runner.cli import main as run
 
     run()
 

@@ -1,4 +1,5 @@
-"""The command line. Exit codes: 0 done, 1 a run did not end well, 2 the input is wrong, 130 interrupted; gate has 3, it could not tell.
+"""The command line. Exit codes: 0 done, 1 a run did not end well, 2 the input is wrong, 3 a gate could not tell, 130
+interrupted.
 
 Only the module of the command that was given is imported: to read results takes no Docker client.
 """

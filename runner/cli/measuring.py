@@ -300,7 +300,7 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     how = _How(results, fresh, stall=stall)
     folders: list[Path] = []
     _ran(_named(asked, how), how, folders.append)
-    outcome = regression.judge(measurements(store.read(folders[-1])), *names, share)
+    outcome = regression.judge(measurements(store.read(folders[-1])), names[0], names[1], share)
     text = json.dumps(outcome.record(), indent=2, allow_nan=False)
     store.write_beside(folders[-1], "gate.json", text)
     for path, form in ((markdown, regression_forms.markdown(outcome, folders[-1].name)),

@@ -102,8 +102,8 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
     """Show each cell's ratio to its baseline over all sessions, where it moved, and what had changed then."""
     folders = [path.parent for path in sorted(results.glob(f"*/{store.EVENTS}"))]
     if len(folders) < 2:
-        raise InputError(f"history: found {formatting.count(len(folders), 'result')} in {results}, expected two or more "
-                         "sessions; `evenbench run quick` makes one")
+        raise InputError(f"history: found {formatting.count(len(folders), 'result')} in {results}, expected two "
+                         "or more sessions; `evenbench run quick` makes one")
     found = over_time.over_time([measurements(store.read(folder)) for folder in folders])
     if as_json:
         print(json.dumps(found.record(), indent=2, allow_nan=False))

@@ -268,7 +268,8 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
             "scale": job.plan.study.scale, "seed": job.plan.seed, "evenbench": __version__, "argv": sys.argv[1:],
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
             "launcher": job.launcher.name, "governor": host.governor(), "command": job.command(),
-            "hardware": hardware.hardware(), "harness": _harness(), "resumed": is_resumed, **_own_record(job), **job.facts, **_where(job.launcher),
+            "hardware": hardware.hardware(), "harness": _harness(), "resumed": is_resumed, **_own_record(job),
+            **job.facts, **_where(job.launcher),
             **({"gpus": job.found.record()} if job.found.gpus else {})}
 
 

@@ -25,7 +25,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (paths.ROOT / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             (source / name).write_bytes((paths.ROOT / name).read_bytes())
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(source)], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(source)],
+                   check=True)
     (found,) = folder.glob("evenbench-*.whl")
     return found
 
@@ -64,8 +65,8 @@ def test_it_has_every_stack_and_study(command: Path, tmp_path: Path) -> None:
 
 
 def test_a_study_runs_in_an_empty_folder_and_ends_with_its_summary(command: Path, tmp_path: Path) -> None:
-    ran = run(command, tmp_path, "run", "quick/train", "--stack", "torch-2.13-cpu", "--launcher", "venv", "--rounds", "1",
-              "--set", "seconds=0.3", "--set", "steps=20", "--set", "warm=fixed")
+    ran = run(command, tmp_path, "run", "quick/train", "--stack", "torch-2.13-cpu", "--launcher", "venv", "--rounds",
+              "1", "--set", "seconds=0.3", "--set", "steps=20", "--set", "warm=fixed")
 
     assert 0 == ran.returncode, ran.stderr
     assert "torch-2.13-cpu" in ran.stdout and list((tmp_path / "results").glob("*/summary.json"))

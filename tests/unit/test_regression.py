@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from runner.errors import InputError
 from runner.analysis.between import regression
 from runner.analysis.between.regression import Answer, Outcome
+from runner.errors import InputError
 from runner.report.between import regression as forms
 from runner.results.rows import measurements
 from runner.stacks import own

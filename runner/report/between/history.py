@@ -8,8 +8,8 @@ from runner.report.document import Curve, Curves, Group, Report, Section, Table
 
 _LISTED = 6                    # differences of a step; more are counted
 _READING = ("Ratios are to the baseline of the same session and rounds, geometric means; brackets are 95 % intervals "
-            "(Student's t), each for itself. A step is a ratio that moved from one session to the next by more than the "
-            "noise of both (Welch's t on log-ratios, Holm over the whole history).")
+            "(Student's t), each for itself. A step is a ratio that moved from one session to the next by more than "
+            "the noise of both (Welch's t on log-ratios, Holm over the whole history).")
 
 
 def report(history: History, folder: str) -> Report:

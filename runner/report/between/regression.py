@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from runner.formatting import clean
 from runner.analysis.between import regression
 from runner.analysis.between.regression import Answer, Outcome
-from runner.report.writers.markdown import escaped, line
+from runner.formatting import clean
+from runner.report.writers.markdown import escaped, table_row
 
 _MARKS = {Answer.SLOWER: "❌", Answer.WITHIN: "✅", Answer.UNCLEAR: "❔"}
 
@@ -20,12 +20,12 @@ def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
     yield f"### {_MARKS[outcome.answer]} {escaped(regression.conclusion(outcome))}"
     yield ""
     rows = regression.columns(outcome)
-    yield line(tuple(rows[0]))
-    yield line(["---"] * len(rows[0]), is_rule=True)
-    yield from (line(tuple(row.values())) for row in rows)
+    yield table_row(tuple(rows[0]))
+    yield table_row(["---"] * len(rows[0]), is_rule=True)
+    yield from (table_row(tuple(row.values())) for row in rows)
     yield ""
-    yield ("Rates are samples a second of one worker, geometric means over runs; brackets are 95 % intervals (Student's "
-           "t), each for itself. Slower than allowed: at most one session in twenty of equal sides says it (Holm).")
+    yield ("Rates are samples a second of one worker, geometric means over runs; brackets are 95 % intervals "
+           "(Student's t), each for itself. Slower than allowed: at most one session in twenty of equal sides says it (Holm).")
     yield ""
     yield f"Session: {escaped(folder)}"
 
