@@ -1,7 +1,7 @@
 """How often the gate withholds a word on a real machine: python -m tests.cut_windows SESSION prints docs' table.
 
-A session of long runs is cut into windows as long as short runs are. Rows of five windows, each of another run, are what
-short sessions on that machine would have seen; what a stack might do in each run is planted into all five.
+A session of long runs is cut into windows as long as short runs are. Rows of five windows, each of another run, are
+what short sessions on that machine would have seen; what a stack might do in each run is planted into all five.
 """
 
 import sys
@@ -37,7 +37,8 @@ def shape(name: str, count: int) -> Steps:
     """How many times as long as undisturbed each of so many steps takes."""
     index = np.arange(count)
     shapes = {"nothing": np.ones(count), "first 5 % at 2x": np.where(index < 0.05 * count, 2.0, 1.0),
-              "first 20 % at 1.3x": np.where(index < 0.2 * count, 1.3, 1.0), "falling by 15 %": np.linspace(1.15, 1, count),
+              "first 20 % at 1.3x": np.where(index < 0.2 * count, 1.3, 1.0),
+              "falling by 15 %": np.linspace(1.15, 1, count),
               "rising by 15 %": np.linspace(1, 1.15, count), "falling by 30 %": np.linspace(1.3, 1, count)}
     return shapes[name]
 

@@ -1,7 +1,8 @@
 """Which rows get a word: those whose runs were steady, as far as their steps tell. Pure.
 
-A slow start or another end is the stack's own, so a row is not steady where two of its runs have one, and more than one
-in ten, or all of them. At 2 % of false alarms a run that withholds 0.4 % of rows of five; "any run" would withhold 10 %.
+A slow start or another end is the stack's own, so a row is not steady where two of its runs have one, and more than
+one in ten, or all of them. At 2 % of false alarms a run that withholds 0.4 % of rows of five; "any run" would withhold
+10 %.
 
 A drift can be the machine's: another tenant, a clock that settles. Drifts by chance go either way, so that they make
 runs differ, which intervals see, and no rate wrong. What a stack does itself is in all of its runs: where they drift

@@ -1,4 +1,5 @@
-"""The command line. Exit codes: 0 done, 1 a run did not end well, 2 the input is wrong, 130 interrupted.
+"""The command line. Exit codes: 0 done, 1 a run did not end well, 2 the input is wrong, 3 a gate could not tell, 130
+interrupted.
 
 Only the module of the command that was given is imported: to read results takes no Docker client.
 """
@@ -17,9 +18,9 @@ from runner.errors import BenchError, Stopped
 
 # the module of each command, in the order of --help
 MODULES = {
-    "run": "measuring", "plan": "measuring", "rerun": "measuring", "aa": "measuring",
-    "report": "results", "compare": "results", "export": "results", "curves": "results", "verify": "results",
-    "list": "preparing", "check": "proving", "check-study": "proving",
+    "run": "measuring", "plan": "measuring", "rerun": "measuring", "aa": "measuring", "gate": "measuring",
+    "report": "results", "compare": "results", "history": "results", "export": "results", "curves": "results",
+    "verify": "results", "list": "preparing", "check": "proving", "check-study": "proving",
     "images": "preparing", "data": "preparing", "doctor": "preparing", "sbom": "preparing", "lock": "preparing",
     "dev": "dev",
 }

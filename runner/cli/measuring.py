@@ -1,4 +1,4 @@
-"""Commands that measure: run, plan, rerun, aa."""
+"""Commands that measure: run, plan, rerun, aa, gate."""
 
 import json
 import signal
@@ -13,6 +13,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from runner import formatting, paths, screen
+from runner.analysis.between import regression
 from runner.cli.options import (
     RESULTS,
     AsJson,
@@ -43,12 +44,14 @@ from runner.measuring.session import Bench
 from runner.measuring.until import CAP, Until
 from runner.measuring.until import parse as parse_until
 from runner.planning.plan import Wishes, estimate_seconds
+from runner.report import forms
+from runner.report.between import regression as regression_forms
 from runner.results import history, store
 from runner.results.history import Kept
 from runner.results.rows import measurements
 from runner.screen.progress import progress
 from runner.stacks import definition
-from runner.stacks.own import is_own
+from runner.stacks.own import is_own, side
 
 app = typer.Typer()
 
@@ -269,3 +272,45 @@ def _show_aa(folder: Path, title: str, wanted: self_comparison.Plan, is_json: bo
     else:
         screen.show(screen.parts_view(self_comparison.words(found, title)))
         screen.say(f"results: {folder}")
+
+
+@app.command("gate")
+def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study that both sides run.",
+                                              show_default=True)] = "upgrade",
+          base: Annotated[str, typer.Option(help="A stack, an environment's PATH, or image:NAME.",
+                                            show_default=False)] = ...,  # type: ignore[assignment]
+          head: Annotated[str, typer.Option(help="The same, of what may have become slower.",
+                                            show_default=False)] = ...,  # type: ignore[assignment]
+          allow: Annotated[str, typer.Option(help="How much slower the head may be.")] = "3%",
+          rounds: Annotated[int, typer.Option(min=5, max=1000, help="Rounds of both sides.")] = regression.ROUNDS,
+          markdown: Annotated[Path | None, typer.Option(help="Write a summary for a pull request there.")] = None,
+          junit: Annotated[Path | None, typer.Option(help="Write JUnit's XML there.")] = None,
+          seed: Seed = 1, scale: Scale = None, launcher: LauncherName = "auto", data: DataArgument = None,
+          pairs: Settings = None, device: Device = None, results: Results = RESULTS, fresh: Fresh = False,
+          stall: Stall = None, as_json: AsJson = False) -> None:
+    """Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 where not, 3 if unclear."""
+    share = regression.allowed(allow)
+    known = definition.read_all(paths.STACKS)
+    sides = side("base", base, known), side("head", head, known)
+    names = tuple(word.partition("=")[0] for word in sides)
+    if names[0] == names[1]:
+        raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `evenbench aa` holds one against '
+                         "itself")
+    asked = _asked(name, list(sides), rounds, seed, scale, names[0], launcher, data, _with_device(pairs, device))
+    how = _How(results, fresh, stall=stall)
+    folders: list[Path] = []
+    _ran(_named(asked, how), how, folders.append)
+    outcome = regression.judge(measurements(store.read(folders[-1])), names[0], names[1], share)
+    text = json.dumps(outcome.record(), indent=2, allow_nan=False)
+    store.write_beside(folders[-1], "gate.json", text)
+    for path, form in ((markdown, regression_forms.markdown(outcome, folders[-1].name)),
+                       (junit, regression_forms.junit(outcome))):
+        if path:
+            screen.say(f"written: {forms.write(form, path)}")
+    if as_json:
+        print(text)
+    else:
+        screen.show(screen.list_view(regression.columns(outcome)))
+        screen.show(screen.parts_view([regression.conclusion(outcome)]))
+        screen.say(f"results: {folders[-1]}")
+    sys.exit(regression.EXIT_CODES[outcome.answer])

@@ -1,4 +1,4 @@
-"""Commands that read what is stored: report, compare, export, curves, verify."""
+"""Commands that read what is stored: report, compare, history, export, curves, verify."""
 
 import json
 import sys
@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from runner import formatting, screen
-from runner.analysis import comparing, curves, summary
+from runner.analysis import curves, summary
+from runner.analysis.between import comparing, over_time
 from runner.analysis.summary_format import Summary
 from runner.cli.options import RESULTS, AsJson, NewestResult, ResultName, Results, print_rows
 from runner.errors import InputError
 from runner.measuring import equality
 from runner.report import forms
+from runner.report.between import history as over_time_report
 from runner.report.writers import export
 from runner.results import manifest, store
 from runner.results.rows import Measurements, measurements
@@ -87,6 +89,24 @@ def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, as_json: 
         print(json.dumps(found.record(), indent=2, allow_nan=False))
     else:
         screen.show(screen.parts_view(comparing.lines(found)))
+
+
+@app.command("history")
+def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of all results.")] = RESULTS,
+             out: Annotated[Path | None, typer.Option(help="The page, instead of history.html in FOLDER.")] = None,
+             as_json: AsJson = False) -> None:
+    """Show each cell's ratio to its baseline over all sessions, where it moved, and what had changed then."""
+    folders = [path.parent for path in sorted(results.glob(f"*/{store.EVENTS}"))]
+    if len(folders) < 2:
+        raise InputError(f"history: found {formatting.count(len(folders), 'result')} in {results}, expected two "
+                         "or more sessions; `evenbench run quick` makes one")
+    found = over_time.over_time([measurements(store.read(folder)) for folder in folders])
+    if as_json:
+        print(json.dumps(found.record(), indent=2, allow_nan=False))
+        return
+    page = over_time_report.report(found, str(results))
+    screen.show(screen.parts_view([page.title, *page.in_short]))
+    _write_page(forms.drawn(page), out or results / "history.html")
 
 
 @app.command("export")

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +25,7 @@ from runner.launchers.swarm import SwarmLauncher
 from runner.launchers.swarm_manager import options
 from runner.launchers.venv import VenvLauncher
 from runner.launchers.watchdog import Launcher
-from runner.machine import gpus, host, nvml, telemetry
+from runner.machine import gpus, hardware, host, nvml, telemetry
 from runner.measuring import own_stacks
 from runner.measuring.gpu_slots import Given, SideBySide
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder
@@ -267,8 +268,21 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
             "scale": job.plan.study.scale, "seed": job.plan.seed, "evenbench": __version__, "argv": sys.argv[1:],
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
             "launcher": job.launcher.name, "governor": host.governor(), "command": job.command(),
-            "resumed": is_resumed, **_own_record(job), **job.facts, **_where(job.launcher),
+            "hardware": hardware.hardware(), "harness": _harness(), "resumed": is_resumed, **_own_record(job),
+            **job.facts, **_where(job.launcher),
             **({"gpus": job.found.record()} if job.found.gpus else {})}
+
+
+def _harness() -> dict[str, Any]:
+    """Which revision of evenbench measures, and whether its files were changed since; {} outside of a checkout."""
+    if not (ROOT / ".git").exists():               # it may be somebody else's, around an installed evenbench
+        return {}
+    try:
+        commit, changes = (subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True)
+                           for words in (("rev-parse", "HEAD"), ("status", "--porcelain")))
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return {"commit": commit.stdout.strip(), "changed": bool(changes.stdout.strip())}
 
 
 def _own_record(job: Job) -> dict[str, Any]:

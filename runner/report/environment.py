@@ -25,6 +25,10 @@ def tables(summary: Summary, measured: Measurements) -> Iterator[Table]:
     """The stacks, the data, and every fact that each stack told of itself."""
     yield without_empty(plain("Stacks", ("stack", "framework", "version", "Python", "threads", "oneDNN", "isolation",
                                          "base", "image"), tuple(_stack(column) for column in summary.columns)))
+    hardware = tuple(_facts({name: value for what in ("hardware", "harness")
+                             for name, value in _recorded(measured, what).items()}))
+    if hardware:
+        yield plain("The machine and evenbench", ("fact", "value"), hardware, is_extra=True)
     if summary.data:
         yield plain("Data", ("data", "images of a run", "stand-in", "sha256"), tuple(
             (data.name, "" if data.images is None else f"{data.images:,}", "yes" if data.is_stand_in else "no",
@@ -50,6 +54,12 @@ def _told(stack: str, measured: Measurements) -> dict[str, Any]:
     facts: Mapping[str, Any] = next((run.facts for run in runs if run.facts), {})
     place: Mapping[str, Any] = next((run.place for run in runs if run.place), {})
     return {**facts, **place}
+
+
+def _recorded(measured: Measurements, what: str) -> Mapping[str, Any]:
+    """Facts that the session's record may hold."""
+    facts = measured.session.get(what)
+    return facts if isinstance(facts, dict) else {}
 
 
 def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

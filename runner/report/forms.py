@@ -7,6 +7,7 @@ from runner.analysis.summary_format import Summary
 from runner.errors import InputError
 from runner.report import environment
 from runner.report.contents import report
+from runner.report.document import Report
 from runner.report.writers import latex, markdown, spreadsheet
 from runner.results import store
 from runner.results.rows import Measurements
@@ -15,14 +16,15 @@ PAGE = "report.html"
 Form = Callable[[Summary, Measurements], str]
 
 
-def _page(summary: Summary, measured: Measurements) -> str:
+def drawn(found: Report) -> str:
+    """The page."""
     from runner.report.writers import page  # here: its libraries take half a second to import
 
-    return page.html(report(summary, measured))
+    return page.html(found)
 
 
 FORMS: dict[str, Form] = {
-    "html": _page,
+    "html": lambda summary, measured: drawn(report(summary, measured)),
     "markdown": lambda summary, measured: markdown.markdown(report(summary, measured)),
     "csv": lambda summary, measured: spreadsheet.comma_separated(summary),
     "latex": lambda summary, measured: latex.latex(summary, environment.machine(summary.machine)),

@@ -87,6 +87,11 @@ def is_own(word: str) -> bool:
     return "=" in word
 
 
+def side(name: str, word: str, pinned: Mapping[str, Stack]) -> str:
+    """A word of --stack for one side of two: a pinned stack's name, NAME=..., or a PATH or image:NAME to be named."""
+    return word if word in pinned or is_own(word) else f"{name}={word}"
+
+
 def parse(word: str, pinned: Mapping[str, Stack]) -> Asked:
     """What a word of the form NAME=PATH, NAME=PATH#FRAMEWORK or NAME=image:NAME asks for. Raises InputError."""
     name, _, rest = word.partition("=")

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from runner import paths, screen
-from runner.analysis import comparing, curves, summary
+from runner.analysis import curves, summary
+from runner.analysis.between import comparing
 from runner.errors import InputError
 from runner.measuring import all_studies, coverage, equality, rerun
 from runner.report import forms

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.comparing import Alone, Comparison, Difference, Moved, compare, lines
+from runner.analysis.between.comparing import Alone, Comparison, Difference, Moved, compare, lines
 from runner.results.rows import Measurements, measurements
 from tests import made_rows as made
 from workloads.spec.cell import Cell

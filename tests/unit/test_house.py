@@ -147,7 +147,8 @@ def test_plans_rows_and_statistics_touch_no_world() -> None:
     pure = ("cells", "study/claims", "planning/plan", "study/published", "results/rows", "results/worker_lines",
             "results/runs", "results/values", "analysis/stats", "analysis/flags", "analysis/summary",
             "analysis/published", "analysis/student", "analysis/steadiness", "analysis/gate", "analysis/judging",
-            "analysis/comparing", "study/operators", "machine/cpu_sets", "machine/gpus", "launchers/swarm_manager")
+            "analysis/between/comparing", "analysis/between/over_time", "analysis/between/regression", "study/operators",
+            "machine/cpu_sets", "machine/gpus", "launchers/swarm_manager")
     for path in (ROOT / "runner" / f"{name}.py" for name in pure):
         assert not {"os", "time", "subprocess", "socket", "secrets"} & set(map(top, imports(path))), path
         assert not {word for word in (*imports(path), *attributes(path)) if word.startswith("random.")} - {SEEDED}, path

@@ -65,14 +65,15 @@ def _tables(tables: Iterable[Table]) -> Iterator[str]:
         yield from (f"**{escaped(table.caption)}**", "")
         has_labels = any(group.label for group in table.groups)
         columns = ("", *table.columns) if has_labels else table.columns
-        yield _line(columns)
-        yield _line(["---"] * len(columns), is_rule=True)
+        yield table_row(columns)
+        yield table_row(["---"] * len(columns), is_rule=True)
         for group in table.groups:
-            yield from (_line((group.label, *line) if has_labels else line) for line in group.lines)
+            yield from (table_row((group.label, *line) if has_labels else line) for line in group.lines)
         yield ""
         if table.note:
             yield from (escaped(table.note), "")
 
 
-def _line(texts: Sequence[str], is_rule: bool = False) -> str:
+def table_row(texts: Sequence[str], is_rule: bool = False) -> str:
+    """A row of a table; is_rule: the one below the heads."""
     return f"| {' | '.join(texts if is_rule else map(escaped, texts))} |"

@@ -232,10 +232,16 @@ def _differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[Diffe
 def _around(measured: Measurements) -> dict[str, str]:
     """What was around all runs, in words, by name."""
     session = measured.session
-    machine = session.get("machine")
-    found = {f"machine: {name}": _word(value) for name, value in (machine if isinstance(machine, dict) else {}).items()}
+    found = {f"{what}: {name}": _word(value) for what in ("machine", "hardware", "harness")
+             for name, value in _facts(session, what).items()}
     found |= {name: _word(session[name]) for name in _SESSION if name in session}
     return found | {"rounds": _word(measured.rounds)}
+
+
+def _facts(session: Facts, what: str) -> Facts:
+    """Facts that a session's record may hold."""
+    facts = session.get(what)
+    return facts if isinstance(facts, dict) else {}
 
 
 def _of_stack(name: str, rows: Sequence[Row]) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Sessions held against each other."""

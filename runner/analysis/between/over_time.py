@@ -1,0 +1,137 @@
+"""Many sessions over time: each cell's ratio to the baseline of its own session, and where it moved. Pure.
+
+A raw rate holds whatever the machine did that day; a ratio to a baseline of the same rounds does not. So a cell's
+course is its ratios, session after session. A step is a ratio that differs from the one before it by more than both sessions'
+noise: Welch's t on their mean log-ratios (stats.between), adjusted for all neighbours of the whole history (Holm), so
+that in nineteen of twenty histories of sessions that differ in nothing no step is marked. What was recorded around the
+two sessions and differed stands beside it: versions, kernel, driver, microcode.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from runner.analysis import stats
+from runner.analysis.between import comparing
+from runner.analysis.between.comparing import Comparison, Difference, Moved
+from runner.analysis.stats import ERROR, Ratio
+from runner.results.rows import Measurements
+
+_UNTOLD = (Moved.NOT_STEADY, Moved.TOO_SHORT, Moved.NONE)
+
+
+class Point(NamedTuple):
+    """A cell in one session."""
+
+    session: str
+    began: str
+    ratio: Ratio                     # to the baseline in the same rounds
+    rate: float                      # samples a second of one worker, the geometric mean over runs
+
+
+class Step(NamedTuple):
+    """A ratio that moved from one session to the next."""
+
+    before: str                      # the sessions
+    after: str
+    change: Ratio                    # the later ratio over the earlier one
+    p_value: float                   # adjusted for the whole history
+    differences: tuple[Difference, ...]      # of what was recorded around them
+
+
+class Course(NamedTuple):
+    """A cell over time."""
+
+    label: str
+    stack: str
+    baseline: str
+    points: tuple[Point, ...]
+    steps: tuple[Step, ...]
+
+
+class History(NamedTuple):
+    """All cells that at least two sessions measured beside a baseline."""
+
+    sessions: tuple[tuple[str, str], ...]    # id and beginning, in order
+    courses: tuple[Course, ...]
+    neighbours: int                          # pairs of sessions' ratios that were held against each other
+
+    def record(self) -> dict[str, Any]:
+        """For programs."""
+        def ratio(value: Ratio) -> dict[str, Any]:
+            return {"value": value.value, "interval": value.interval and value.interval._asdict(),
+                    "rounds": value.pairs}
+
+        return {"sessions": [{"id": name, "began": began} for name, began in self.sessions],
+                "neighbours": self.neighbours,
+                "courses": [{**course._asdict(),
+                             "points": [{**point._asdict(), "ratio": ratio(point.ratio)} for point in course.points],
+                             "steps": [{**step._asdict(), "change": ratio(step.change),
+                                        "differences": [each._asdict() for each in step.differences]}
+                                       for step in course.steps]} for course in self.courses]}
+
+
+class _Pair(NamedTuple):
+    """A cell in two sessions of which the second is the next that has it."""
+
+    earlier: Measurements
+    later: Measurements
+    compared: comparing.Compared
+    comparison: Comparison
+
+
+def over_time(sessions: Sequence[Measurements]) -> History:
+    """The history of sessions, in any order."""
+    ordered = sorted(sessions, key=lambda session: (_began(session), _name(session)))
+    pairs = list(_pairs(ordered))
+    adjusted = iter(stats.holm([own for pair in pairs if (own := _p_value(pair)) is not None]))
+    by_cell: dict[tuple[str, str, str], list[tuple[_Pair, float | None]]] = {}
+    for pair in pairs:
+        own = None if _p_value(pair) is None else next(adjusted)
+        by_cell.setdefault(_cell(pair.compared), []).append((pair, own))
+    courses = tuple(Course(*cell, tuple(_points([pair for pair, _ in found])), tuple(_steps(found)))
+                    for cell, found in by_cell.items())
+    return History(tuple((_name(session), _began(session)) for session in ordered), courses,
+                   sum(_p_value(pair) is not None for pair in pairs))
+
+
+def _pairs(ordered: Sequence[Measurements]) -> Iterator[_Pair]:
+    """Of each cell each session with the next that has it, too."""
+    last: dict[str, Measurements] = {}
+    for later in ordered:
+        keys = {row.key for row in later.rows if row.rates}
+        for earlier in {id(last[key]): last[key] for key in keys if key in last}.values():
+            comparison = comparing.compare(earlier, later)
+            for compared in comparison.rows:
+                if last.get(compared.key) is earlier and compared.baseline and not compared.other_resources:
+                    yield _Pair(earlier, later, compared, comparison)
+        last.update(dict.fromkeys(keys, later))
+
+
+def _p_value(pair: _Pair) -> float | None:
+    return None if pair.compared.verdict in _UNTOLD else stats.p_value(pair.compared.change)
+
+
+def _cell(compared: comparing.Compared) -> tuple[str, str, str]:
+    return compared.label, compared.stack, compared.baseline
+
+
+def _points(pairs: Sequence[_Pair]) -> Iterator[Point]:
+    first = pairs[0]
+    yield Point(_name(first.earlier), _began(first.earlier), first.compared.ratio_a, first.compared.rate_a)
+    for pair in pairs:
+        yield Point(_name(pair.later), _began(pair.later), pair.compared.ratio_b, pair.compared.rate_b)
+
+
+def _steps(found: Sequence[tuple[_Pair, float | None]]) -> Iterator[Step]:
+    for pair, p_value in found:
+        if p_value is not None and p_value <= ERROR:
+            yield Step(_name(pair.earlier), _name(pair.later), pair.compared.change, p_value,
+                       pair.comparison.differences)
+
+
+def _name(session: Measurements) -> str:
+    return str(session.session.get("id", "?"))
+
+
+def _began(session: Measurements) -> str:
+    return str(session.session.get("began", ""))

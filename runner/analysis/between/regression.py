@@ -1,0 +1,170 @@
+"""Whether a head is slower than its base by more than is allowed, over all comparisons of one session. Pure.
+
+Both sides run once a round, so that each round gives a ratio of head to base. Two one-sided t tests of the log-ratios
+against the allowed ratio, 1 - allow: the head is slower where the ratio is shown to be below it, the smallest p value
+adjusted for the number of comparisons (Holm), so that at most one session in twenty of equal sides is called slower; it
+is within the allowance where every single ratio is shown to lie above it, which needs no adjustment, since all must
+(Berger, 1982). Whatever lies between could not be told, and the rounds that would tell are estimated.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from runner import formatting
+from runner.analysis import gate, stats, student
+from runner.analysis.stats import ERROR, LEAST_ROUNDS, POWER, Ratio
+from runner.errors import InputError
+from runner.results.rows import Measurements, Row, by_comparison
+
+ALLOW = 0.03
+ROUNDS = 10
+_MOST_ROUNDS = 1000
+
+
+class Answer(StrEnum):
+    """What a comparison, or all of them, show."""
+
+    SLOWER = "slower than allowed"
+    WITHIN = "within the allowance"
+    UNCLEAR = "could not tell"
+
+
+EXIT_CODES = {Answer.WITHIN: 0, Answer.SLOWER: 1, Answer.UNCLEAR: 3}
+
+
+class Compared(NamedTuple):
+    """One comparison of head and base."""
+
+    label: str
+    measure: str
+    base: float | None               # samples a second of one worker
+    head: float | None
+    ratio: Ratio                     # head over base
+    answer: Answer
+    p_slower: float | None           # adjusted for all comparisons
+    p_within: float | None
+    reason: str = ""                 # why it could not be told
+
+    def record(self) -> dict[str, Any]:
+        """For programs."""
+        interval = self.ratio.interval
+        return {"label": self.label, "measure": self.measure, "base": self.base, "head": self.head,
+                "ratio": self.ratio.value, "interval": interval and interval._asdict(), "rounds": self.ratio.pairs,
+                "answer": self.answer.value, "p_slower": self.p_slower, "p_within": self.p_within,
+                "reason": self.reason}
+
+
+class Outcome(NamedTuple):
+    """All comparisons of a session."""
+
+    base: str
+    head: str
+    allow: float
+    compared: tuple[Compared, ...]
+
+    @property
+    def answer(self) -> Answer:
+        """Slower where one is; within where all are."""
+        answers = {each.answer for each in self.compared}
+        return (Answer.SLOWER if Answer.SLOWER in answers else Answer.WITHIN if answers == {Answer.WITHIN}
+                else Answer.UNCLEAR)
+
+    def record(self) -> dict[str, Any]:
+        """For programs."""
+        return {"base": self.base, "head": self.head, "allow": self.allow, "answer": self.answer.value,
+                "exit_code": EXIT_CODES[self.answer], "compared": [each.record() for each in self.compared]}
+
+
+def allowed(text: str) -> float:
+    """The share of "3%" or "3 %". Raises InputError."""
+    match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,6})?) ?%", text.strip())
+    if not match:
+        raise InputError(f'--allow: found "{text}", expected a share below 100 %, such as 3%')
+    return float(match[1]) / 100
+
+
+def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome:
+    """What a session of both says. Raises InputError where no comparison has both."""
+    groups = [{row.cell.stack: row for row in rows} for rows in by_comparison(measured.rows).values()]
+    pairs = [(group[base], group[head]) for group in groups if base in group and head in group]
+    if not pairs:
+        raise InputError(f"gate: found no cell that both {base} and {head} have; `evenbench plan` says why cells are "
+                         "skipped")
+    ratios = stats.ratios([(in_head.rates, in_base.rates) for in_base, in_head in pairs])
+    steady = gate.of_rows([row for pair in pairs for row in pair])
+    reasons = [_withheld(pair, ratio, steady) for pair, ratio in zip(pairs, ratios, strict=True)]
+    limit = math.log1p(-allow)
+    shares = [None if reason else _below(ratio, limit) for ratio, reason in zip(ratios, reasons, strict=True)]
+    adjusted = iter(stats.holm([share for share in shares if share is not None]))
+    return Outcome(base, head, allow, tuple(
+        _compared(pair, ratio, reason, share, None if share is None else next(adjusted), limit)
+        for pair, ratio, reason, share in zip(pairs, ratios, reasons, shares, strict=True)))
+
+
+def _withheld(pair: tuple[Row, Row], ratio: Ratio, steady: Any) -> str:
+    """Why nothing may be said of a pair; "" where something may."""
+    if ratio.mean is None or ratio.pairs < LEAST_ROUNDS:
+        return f"{formatting.count(ratio.pairs, 'round')} in which both ended ok, {LEAST_ROUNDS} are needed"
+    texts = [f"{row.cell.stack}: {steady[row.key].text}" for row in pair if steady.get(row.key, gate.NO_STEPS).verdict]
+    return "; ".join(texts)
+
+
+def _below(ratio: Ratio, limit: float) -> float:
+    """The p value of "the ratio is not below the limit", one-sided."""
+    mean = ratio.mean
+    if mean is None or not mean.error:
+        return 0.0 if mean and mean.value < limit else 1.0
+    t = (mean.value - limit) / mean.error
+    tail = student.two_sided(t, mean.degrees) / 2
+    return tail if t < 0 else 1 - tail
+
+
+def _compared(pair: tuple[Row, Row], ratio: Ratio, reason: str, below: float | None, adjusted: float | None,
+              limit: float) -> Compared:
+    base, head = (stats.geometric_mean(list(row.rates.values())) for row in pair)
+    row = pair[0]
+    if below is None or adjusted is None:
+        return Compared(row.comparison.label, row.cell.measure, base, head, ratio, Answer.UNCLEAR, None, None, reason)
+    answer = Answer.SLOWER if adjusted <= ERROR else Answer.WITHIN if 1 - below <= ERROR else Answer.UNCLEAR
+    return Compared(row.comparison.label, row.cell.measure, base, head, ratio, answer, adjusted, 1 - below,
+                    _rounds_that_would_tell(ratio, limit) if answer is Answer.UNCLEAR else "")
+
+
+def _rounds_that_would_tell(ratio: Ratio, limit: float) -> str:
+    """How many rounds would show a ratio like this one to be on its side of the limit, by the normal approximation."""
+    mean = ratio.mean
+    away = abs(mean.value - limit) if mean else 0.0
+    if mean is None or not away:
+        return "the ratio is the allowed one"
+    reach = student.quantile(1 - ERROR, _MOST_ROUNDS) + student.quantile(POWER, _MOST_ROUNDS)
+    rounds = math.ceil(ratio.pairs * (reach * mean.error / away)**2)
+    return (f"about {rounds} rounds would tell" if rounds <= _MOST_ROUNDS
+            else f"more than {_MOST_ROUNDS} rounds would be needed: the ratio is too near to the allowed one")
+
+
+def conclusion(outcome: Outcome) -> str:
+    """The outcome in a sentence."""
+    share = formatting.share(outcome.allow)
+    named = [each.label for each in outcome.compared if each.answer is outcome.answer]
+    if outcome.answer is Answer.WITHIN:
+        return (f"{outcome.head} is not slower than {outcome.base} by more than {share} in any of "
+                f"{formatting.count(len(outcome.compared), 'comparison')}.")
+    what = f"slower than {outcome.base} by more than {share}"
+    if outcome.answer is Answer.SLOWER:
+        return f"{outcome.head} is {what} in {len(named)} of {len(outcome.compared)}: {'; '.join(named)}."
+    return f"It could not be told whether {outcome.head} is {what} in {len(named)} of {len(outcome.compared)}."
+
+
+def columns(outcome: Outcome) -> Sequence[dict[str, str]]:
+    """A row a comparison, for every form."""
+    return [{"comparison": f"{each.label}", "base": _rate(each.base), "head": _rate(each.head),
+             "head / base": "-" if each.ratio.value is None else formatting.ratio(each.ratio.value,
+                                                                                 each.ratio.interval),
+             "": each.answer.value + (f" ({each.reason})" if each.reason else "")} for each in outcome.compared]
+
+
+def _rate(value: float | None) -> str:
+    return "-" if value is None else formatting.number(value)

@@ -1,0 +1,1 @@
+"""Reports on several sessions, or on two sides of one."""

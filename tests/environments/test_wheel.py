@@ -1,0 +1,72 @@
+"""The wheel, installed into an empty environment, without the checkout."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from runner import paths
+from runner.processes import clean_environment
+
+_MOST_BYTES = 2 * 10**6
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from what is committed and changed in the checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=paths.ROOT,
+                           check=True, capture_output=True, text=True).stdout.split("\0")
+    for name in filter(None, names):
+        if (paths.ROOT / name).is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes((paths.ROOT / name).read_bytes())
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(source)],
+                   check=True)
+    (found,) = folder.glob("evenbench-*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def command(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """evenbench of an environment that holds the wheel and what it needs, and nothing else."""
+    home = tmp_path_factory.mktemp("home") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+    subprocess.run([str(home / "bin/python"), "-m", "pip", "install", "-q", str(wheel)], check=True)
+    return home / "bin/evenbench"
+
+
+def run(command: Path, folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([str(command), *words], cwd=folder, capture_output=True, text=True, env=clean_environment())
+
+
+def test_it_puts_no_name_but_its_own_into_site_packages(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        tops = {name.split("/")[0] for name in archive.namelist()}
+
+    assert {"evenbench"} == {top for top in tops if not top.endswith(".dist-info")}
+
+
+def test_it_is_small(wheel: Path) -> None:
+    assert wheel.stat().st_size <= _MOST_BYTES
+
+
+def test_it_has_every_stack_and_study(command: Path, tmp_path: Path) -> None:
+    stacks = json.loads(run(command, tmp_path, "list", "stacks", "--json").stdout)
+
+    assert {path.parent.name for path in paths.STACKS.glob("*/stack.toml")} <= {each["stack"] for each in stacks}
+    for path in paths.STUDIES.glob("*.toml"):
+        planned = run(command, tmp_path, "plan", path.stem, "--launcher", "venv")
+        assert "unknown" not in planned.stderr, planned.stderr
+
+
+def test_a_study_runs_in_an_empty_folder_and_ends_with_its_summary(command: Path, tmp_path: Path) -> None:
+    ran = run(command, tmp_path, "run", "quick/train", "--stack", "torch-2.13-cpu", "--launcher", "venv", "--rounds",
+              "1", "--set", "seconds=0.3", "--set", "steps=20", "--set", "warm=fixed")
+
+    assert 0 == ran.returncode, ran.stderr
+    assert "torch-2.13-cpu" in ran.stdout and list((tmp_path / "results").glob("*/summary.json"))

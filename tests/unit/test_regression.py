@@ -1,0 +1,136 @@
+"""Whether a head is slower than its base by more than is allowed."""
+
+import random
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from runner.analysis.between import regression
+from runner.analysis.between.regression import Answer, Outcome
+from runner.errors import InputError
+from runner.report.between import regression as forms
+from runner.results.rows import measurements
+from runner.stacks import own
+from tests import made_rows as made
+
+BASE = [100.0, 101.0, 99.0, 100.5, 99.5, 100.2]
+
+
+def judged(head: list[float], base: list[float] = BASE, allow: float = 0.03, cells: int = 1, **values: Any) -> Outcome:
+    """Of a session in which every comparison has the same rates."""
+    planned = [made.cell(name, batch=10 + index) for index in range(cells) for name in ("base", "head")]
+    runs = [record for cell in planned for record in made.runs(cell, head if cell.stack == "head" else base, **values)]
+    measured = measurements([made.session(), made.plan(*planned, rounds=len(base), baseline="base"), *runs])
+    return regression.judge(measured, "base", "head", allow)
+
+
+def times(factor: float, noise: float = 0.001) -> list[float]:
+    return [rate * factor * (1 + noise * (-1)**index) for index, rate in enumerate(BASE)]
+
+
+@pytest.mark.parametrize(("factor", "answer", "code"), [
+    (1.0, Answer.WITHIN, 0), (1.2, Answer.WITHIN, 0), (0.98, Answer.WITHIN, 0), (0.95, Answer.SLOWER, 1),
+    (0.97, Answer.UNCLEAR, 3)])
+def test_a_head_is_held_to_the_allowed_share(factor: float, answer: Answer, code: int) -> None:
+    outcome = judged(times(factor))
+
+    assert (answer, code) == (outcome.answer, regression.EXIT_CODES[outcome.answer])
+
+
+def test_a_noisy_head_cannot_be_told_and_the_rounds_that_would_are_said() -> None:
+    # log-ratios of +-0.1: their standard error is 0.1 x sqrt(6/5) / sqrt(6) = 0.0447, 0.03 away from the limit:
+    # 6 x ((1.645 + 0.842) x 0.0447 / 0.0305)^2 is about 80
+    outcome = judged([rate * (1.1052 if index % 2 else 0.9048) for index, rate in enumerate(BASE)])
+
+    assert Answer.UNCLEAR is outcome.answer
+    rounds = int(outcome.compared[0].reason.split()[1])
+    assert 75 <= rounds <= 85
+
+
+def test_one_slow_comparison_of_three_makes_the_session_slower_and_one_unclear_makes_it_unclear() -> None:
+    def outcome(*answers: Answer) -> Answer:
+        made_up = judged(times(1.0)).compared[0]
+        return Outcome("base", "head", 0.03, tuple(made_up._replace(answer=answer) for answer in answers)).answer
+
+    assert Answer.SLOWER is outcome(Answer.WITHIN, Answer.UNCLEAR, Answer.SLOWER)
+    assert Answer.UNCLEAR is outcome(Answer.WITHIN, Answer.UNCLEAR)
+    assert Answer.WITHIN is outcome(Answer.WITHIN, Answer.WITHIN)
+
+
+def test_many_comparisons_are_held_to_more_than_one_alone() -> None:
+    # one-sided p of a single one: 0.013
+    slow = [rate * factor for rate, factor in zip(BASE, (0.93, 0.96, 0.92, 0.97, 0.94, 0.96), strict=True)]
+
+    assert (Answer.SLOWER, Answer.UNCLEAR) == (judged(slow, allow=0.035).answer,
+                                               judged(slow, allow=0.035, cells=20).answer)
+
+
+def test_equal_sides_are_called_slower_in_less_than_one_session_of_twenty() -> None:
+    draw = random.Random(24)
+
+    def side() -> list[float]:
+        return [100 * draw.lognormvariate(0, 0.03) for _ in range(6)]
+
+    answers = [judged(side(), side(), cells=2).answer for _ in range(200)]
+
+    assert answers.count(Answer.SLOWER) <= 10
+
+
+def test_four_rounds_tell_nothing() -> None:
+    outcome = judged(times(0.5)[:4], BASE[:4])
+
+    assert Answer.UNCLEAR is outcome.answer and "4 rounds in which both ended ok" in outcome.compared[0].reason
+
+
+def test_a_side_that_was_not_steady_tells_nothing() -> None:
+    cells = made.cell("base"), made.cell("head")
+    slow_start = [0.2] * 10 + [0.1] * 10
+    runs = [record for cell in cells for index in range(6)
+            for record in made.run(cell, index, made.steps(slow_start if cell.stack == "head" else [0.1] * 20))]
+    measured = measurements([made.session(), made.plan(*cells, rounds=6, baseline="base"), *runs])
+    outcome = regression.judge(measured, "base", "head", 0.03)
+
+    assert Answer.UNCLEAR is outcome.answer
+    assert "head: not steady (6 of 6 runs)" == outcome.compared[0].reason
+
+
+def test_sides_that_share_no_cell_are_refused_in_one_line() -> None:
+    cell = made.cell("base")
+    measured = measurements([made.session(), made.plan(cell, baseline="base"), *made.runs(cell, BASE)])
+    with pytest.raises(InputError, match="no cell that both base and head have"):
+        regression.judge(measured, "base", "head", 0.03)
+
+
+@pytest.mark.parametrize(("text", "share"), [("3%", 0.03), ("0%", 0.0), ("2.5 %", 0.025)])
+def test_an_allowance_is_a_share(text: str, share: float) -> None:
+    assert regression.allowed(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["3", "-1%", "100%", "", "three%"])
+def test_another_allowance_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(InputError, match=r"--allow: found .*, expected a share below 100 %"):
+        regression.allowed(text)
+
+
+def test_markdown_has_the_conclusion_and_a_row_a_comparison() -> None:
+    lines = forms.markdown(judged(times(0.9), cells=2), "made").splitlines()
+
+    assert "slower than base by more than 3" in lines[0]
+    assert 2 == sum("slower than allowed" in line for line in lines)
+
+
+def test_junit_has_a_failure_where_the_head_is_slower_and_a_skip_where_it_could_not_be_told() -> None:
+    def suite(outcome: Outcome) -> tuple[str | None, ...]:
+        found = ElementTree.fromstring(forms.junit(outcome))
+        assert len(found.findall("testcase")) == int(found.get("tests") or 0)
+        return found.get("tests"), found.get("failures"), found.get("skipped")
+
+    assert ("2", "2", "0") == suite(judged(times(0.9), cells=2))
+    assert ("1", "0", "1") == suite(judged(times(0.97)))
+    assert ("1", "0", "0") == suite(judged(times(1.0)))
+
+
+def test_a_side_is_a_stack_s_name_or_a_path_that_gets_the_side_s() -> None:
+    assert ["torch", "base=/opt/env", "base=image:mine", "old=/opt/env"] == [
+        own.side("base", word, {"torch": None}) for word in ("torch", "/opt/env", "image:mine", "old=/opt/env")]
