@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
@@ -16,6 +16,19 @@ from numpy.lib import format as npy
 from workloads.spec.prepared import FACTS, FORMAT
 
 _HEADER = 128            # bytes of an array file's header with the padding that numpy puts there
+
+
+class Options(NamedTuple):
+    """The options of `evenbench data prepare`; a data set ignores those that it has no use for."""
+
+    image: int = 80                        # pixels of a side
+    limit: int = 0                         # samples at most; 0: all
+    labels: Path | None = None             # class numbers of images that lie in one folder
+    vocabulary: Path | None = None         # one token a line
+
+    def first(self, samples: list[Any]) -> list[Any]:
+        """At most `limit` of the samples."""
+        return samples[:self.limit] if self.limit else samples
 
 
 class RaggedWriter:
@@ -58,7 +71,7 @@ class RaggedWriter:
 
 
 def finished(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
-    """Write facts.json: what was said, and the size of every file beside it."""
+    """Write facts.json: these facts, and the size of every file beside it."""
     files = {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.name != FACTS}
     text = json.dumps({"format": FORMAT, "name": name, **facts, "files": files}, indent=2)
     (folder / FACTS).write_text(text + "\n", encoding="utf-8")
@@ -66,7 +79,7 @@ def finished(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
 
 @contextmanager
 def whole(folder: Path) -> Iterator[Path]:
-    """A folder to fill that takes its name only when all went well; what lay under that name goes then."""
+    """A temporary folder to fill. It takes the given name once all went well, in place of what had that name."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
     try:
