@@ -3,7 +3,6 @@
 Only the module of the command that was given is imported: to read results takes no Docker client.
 """
 
-import gc
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -16,9 +15,6 @@ from typer.core import TyperGroup
 from runner import screen
 from runner.errors import BenchError, Stopped
 
-# Until the collector looks for cycles: records of results, all kept, have none, and 30 measured runs left 435 objects
-# in any (2026-11-22). At 100,000 a report over 10,000 runs takes 0.1 s longer.
-_NEW_OBJECTS = 1_000_000
 # the module of each command, in the order of --help
 MODULES = {
     "run": "measuring", "plan": "measuring", "rerun": "measuring", "aa": "measuring",
@@ -61,8 +57,7 @@ def _evenbench() -> None:
 
 
 def main() -> None:
-    """Run the command; what the user can mend is one line on standard error and exit code 2."""
-    gc.set_threshold(_NEW_OBJECTS)
+    """Run the command. A BenchError becomes one line on standard error and exit code 2."""
     try:
         app(standalone_mode=True)
     except BenchError as error:
@@ -70,5 +65,3 @@ def main() -> None:
         sys.exit(2)
     except Stopped:
         sys.exit(130)
-    finally:
-        gc.freeze()            # else Python looks for cycles in all it holds before it ends: 0.1 to 0.2 s

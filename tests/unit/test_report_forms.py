@@ -70,21 +70,6 @@ def test_the_same_records_make_the_same_page() -> None:
     assert first == second
 
 
-def test_a_page_that_another_process_draws_is_the_same() -> None:
-    found = made_report.contents(made_report.evil())[2]
-    with forms.drawing() as drawn:
-        elsewhere = drawn(found)
-
-    assert elsewhere.result() == page.html(found)
-
-
-def test_what_goes_wrong_while_another_process_draws_goes_wrong_here() -> None:
-    broken = Curves("loss", "step", "loss", (Curve("tf", 0, (1.0, 2.0), (1.0,)),))
-    found = made_report.contents(made_report.records())[2]
-    with forms.drawing() as drawn, pytest.raises(ValueError, match="same first dimension"):
-        drawn(found._replace(sections=(found.sections[0]._replace(charts=(broken,)),))).result()
-
-
 def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
         tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with store.Store(tmp_path) as opened:

@@ -84,7 +84,7 @@ def _empty(height: float, top: float, left: float, right: float) -> tuple[Figure
 
 def _sheet(groups: Groups, right: float, top: float = _TOP) -> tuple[Figure, Axes, list[tuple[float, Any]]]:
     """The figure, its axes and the height of every item; labels and names are written."""
-    height = sum(bool(label) * _LABEL + len(items) * _LINE + _GAP for label, items in groups)
+    height = sum((_LABEL if label else 0.0) + len(items) * _LINE + _GAP for label, items in groups)
     figure, axes = _empty(height, top, _LEFT, right)
     axes.set_ylim(height, 0)
     axes.yaxis.set_major_locator(NullLocator())

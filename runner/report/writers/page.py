@@ -62,4 +62,4 @@ def _template() -> jinja2.Template:
     return environment.get_template("page.html")
 
 
-_TEMPLATE = _template()        # compiled with the import, which the drawing process does while results are read
+_TEMPLATE = _template()
