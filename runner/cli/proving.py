@@ -12,7 +12,8 @@ from runner import paths, screen
 from runner.analysis import paper_check
 from runner.cli.options import RESULTS, AsJson, LauncherName, Results, Scale, StackNames, SwarmWords, print_rows, split
 from runner.errors import InputError
-from runner.launchers.watchdog import Launcher
+from runner.launchers import choose
+from runner.launchers.protocol import Launcher
 from runner.machine import gpus, host, nvml
 from runner.measuring import equality, job, overhead, own_stacks
 from runner.report.writers import equality as written
@@ -44,7 +45,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
             raise InputError(f'check: task "{name}" is unknown; known: {", ".join(known_tasks.NAMES)}')
     if precision not in equality.LIMITS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
-    how = job.launcher_for(launcher, screen.say, found, split(swarm), here)
+    how = choose.for_stacks(launcher, screen.say, found, split(swarm), here.named)
     chosen = job.buildable(chosen, how, screen.say)
     with job.measuring_alone(paths.cache_folder()):
         verdicts = checked(tasks, chosen, precision, how, results, equality.run_parallel if parallel else equality.run)
@@ -89,7 +90,7 @@ def bench_self_(stacks: StackNames = None,
         raise InputError(f'--device: found "{device}", expected cpu or gpu')
     if device == "gpu" and not found.gpus:
         raise InputError(f"--device gpu: this machine has no NVIDIA GPU ({found.problem}); see `evenbench doctor`")
-    how = job.launcher_for(launcher, screen.say, found, (), here)
+    how = choose.for_stacks(launcher, screen.say, found, (), here.named)
     chosen = job.buildable([here.stacks[name] for name in chosen_names(here.names, here.stacks)], how, screen.say)
     if refused := next((each for each in chosen if device not in each.devices), None):
         raise InputError(f"--device {device}: stack {refused.name} is for {', '.join(refused.devices)}; name others by "

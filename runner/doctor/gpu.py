@@ -23,7 +23,7 @@ class Finding(NamedTuple):
     mend: str = ""
 
 
-def examine(stacks: Mapping[str, Stack], found: gpus.Found, states: Sequence[nvml.State],
+def examine(stacks: Mapping[str, Stack], found: gpus.Gpus, states: Sequence[nvml.State],
             engine_info: Mapping[str, Any] | None, parameters: Path = PARAMETERS) -> list[Finding]:
     """All findings about GPUs; one where there is none. engine_info: `docker info`, None without an engine."""
     if not found.gpus:
@@ -32,16 +32,16 @@ def examine(stacks: Mapping[str, Stack], found: gpus.Found, states: Sequence[nvm
             _profiler(parameters), *(finding for index, state in enumerate(states) for finding in _state(index, state))]
 
 
-def _driver_command(found: gpus.Found) -> str:
+def _driver_command(found: gpus.Gpus) -> str:
     return "" if found.driver else "install NVIDIA's driver where there is such a GPU: `sudo ubuntu-drivers install`"
 
 
-def _devices(found: gpus.Found) -> Finding:
+def _devices(found: gpus.Gpus) -> Finding:
     names = ", ".join(f"{gpu.name}{' (slice)' if gpu.is_slice else ''} {gpu.capability}" for gpu in found.gpus)
     return Finding("gpu", "good", names)
 
 
-def _driver(stacks: Mapping[str, Stack], found: gpus.Found) -> Finding:
+def _driver(stacks: Mapping[str, Stack], found: gpus.Gpus) -> Finding:
     old = [name for name, stack in stacks.items()
            if stack.gpu and gpus.ordered(found.driver) < gpus.ordered(stack.gpu.driver)]
     newest = max((stacks[name].gpu.driver for name in old), key=gpus.ordered, default="")  # type: ignore[union-attr]
@@ -50,7 +50,7 @@ def _driver(stacks: Mapping[str, Stack], found: gpus.Found) -> Finding:
                    f"update the NVIDIA driver to {newest} or newer" if old else "")
 
 
-def _code(stacks: Mapping[str, Stack], found: gpus.Found) -> Finding:
+def _code(stacks: Mapping[str, Stack], found: gpus.Gpus) -> Finding:
     """Which stacks have code for at least one GPU here, which compile it first, and which cannot run."""
     sorts: dict[str, list[str]] = {"native": [], "jit": [], "unsupported": []}
     for name, stack in stacks.items():

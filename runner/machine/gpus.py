@@ -25,7 +25,7 @@ class Gpu(NamedTuple):
         return self.uuid != self.board
 
 
-class Found(NamedTuple):
+class Gpus(NamedTuple):
     """What NVML said of this machine."""
 
     gpus: tuple[Gpu, ...] = ()
@@ -40,7 +40,7 @@ class Found(NamedTuple):
         return {"driver": self.driver, **({"cuda": self.cuda} if self.cuda else {}), "devices": devices}
 
 
-NONE = Found()
+NONE = Gpus()
 
 
 def ordered(version: str) -> tuple[int, ...]:
@@ -71,7 +71,7 @@ def span(code: GpuCode) -> str:
     return f"≥ {first}" if last == CAPABILITIES[-1] else f"{first} to {last}"
 
 
-def assigned(cell: Cell, stack: Stack, found: Found) -> tuple[Gpu, ...]:
+def assigned(cell: Cell, stack: Stack, found: Gpus) -> tuple[Gpu, ...]:
     """The GPUs that a cell gets: the first cell.gpus of one model that run the stack; () where too few are there."""
     code = stack.gpu
     if code is None:
@@ -86,7 +86,7 @@ def assigned(cell: Cell, stack: Stack, found: Found) -> tuple[Gpu, ...]:
     return ()
 
 
-def lacking(cell: Cell, stack: Stack, stacks: Mapping[str, Stack], found: Found) -> str | None:
+def lacking(cell: Cell, stack: Stack, stacks: Mapping[str, Stack], found: Gpus) -> str | None:
     """Why a cell for a GPU cannot run here, with the stack that could; None where it can."""
     code = stack.gpu
     if code is None:
@@ -104,7 +104,7 @@ def lacking(cell: Cell, stack: Stack, stacks: Mapping[str, Stack], found: Found)
     return _no_code(stack, code, stacks, found)
 
 
-def _no_code(stack: Stack, code: GpuCode, stacks: Mapping[str, Stack], found: Found) -> str:
+def _no_code(stack: Stack, code: GpuCode, stacks: Mapping[str, Stack], found: Gpus) -> str:
     models = ", ".join(dict.fromkeys(f"{gpu.name} ({gpu.capability})" for gpu in found.gpus))
     able = (each for each in stacks.values()
             if each.gpu and any(way(each.gpu, gpu.capability) != "unsupported" for gpu in found.gpus))
@@ -126,7 +126,7 @@ def _shared(one: str, other: str) -> tuple[int, int]:
     return same, -abs(pairs[same][0] - pairs[same][1]) if same < len(pairs) else 0
 
 
-def warnings(cells: Iterable[Cell], stacks: Mapping[str, Stack], found: Found) -> list[str]:
+def warnings(cells: Iterable[Cell], stacks: Mapping[str, Stack], found: Gpus) -> list[str]:
     """What a user should know before cells start on GPUs: a line for every stack that compiles its code first."""
     told: dict[str, str] = {}
     for cell in cells:

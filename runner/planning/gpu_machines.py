@@ -6,7 +6,7 @@
 from collections.abc import Iterator, Mapping
 
 from runner import paths
-from runner.machine.gpus import Found, Gpu, way
+from runner.machine.gpus import Gpu, Gpus, way
 from runner.machine.host import GIB, Machine
 from runner.planning.plan import Plan, Wishes, plan
 from runner.stacks.definition import Stack, read_all
@@ -31,10 +31,10 @@ are skipped with the reason and the stack that can.
 """
 
 
-def found(model: str, count: int = 4) -> Found:
+def found(model: str, count: int = 4) -> Gpus:
     """What NVML would say of a machine with so many GPUs of the model."""
     capability, memory = MODELS[model]
-    return Found(tuple(Gpu(f"GPU-{index}", f"NVIDIA {model}", capability, memory * GIB, f"GPU-{index}")
+    return Gpus(tuple(Gpu(f"GPU-{index}", f"NVIDIA {model}", capability, memory * GIB, f"GPU-{index}")
                        for index in range(count)), DRIVER, "")
 
 

@@ -114,7 +114,7 @@ class Here(NamedTuple):
 
     stacks: Mapping[str, Stack]
     machine: Machine
-    gpus: gpus.Found
+    gpus: gpus.Gpus
     hosts: int = 1                   # such machines, over which the nodes of a run are spread
 
 
@@ -129,7 +129,7 @@ class Wishes(NamedTuple):
 
 
 def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wishes,
-         missing: Callable[[Stack], str | None], found: gpus.Found = gpus.NONE, hosts: int = 1) -> Plan:
+         missing: Callable[[Stack], str | None], found: gpus.Gpus = gpus.NONE, hosts: int = 1) -> Plan:
     """The cells of a study, and the skipped ones with reasons; found: the machine's GPUs; hosts: how many machines.
 
     missing(stack) says why the launcher cannot run a stack, or None. Raises InputError for an unknown stack.
@@ -236,7 +236,7 @@ def _baseline(chosen: tuple[Planned, ...], wished: str, study: Study, stacks: Ma
 
 
 def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0,
-                     found: gpus.Found = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({})) -> float:
+                     found: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({})) -> float:
     """How long the plan takes: known seconds of earlier runs by key, else start-up and a guess from the FLOPs.
 
     found: the machine's GPUs; products: what matrix products reached here, where that was measured already.
@@ -251,7 +251,7 @@ def _guess(cell: Cell, rate: float) -> float:
     return float(duration.guess(cell, step) if duration.is_open(cell) else _steps(cell) * step)
 
 
-def _rate(cell: Cell, found: gpus.Found, products: Mapping[Unit, Product]) -> float:
+def _rate(cell: Cell, found: gpus.Gpus, products: Mapping[Unit, Product]) -> float:
     """The FLOPs a second that are assumed of a cell; of all its batch's GPUs one's, since each has such a batch.
 
     A CPU: 20 GFLOP/s each, half of what small models reach on old cores. A GPU: a share of what its matrix products

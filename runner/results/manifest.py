@@ -19,7 +19,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([^/\0\n\\]+)")
 _MOST_BYTES = 2**20              # of a manifest: ten thousand files
 
 
-class Found(NamedTuple):
+class Verification(NamedTuple):
     """What of a folder is not as its manifest says, by name."""
 
     missing: tuple[str, ...]
@@ -68,11 +68,11 @@ def read(folder: Path) -> dict[str, str]:
     return sums
 
 
-def verify(folder: Path) -> Found:
+def verify(folder: Path) -> Verification:
     """What of the folder is not as its manifest says. Raises InputError without one."""
     sums = read(folder)
     there = {path.name: path for path in folder.iterdir() if path.name != NAME}
-    return Found(tuple(sorted(sums.keys() - there.keys())),
+    return Verification(tuple(sorted(sums.keys() - there.keys())),
                  tuple(sorted(name for name in sums.keys() & there.keys() if not _is_same(there[name], sums[name]))),
                  tuple(sorted(there.keys() - sums.keys())), len(sums))
 

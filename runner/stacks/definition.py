@@ -179,11 +179,10 @@ class PinnedStack(Pinned, Stack):
         return "cpu" not in self.devices
 
 
-def pinned(stack: Stack, launcher: str) -> PinnedStack:
-    """The stack, known to be one of ours. Raises InputError for a user's own, which the launcher cannot start."""
+def pinned(stack: Stack) -> PinnedStack:
+    """The stack, known to be one of ours. Raises InputError for the user's own."""
     if not isinstance(stack, PinnedStack):
-        raise InputError(f"--stack {stack.name}=...: found --launcher {launcher}, which starts pinned stacks alone; "
-                         "expected --launcher docker or venv")
+        raise InputError(f"--stack {stack.name}=...: found a stack of your own, expected a pinned one")
     return stack
 
 

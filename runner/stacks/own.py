@@ -22,6 +22,7 @@ from runner.stacks.definition import CAPABILITIES, GpuCode, Stack, workloads_dig
 from workloads.spec import frameworks
 
 OLDEST = (3, 6)                      # of the Pythons that run the workloads
+PINNED, ENVIRONMENT, IMAGE = "pinned", "environment", "image"      # kinds of stacks: ours, and two of the user's
 INVENTORY = "workloads.process.inventory"
 DEVICES = "workloads.process.gpu_code"
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")
@@ -80,6 +81,13 @@ class OwnStack(Stack):
         """What a session's record says of it: what to ask for again, and what it held."""
         return {"asked": str(self.asked), "fingerprint": self.made_of(), "python": self.build, "image": self.image,
                 "packages": dict(self.installed)}
+
+
+def kind(stack: Stack) -> str:
+    """Which kind of stack it is, by which launchers say what they take: PINNED, ENVIRONMENT or IMAGE."""
+    if not isinstance(stack, OwnStack):
+        return PINNED
+    return IMAGE if stack.image else ENVIRONMENT
 
 
 def is_own(word: str) -> bool:

@@ -48,18 +48,19 @@ class Environment(NamedTuple):
     python: str
     packages: tuple[Package, ...]
     system: tuple[tuple[str, str], ...]      # Debian's packages and their versions; of an image alone
+    is_image: bool = False
 
 
-def read(answer: bytes, wanted: Stack, isolation: str) -> Environment:
+def read(answer: bytes, stack: Stack, isolation: str, is_image: bool = False) -> Environment:
     """The Environment in what workloads.process.inventory printed. Raises BenchError."""
     try:
         found: Any = json.loads(answer)
-        hashes = locked(wanted) if isinstance(wanted, PinnedStack) else kept(found["installed"])
+        hashes = locked(stack) if isinstance(stack, PinnedStack) else kept(found["installed"])
         packages = tuple(_package(HeaderParser().parsestr(header), hashes) for header in found["packages"])
         system = tuple((str(name), str(version)) for name, version in found["system"])
-        return Environment(wanted, isolation, str(found["python"]), packages, system)
+        return Environment(stack, isolation, str(found["python"]), packages, system, is_image)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BenchError(f"{wanted.name}: its environment did not tell what it holds: {error}") from error
+        raise BenchError(f"{stack.name}: its environment did not tell what it holds: {error}") from error
 
 
 def kept(installed: Mapping[str, str]) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -120,7 +121,7 @@ def cyclonedx(found: Environment) -> str:
              "fingerprint": definition.fingerprint(wanted)}
     whole = Component(
         name=wanted.name, version=wanted.version, description=wanted.title,
-        type=ComponentType.CONTAINER if found.isolation == "docker" else ComponentType.APPLICATION,
+        type=ComponentType.CONTAINER if found.is_image else ComponentType.APPLICATION,
         properties=[Property(name=f"evenbench:{name}", value=value) for name, value in facts.items()])
     bom = Bom(components=held, metadata=BomMetaData(component=whole))
     bom.register_dependency(whole, held)
