@@ -138,8 +138,8 @@ def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every nod
             swarm: SwarmWords = None, as_json: AsJson = False) -> None:
     """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
     if launcher not in _EXAMINATIONS:
-        raise InputError(f'doctor --launcher: found "{launcher}", expected {doctor_swarm.LAUNCHER}, or nothing for this '
-                         "machine")
+        raise InputError(f'doctor --launcher: found "{launcher}", expected {doctor_swarm.LAUNCHER}, or nothing for '
+                         "this machine")
     findings = _EXAMINATIONS[launcher](definition.read_all(paths.STACKS), split(swarm))
     print_rows([finding._asdict() for finding in findings], as_json)
     sys.exit(1 if any(finding.grade == "fails" for finding in findings) else 0)

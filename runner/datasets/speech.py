@@ -31,7 +31,8 @@ def ljspeech(source: Path, folder: Path, options: Options, say: Callable[[str], 
     """Write LJSpeech's arrays; their facts. Raises InputError naming the missing, cut or unlike file."""
     lines = options.first(layouts.ljspeech_lines(source))
     clips = [(source / "wavs" / f"{name}.wav", text) for name, text in lines]
-    return _write("ljspeech", clips, folder, (LJSPEECH, LJSPEECH_LETTERS, str.lower, _pcm), say)
+    form = (LJSPEECH, LJSPEECH_LETTERS, str.lower, _pcm)
+    return _write("ljspeech", clips, folder, form, say)
 
 
 def librispeech(source: Path, folder: Path, options: Options, say: Callable[[str], None]) -> dict[str, Any]:
@@ -40,7 +41,8 @@ def librispeech(source: Path, folder: Path, options: Options, say: Callable[[str
     if part is None:
         raise InputError(f"{source}: found none of the folders {', '.join(layouts.LIBRISPEECH_PARTS)}")
     clips = options.first(list(layouts.librispeech_clips(source / part)))
-    return _write("librispeech", clips, folder, (LIBRISPEECH, LIBRISPEECH_LETTERS, str.upper, _flac), say, {"part": part})
+    form = (LIBRISPEECH, LIBRISPEECH_LETTERS, str.upper, _flac)
+    return _write("librispeech", clips, folder, form, say, {"part": part})
 
 
 def _write(name: str, clips: list[Clip], folder: Path,

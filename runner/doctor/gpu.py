@@ -79,10 +79,11 @@ def _profiler(parameters: Path) -> Finding:
     try:
         lines = dict(line.split(": ", 1) for line in parameters.read_text().splitlines() if ": " in line)
     except OSError:
-        return Finding("gpu counters", "good", "not told; tracing kernels needs none")
+        return Finding("gpu counters", "good", "unknown; tracing kernels needs no counters")
     if lines.get("RmProfilingAdminOnly") == "0":
         return Finding("gpu counters", "good", "open to every user")
-    return Finding("gpu counters", "note", "for administrators only (ERR_NVGPUCTRPERM); tracing kernels needs none",
+    return Finding("gpu counters", "note",
+                   "for administrators only (ERR_NVGPUCTRPERM); tracing kernels needs no counters",
                    "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | "
                    "sudo tee /etc/modprobe.d/nvidia-profiling.conf, then reboot")
 
@@ -102,7 +103,7 @@ def _state(index: int, state: nvml.State) -> list[Finding]:
                              f"the application clock is {(state.application_clock_hz or 0) / 1e6:.0f} of {highest} MHz",
                              f"sudo nvidia-smi -i {index} -rac"))
     if state.ecc is False:
-        found.append(Finding(f"gpu {index} ECC", "note", "off: more memory and speed than with it, as results then are",
+        found.append(Finding(f"gpu {index} ECC", "note", "off: more memory and speed than with it",
                              f"sudo nvidia-smi -i {index} -e 1, then reboot"))
     return found or [Finding(f"gpu {index}", "good", f"{state.name}: persistence, clocks, ECC and processes")]
 

@@ -35,21 +35,21 @@ class Entry(NamedTuple):
 
 
 LAUNCHERS = {entry.kind.name: entry for entry in (
-    Entry(DockerLauncher, lambda found, options: DockerLauncher(engine.connect(), found)),
-    Entry(VenvLauncher, lambda found, options: VenvLauncher(cache_folder(), found)),
-    Entry(ComposeLauncher, lambda found, options: ComposeLauncher()),
-    Entry(SwarmLauncher, lambda found, options: SwarmLauncher(engine.connect(), swarm_manager.options(options)),
+    Entry(DockerLauncher, lambda gpus, options: DockerLauncher(engine.connect(), gpus)),
+    Entry(VenvLauncher, lambda gpus, options: VenvLauncher(cache_folder(), gpus)),
+    Entry(ComposeLauncher, lambda gpus, options: ComposeLauncher()),
+    Entry(SwarmLauncher, lambda gpus, options: SwarmLauncher(engine.connect(), swarm_manager.options(options)),
           has_options=True),
 )}
 
 
 def names(is_meant: Callable[[type[Launcher]], bool]) -> str:
-    """The launchers of a kind, for messages: "docker or venv"."""
+    """The names of some launchers, for messages: "docker or venv"."""
     return " or ".join(name for name, entry in LAUNCHERS.items() if is_meant(entry.kind))
 
 
 def check_able(launcher: Launcher, option: str, is_able: Callable[[type[Launcher] | Launcher], bool]) -> None:
-    """Raise InputError where an option asks for what the launcher has not."""
+    """Raise InputError where the launcher cannot do what an option asks for."""
     if not is_able(launcher):
         raise InputError(f"{option}: found launcher {launcher.name}, expected {names(is_able)}")
 
@@ -63,28 +63,29 @@ def again(recorded: object) -> str:
     return str(recorded) if is_known and recorded != DockerLauncher.name else AUTO
 
 
-def for_stacks(name: str, say: Say, found: gpus.Gpus, options: Sequence[str], stacks: Sequence[Stack]) -> Launcher:
-    """The launcher of that name, with those beside it that the user's own stacks need; found: this host's GPUs.
+def for_stacks(name: str, say: Say, gpus: gpus.Gpus, options: Sequence[str], stacks: Sequence[Stack]) -> Launcher:
+    """The launcher of that name, with those beside it that the user's own stacks need; gpus: this host's GPUs.
 
     Raises InputError, and EngineUnreachable where an engine is needed and none answers.
     """
     kinds = {own.kind(stack) for stack in stacks}
-    usual = _named(VenvLauncher.name if name == AUTO and kinds == {own.ENVIRONMENT} else name, say, found, options)
+    usual = _named(VenvLauncher.name if name == AUTO and kinds == {own.ENVIRONMENT} else name, say, gpus, options)
     others = [stack for stack in stacks if isinstance(stack, own.OwnStack) and own.kind(stack) not in usual.takes]
     if not others:
         return usual
     if usual.takes == {own.PINNED}:
-        raise InputError(f"--stack {others[0].asked}: found --launcher {usual.name}, which starts pinned "
-                         f"stacks alone; expected --launcher {names(lambda kind: kind.takes > {own.PINNED})}")
-    return ByStack([usual, *_taking({own.kind(stack) for stack in others}, found)])
+        able = names(lambda kind: kind.takes > {own.PINNED})
+        raise InputError(f"--stack {others[0].asked}: found --launcher {usual.name}, which starts pinned stacks alone; "
+                         f"expected --launcher {able}")
+    return ByStack([usual, *_taking({own.kind(stack) for stack in others}, gpus)])
 
 
-def _taking(kinds: set[str], found: gpus.Gpus) -> list[Launcher]:
+def _taking(kinds: set[str], gpus: gpus.Gpus) -> list[Launcher]:
     """Launchers that together take these kinds of the user's own stacks."""
-    return [entry.make(found, ()) for entry in LAUNCHERS.values() if entry.kind.takes & kinds]
+    return [entry.make(gpus, ()) for entry in LAUNCHERS.values() if entry.kind.takes & kinds]
 
 
-def _named(name: str, say: Say, found: gpus.Gpus, options: Sequence[str]) -> Launcher:
+def _named(name: str, say: Say, gpus: gpus.Gpus, options: Sequence[str]) -> Launcher:
     """The launcher of that name; `auto` is docker where an engine answers, else venv, with the reason said."""
     if name != AUTO and name not in LAUNCHERS:
         raise InputError(f'--launcher: found "{name}", expected one of {", ".join((AUTO, *LAUNCHERS))}')
@@ -92,12 +93,12 @@ def _named(name: str, say: Say, found: gpus.Gpus, options: Sequence[str]) -> Lau
         able = " or ".join(known for known, entry in LAUNCHERS.items() if entry.has_options)
         raise InputError(f"--swarm {options[0]}: found --launcher {name}, expected --launcher {able}")
     if name != AUTO:
-        return LAUNCHERS[name].make(found, options)
+        return LAUNCHERS[name].make(gpus, options)
     try:
-        return LAUNCHERS[DockerLauncher.name].make(found, ())
+        return LAUNCHERS[DockerLauncher.name].make(gpus, ())
     except EngineUnreachable as error:
         say(f"{error}. Measuring in virtual environments on this host instead; the results are marked so.")
-        return LAUNCHERS[VenvLauncher.name].make(found, ())
+        return LAUNCHERS[VenvLauncher.name].make(gpus, ())
 
 
 class ByStack(Launcher):

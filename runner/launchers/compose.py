@@ -121,13 +121,13 @@ class ComposeLauncher(Launcher):
                 left = self._deadline - time.monotonic()
                 if left <= 0:
                     absent = [name for name in names if name not in self._nodes]
-                    raise BenchError(f"{', '.join(absent)} did not come within {_PATIENCE_SECONDS:g} s:"
+                    raise BenchError(f"{', '.join(absent)} did not connect within {_PATIENCE_SECONDS:g} s:"
                                      f" see `docker compose logs {' '.join(absent)}`")
                 self._changed.wait(left)
             nodes = [self._nodes[name] for name in names]
         lost = [node.name for node in nodes if node.is_lost]
         if lost:
-            raise BenchError(f"{', '.join(lost)} went in an earlier run: start again with `docker compose up`")
+            raise BenchError(f"{', '.join(lost)} was lost in an earlier run: start again with `docker compose up`")
         return nodes
 
     def close(self) -> None:

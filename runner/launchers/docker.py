@@ -333,7 +333,7 @@ class DockerRunning(Running):
         """Remove the containers, running or not, and their network; an engine that is being restarted is waited for."""
         self._pipe.close()
         for container in self._containers.values():
-            container.close()                          # first: the engine removes no container whose output nobody takes
+            container.close()                         # first: the engine removes no container whose output nobody takes
         try:
             self._remove()
         except OSError:

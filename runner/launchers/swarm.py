@@ -152,7 +152,7 @@ def placed(places: tuple[cluster.Place, ...], cell: Cell,
     Raises BenchError where the Swarm has too few nodes, or one of them too little of something.
     """
     if cell.nodes > len(nodes):
-        raise BenchError(f"the cell is of {cell.nodes} nodes, and {len(nodes)} of the Swarm are ready and active: "
+        raise BenchError(f"the cell needs {cell.nodes} nodes, and the Swarm has {len(nodes)} ready and active: "
                          "look at `docker node ls`, or measure with `--set nodes=...`")
     chosen = [nodes[rank if rank < cell.nodes else 0] for rank in range(len(places))]
     for node in chosen[:cell.nodes]:

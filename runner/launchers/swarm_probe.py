@@ -49,7 +49,7 @@ def _parsed(place: str, line: bytes) -> dict[str, Any]:
     try:
         content = json.loads(line)
     except ValueError as error:
-        raise BenchError(f"the probe of {place} wrote what is no JSON: {line[:60]!a}") from error
+        raise BenchError(f"the probe of {place} wrote a line that is not JSON: {line[:60]!a}") from error
     return dict(content)
 
 
@@ -58,11 +58,10 @@ def reports(lines: Mapping[str, Mapping[str, Any]], nodes: Mapping[str, str]) ->
     first = next(iter(nodes))
     by_node = {}
     for place, about in lines.items():
-        reached = about["reached"]
         asked = lines[first]["reached"].get(place, {})       # how far this one is ahead of the first
-        by_node[nodes[place]] = NodeReport(dict(about), {nodes[peer]: answer["error"] for peer, answer in reached.items()
-                                                 if "error" in answer},
-                                   asked.get("ahead_seconds"), asked.get("uncertainty_seconds"))
+        unreached = {nodes[peer]: answer["error"] for peer, answer in about["reached"].items() if "error" in answer}
+        by_node[nodes[place]] = NodeReport(dict(about), unreached, asked.get("ahead_seconds"),
+                                           asked.get("uncertainty_seconds"))
     return by_node
 
 

@@ -111,9 +111,9 @@ class VenvLauncher(Launcher):
             for rank, (each, environment) in enumerate(zip(places, _environments(len(places)), strict=True)):
                 command = worker_command(python, cell, data, module)
                 limit = cell.memory_bytes if cell.device == "cpu" else 0
-                running.add(each.name, _ProcessGroup(command, (share.cpus(rank), limit), stack.root,
-                                                     {**environment, **own_stacks.told(stack), **visible(own), **kernels,
-                                                      **placement.variables(padding)}))
+                variables = {**environment, **own_stacks.told(stack), **visible(own), **kernels,
+                             **placement.variables(padding)}
+                running.add(each.name, _ProcessGroup(command, (share.cpus(rank), limit), stack.root, variables))
         except BaseException:
             running.stop()
             raise

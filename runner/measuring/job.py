@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -172,6 +172,8 @@ def _built(job: Job, names: list[str], say: Say) -> list[str]:
             return str(error)
         return ""
 
+    if job.launcher.builds_at_once == 1:             # in this thread, which Ctrl-C ends
+        return list(map(build, names))
     with ThreadPoolExecutor(job.launcher.builds_at_once) as pool:
         return list(pool.map(build, names))
 

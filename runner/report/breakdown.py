@@ -18,7 +18,7 @@ from runner.analysis.summary_format import (
     Result,
 )
 from runner.report.columns import Column, Form, table
-from runner.report.comparisons import MOST_GROUPS, Given, Shown, cut, fitting, thousandths
+from runner.report.comparisons import MOST_GROUPS, Context, Shown, cut, fitting, thousandths
 from runner.report.document import Bar, Bars, Chart, Dots, Mark, Table, plain
 from runner.results.rows import Row
 from runner.study.operators import WORDS
@@ -76,11 +76,11 @@ def phases(compared: Sequence[Shown], form: Form) -> Iterator[Table]:
 
 # ---- operators
 
-def operator_charts(given: Given, tables: Sequence[OperatorTable]) -> Iterator[Chart]:
+def operator_charts(context: Context, tables: Sequence[OperatorTable]) -> Iterator[Chart]:
     """A mark a stack and operator, for the first tables."""
     for each in tables[:_MOST_CHARTS]:
         groups = [(word.replace("_", " "), tuple(
-            Mark(stack, given.series.get(stack, 0), profile.seconds[word] * 1000, None, None,
+            Mark(stack, context.series.get(stack, 0), profile.seconds[word] * 1000, None, None,
                  formatting.milliseconds(profile.seconds[word]))
             for stack, profile in each.stacks.items() if profile.seconds.get(word))) for word in WORDS]
         groups = [group for group in groups if group[1]]

@@ -12,7 +12,7 @@ T = TypeVar("T")
 MOST_GROUPS, _MOST_MARKS = 16, 60      # in a chart; its table has all
 
 
-class Given(NamedTuple):
+class Context(NamedTuple):
     """What all sections share."""
 
     summary: Summary

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from runner import formatting
 from runner.analysis.summary_format import Claim, ClaimNumber, Failure, Skip, Summary
 from runner.report import claim_text, environment, published, rates
-from runner.report.comparisons import Given, without_empty
+from runner.report.comparisons import Context, without_empty
 from runner.report.deviations import deviations, is_published
 from runner.report.document import Group, Report, Section, Table, plain
 from runner.report.sections import sections
@@ -21,7 +21,7 @@ _OF_OURS = "Rates, ratios and verdicts are of this machine, with these versions 
 def report(summary: Summary, measured: Measurements) -> Report:
     """All that is to be written."""
     stacks = sorted({*(row.cell.stack for row in measured.rows), *(skip.cell.stack for skip in measured.skipped)})
-    given = Given(summary, measured, {note.flag: str(number) for number, note in enumerate(summary.footnotes, 1)},
+    context = Context(summary, measured, {note.flag: str(number) for number, note in enumerate(summary.footnotes, 1)},
                   {name: place for place, name in enumerate(_in_order(stacks, summary))})
     return Report(
         name=summary.id, title=f"{summary.study}: {measured.title}" if measured.title else summary.study,
@@ -29,9 +29,9 @@ def report(summary: Summary, measured: Measurements) -> Report:
         command=" ".join(["evenbench", *_arguments(measured)]),
         reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
         deviations=deviations(summary, measured), in_short=tuple(_in_short(summary)), claims=tuple(_claims(summary)),
-        sections=(*sections(given), *_elsewhere(given)), environment=tuple(environment.tables(summary, measured)),
+        sections=(*sections(context), *_elsewhere(context)), environment=tuple(environment.tables(summary, measured)),
         left_out=(*_failures(summary.failures), *_skipped(summary.skipped)),
-        footnotes=tuple((given.marks[note.flag], note.text) for note in summary.footnotes),
+        footnotes=tuple((context.marks[note.flag], note.text) for note in summary.footnotes),
         methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods),
         made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
     )
@@ -47,10 +47,10 @@ def _arguments(measured: Measurements) -> list[str]:
     return [str(word) for word in found] if isinstance(found, list) else []
 
 
-def _elsewhere(given: Given) -> Iterator[Section]:
+def _elsewhere(context: Context) -> Iterator[Section]:
     """Published numbers that no experiment of the session is about."""
-    numbers = published.by_experiment(given.summary, given.measured)
-    known = {one.id for one in given.measured.experiments}
+    numbers = published.by_experiment(context.summary, context.measured)
+    known = {one.id for one in context.measured.experiments}
     rest = tuple(number for name, found in numbers.items() if name not in known for number in found)
     if rest:
         yield Section("published", "Published numbers of no experiment here", (), (), (), tuple(published.tables(rest)))

@@ -72,7 +72,7 @@ def _listed(folder: Path) -> dict[str, Any]:
                     found.update(study=record.get("study"), launcher=record.get("launcher"))
                 case "ending":
                     found["runs"] += 1
-                    found["ok"] += record["ending"] == "ok"
+                    found["ok"] += 1 if record["ending"] == "ok" else 0
                 case "closed":
                     found["state"] = record["reason"]
     except InputError as error:

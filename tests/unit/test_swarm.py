@@ -120,7 +120,7 @@ def test_a_coordinator_shares_the_first_node_and_reserves_nothing() -> None:
 
 
 def test_too_few_nodes_are_told() -> None:
-    with pytest.raises(BenchError, match="of 3 nodes, and 2 of the Swarm are ready"):
+    with pytest.raises(BenchError, match="needs 3 nodes, and the Swarm has 2 ready and active"):
         placed(places(3), cell(), NODES[:2])
 
 
