@@ -17,6 +17,11 @@ from runner.analysis.summary_format import (
 )
 from runner.study.claims import Verdict
 
+HOW_CLAIMS_ARE_JUDGED = (
+    "Here: the number that decides, and how many of the claim's cases say the same. A claim holds where all their 95 % "
+    "intervals lie wholly on its side, and does not where one, widened for the number of cases, lies wholly on the "
+    "other.")
+
 
 def word(comparison: Comparison, result: Result, winner: str = "fastest") -> str:
     """What is said of a stack in a comparison: `winner`, the verdict, or why neither; "" of an ordinary baseline."""

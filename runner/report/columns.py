@@ -98,10 +98,14 @@ class Line(NamedTuple):
         return self.result.rate_per_worker is not None
 
 
+def ended(counts: Mapping[str, int], times: str = "×") -> list[str]:
+    """A text for each ending, such as "oom ×3", or that there was no run."""
+    return [f"{ending} {times}{count}" if count > 1 else ending for ending, count in counts.items()] or ["not run"]
+
+
 def endings(counts: Mapping[str, int], times: str = "×") -> str:
-    """oom ×3, or that there was no run."""
-    return ", ".join(f"{ending} {times}{count}" if count > 1 else ending
-                     for ending, count in counts.items()) or "not run"
+    """The same as one text."""
+    return ", ".join(ended(counts, times))
 
 
 def marks(line: Line) -> str:

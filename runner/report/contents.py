@@ -98,9 +98,7 @@ def _claims(summary: Summary) -> Iterator[Table]:
     yield without_empty(plain(
         f"Claims of {summary.study}, on this machine", ("claim", "verdict", "what the study says", "here", "theirs",
                                                         "remark"), lines,
-        "Here: the number that decides, and how many of the claim's cases say the same. A claim holds where all "
-        "their 95 % intervals lie wholly on its side, and does not where one, widened for the number of cases, lies "
-        "wholly on the other."))
+        claim_text.HOW_CLAIMS_ARE_JUDGED))
     if len(summary.paper_claims) < len(summary.claims):
         yield plain("The paper's own claims, of which those above are parts", ("claim", "verdict", "parts"), tuple(
             (claim.id, claim.verdict.value, ", ".join(claim.parts)) for claim in summary.paper_claims))

@@ -40,9 +40,7 @@ def verdicts(summary: Summary, page: Page) -> Iterator[RenderableType]:
     yield table
     if len(summary.paper_claims) < len(summary.claims):
         yield from _paper_claims(summary, page)
-    yield page.text("Here: the number that decides, and how many of the claim's cases say the same. A claim "
-                    "holds where all their 95 % intervals lie wholly on its side, and does not where one, widened for "
-                    "the number of cases, lies wholly on the other.", "dim")
+    yield page.text(claim_text.HOW_CLAIMS_ARE_JUDGED, "dim")
 
 
 def _paper_claims(summary: Summary, page: Page) -> Iterator[RenderableType]:
