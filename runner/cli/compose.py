@@ -42,7 +42,7 @@ def main() -> None:
 
 def arguments(said: Mapping[str, str], here: host.Machine, say: Callable[[str], None]) -> list[str]:
     """The words after `evenbench`. Raises InputError."""
-    asked, has = wanted(said), share(here)
+    asked, has = asked_node(said), share(here)
     node = Node(min(asked.cpus, has.cpus), min(asked.memory_bytes, has.memory_bytes))
     if node != asked:
         say(f"nodes: {_told(asked)} asked, {_told(node)} each: the machine has {here.cpus} CPUs and "
@@ -64,7 +64,7 @@ def data(said: Mapping[str, str]) -> str:
     return f"{choice.STAND_IN}={choice.digits32_folder(_DATA.parent)}"
 
 
-def wanted(said: Mapping[str, str]) -> Node:
+def asked_node(said: Mapping[str, str]) -> Node:
     """What the variables ask for each node. Raises InputError."""
     quota, memory = said["NODE_CPU_QUOTA"], said["NODE_MEMORY"].lower().removesuffix("b")
     number, unit = (memory[:-1], _UNITS[memory[-1]]) if memory[-1:] in _UNITS else (memory, 1)

@@ -97,7 +97,7 @@ class DockerLauncher(Launcher):
         share = shared(cell, os.sched_getaffinity(0))
         record = {"launcher": self.name, "isolation": self.name, "image": image.id, "base": image.base,
                   "base_is_default": image.base_is_default, "stack_version": stack.version,
-                  "fingerprint": image.fingerprint, "cpu_quota": share.quota, **own_stacks.place(stack)}
+                  "fingerprint": image.fingerprint, "cpu_quota": share.quota, **own_stacks.run_record(stack)}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         own = gpus.assigned(cell, stack, self._gpus) if cell.device == "gpu" else ()
         running = DockerRunning(self._client, self._waiting, places,
@@ -178,7 +178,7 @@ def with_workloads(settings: dict[str, Any], stack: Stack) -> dict[str, Any]:
     extra = _mounted(stack.root)
     return {**settings, "entrypoint": [stack.interpreter, *settings["entrypoint"][1:]],
             "volumes": {**settings.get("volumes", {}), **extra["volumes"]}, "working_dir": extra["working_dir"],
-            "environment": {**extra["environment"], **own_stacks.told(stack), **settings.get("environment", {})}}
+            "environment": {**extra["environment"], **own_stacks.variables(stack), **settings.get("environment", {})}}
 
 
 def _mounted(root: Path) -> dict[str, Any]:

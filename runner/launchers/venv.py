@@ -101,7 +101,7 @@ class VenvLauncher(Launcher):
             python = self._pythons.get(stack.name) or self._python(stack, lambda text: None)
         record = {"launcher": self.name, "isolation": self.name, "image": None, "base": f"host, {python}",
                   "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack),
-                  **own_stacks.place(stack)}
+                  **own_stacks.run_record(stack)}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         share = shared(cell, os.sched_getaffinity(0))
         own = gpus.assigned(cell, stack, self._gpus) if cell.device == "gpu" else ()
@@ -111,7 +111,7 @@ class VenvLauncher(Launcher):
             for rank, (each, environment) in enumerate(zip(places, _environments(len(places)), strict=True)):
                 command = worker_command(python, cell, data, module)
                 limit = cell.memory_bytes if cell.device == "cpu" else 0
-                variables = {**environment, **own_stacks.told(stack), **visible(own), **kernels,
+                variables = {**environment, **own_stacks.variables(stack), **visible(own), **kernels,
                              **placement.variables(padding)}
                 running.add(each.name, _ProcessGroup(command, (share.cpus(rank), limit), stack.root, variables))
         except BaseException:
@@ -122,7 +122,7 @@ class VenvLauncher(Launcher):
     def output(self, stack: Stack, module: str) -> bytes:
         """As protocol.Launcher, in the stack's virtual environment."""
         ended = subprocess.run([str(self._pythons[stack.name]), "-m", module], cwd=stack.root, capture_output=True,
-                               env={**_environment(tempfile.gettempdir()), **own_stacks.told(stack)}, check=False)
+                               env={**_environment(tempfile.gettempdir()), **own_stacks.variables(stack)}, check=False)
         if ended.returncode:
             last = ended.stderr.decode(errors="replace").strip().splitlines()[-1:]
             raise BenchError(f"{stack.name}: {module}: exit code {ended.returncode}: {' '.join(last)}")

@@ -157,7 +157,7 @@ def interpreter(asked: Asked) -> Path:
     return path
 
 
-def told(stack: Stack) -> dict[str, str]:
+def variables(stack: Stack) -> dict[str, str]:
     """What a worker's environment says in a stack of the user's: its framework, and where the user's packages lie.
 
     {} for a pinned one. A worker's home is a scratch folder, in which `pip install --user` has put nothing.
@@ -168,7 +168,7 @@ def told(stack: Stack) -> dict[str, str]:
             **({"EVENBENCH_STACK": stack.name} if stack.image else _user_packages())}
 
 
-def place(stack: Stack) -> dict[str, Any]:
+def run_record(stack: Stack) -> dict[str, Any]:
     """What a run's record says of a stack that is not pinned, and so has no base of its own; {} for a pinned one."""
     if not isinstance(stack, OwnStack):
         return {}
