@@ -62,13 +62,25 @@ def subject(one: Subject) -> str:
                                                                  for name, value in one.settings.items())])
 
 
-def beside(number: PublishedNumber) -> list[str]:
-    """A line of the published numbers: source, of, quantity, published, here."""
+def whose(number: PublishedNumber) -> str:
+    """The subjects of a published number, and in brackets what it is about."""
     about = ", ".join("/".join(map(str, values)) for values in number.where.values())
-    whose = " / ".join(subject(one) for one in (number.of, number.to) if one)
-    shown, here = IN_UNIT[number.unit], number.ours
-    return [number.source, whose + (f" ({about})" if about else ""), number.quantity.replace("_", " ") + _over(number),
-            shown(number.value), "no data" if here is None else shown(here)]
+    return " / ".join(subject(one) for one in (number.of, number.to) if one) + (f" ({about})" if about else "")
+
+
+def quantity(number: PublishedNumber) -> str:
+    """The quantity of a published number."""
+    return number.quantity.replace("_", " ") + _over(number)
+
+
+def printed(number: PublishedNumber) -> str:
+    """What the study printed, in the number's unit."""
+    return IN_UNIT[number.unit](number.value)
+
+
+def measured(number: PublishedNumber) -> str:
+    """The same quantity here, in the number's unit."""
+    return "no data" if number.ours is None else IN_UNIT[number.unit](number.ours)
 
 
 def _over(number: PublishedNumber) -> str:

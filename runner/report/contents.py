@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from runner import formatting
 from runner.analysis.summary_format import Claim, ClaimNumber, Failure, Skip, Summary
 from runner.report import claim_text, environment, published, rates
-from runner.report.comparisons import Context, without_empty
+from runner.report.columns import Form, table
+from runner.report.comparisons import Context
 from runner.report.deviations import deviations, is_published
 from runner.report.document import Group, Report, Section, Table, plain
 from runner.report.sections import sections
@@ -90,15 +91,13 @@ def _wins(summary: Summary, measure: str) -> Iterator[str]:
 
 # ---- claims
 
+
+
 def _claims(summary: Summary) -> Iterator[Table]:
     if not summary.claims:
         return
-    lines = tuple((claim.id, claim.verdict.value, claim.text, claim_text.here(claim), claim_text.theirs(claim),
-                   f"assumed: {claim.assumed}" if claim.assumed else "") for claim in summary.claims)
-    yield without_empty(plain(
-        f"Claims of {summary.study}, on this machine", ("claim", "verdict", "what the study says", "here", "theirs",
-                                                        "remark"), lines,
-        claim_text.HOW_CLAIMS_ARE_JUDGED))
+    yield from table(f"Claims of {summary.study}, on this machine", published.CLAIMS, {"": summary.claims},
+                     Form.PAGE, claim_text.HOW_CLAIMS_ARE_JUDGED)
     if len(summary.paper_claims) < len(summary.claims):
         yield plain("The paper's own claims, of which those above are parts", ("claim", "verdict", "parts"), tuple(
             (claim.id, claim.verdict.value, ", ".join(claim.parts)) for claim in summary.paper_claims))
