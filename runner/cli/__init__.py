@@ -38,8 +38,8 @@ class _Commands(Mapping[str, Any]):
 
 
 class _Group(TyperGroup):
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**{**given, "commands": _Commands()})
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": _Commands()})
 
 
 @cache

@@ -30,14 +30,14 @@ class Node(NamedTuple):
 def main() -> None:
     """Become the owner of the results, and measure."""
     try:
-        words = arguments(os.environ, host.observe(), screen.say)
+        command = arguments(os.environ, host.observe(), screen.say)
         if not os.environ.get("DATA"):
             choice.digits32(_DATA.parent, screen.say)   # while the volume is ours
         become_owner(_RESULTS)
     except BenchError as error:
         screen.say(f"evenbench: {error}")
         sys.exit(2)
-    os.execv(sys.executable, [sys.executable, "-m", "runner", *words])
+    os.execv(sys.executable, [sys.executable, "-m", "runner", *command])
 
 
 def arguments(said: Mapping[str, str], here: host.Machine, say: Callable[[str], None]) -> list[str]:

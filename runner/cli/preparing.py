@@ -83,12 +83,12 @@ def _pinned() -> dict[str, definition.Pinned]:
     return {**definition.read_all(paths.STACKS), definition.RUNNER: definition.read_runner(paths.STACKS)}
 
 
-def _are_alike(found: reproducible.Verdict) -> bool:
+def _are_alike(verdict: reproducible.Verdict) -> bool:
     """Say what two builds of a stack showed; whether nothing differs."""
-    for each in found.differences:
-        print(f"{found.stack}: {each.path}: {each.what}")
-    screen.say(f"{found.stack}: {found.paths} paths, {len(found.differences)} differ")
-    return not found.differences
+    for each in verdict.differences:
+        print(f"{verdict.stack}: {each.path}: {each.what}")
+    screen.say(f"{verdict.stack}: {verdict.paths} paths, {len(verdict.differences)} differ")
+    return not verdict.differences
 
 
 @data_app.command("list")
@@ -157,13 +157,13 @@ def sbom_(names: SomeStacks = None,
         raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
     how = choose.for_stacks(launcher, screen.say, gpus.NONE, (), here.named)
     for each in chosen if names else job.buildable(chosen, how, screen.say):
-        found = held(each, how, screen.say)
+        environment = held(each, how, screen.say)
         if licences:
-            print_rows([{"stack": each.name, **package.row()} for package in found.packages], is_json=False)
+            print_rows([{"stack": each.name, **package.row()} for package in environment.packages], is_json=False)
         elif out:
-            screen.say(f"written: {sbom.write(sbom.cyclonedx(found), out, each.name)}")
+            screen.say(f"written: {sbom.write(sbom.cyclonedx(environment), out, each.name)}")
         else:
-            print(sbom.cyclonedx(found))
+            print(sbom.cyclonedx(environment))
 
 
 def held(stack: definition.Stack, launcher: Launcher, say: Callable[[str], None]) -> sbom.Environment:

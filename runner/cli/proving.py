@@ -36,8 +36,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
            launcher: LauncherName = "auto", swarm: SwarmWords = None, results: Results = RESULTS,
            as_json: AsJson = False) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
-    found = nvml.observe()
-    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, found)
+    here_gpus = nvml.observe()
+    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
     tasks = list(known_tasks.NAMES) if every else names or ["lenet5"]
     for name in tasks:
@@ -45,7 +45,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
             raise InputError(f'check: task "{name}" is unknown; known: {", ".join(known_tasks.NAMES)}')
     if precision not in equality.LIMITS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
-    how = choose.for_stacks(launcher, screen.say, found, split(swarm), here.named)
+    how = choose.for_stacks(launcher, screen.say, here_gpus, split(swarm), here.named)
     chosen = job.buildable(chosen, how, screen.say)
     with job.measuring_alone(paths.cache_folder()):
         verdicts = checked(tasks, chosen, precision, how, results, equality.run_parallel if parallel else equality.run)
@@ -78,8 +78,8 @@ def bench_self_(stacks: StackNames = None,
                 device: Annotated[str, typer.Option(help="cpu or gpu.")] = "cpu",
                 launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
-    found = nvml.observe() if device == "gpu" else gpus.NONE
-    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, found)
+    here_gpus = nvml.observe() if device == "gpu" else gpus.NONE
+    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
     tasks = split(only)
     for name in tasks:
         if name not in overhead.SIZES:
@@ -88,9 +88,9 @@ def bench_self_(stacks: StackNames = None,
         raise InputError("--task: only with --peers; the loop and the start are measured with lenet5")
     if device not in ("cpu", "gpu"):
         raise InputError(f'--device: found "{device}", expected cpu or gpu')
-    if device == "gpu" and not found.gpus:
-        raise InputError(f"--device gpu: this machine has no NVIDIA GPU ({found.problem}); see `evenbench doctor`")
-    how = choose.for_stacks(launcher, screen.say, found, (), here.named)
+    if device == "gpu" and not here_gpus.gpus:
+        raise InputError(f"--device gpu: this machine has no NVIDIA GPU ({here_gpus.problem}); see `evenbench doctor`")
+    how = choose.for_stacks(launcher, screen.say, here_gpus, (), here.named)
     chosen = job.buildable([here.stacks[name] for name in chosen_names(here.names, here.stacks)], how, screen.say)
     if refused := next((each for each in chosen if device not in each.devices), None):
         raise InputError(f"--device {device}: stack {refused.name} is for {', '.join(refused.devices)}; name others by "
@@ -105,7 +105,7 @@ def bench_self_(stacks: StackNames = None,
 
 
 def _said(cost: overhead.Cost) -> overhead.Cost:
-    """The figure, told as soon as it is found: an interrupted bench was not in vain."""
+    """Say the figure at once, so that an interrupted bench was not in vain; the figure."""
     screen.say(" ".join(filter(None, cost.listed().values())))
     return cost
 

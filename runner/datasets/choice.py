@@ -70,7 +70,7 @@ def _facts(name: str, folder: Path) -> dict[str, Any]:
 
 
 def _verify_images(name: str, folder: Path, stem: str, side: int) -> None:
-    """One file, binary or pickled."""
+    """Check one file, binary or pickled. Raises InputError."""
     binary, pickled = folder / f"{stem}.bin", folder / stem
     if not binary.is_file() and not pickled.is_file():
         raise InputError(f"--data: {folder}: found no {stem}.bin and no {stem}, expected the files of {name}; "
@@ -84,7 +84,7 @@ def _verify_images(name: str, folder: Path, stem: str, side: int) -> None:
 
 
 def digits32_folder(cache: Path, images: int = DATA_SETS[STAND_IN].usual) -> Path:
-    """Where the stand-in lies or will lie; "drawn" as others once held the last digits out under the shorter name."""
+    """Where the stand-in lies or will lie. "drawn": the shorter name once held another choice of test digits."""
     return cache / "data" / f"{STAND_IN}-{images}-drawn"
 
 

@@ -107,7 +107,7 @@ def _numbered(images: list[Path], labels: Path) -> list[Labelled]:
 
 
 def _spread(images: list[Labelled], limit: int) -> list[Labelled]:
-    """At most so many, taken evenly from all, so that no class is left out before another."""
+    """At most `limit` images, taken evenly, so that no class is left out before another."""
     if not limit or limit >= len(images):
         return images
     return [images[index * len(images) // limit] for index in range(limit)]

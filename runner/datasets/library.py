@@ -1,4 +1,4 @@
-"""What `evenbench data` does: list what is there, get what is not, verify what the user has, prepare it for stacks."""
+"""The commands of `evenbench data`: list data sets, get, verify and prepare one."""
 
 import shutil
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def sources(cache: Path, name: str) -> Path:
 
 
 def listing(cache: Path) -> list[dict[str, Any]]:
-    """A row a data set: what is there, what it costs to get it, under which licence."""
+    """A row a data set: what is here, its size and its licence."""
     rows = [{"data": choice.STAND_IN, "title": DATA_SETS[choice.STAND_IN].title,
              "here": "made when first needed", "size": "31 MB", "licence": "CC BY 4.0 (UCI)", "checksum": "-"}]
     for name, known in catalogue.KNOWN.items():

@@ -42,7 +42,7 @@ class RaggedWriter:
         self._file.write(b"\0" * _HEADER)
 
     def append(self, values: "np.ndarray[Any, Any]") -> None:
-        """One more sequence: (length,) or (length, columns)."""
+        """Add a sequence: (length,) or (length, columns)."""
         expected = 1 if self._columns is None else 2
         if values.ndim != expected or (self._columns is not None and values.shape[1] != self._columns):
             raise ValueError(f"found shape {values.shape}, expected (length, columns) with columns {self._columns}")
@@ -100,11 +100,11 @@ class Sources:
         self._digest, self._count, self._bytes = hashlib.sha256(), 0, 0
 
     def add(self, name: str, content: bytes) -> None:
-        """One more file."""
+        """Add a file."""
         self._add(name, hashlib.sha256(content).hexdigest(), len(content))
 
     def add_file(self, path: Path) -> None:
-        """One more file, too large to be held."""
+        """Add a file that is too large for the memory."""
         with path.open("rb") as file:
             self._add(path.name, hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size)
 
@@ -113,5 +113,5 @@ class Sources:
         self._count, self._bytes = self._count + 1, self._bytes + size
 
     def record(self) -> dict[str, Any]:
-        """For facts.json."""
+        """What facts.json says of them."""
         return {"files": self._count, "bytes": self._bytes, "sha256": self._digest.hexdigest()}

@@ -49,7 +49,7 @@ class ComposeLauncher(Launcher):
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens."""
+        """The address on which it listens."""
         host, port = self._server.getsockname()[:2]
         return str(host), int(port)
 
@@ -78,7 +78,7 @@ class ComposeLauncher(Launcher):
         node.listen()
 
     def missing(self, stack: Stack) -> str | None:
-        """Why the nodes that are there cannot run the stack; waits for the first of them. Raises BenchError."""
+        """As protocol.Launcher, of the nodes that have connected; waits for the first. Raises BenchError."""
         [first] = self._awaited(["node0"])
         has = first.about.stack
         return None if has == stack.name else f"the nodes are of {has}: run `STACK={stack.name} docker compose up`"
@@ -291,7 +291,7 @@ class _Node:
             self._ended(Exit(_KILLED))
 
     def exit(self, seconds: float) -> Exit:
-        """How its worker went, waiting at most so long."""
+        """How its worker ended, after waiting at most these seconds."""
         self.is_over.wait(seconds)
         return self._exit
 

@@ -73,7 +73,7 @@ class DockerLauncher(Launcher):
         return other
 
     def missing(self, stack: Stack) -> str | None:
-        """Nothing is missing that prepare could not build; a failed build says why itself."""
+        """None: prepare builds what is missing, and a failed build says why."""
         return None
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
@@ -381,7 +381,7 @@ class _Container:
         return Exit(code, bool(state["OOMKilled"]), self._last_words())
 
     def _wait(self, seconds: float) -> None:
-        """Until it has ended, or that long."""
+        """Wait until it has ended, at most these seconds."""
         try:
             self.container.wait(timeout=seconds)
         except OSError:

@@ -16,7 +16,7 @@ from workloads.spec.cell import Cell
 
 
 class Exit(NamedTuple):
-    """How a worker's process went."""
+    """How a worker's process ended."""
 
     code: int | None             # None: it still runs
     is_out_of_memory: bool = False
@@ -35,7 +35,7 @@ class Running(Protocol):
         """A place and its next line of standard output, b"" once it has no more; None if none came in time."""
 
     def exit(self, place: str, seconds: float) -> Exit:
-        """How a place's worker went, waiting at most so long."""
+        """How a place's worker ended, after waiting at most these seconds."""
 
     def trouble(self) -> dict[str, str]:
         """What keeps places from working, by place, as seen from outside: "is paused"."""
@@ -94,7 +94,7 @@ class Launcher(Protocol):
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
               padding: int = 0) -> Running:
-        """Start a fresh worker, `python -m MODULE '<cell>'`, with so long an unused variable in its environment.
+        """Start a fresh worker, `python -m MODULE '<cell>'`. Raises BenchError where none can be started.
 
-        Raises BenchError where none can be started.
+        padding: the length of an unused variable in its environment (workloads/spec/placement.py).
         """

@@ -55,7 +55,7 @@ class SwarmLauncher(Launcher):
         return {"swarm": {**self._options.record(), "nodes": [node.record() for node in self.nodes]}}
 
     def missing(self, stack: Stack) -> str | None:
-        """Nothing is missing that prepare could not build; a failed build says why itself."""
+        """None: prepare builds what is missing, and a failed build says why."""
         return None
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:

@@ -81,7 +81,7 @@ class SwarmRunning(Running):
             self._pipe.add(place, lines_of_chunks(service.output()))
 
     def _look(self) -> None:
-        """Ask the manager for the tasks, again and again; one that cannot be asked is asked again."""
+        """Ask the manager for the tasks until the run is stopped, also after it did not answer."""
         ids = [service.id for service in self._services.values()]
         while not self._is_stopped:
             try:
@@ -98,7 +98,7 @@ class SwarmRunning(Running):
                     service.end_follow()
 
     def _await(self, is_so: Callable[[], bool], seconds: float) -> None:
-        """Wait until that is true of the tasks, at most so long."""
+        """Wait until that is true of the tasks, at most these seconds."""
         with self._changed:
             self._changed.wait_for(lambda: is_so() or self._is_stopped, seconds)
 
@@ -136,7 +136,7 @@ class SwarmRunning(Running):
         return troubles
 
     def used(self) -> dict[str, dict[str, int | None]]:
-        """Nothing: the manager does not know; reporters say it themselves."""
+        """{}: the manager does not know, and reporters say it themselves."""
         return {}
 
     def stop(self) -> None:
@@ -203,7 +203,7 @@ class _Service:
             yield from self._after(passed, is_following=False)
 
     def _after(self, passed: int, is_following: bool) -> Iterator[bytes]:
-        """The chunks of standard output behind so many bytes."""
+        """The chunks of standard output after the first `passed` bytes."""
         stream: Any = None
         try:
             with self._lock:

@@ -94,7 +94,7 @@ class VenvLauncher(Launcher):
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str,
               module: str = "workloads", padding: int = 0) -> "VenvRunning":
-        """Start a worker a place, each on its own cell.cpus CPUs where there are so many. Raises BenchError."""
+        """Start a worker a place, each on CPUs of its own where there are enough. Raises BenchError."""
         if isinstance(stack, OwnStack):
             python = self._python(stack, lambda text: None)      # looks each time whether it still holds the same
         else:
@@ -140,7 +140,7 @@ def worker_command(python: Path, cell: Cell, data: Path, module: str) -> list[st
 
 
 def _environments(count: int) -> list[dict[str, str]]:
-    """What tells each of so many places of the others: they share an address, so each has ports of its own."""
+    """The variables that tell each place of the others. All share an address, so each has ports of its own."""
     if count == 1:
         return [{}]
     nodes = ",".join(f"127.0.0.1:{port}" for port in _free_ports(count))
@@ -194,7 +194,7 @@ class VenvRunning(Running):
         return {name: "is stopped" for name, group in self._groups.items() if group.is_stopped()}
 
     def used(self) -> dict[str, dict[str, int | None]]:
-        """Nothing that the workers do not say themselves."""
+        """{}: the workers report it themselves."""
         return {}
 
     def stop(self) -> None:
@@ -271,7 +271,7 @@ def _environment(scratch: str) -> dict[str, str]:
 
 
 def _enter(cpus: list[int], memory_bytes: int, runner: int) -> None:
-    """In the child: its CPUs and memory, and death with the runner, so that a killed runner leaves no worker."""
+    """Limit the child to its CPUs and memory, and let it die with the runner."""
     os.sched_setaffinity(0, cpus)
     if memory_bytes:
         resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))

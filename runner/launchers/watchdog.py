@@ -30,7 +30,7 @@ class Limits(NamedTuple):
 def limits(cell: Cell, stall: float | None = None) -> Limits:
     """The deadlines of a cell's runs; stall in seconds, by default 300, and 50 on many nodes.
 
-    There a hang is likelier than a long step, and a place that is gone is to end the run within a minute.
+    With many nodes a hang is likelier than a long step, and a lost place should end the run within a minute.
     """
     seconds = stall or (Limits().stall if cell.nodes == 1 else 50.0)
     return Limits(start=max(seconds, 50.0), stall=seconds)
@@ -45,7 +45,7 @@ class Ending(NamedTuple):
 
 
 class _Allowance:
-    """How much a run may write: a burst, as a check's arrays are, and so much a second; real workers stay far below."""
+    """How much a run may write: a burst, such as a check's arrays, and an amount a second."""
 
     lines, lines_a_second = 20_000, 100
     size, bytes_a_second = 2**28, 2**20
@@ -84,7 +84,7 @@ def follow(running: Running, limits: Limits, clock: Callable[[], float],
 
 
 class _Watchdog:
-    """What is known of the places of a run while it lasts."""
+    """The state of a run's places while it lasts."""
 
     def __init__(self, running: Running, limits: Limits, clock: Callable[[], float]) -> None:
         self._running, self._limits, self._clock = running, limits, clock

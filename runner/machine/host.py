@@ -34,7 +34,7 @@ def observe() -> Machine:
 
 
 def governor() -> str | None:
-    """How the kernel chooses the first CPU's frequency; None where nothing says, as on most virtual machines."""
+    """The kernel's frequency governor of the first CPU; None on most virtual machines, which have none."""
     return _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip() or None
 
 
@@ -83,7 +83,7 @@ def reading() -> Reading:
 
 
 def foreign_share(before: Reading, after: Reading, own_seconds: float, seconds: float, cpus: int) -> float | None:
-    """The share of a run's CPUs' time, in so many seconds of it, that went to others; None for no time."""
+    """The share of a run's CPU time that other programs took in these seconds; None for no time."""
     if seconds <= 0:
         return None
     return max(0.0, after.busy_seconds - before.busy_seconds - own_seconds) / (seconds * cpus)

@@ -99,9 +99,9 @@ def _gpus(library: ModuleType, handle: Any) -> list[Gpu]:
 
 def _slices(library: ModuleType, handle: Any) -> list[Any]:
     highest = _asked(library, lambda: library.nvmlDeviceGetMaxMigDeviceCount(handle)) or 0
-    found = [_asked(library, partial(library.nvmlDeviceGetMigDeviceHandleByIndex, handle, index))
-             for index in range(highest)]
-    return [each for each in found if each is not None]
+    handles = [_asked(library, partial(library.nvmlDeviceGetMigDeviceHandleByIndex, handle, index))
+               for index in range(highest)]
+    return [each for each in handles if each is not None]
 
 
 def _memory(library: ModuleType, handle: Any) -> int | None:
@@ -147,7 +147,7 @@ def _reading(library: ModuleType, board: str) -> GpuReading:
 
 
 def _scaled(value: float | None, factor: float) -> float | None:
-    """In SI units; thousandths divide, so that 250500 mW are 250.5 W."""
+    """The reading in SI units: 250500 mW are 250.5 W."""
     if value is None:
         return None
     return value / round(1 / factor) if factor < 1 else value * factor

@@ -31,8 +31,8 @@ are skipped with the reason and the stack that can.
 """
 
 
-def found(model: str, count: int = 4) -> Gpus:
-    """What NVML would say of a machine with so many GPUs of the model."""
+def of_model(model: str, count: int = 4) -> Gpus:
+    """The GPUs of a machine with `count` GPUs of the model, as NVML would list them."""
     capability, memory = MODELS[model]
     return Gpus(tuple(Gpu(f"GPU-{index}", f"NVIDIA {model}", capability, memory * GIB, f"GPU-{index}")
                        for index in range(count)), DRIVER, "")
@@ -41,7 +41,7 @@ def found(model: str, count: int = 4) -> Gpus:
 def planned(study: str, stacks: Mapping[str, Stack], model: str) -> Plan:
     """The study at the scale of its paper there, on a host that has CPUs and memory enough."""
     machine = Machine("a CPU", 64, 512 * GIB, "", "", "")
-    return plan(read(study, paths.STUDIES, "paper"), stacks, machine, Wishes(), lambda stack: None, found(model))
+    return plan(read(study, paths.STUDIES, "paper"), stacks, machine, Wishes(), lambda stack: None, of_model(model))
 
 
 def lines(stacks: Mapping[str, Stack]) -> Iterator[str]:

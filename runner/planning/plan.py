@@ -110,7 +110,7 @@ class Plan(NamedTuple):
 
 
 class Here(NamedTuple):
-    """Where cells are to run."""
+    """The stacks and machines that cells are planned for."""
 
     stacks: Mapping[str, Stack]
     machine: Machine
@@ -160,7 +160,10 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
 
 def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
               ) -> list[tuple[Cell, str | None, bool]]:
-    """Every cell of an experiment's grid, the study's own reason to leave it out or None, whether its seed is said."""
+    """Every cell of an experiment's grid, with the study's reason to skip it or None, and whether its seed is set.
+
+    Raises InputError for an unknown stack.
+    """
     stacks = here.stacks
     names = wishes.stacks or experiment.stacks
     forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ())) if form in stacks] for name in names}
@@ -168,22 +171,22 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
         if not forms[name]:
             raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{name}" is unknown; '
                              f"known: {', '.join(sorted(stacks))}")
-    found = []
+    expanded = []
     for combination in experiment.combinations():
         for name in names:
             for own in experiment.variants_of(name):
                 settings = {**combination, **own, **wishes.settings}
                 cell = _of_forms(forms[name], settings, here)
-                found.append((cell, experiment.exception(cell._replace(stack=name)), "seed" in settings))
-    return found
+                expanded.append((cell, experiment.exception(cell._replace(stack=name)), "seed" in settings))
+    return expanded
 
 
 def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -> Cell:
-    """The cell in the first form of a stack that could run it, else in one that has the device, else in the first."""
-    found = [(_cell(stack, settings, here), stack) for stack in forms]
-    able = [cell for cell, _ in found if _impossible(cell, here) is None]
-    near = [cell for cell, stack in found if cell.device in stack.devices]
-    return next(iter(able or near or [cell for cell, _ in found]))
+    """The cell in the first form of a stack that can run it, else in one for its device, else in the first."""
+    formed = [(_cell(stack, settings, here), stack) for stack in forms]
+    able = [cell for cell, _ in formed if _impossible(cell, here) is None]
+    near = [cell for cell, stack in formed if cell.device in stack.devices]
+    return next(iter(able or near or [cell for cell, _ in formed]))
 
 
 def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
@@ -246,7 +249,7 @@ def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: fl
 
 
 def _guess(cell: Cell, rate: float) -> float:
-    """Seconds of a cell's steps at so many FLOPs a second; a step takes 2 ms that no FLOP counts."""
+    """The seconds of a cell's steps at a rate in FLOPs a second; 2 ms of each step are beside those."""
     step = tasks.step_flops(cell) / rate + 0.002
     return float(duration.guess(cell, step) if duration.is_open(cell) else _steps(cell) * step)
 

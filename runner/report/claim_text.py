@@ -24,7 +24,7 @@ HOW_CLAIMS_ARE_JUDGED = (
 
 
 def word(comparison: Comparison, result: Result, winner: str = "fastest") -> str:
-    """What is said of a stack in a comparison: `winner`, the verdict, or why neither; "" of an ordinary baseline."""
+    """The verdict on a stack: `winner`, its verdict, or why there is neither; "" for an ordinary baseline."""
     if result.stack == comparison.winner:
         return f"{winner} of those that ran" if comparison.left_out else winner
     if result.withheld:
@@ -34,12 +34,12 @@ def word(comparison: Comparison, result: Result, winner: str = "fastest") -> str
 
 def smallest(result: Result) -> str:
     """The difference that would have been shown where none is; "" elsewhere."""
-    found = result.smallest_difference
-    return "" if found is None else f"(could show {formatting.share(found)})"
+    difference = result.smallest_difference
+    return "" if difference is None else f"(could show {formatting.share(difference)})"
 
 
 def reading(summary: Summary, winner: str) -> list[str]:
-    """How to read rates, ratios and words, in sentences; of what withholds words only what does so here."""
+    """Sentences on how to read rates, ratios and verdicts, and on why verdicts are withheld in this session."""
     count = sum(result.p_value is not None for each in summary.comparisons for result in each.results)
     said = ["Rates are samples a second of one worker, the geometric mean over runs; brackets are 95 % intervals over "
             "runs (Student's t), each for itself.",
@@ -84,7 +84,7 @@ def measured(number: PublishedNumber) -> str:
 
 
 def _over(number: PublishedNumber) -> str:
-    """Of how many steps its seconds are, and which number of several cells it is, where not one and the mean."""
+    """How many steps its seconds are of, unless one, and its statistic over several cells, unless the mean."""
     return (f" of {number.steps:,} steps" if number.steps > 1 else "") + (
         f", {number.statistic}" if number.statistic != "mean" else "")
 

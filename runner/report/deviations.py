@@ -18,7 +18,7 @@ _GENERAL = {
 
 
 def deviations(summary: Summary, measured: Measurements) -> tuple[Deviation, ...]:
-    """From what makes most of a difference to what makes least."""
+    """All deviations, the one that changes most first."""
     return (*_unfinished(summary), *_scaled(summary, measured), *_chosen(measured),
             *_places(summary, measured), *_flagged(summary), *_left_out(summary), *_assumed(measured))
 

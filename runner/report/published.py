@@ -30,16 +30,19 @@ def by_experiment(summary: Summary, measured: Measurements) -> dict[str, Numbers
 
 
 def _cells(measured: Measurements) -> dict[str, list[Cell]]:
-    """Of each experiment, the skipped ones too."""
+    """The cells of each experiment, skipped cells too."""
     by_key = {row.key: row.cell for row in measured.rows}
-    found = {one.id: [by_key[key] for key in one.keys if key in by_key] for one in measured.experiments}
+    cells = {one.id: [by_key[key] for key in one.keys if key in by_key] for one in measured.experiments}
     for skip in measured.skipped:
-        found.setdefault(skip.experiment, []).append(skip.cell)
-    return found
+        cells.setdefault(skip.experiment, []).append(skip.cell)
+    return cells
 
 
 def _about(number: PublishedNumber, experiments: Sequence[Experiment], cells: Mapping[str, Sequence[Cell]]) -> str:
-    """The one it names; else of those that have its cells the one titled like its source, or the first."""
+    """The experiment of a number: the one it names, else the first that has its cells.
+
+    An experiment titled like the number's source comes before others.
+    """
     if number.experiment:
         return number.experiment
     having = [one for one in experiments if any(_is_of(number, cell) for cell in cells[one.id])]
@@ -49,10 +52,10 @@ def _about(number: PublishedNumber, experiments: Sequence[Experiment], cells: Ma
 
 def _is_of(number: PublishedNumber, cell: Cell) -> bool:
     """Whether a cell is one that the number is about, as far as stack, measure and where tell."""
-    wanted = {**{name: (value,) for name, value in number.of.settings.items()}, **number.where}
+    fields = {**{name: (value,) for name, value in number.of.settings.items()}, **number.where}
     return (cell.stack in (number.of.stack, *number.of.also)
             and cell.measure == quantities.measure(number.quantity)
-            and all(getattr(cell, name, None) in values for name, values in wanted.items()))
+            and all(getattr(cell, name, None) in values for name, values in fields.items()))
 
 
 def _ours_to_theirs(number: PublishedNumber) -> str:

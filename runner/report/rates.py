@@ -61,11 +61,11 @@ def _varied(timed: Sequence[Shown]) -> str | None:
 
 def _panels(timed: Sequence[Shown], field: str) -> list[list[Shown]]:
     """Comparisons that differ in nothing but the field."""
-    found: dict[tuple[object, ...], list[Shown]] = {}
+    panels: dict[tuple[object, ...], list[Shown]] = {}
     for shown in timed:
         rest = tuple(value for name, value in shown.comparison.settings.items() if name != field)
-        found.setdefault(rest, []).append(shown)
-    return list(found.values())
+        panels.setdefault(rest, []).append(shown)
+    return list(panels.values())
 
 
 def _rate_curves(context: Context, timed: Sequence[Shown], field: str) -> Iterator[Chart]:
@@ -111,18 +111,18 @@ def tables(summary: Summary, compared: Sequence[Shown], form: Form, results: Seq
         has_rates = RATES in parts and form is not Form.SCREEN
         columns = of(results, form, *(part for part in parts if has_rates or part != RATES))
         lines = groups if has_rates else with_any(groups, columns[1:])
-        for found in table(caption if has_rates or RATES not in parts else "", columns, lines, form, note):
-            titles = tuple(title.replace("{baseline}", summary.baseline) for title in found.columns)
-            yield found._replace(columns=titles)
+        for made in table(caption if has_rates or RATES not in parts else "", columns, lines, form, note):
+            titles = tuple(title.replace("{baseline}", summary.baseline) for title in made.columns)
+            yield made._replace(columns=titles)
 
 
 def machine_limits(summary: Summary) -> list[str]:
     """What a share of the machine is a share of: a line for each device, precision and number of threads."""
-    found = []
+    lines = []
     for limit in summary.limits:
         threads = formatting.count(limit.cpus, "thread") if limit.device == "cpu" else limit.device_name or "the GPU"
         sheet = f"; its data sheet says {formatting.flops(limit.data_sheet)}" if limit.data_sheet else ""
-        found.append(f"Of machine: the FLOPs that steps need a second, over this session's best matrix product in "
+        lines.append(f"Of machine: the FLOPs that steps need a second, over this session's best matrix product in "
                      f"{limit.precision} on {threads}: {formatting.flops(limit.flops_per_second)} "
                      f"by {limit.stack}{sheet}")
-    return found
+    return lines

@@ -11,7 +11,7 @@ from runner.results.rows import Experiment, Row
 
 
 def sections(context: Context) -> Iterator[Section]:
-    """One for each experiment, in the study's order."""
+    """A section an experiment, in the study's order."""
     beside = published.by_experiment(context.summary, context.measured)
     for experiment in context.measured.experiments:
         yield _section(context, experiment, beside.get(experiment.id, ()))

@@ -66,7 +66,7 @@ def count(value: Any) -> int:
 
 
 def counts_of(values: Any, length: int) -> list[int]:
-    """A list of so many counts, none of them zero."""
+    """A list of that length of counts above zero."""
     if not isinstance(values, list) or len(values) != length:
         raise ValueError(f"found {values!r:.40}, expected a list of {length} counts")
     if not all(count(value) for value in values):

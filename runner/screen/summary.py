@@ -109,12 +109,12 @@ class SummaryView(View):
                 page.entry(self._marked(comparison, result))]
 
     def _outliers(self, page: Page) -> Iterator[RenderableType]:
-        found = [(comparison.label, result) for comparison in self._summary.comparisons
-                 for result in comparison.results if result.outlier_rounds]
-        if found:
+        outliers = [(comparison.label, result) for comparison in self._summary.comparisons
+                    for result in comparison.results if result.outlier_rounds]
+        if outliers:
             yield ""
             yield page.text("Runs far from the others of their cell (they count all the same):", "bold")
-        for label, result in found:
+        for label, result in outliers:
             yield page.item(f"{result.stack}, {label}, {_rounds(result.outlier_rounds)}")
 
     def _failures(self, page: Page) -> Iterator[RenderableType]:
@@ -127,8 +127,8 @@ class SummaryView(View):
                 failure.message[:_LONGEST_MESSAGE] + "...")
             which = "" if failure.ending == "unsupported" else failure.label     # one reason for many cells
             kinds.setdefault((failure.stack, which, failure.ending, message), []).append(failure)
-        for (stack, _, ending, message), found in kinds.items():
-            labels, rounds = dict.fromkeys(each.label for each in found), sorted({each.round for each in found})
+        for (stack, _, ending, message), alike in kinds.items():
+            labels, rounds = dict.fromkeys(each.label for each in alike), sorted({each.round for each in alike})
             what = next(iter(labels)) if len(labels) == 1 else formatting.count(len(labels), "cell")
             yield page.item(f"{stack}, {what}, {_rounds(rounds)}: {ending}" + (f": {message}" if message else ""))
 

@@ -128,7 +128,7 @@ class Pinned(BaseModel):
 
 
 class Stack(BaseModel):
-    """One software stack: what its cells need to know, whoever made it."""
+    """A software stack, ours or the user's: what its cells need to know of it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -164,8 +164,8 @@ class Stack(BaseModel):
 
     def mode(self, parallel: str) -> str:
         """The mode that "sync" or "async" becomes; another name as it is. Raises KeyError."""
-        found: str = cluster.own_mode(self.framework, parallel)
-        return self.sync or found if parallel == "sync" else found
+        own: str = cluster.own_mode(self.framework, parallel)
+        return self.sync or own if parallel == "sync" else own
 
 
 class PinnedStack(Pinned, Stack):
@@ -235,7 +235,7 @@ def read_all(docker_folder: Path) -> dict[str, PinnedStack]:
 
 
 def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned | Stack]) -> Sequence[str]:
-    """The names; without any, those of all that run without a GPU. Raises InputError for one that is unknown."""
+    """The names, or without any those of all stacks for CPUs. Raises InputError for an unknown name."""
     for name in names or []:
         if name not in known:
             raise InputError(f'stack "{name}" is unknown; known: {", ".join(known)}')
@@ -284,10 +284,10 @@ def _digest(root: Path, paths: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-def _flat(path: Path, fields: _Tables, found: strict_toml.Table) -> dict[str, Any]:
+def _flat(path: Path, fields: _Tables, tables: strict_toml.Table) -> dict[str, Any]:
     """The model's fields from a file's tables; a missing key is left to the model to miss."""
     values: dict[str, Any] = {}
-    for table, content in found.items():
+    for table, content in tables.items():
         if table not in fields or not isinstance(content, dict):
             raise InputError(f'{path}: "{table}" is unknown; known tables: {", ".join(fields)}')
         if table == _GPU:

@@ -15,7 +15,6 @@ from runner.launchers.swarm import SwarmLauncher, placed, services
 from runner.launchers.swarm_run import SwarmRunning
 from runner.launchers.watchdog import Ending, Limits, follow, gone
 from runner.machine import gpus
-from runner.measuring import job
 from runner.planning.plan import Wishes, plan
 from tests.clock import FakeClock
 from tests.fake_swarm import (
