@@ -155,7 +155,7 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
     chosen = tuple(planned.values())
     baseline = _baseline(chosen, wishes.baseline or study.baseline, study, stacks)
     return Plan(study, wishes.rounds or study.rounds, baseline, wishes.seed, chosen, tuple(skipped),
-                {name: tuple(found) for name, found in keys.items()}, wishes.settings, wishes.stacks)
+                {name: tuple(of_name) for name, of_name in keys.items()}, wishes.settings, wishes.stacks)
 
 
 def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes

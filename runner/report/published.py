@@ -23,10 +23,10 @@ _AXES = {"s": "seconds", "x": "ratio", "bytes": "bytes", "share": "share", "%": 
 def by_experiment(summary: Summary, measured: Measurements) -> dict[str, Numbers]:
     """The numbers by the id of the experiment that they are about."""
     cells = _cells(measured)
-    found: dict[str, list[PublishedNumber]] = {}
+    of_experiment: dict[str, list[PublishedNumber]] = {}
     for number in summary.published:
-        found.setdefault(_about(number, measured.experiments, cells), []).append(number)
-    return {name: tuple(numbers) for name, numbers in found.items()}
+        of_experiment.setdefault(_about(number, measured.experiments, cells), []).append(number)
+    return {name: tuple(numbers) for name, numbers in of_experiment.items()}
 
 
 def _cells(measured: Measurements) -> dict[str, list[Cell]]:

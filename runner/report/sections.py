@@ -1,5 +1,6 @@
 """The experiments of a study as sections: their charts and tables. Pure."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from runner import formatting
@@ -63,6 +64,5 @@ def _others(rows: Sequence[Row]) -> Iterator[Table]:
         yield plain("Runs without a rate", ("stack", "what", "ended"), lines)
 
 
-def _counts(row: Row) -> dict[str, int]:
-    found = [run.ending for run in row.runs]
-    return {ending: found.count(ending) for ending in dict.fromkeys(found)}
+def _counts(row: Row) -> Counter[str]:
+    return Counter(run.ending for run in row.runs)

@@ -61,10 +61,10 @@ def read(folder: Path) -> dict[str, str]:
         raise InputError(f"{path}: found more than {_MOST_BYTES} bytes, expected a manifest")
     sums = {}
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="surrogateescape").splitlines(), 1):
-        found = _LINE.fullmatch(line)
-        if not found or found[2] in (".", "..", NAME):
+        match = _LINE.fullmatch(line)
+        if not match or match[2] in (".", "..", NAME):
             raise InputError(f"{path}: line {number}: expected a SHA-256, two spaces and the name of a file beside it")
-        sums[found[2]] = found[1]
+        sums[match[2]] = match[1]
     return sums
 
 

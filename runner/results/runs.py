@@ -133,8 +133,8 @@ class Run:
 
     def phase_seconds(self, name: str) -> float | None:
         """Mean seconds of a phase in a step, over the workers."""
-        found = [seconds for worker in self.workers if (seconds := worker.phase_seconds(name)) is not None]
-        return sum(found) / len(found) if found else None
+        known = [seconds for worker in self.workers if (seconds := worker.phase_seconds(name)) is not None]
+        return sum(known) / len(known) if known else None
 
 
 def rate_per_worker(batch: int, run: Run) -> float | None:

@@ -52,10 +52,10 @@ def number(value: Any) -> float | None:
 
 def least(value: Any, bound: float) -> float:
     """A number that is no smaller than the bound."""
-    found = number(value)
-    if found is None or found < bound:
+    amount = number(value)
+    if amount is None or amount < bound:
         raise ValueError(f"found {value!r:.40}, expected a number from {bound:g}")
-    return found
+    return amount
 
 
 def count(value: Any) -> int:

@@ -173,7 +173,7 @@ def _compiled(run: Begun, line: Mapping[str, Any]) -> None:
 def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
     """The run, whose last record is this."""
     head = begun.record
-    workers = [_worker(name, found) for name, found in sorted(begun.workers.items())]
+    workers = [_worker(name, heard) for name, heard in sorted(begun.workers.items())]
     return Run(
         name=head["run"], round=head["round"], attempt=head["attempt"], ending=text(record["ending"]),
         message=text(record["message"]), wall_seconds=number(record["seconds"]) or 0.0,
@@ -208,8 +208,8 @@ def mistake(line: Mapping[str, Any]) -> str | None:
     run = Begun({})
     try:
         run.hear(line)
-        for found in run.workers.values():
-            _worker("", found)
+        for heard in run.workers.values():
+            _worker("", heard)
         for name in ("cpu_seconds", "peak_bytes", "group_peak_bytes"):
             number(line.get(name))
         readings(line.get("throttling"))
