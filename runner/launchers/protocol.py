@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from runner.errors import InputError
 from runner.machine.gpus import Gpus
 from runner.machine.host import Machine
 from runner.stacks import own
@@ -77,11 +78,11 @@ class Launcher(Protocol):
 
     def with_gpus(self, gpus: Gpus) -> "Launcher":
         """The same launcher, whose cells get these GPUs alone."""
-        raise NotImplementedError
+        raise InputError(f"launcher {self.name} gives runs no GPUs of their own")
 
     def output(self, stack: Stack, module: str) -> bytes:
         """What `python -m MODULE` prints in the stack, which has been prepared. Raises BenchError."""
-        raise NotImplementedError
+        raise InputError(f"launcher {self.name} runs no programs but workers")
 
     def missing(self, stack: Stack) -> str | None:
         """Why this launcher cannot run the stack here, or None; builds nothing."""
