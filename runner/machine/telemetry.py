@@ -158,7 +158,7 @@ def _joules(timed: Sequence[Sample]) -> float | None:
     """
     if len(timed) < 2:
         return None
-    before, after = (_total([gpu.energy_joules for gpu in timed[place].gpus]) for place in (0, -1))
+    before, after = (_total([gpu.energy_joules for gpu in timed[index].gpus]) for index in (0, -1))
     if before is not None and after is not None:
         return after - before if timed[-1].seconds - timed[0].seconds >= _COUNTER_SECONDS else None
     powers = [(sample.seconds, watts) for sample in timed

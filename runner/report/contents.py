@@ -23,7 +23,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
     """All that is to be written."""
     stacks = sorted({*(row.cell.stack for row in measured.rows), *(skip.cell.stack for skip in measured.skipped)})
     context = Context(summary, measured, {note.flag: str(number) for number, note in enumerate(summary.footnotes, 1)},
-                  {name: place for place, name in enumerate(_in_order(stacks, summary))})
+                  {name: number for number, name in enumerate(_in_order(stacks, summary))})
     return Report(
         name=summary.id, title=f"{summary.study}: {measured.title}" if measured.title else summary.study,
         machine=environment.machine(summary.machine), began=summary.began or "an unknown time",
