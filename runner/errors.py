@@ -1,4 +1,4 @@
-"""What the user can mend: each error is one line that says what is wrong and, where there is one, the next command."""
+"""Errors that the user can mend. Each is one line: what is wrong and, where there is one, the next command."""
 
 _LONGEST = 1500          # characters: a name of somebody else's file may be a whole file long
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import EngineUnreachable
-from runner.launchers.watchdog import Exit
+from runner.launchers.protocol import Exit, Launcher
 from runner.machine.host import Machine, Reading
 from runner.stacks.definition import CAPABILITIES, GpuCode, PinnedStack, Stack
 from runner.study.file import Study, from_document
@@ -59,8 +59,8 @@ class FakeRunning:
             self._clock.advance(seconds)
             return None
         self._lines.pop(0)
-        found = line() if callable(line) else line
-        return found if isinstance(found, tuple) else ("node0", found)
+        told = line() if callable(line) else line
+        return told if isinstance(told, tuple) else ("node0", told)
 
     def exit(self, place: str, seconds: float) -> Exit:
         return self._exit
@@ -75,7 +75,7 @@ class FakeRunning:
         self.is_stopped = True
 
 
-class FakeLauncher:
+class FakeLauncher(Launcher):
     """Starts what `script(cell, run)` returns: lines, or lines and an Exit, or an error to raise."""
 
     name = "fake"
@@ -99,10 +99,10 @@ class FakeLauncher:
               padding: int = 0) -> FakeRunning:
         self.started.append((cell, run))
         self.paddings.append(padding)
-        found = self._script(cell, run)
-        if isinstance(found, Exception):
-            raise found
-        lines, exit = found if isinstance(found, tuple) else (found, Exit(0))
+        scripted = self._script(cell, run)
+        if isinstance(scripted, Exception):
+            raise scripted
+        lines, exit = scripted if isinstance(scripted, tuple) else (scripted, Exit(0))
         self.running.append(FakeRunning(lines, exit, self._clock))
         return self.running[-1]
 

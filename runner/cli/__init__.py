@@ -40,8 +40,8 @@ class _Commands(Mapping[str, Any]):
 
 
 class _Group(TyperGroup):
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**{**given, "commands": _Commands()})
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": _Commands()})
 
 
 @cache
@@ -59,7 +59,7 @@ def _evenbench() -> None:
 
 
 def main() -> None:
-    """Run the command; what the user can mend is one line on standard error and exit code 2."""
+    """Run the command. A BenchError becomes one line on standard error and exit code 2."""
     try:
         app(standalone_mode=True)
     except BenchError as error:

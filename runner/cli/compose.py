@@ -30,19 +30,19 @@ class Node(NamedTuple):
 def main() -> None:
     """Become the owner of the results, and measure."""
     try:
-        words = arguments(os.environ, host.observe(), screen.say)
+        command = arguments(os.environ, host.observe(), screen.say)
         if not os.environ.get("DATA"):
             choice.digits32(_DATA.parent, screen.say)   # while the volume is ours
         become_owner(_RESULTS)
     except BenchError as error:
         screen.say(f"evenbench: {error}")
         sys.exit(2)
-    os.execv(sys.executable, [sys.executable, "-m", "runner", *words])
+    os.execv(sys.executable, [sys.executable, "-m", "runner", *command])
 
 
 def arguments(said: Mapping[str, str], here: host.Machine, say: Callable[[str], None]) -> list[str]:
     """The words after `evenbench`. Raises InputError."""
-    asked, has = wanted(said), share(here)
+    asked, has = asked_node(said), share(here)
     node = Node(min(asked.cpus, has.cpus), min(asked.memory_bytes, has.memory_bytes))
     if node != asked:
         say(f"nodes: {_told(asked)} asked, {_told(node)} each: the machine has {here.cpus} CPUs and "
@@ -64,7 +64,7 @@ def data(said: Mapping[str, str]) -> str:
     return f"{choice.STAND_IN}={choice.digits32_folder(_DATA.parent)}"
 
 
-def wanted(said: Mapping[str, str]) -> Node:
+def asked_node(said: Mapping[str, str]) -> Node:
     """What the variables ask for each node. Raises InputError."""
     quota, memory = said["NODE_CPU_QUOTA"], said["NODE_MEMORY"].lower().removesuffix("b")
     number, unit = (memory[:-1], _UNITS[memory[-1]]) if memory[-1:] in _UNITS else (memory, 1)

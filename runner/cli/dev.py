@@ -9,6 +9,7 @@ import typer
 from runner import paths, screen
 from runner.cli.options import AsJson, LauncherName, SomeStacks, StackNames, print_rows, split
 from runner.errors import InputError
+from runner.launchers import choose
 from runner.machine import gpus, host, nvml
 from runner.measuring import job, overhead, own_stacks
 from runner.stacks import definition, engine, reproducible
@@ -28,8 +29,8 @@ def bench_self(stacks: StackNames = None,
                device: Annotated[str, typer.Option(help="cpu or gpu.")] = "cpu",
                launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
-    found = nvml.observe() if device == "gpu" else gpus.NONE
-    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, found)
+    here_gpus = nvml.observe() if device == "gpu" else gpus.NONE
+    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
     tasks = split(only)
     for name in tasks:
         if name not in overhead.SIZES:
@@ -38,9 +39,9 @@ def bench_self(stacks: StackNames = None,
         raise InputError("--task: only with --peers; the loop and the start are measured with lenet5")
     if device not in ("cpu", "gpu"):
         raise InputError(f'--device: found "{device}", expected cpu or gpu')
-    if device == "gpu" and not found.gpus:
-        raise InputError(f"--device gpu: this machine has no NVIDIA GPU ({found.problem}); see `evenbench doctor`")
-    how = job.launcher_for(launcher, screen.say, found, (), here)
+    if device == "gpu" and not here_gpus.gpus:
+        raise InputError(f"--device gpu: this machine has no NVIDIA GPU ({here_gpus.problem}); see `evenbench doctor`")
+    how = choose.for_stacks(launcher, screen.say, here_gpus, (), here.named)
     chosen = job.buildable([here.stacks[name] for name in chosen_names(here.names, here.stacks)], how, screen.say)
     if refused := next((each for each in chosen if device not in each.devices), None):
         raise InputError(f"--device {device}: stack {refused.name} is for {', '.join(refused.devices)}; name others by "
@@ -69,9 +70,9 @@ def twice(names: SomeStacks = None) -> None:
     sys.exit(0 if all(alike) else 1)
 
 
-def _are_alike(found: reproducible.Verdict) -> bool:
+def _are_alike(verdict: reproducible.Verdict) -> bool:
     """Say what two builds of a stack showed; whether nothing differs."""
-    for each in found.differences:
-        print(f"{found.stack}: {each.path}: {each.what}")
-    screen.say(f"{found.stack}: {found.paths} paths, {len(found.differences)} differ")
-    return not found.differences
+    for each in verdict.differences:
+        print(f"{verdict.stack}: {each.path}: {each.what}")
+    screen.say(f"{verdict.stack}: {verdict.paths} paths, {len(verdict.differences)} differ")
+    return not verdict.differences

@@ -31,7 +31,7 @@ def studies(results: Path, scale: str | None, say: Callable[[str], None]) -> lis
     """Every experiment at the scale, or at its study's default one and those at which something was run."""
     known_stacks, here, known = definition.read_all(paths.STACKS), host.observe(), coverage.endings(results)
     made_of = {name: definition.fingerprint(each) for name, each in known_stacks.items()}
-    found = []
+    rows = []
     for name in file.available(paths.STUDIES):
         default, *others = file.scales(name, paths.STUDIES)
         for each in [default, *others] if scale is None else [scale] if scale in (default, *others) else []:
@@ -44,7 +44,7 @@ def studies(results: Path, scale: str | None, say: Callable[[str], None]) -> lis
                 continue
             states = coverage.experiments(plans, known, made_of)
             if each in (scale, default) or any(state.is_touched for state in states):
-                found += [state.record() for state in states]
-    if scale and not found:
+                rows += [state.record() for state in states]
+    if scale and not rows:
         raise InputError(f'--scale: no study has a scale "{scale}"; `evenbench list studies` shows what there is')
-    return found
+    return rows

@@ -39,7 +39,8 @@ from runner.cli.options import (
 from runner.cli.proving import checked
 from runner.cli.results import show_result, show_with_page
 from runner.errors import InputError, Stopped
-from runner.measuring import adaptive, all_studies, equality, job, rerun, self_comparison
+from runner.measuring import adaptive, all_studies, equality, rerun, self_comparison
+from runner.measuring import job as jobs
 from runner.measuring.session import Bench
 from runner.measuring.until import CAP, Until
 from runner.measuring.until import parse as parse_until
@@ -84,29 +85,29 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
 
 
 def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, scale: str | None, baseline: str,
-           launcher: str, data: str | None, pairs: list[str] | None, swarm: list[str] | None = None) -> job.Asked:
+           launcher: str, data: str | None, pairs: list[str] | None, swarm: list[str] | None = None) -> jobs.Asked:
     """What options ask for. Raises InputError."""
-    wishes = Wishes(tuple(split(stacks)), rounds, seed, baseline, job.settings(pairs or []))
-    return job.Asked(name, scale, launcher, data, wishes, tuple(split(swarm)))
+    wishes = Wishes(tuple(split(stacks)), rounds, seed, baseline, jobs.settings(pairs or []))
+    return jobs.Asked(name, scale, launcher, data, wishes, tuple(split(swarm)))
 
 
 def _with_device(pairs: list[str] | None, device: str | None) -> list[str]:
     return [*(pairs or []), *([f"device={device}"] if device else [])]
 
 
-def _named(asked: job.Asked, how: _How) -> job.Job:
+def _named(asked: jobs.Asked, how: _How) -> jobs.Job:
     """The job of a study; what --until asks for is part of it, so that only the same command resumes it."""
-    wanted = job.planned(asked, screen.say)
+    job = jobs.planned(asked, screen.say)
     if how.is_side_by_side:
-        job.side_by_side(wanted)                 # refuses before anything is built
-        wanted = wanted._replace(facts={"gpus_in_parallel": True})
+        jobs.side_by_side(job)                   # refuses before anything is built
+        job = job._replace(facts={"gpus_in_parallel": True})
     if not how.until:
-        return wanted
-    adaptive.check(wanted.plan)
-    return wanted._replace(facts={**wanted.facts, **how.until.record()})
+        return job
+    adaptive.check(job.plan)
+    return job._replace(facts={**job.facts, **how.until.record()})
 
 
-def _every(asked: job.Asked, how: _How) -> bool:
+def _every(asked: jobs.Asked, how: _How) -> bool:
     """Run every published study in turn, write their pages, and show how each went."""
     turns = all_studies.run(paths.STUDIES, how.results, all_studies.command((asked, how.until)), asked.scale,
                             how.is_fresh,
@@ -116,34 +117,34 @@ def _every(asked: job.Asked, how: _How) -> bool:
     return all(turn.is_ok for turn in turns)
 
 
-def _ran(wanted: job.Job, how: _How, show: Callable[[Path], None] = show_result) -> bool:
+def _ran(job: jobs.Job, how: _How, show: Callable[[Path], None] = show_result) -> bool:
     """Prepare and run a job, new or resumed, and show its folder; whether every run went well."""
-    if not wanted.plan.cells:
-        raise InputError(f"nothing can run here: {_reasons(wanted)}")
-    for warning in job.warnings(wanted):
+    if not job.plan.cells:
+        raise InputError(f"nothing can run here: {_reasons(job)}")
+    for warning in jobs.warnings(job):
         screen.say(warning)
-    wanted = job.prepared(wanted, screen.say)
-    with job.measuring_alone(paths.cache_folder()):
+    job = jobs.prepared(job, screen.say)
+    with jobs.measuring_alone(paths.cache_folder()):
         if how.is_proving:
-            _prove(wanted, how.results)
-        kept = None if how.is_fresh else history.unfinished(how.results, wanted.command())
-        for line in job.changed_since(wanted, how.results) if kept is None and not how.is_fresh else ():
+            _prove(job, how.results)
+        kept = None if how.is_fresh else history.unfinished(how.results, job.command())
+        for line in jobs.changed_since(job, how.results) if kept is None and not how.is_fresh else ():
             screen.say(line)
-        folder = kept.folder if kept else job.new_folder(wanted, how.results)
+        folder = kept.folder if kept else jobs.new_folder(job, how.results)
         if kept:
             screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
-            wanted = job.resumed(wanted, kept)
-        return _measured(wanted, folder, kept, how, show)
+            job = jobs.resumed(job, kept)
+        return _measured(job, folder, kept, how, show)
 
 
-def _measured(wanted: job.Job, folder: Path, kept: Kept | None, how: _How, show: Callable[[Path], None]) -> bool:
+def _measured(job: jobs.Job, folder: Path, kept: Kept | None, how: _How, show: Callable[[Path], None]) -> bool:
     """Run the session, then show what there is, also after an interruption."""
     with store.Store(folder) as opened, progress() as shown, _signals() as is_stopping:
-        bench = Bench(wanted.plan, wanted.stacks, wanted.launcher, wanted.data.folder, opened, shown, how.stall,
-                      is_stopping=is_stopping, watches=lambda planned: job.gpu_watch(wanted, planned),
-                      side_by_side=job.side_by_side(wanted) if how.is_side_by_side else None)
+        bench = Bench(job.plan, job.stacks, job.launcher, job.data.folder, opened, shown, how.stall,
+                      is_stopping=is_stopping, watches=lambda planned: jobs.gpu_watch(job, planned),
+                      side_by_side=jobs.side_by_side(job) if how.is_side_by_side else None)
         try:
-            is_ok = adaptive.run(wanted, bench, kept, how.until, progress, screen.say)
+            is_ok = adaptive.run(job, bench, kept, how.until, progress, screen.say)
         except Stopped:
             show(folder)
             screen.say("interrupted; the same command goes on from here")
@@ -152,11 +153,11 @@ def _measured(wanted: job.Job, folder: Path, kept: Kept | None, how: _How, show:
     return is_ok
 
 
-def _reasons(wanted: job.Job) -> str:
-    if not wanted.found.gpus and all(s.cell.device == "gpu" for s in wanted.plan.skipped) and wanted.plan.skipped:
-        return (f"{wanted.asked.study} needs an NVIDIA GPU, and this machine has none ({wanted.found.problem}); "
-                f"`evenbench plan {wanted.asked.study}` shows what would run")
-    reasons = dict.fromkeys(f"{s.cell.stack}: {s.reason}" for s in wanted.plan.skipped)
+def _reasons(job: jobs.Job) -> str:
+    if not job.found.gpus and all(s.cell.device == "gpu" for s in job.plan.skipped) and job.plan.skipped:
+        return (f"{job.asked.study} needs an NVIDIA GPU, and this machine has none ({job.found.problem}); "
+                f"`evenbench plan {job.asked.study}` shows what would run")
+    reasons = dict.fromkeys(f"{s.cell.stack}: {s.reason}" for s in job.plan.skipped)
     return "; ".join(reasons) or "the study has no cells"
 
 
@@ -181,15 +182,15 @@ def _signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _prove(wanted: job.Job, results: Path) -> None:
+def _prove(job: jobs.Job, results: Path) -> None:
     """Check the tasks and stacks of the plan that no check has shown to compute the same yet."""
-    stacks = [wanted.stacks[name] for name in dict.fromkeys(planned.cell.stack for planned in wanted.plan.cells)]
-    made_of = {each.name: wanted.launcher.fingerprint(each) for each in stacks}
+    stacks = [job.stacks[name] for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells)]
+    made_of = {each.name: job.launcher.fingerprint(each) for each in stacks}
     known = equality.proved(results, made_of)
-    tasks = [task for task in dict.fromkeys(planned.cell.task for planned in wanted.plan.cells)
+    tasks = [task for task in dict.fromkeys(planned.cell.task for planned in job.plan.cells)
              if any((task, each.name) not in known for each in stacks)]
     if len(stacks) > 1 and tasks:
-        checked(tasks, stacks, "float64", wanted.launcher, results)
+        checked(tasks, stacks, "float64", job.launcher, results)
 
 
 @app.command()
@@ -202,25 +203,25 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
     if name == all_studies.NAME:
         _plan_every(asked, known, as_json)
         return
-    wanted = job.planned(asked, screen.say)
-    seconds = estimate_seconds(wanted.plan, known, found=wanted.found)
+    job = jobs.planned(asked, screen.say)
+    seconds = estimate_seconds(job.plan, known, found=job.found)
     if as_json:
-        print(json.dumps({**wanted.plan.record(), "estimate_seconds": seconds}, indent=2))
+        print(json.dumps({**job.plan.record(), "estimate_seconds": seconds}, indent=2))
     else:
-        screen.show(screen.plan_view(wanted.plan.record(), seconds))
+        screen.show(screen.plan_view(job.plan.record(), seconds))
 
 
-def _plan_every(asked: job.Asked, known: Mapping[str, float], is_json: bool) -> None:
+def _plan_every(asked: jobs.Asked, known: Mapping[str, float], is_json: bool) -> None:
     """A line a published study."""
     say_once = cache(screen.say)                 # what each of them would tell of the launcher and the data
-    jobs = {name: job.planned(asked._replace(study=name), say_once)
-            for name in all_studies.published(paths.STUDIES, asked.scale)}
-    plans = {name: each.plan for name, each in jobs.items()}
-    seconds = {name: estimate_seconds(each.plan, known, found=each.found) for name, each in jobs.items()}
-    print_rows([{"study": name, "cells": len(found.cells), "runs": len(found.cells) * found.rounds,
-                 "skipped": len(found.skipped),
+    of_study = {name: jobs.planned(asked._replace(study=name), say_once)
+                for name in all_studies.published(paths.STUDIES, asked.scale)}
+    plans = {name: each.plan for name, each in of_study.items()}
+    seconds = {name: estimate_seconds(each.plan, known, found=each.found) for name, each in of_study.items()}
+    print_rows([{"study": name, "cells": len(each.cells), "runs": len(each.cells) * each.rounds,
+                 "skipped": len(each.skipped),
                  **({"estimate_seconds": seconds[name]} if is_json else {"about": formatting.seconds(seconds[name])})}
-                for name, found in plans.items()], is_json)
+                for name, each in plans.items()], is_json)
     if not is_json:
         screen.say(f"in all about {formatting.seconds(sum(seconds.values()))}")
 
@@ -234,9 +235,9 @@ def rerun_(name: ResultName, key: Annotated[str, typer.Option(help="The cell of 
            data: DataArgument = None, swarm: SwarmWords = None, results: Results = RESULTS, fresh: Fresh = False,
            stall: Stall = None) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
-    found = rerun.chosen(rerun.recorded(store.located(name, results)), key, number)
-    asked = job.Asked(name, None, launcher, data, Wishes(tuple(split(stacks)), rounds), tuple(split(swarm)))
-    again = rerun.again(found, definition.read_all(paths.STACKS), asked, screen.say)
+    record = rerun.chosen(rerun.recorded(store.located(name, results)), key, number)
+    asked = jobs.Asked(name, None, launcher, data, Wishes(tuple(split(stacks)), rounds), tuple(split(swarm)))
+    again = rerun.again(record, definition.read_all(paths.STACKS), asked, screen.say)
     is_ok = _ran(again, _How(results, fresh, stall=stall))
     sys.exit(0 if is_ok else 1)
 
@@ -250,27 +251,27 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
         launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
         results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None, as_json: AsJson = False) -> None:
     """Run a stack under two names, and say how often it is called faster or slower than itself."""
-    wanted = self_comparison.Plan(rounds, repetitions)
+    design = self_comparison.Plan(rounds, repetitions)
     name, _, _ = stack_name.partition("=")
-    made = self_comparison.study(name, task, measure, wanted)
+    made = self_comparison.study(name, task, measure, design)
     own = [stack_name] if is_own(stack_name) else None
     asked = _asked(self_comparison.ID, own, None, seed, None, "", launcher, data, pairs)
-    again = job.planned_study(made, asked, screen.say, {self_comparison.again(name): name})._replace(
-        facts={"aa": wanted._asdict()})
+    again = jobs.planned_study(made, asked, screen.say, {self_comparison.again(name): name})._replace(
+        facts={"aa": design._asdict()})
     is_ok = _ran(again, _How(results, fresh, stall=stall),
-                 lambda folder: _show_aa(folder, made.title, wanted, as_json))
+                 lambda folder: _show_aa(folder, made.title, design, as_json))
     sys.exit(0 if is_ok else 1)
 
 
-def _show_aa(folder: Path, title: str, wanted: self_comparison.Plan, is_json: bool) -> None:
-    """Write aa.json beside the events, and print what was found."""
-    found = self_comparison.judge(measurements(store.read(folder)), wanted)
-    text = json.dumps(found.record(), indent=2, allow_nan=False)
+def _show_aa(folder: Path, title: str, design: self_comparison.Plan, is_json: bool) -> None:
+    """Write aa.json beside the events, and print it."""
+    verdict = self_comparison.judge(measurements(store.read(folder)), design)
+    text = json.dumps(verdict.record(), indent=2, allow_nan=False)
     store.write_beside(folder, "aa.json", text)
     if is_json:
         print(text)
     else:
-        screen.show(screen.parts_view(self_comparison.words(found, title)))
+        screen.show(screen.parts_view(self_comparison.words(verdict, title)))
         screen.say(f"results: {folder}")
 
 

@@ -1,4 +1,4 @@
-"""What the commands share: their options, and what is made of those."""
+"""The options that commands share, and how their values are read."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -38,9 +38,9 @@ SomeStacks = Annotated[list[str] | None, typer.Argument(metavar="STACK")]
 RESULTS = Path("results")
 
 
-def split(words: list[str] | None) -> list[str]:
-    """The names in options that may hold several, put apart by commas."""
-    return [name for word in words or [] for name in word.split(",") if name]
+def split(values: list[str] | None) -> list[str]:
+    """The values of an option that may be repeated or hold several, separated by commas."""
+    return [name for value in values or [] for name in value.split(",") if name]
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], is_json: bool) -> None:

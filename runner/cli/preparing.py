@@ -1,7 +1,7 @@
 """Commands that prepare, and that tell what there is: list, images, data, doctor, sbom, lock."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,15 +23,13 @@ from runner.cli.options import (
 )
 from runner.datasets import library
 from runner.datasets.download import Net
-from runner.datasets.prepare_wanted import Wanted
+from runner.datasets.writing import Options
 from runner.doctor import host
 from runner.doctor import swarm as doctor_swarm
+from runner.doctor.gpu import Finding
 from runner.errors import InputError
-from runner.launchers.by_stack import ByStack
-from runner.launchers.docker import DockerLauncher
-from runner.launchers.swarm_manager import options as swarm_options
-from runner.launchers.venv import VenvLauncher
-from runner.launchers.watchdog import Launcher
+from runner.launchers import choose
+from runner.launchers.protocol import Launcher
 from runner.machine import gpus
 from runner.measuring import job, own_stacks
 from runner.results import history
@@ -105,21 +103,25 @@ def data_prepare(name: DataName,
                  vocabulary: Annotated[Path | None, typer.Option(
                      help="Text: a file with one token a line (vocab.bpe.32000, BERT's vocab.txt).")] = None) -> None:
     """Write a data set once in the form that every stack reads: equal bytes for all of them."""
-    asked = Wanted(image, limit, labels, vocabulary)
-    library.prepare(name, source, paths.cache_folder(), asked, screen.say)
+    options = Options(image, limit, labels, vocabulary)
+    library.prepare(name, source, paths.cache_folder(), options, screen.say)
+
+
+# what `doctor` looks at, by --launcher
+_EXAMINATIONS: Mapping[str, Callable[[Mapping[str, definition.PinnedStack], Sequence[str]], list[Finding]]] = {
+    choose.AUTO: lambda stacks, options: host.examine(stacks, paths.cache_folder()),
+    doctor_swarm.LAUNCHER: lambda stacks, options: doctor_swarm.examine(engine.connect(), stacks, options),
+}
 
 
 @app.command("doctor")
 def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every node of a Docker Swarm.")] = "auto",
             swarm: SwarmWords = None, as_json: AsJson = False) -> None:
     """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
-    known = definition.read_all(paths.STACKS)
-    if launcher not in ("auto", "swarm"):
-        raise InputError(f'doctor --launcher: found "{launcher}", expected swarm, or nothing for this machine')
-    if launcher == "swarm":
-        findings = doctor_swarm.examine(engine.connect(), known, swarm_options(split(swarm)))
-    else:
-        findings = host.examine(known, paths.cache_folder())
+    if launcher not in _EXAMINATIONS:
+        raise InputError(f'doctor --launcher: found "{launcher}", expected {doctor_swarm.LAUNCHER}, or nothing for '
+                         "this machine")
+    findings = _EXAMINATIONS[launcher](definition.read_all(paths.STACKS), split(swarm))
     print_rows([finding._asdict() for finding in findings], as_json)
     sys.exit(1 if any(finding.grade == "fails" for finding in findings) else 0)
 
@@ -134,24 +136,23 @@ def sbom_(names: SomeStacks = None,
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
     if len(chosen) > 1 and not out and not licences:
         raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
-    how = job.launcher_for(launcher, screen.say, gpus.NONE, (), here)
+    how = choose.for_stacks(launcher, screen.say, gpus.NONE, (), here.named)
     for each in chosen if names else job.buildable(chosen, how, screen.say):
-        found = held(each, how, screen.say)
+        environment = held(each, how, screen.say)
         if licences:
-            print_rows([{"stack": each.name, **package.row()} for package in found.packages], is_json=False)
+            print_rows([{"stack": each.name, **package.row()} for package in environment.packages], is_json=False)
         elif out:
-            screen.say(f"written: {sbom.write(sbom.cyclonedx(found), out, each.name)}")
+            screen.say(f"written: {sbom.write(sbom.cyclonedx(environment), out, each.name)}")
         else:
-            print(sbom.cyclonedx(found))
+            print(sbom.cyclonedx(environment))
 
 
 def held(stack: definition.Stack, launcher: Launcher, say: Callable[[str], None]) -> sbom.Environment:
     """What a stack's image or virtual environment holds, built first if it is not there. Raises BenchError."""
-    if not isinstance(launcher, DockerLauncher | VenvLauncher | ByStack):
-        raise InputError(f'--launcher: found "{launcher.name}", expected docker or venv')
+    choose.check_able(launcher, "sbom", lambda each: each.runs_programs)
     launcher.prepare([stack], say)
-    runs_it = launcher.of(stack) if isinstance(launcher, ByStack) else launcher
-    return sbom.read(runs_it.said(stack, "workloads.process.inventory"), stack, runs_it.name)
+    runs_it = launcher.of(stack)
+    return sbom.read(runs_it.output(stack, "workloads.process.inventory"), stack, runs_it.name, runs_it.uses_images)
 
 
 @app.command("lock")

@@ -12,7 +12,8 @@ from runner import paths, screen
 from runner.analysis import paper_check
 from runner.cli.options import RESULTS, AsJson, LauncherName, Results, Scale, StackNames, SwarmWords, print_rows, split
 from runner.errors import InputError
-from runner.launchers.watchdog import Launcher
+from runner.launchers import choose
+from runner.launchers.protocol import Launcher
 from runner.machine import host, nvml
 from runner.measuring import equality, job, own_stacks
 from runner.report.writers import equality as written
@@ -35,8 +36,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
            launcher: LauncherName = "auto", swarm: SwarmWords = None, results: Results = RESULTS,
            as_json: AsJson = False) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
-    found = nvml.observe()
-    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, found)
+    here_gpus = nvml.observe()
+    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
     tasks = list(known_tasks.NAMES) if every else names or ["lenet5"]
     for name in tasks:
@@ -44,7 +45,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
             raise InputError(f'check: task "{name}" is unknown; known: {", ".join(known_tasks.NAMES)}')
     if precision not in equality.LIMITS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
-    how = job.launcher_for(launcher, screen.say, found, split(swarm), here)
+    how = choose.for_stacks(launcher, screen.say, here_gpus, split(swarm), here.named)
     chosen = job.buildable(chosen, how, screen.say)
     with job.measuring_alone(paths.cache_folder()):
         verdicts = checked(tasks, chosen, precision, how, results, equality.run_parallel if parallel else equality.run)

@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -24,6 +24,13 @@ from runner.screen.summary import summary_view
 app = typer.Typer()
 
 
+class Session(NamedTuple):
+    """A result's events, read once, and what they come to."""
+
+    summary: Summary
+    measured: Measurements
+
+
 @app.command()
 def report(name: NewestResult = "",
            results: Results = RESULTS, as_json: AsJson = False,
@@ -36,59 +43,60 @@ def report(name: NewestResult = "",
     """Print the summary of a session again and write its page, report.html; or only one form of it."""
     form = forms.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
     folder = store.located(name, results)
-    found, measured = read(folder)
+    session = summarized(folder)
     if form is None:
-        _show_summary(found, folder, as_json)
-    text = forms.FORMS[form or "html"](found, measured)
+        _show_summary(session.summary, folder, as_json)
     if form in (None, "html"):
-        _write_page(text, out or folder / forms.PAGE)
-    elif out:
+        _write_page(session, out or folder / forms.PAGE)
+        return
+    text = forms.FORMS[form](*session)
+    if out:
         screen.say(f"written: {forms.write(text, out)}")
     else:
         print(text, end="")
 
 
-def read(folder: Path) -> tuple[Summary, Measurements]:
-    """What a result's events say, read once."""
+def summarized(folder: Path) -> Session:
+    """The session in a result's folder."""
     measured = measurements(store.read(folder))
-    return summary.summary_of(measured, equality.proved(folder.parent, measured.made_of())), measured
+    return Session(summary.summary_of(measured, equality.proved(folder.parent, measured.made_of())), measured)
 
 
 def show_result(folder: Path) -> None:
     """Write summary.json beside the events, print the summary, and say how to get its page."""
-    _show_summary(read(folder)[0], folder, is_json=False)
+    _show_summary(summarized(folder).summary, folder, is_json=False)
     screen.say(f"page: `evenbench report {folder}` writes it")
 
 
 def show_with_page(folder: Path) -> None:
     """Write summary.json and the page beside the events, and print the summary."""
-    found, measured = read(folder)
-    _show_summary(found, folder, is_json=False)
-    _write_page(forms.FORMS["html"](found, measured), folder / forms.PAGE)
+    session = summarized(folder)
+    _show_summary(session.summary, folder, is_json=False)
+    _write_page(session, folder / forms.PAGE)
 
 
-def _write_page(text: str, to: Path) -> None:
-    screen.say(f"page: {forms.write(text, to)}")
+def _write_page(session: Session, to: Path) -> None:
+    screen.say(f"page: {forms.write(forms.FORMS['html'](*session), to)}")
 
 
-def _show_summary(found: Summary, folder: Path, is_json: bool) -> None:
-    text = summary.to_json(found)
+def _show_summary(shown: Summary, folder: Path, is_json: bool) -> None:
+    text = summary.to_json(shown)
     store.write_beside(folder, "summary.json", text)
     if is_json:
         print(text)
     else:
-        screen.show(summary_view(found))
+        screen.show(summary_view(shown))
         screen.say(f"results: {folder}")
 
 
 @app.command("compare")
 def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Compare two sessions: what differed around them, and which ratios to the baseline moved."""
-    found = comparing.compare(*(measurements(store.read(store.located(name, results))) for name in (a, b)))
+    compared = comparing.compare(*(measurements(store.read(store.located(name, results))) for name in (a, b)))
     if as_json:
-        print(json.dumps(found.record(), indent=2, allow_nan=False))
+        print(json.dumps(compared.record(), indent=2, allow_nan=False))
     else:
-        screen.show(screen.parts_view(comparing.lines(found)))
+        screen.show(screen.parts_view(comparing.lines(compared)))
 
 
 @app.command("history")
@@ -106,7 +114,7 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
         return
     page = over_time_report.report(found, str(results))
     screen.show(screen.parts_view([page.title, *page.in_short]))
-    _write_page(forms.drawn(page), out or results / "history.html")
+    screen.say(f"page: {forms.write(forms.drawn(page), out or results / 'history.html')}")
 
 
 @app.command("export")
@@ -125,12 +133,12 @@ def export_(name: ResultName, parquet: Annotated[Path | None, typer.Option(help=
 @app.command("curves")
 def curves_(name: NewestResult = "", results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
-    found = curves.compared(measurements(store.read(store.located(name, results))))
+    distances = curves.compared(measurements(store.read(store.located(name, results))))
     if as_json:
-        print_rows([apart._asdict() for apart in found], as_json)
+        print_rows([apart._asdict() for apart in distances], as_json)
     else:
-        screen.show(screen.parts_view([curves.listed(found)] if found else ["nothing to compare"]))
-    sys.exit(0 if all(apart.does_agree for apart in found if apart.should_agree) else 1)
+        screen.show(screen.parts_view([curves.listed(distances)] if distances else ["nothing to compare"]))
+    sys.exit(0 if all(apart.does_agree for apart in distances if apart.should_agree) else 1)
 
 
 @app.command("verify")
@@ -138,11 +146,11 @@ def verify_(name: NewestResult = "", results: Results = RESULTS, as_json: AsJson
     """Say which files of a result are not as its session and reports left them; 1 where any is not."""
     named = (folder for folder in (results / name, Path(name)) if name and (folder / manifest.NAME).is_file())
     folder = next(named, None) or store.located(name, results)        # events that are missing are to be told too
-    found = manifest.verify(folder)
+    checked = manifest.verify(folder)
     if as_json:
-        print(json.dumps(found._asdict()))
-    elif not found.is_whole:
-        print_rows(found.rows(), is_json=False)
+        print(json.dumps(checked._asdict()))
+    elif not checked.is_whole:
+        print_rows(checked.rows(), is_json=False)
     else:
-        screen.say(f"{folder}: {formatting.count(found.files, 'file')}, all as {manifest.NAME} says")
-    sys.exit(0 if found.is_whole else 1)
+        screen.say(f"{folder}: {formatting.count(checked.files, 'file')}, all as {manifest.NAME} says")
+    sys.exit(0 if checked.is_whole else 1)

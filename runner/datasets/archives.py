@@ -1,4 +1,4 @@
-"""Unpacking archives of others: files and folders alone, none outside the folder, no more of them than is expected."""
+"""Unpacking strangers' archives: only files and folders, inside the folder, of at most the expected size."""
 
 import lzma
 import tarfile
@@ -16,7 +16,7 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMA
 
 
 def unpack(archive: Path, folder: Path, most_bytes: int) -> None:
-    """Unpack a tar (plain, gz, bz2, xz) or zip of at most so many bytes into a folder. Raises DownloadFailed."""
+    """Unpack a tar (plain, gz, bz2, xz) or zip into a folder. Raises DownloadFailed, also above most_bytes."""
     try:
         if zipfile.is_zipfile(archive):
             _unzip(archive, folder, most_bytes)
@@ -31,7 +31,7 @@ def unpack(archive: Path, folder: Path, most_bytes: int) -> None:
 
 def _plain(opened: tarfile.TarFile, archive: Path, most_bytes: int) -> Iterator[tarfile.TarInfo]:
     """The members one by one, each looked at before it is unpacked."""
-    seen = _Seen(archive, most_bytes)
+    seen = _Unpacked(archive, most_bytes)
     for member in opened:
         if not member.isfile() and not member.isdir():
             raise DownloadFailed(f'{archive}: found "{member.name}", which is neither a file nor a folder: '
@@ -40,15 +40,15 @@ def _plain(opened: tarfile.TarFile, archive: Path, most_bytes: int) -> Iterator[
         yield member
 
 
-class _Seen:
-    """How much of an archive was seen. Raises DownloadFailed once it is too much."""
+class _Unpacked:
+    """The bytes unpacked so far. Raises DownloadFailed once they are too many."""
 
     def __init__(self, archive: Path, most_bytes: int) -> None:
         self._archive, self._most_bytes = archive, most_bytes
         self._files = self._bytes = 0
 
     def add(self, size: int) -> None:
-        """One more member of so many bytes."""
+        """Add a member's bytes."""
         self._files, self._bytes = self._files + 1, self._bytes + size
         if self._files > _MOST_FILES or self._bytes > self._most_bytes:
             raise DownloadFailed(f"{self._archive}: holds more than the expected {self._most_bytes} bytes in at most "
@@ -57,7 +57,7 @@ class _Seen:
 
 def _unzip(archive: Path, folder: Path, most_bytes: int) -> None:
     """Zip has no filter of its own: names that leave the folder are refused, not bent into it; links become files."""
-    seen = _Seen(archive, most_bytes)
+    seen = _Unpacked(archive, most_bytes)
     with zipfile.ZipFile(archive) as opened:
         for member in opened.infolist():
             path = PurePosixPath(member.filename.replace("\\", "/"))

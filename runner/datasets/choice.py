@@ -18,9 +18,6 @@ DIGITS = Path(__file__).with_name("digits.csv.gz")
 _TEST_DIGITS = 297             # of the 1,797, drawn at random (docs/curves.md says why); the other 1,500 are repeated
 
 
-NAMES = (*DATA_SETS, *prepared.SEQUENCE_SETS)
-
-
 class Data(NamedTuple):
     """A data set's name and the folder that workers read."""
 
@@ -33,9 +30,10 @@ def chosen(argument: str | None, cache: Path, say: Callable[[str], None]) -> Dat
     if argument is None or argument == STAND_IN:
         return Data(STAND_IN, digits32(cache, say))
     name, separator, folder = argument.partition("=")
-    if name not in NAMES or (separator and not folder):
+    names = (*DATA_SETS, *prepared.SEQUENCE_SETS)
+    if name not in names or (separator and not folder):
         raise InputError(f'--data: found "{argument}", expected NAME=FOLDER, or NAME of what the cache holds, '
-                         f'with NAME one of {", ".join(NAMES)}')
+                         f'with NAME one of {", ".join(names)}')
     path = Path(folder).expanduser().absolute() if separator else cached(cache, name)
     if not separator and not path.is_dir():
         raise InputError(f"--data {name}: not in the cache ({path}): run `evenbench data get {name}`, "
@@ -63,16 +61,16 @@ def verify(name: str, folder: Path) -> None:
 
 
 def _facts(name: str, folder: Path) -> dict[str, Any]:
-    """What was said when the folder was prepared; its files are whole."""
+    """The facts.json of a prepared folder, whose files are whole. Raises InputError."""
     try:
-        found: dict[str, Any] = prepared.facts(str(folder), name)
+        facts: dict[str, Any] = prepared.facts(str(folder), name)
     except prepared.FactsError as error:
         raise InputError(f"--data: {error}") from error
-    return found
+    return facts
 
 
 def _verify_images(name: str, folder: Path, stem: str, side: int) -> None:
-    """One file, binary or pickled."""
+    """Check one file, binary or pickled. Raises InputError."""
     binary, pickled = folder / f"{stem}.bin", folder / stem
     if not binary.is_file() and not pickled.is_file():
         raise InputError(f"--data: {folder}: found no {stem}.bin and no {stem}, expected the files of {name}; "
@@ -86,7 +84,7 @@ def _verify_images(name: str, folder: Path, stem: str, side: int) -> None:
 
 
 def digits32_folder(cache: Path, images: int = DATA_SETS[STAND_IN].usual) -> Path:
-    """Where the stand-in lies or will lie; "drawn" as others once held the last digits out under the shorter name."""
+    """Where the stand-in lies or will lie. "drawn": the shorter name once held another choice of test digits."""
     return cache / "data" / f"{STAND_IN}-{images}-drawn"
 
 

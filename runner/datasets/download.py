@@ -59,7 +59,7 @@ def fetch(download: Download, folder: Path, net: Net) -> Path:
 
 
 def missing_bytes(download: Download, folder: Path) -> int:
-    """How much is still to be downloaded."""
+    """The bytes that are still to be downloaded."""
     path, part = folder / download.file, folder / f"{download.file}.part"
     if path.is_file():
         return 0
@@ -75,9 +75,9 @@ def verify(path: Path, download: Download) -> None:
         return
     kind, _, expected = download.checksum.partition(":")
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, kind).hexdigest()
-    if found != expected:
-        raise DownloadFailed(f"{path}: found {kind} {found}, expected {expected}: not the file that was published; "
+        digest = hashlib.file_digest(file, kind).hexdigest()
+    if digest != expected:
+        raise DownloadFailed(f"{path}: found {kind} {digest}, expected {expected}: not the file that was published; "
                              "it was refused, run the command again for a new one")
 
 
@@ -149,7 +149,7 @@ def _receive(answer: requests.Response, part: Path, first: int, download: Downlo
 
 
 def _range(part: Path, have: int) -> dict[str, str]:
-    """Headers that ask for the rest, if the file there is still the one that the part is of."""
+    """Headers that ask for the rest of the same file."""
     tag = _tag(part)
     if not have or not tag or tag.startswith("W/"):        # a weak tag does not say that the bytes are the same
         return {}
@@ -167,8 +167,8 @@ def _tag_path(part: Path) -> Path:
 def _tag(part: Path) -> str:
     """The server's tag of the file that the part is of; empty where there is none."""
     try:
-        found: Any = json.loads(_tag_path(part).read_text())
-        return str(found["tag"])
+        content: Any = json.loads(_tag_path(part).read_text())
+        return str(content["tag"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""
 
@@ -183,7 +183,7 @@ def _size(part: Path) -> int:
 
 
 def _reason(error: Exception) -> str:
-    """Why a try failed, in a few words: requests' own are a chain of nested messages."""
+    """Why a try failed, in short: requests' own messages are a chain of nested ones."""
     if isinstance(error, requests.Timeout):
         return "no answer in time"
     if isinstance(error, requests.exceptions.ChunkedEncodingError):

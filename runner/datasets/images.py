@@ -9,12 +9,11 @@ import io
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from runner.datasets import catalogue
-from runner.datasets.prepare_wanted import Wanted
-from runner.datasets.writing import Sources, finished
+from runner.datasets.writing import Options, Sources
 from runner.errors import InputError
 from workloads.spec.datasets import DATA_SETS
 
@@ -25,31 +24,35 @@ _ENDINGS = (".jpeg", ".jpg", ".png")
 _TOLD_EVERY = 5000
 
 
-def imagenet(source: Path, folder: Path, wanted: Wanted, say: Callable[[str], None]) -> None:
-    """Write train.bin, test.bin and the facts. Raises InputError naming the image that cannot be read."""
-    parts = _parts(source, wanted)
+def published(folder: Path) -> str:
+    """What is in a folder of ImageNet's images. Raises InputError."""
+    images = labelled(folder, None)
+    return f"{len(images):,} images of {len({label for _, label in images}):,} classes"
+
+
+def imagenet(source: Path, folder: Path, options: Options, say: Callable[[str], None]) -> dict[str, Any]:
+    """Write train.bin and test.bin; their facts. Raises InputError naming the image that cannot be read."""
+    parts = _parts(source, options)
     sources = Sources()
     for name, images in parts.items():
         with (folder / f"{name}.bin").open("wb") as file:
             for number, (path, label) in enumerate(images, 1):
                 content = path.read_bytes()
                 sources.add(path.name, content)
-                file.write(label.to_bytes(2, "little") + _pixels(path, content, wanted.image).tobytes())
+                file.write(label.to_bytes(2, "little") + _pixels(path, content, options.image).tobytes())
                 if number % _TOLD_EVERY == 0:
                     say(f"imagenet: {number:,} of {len(images):,} images for {name}")
-    finished(folder, "imagenet", {
-        "title": DATA_SETS["imagenet"].title, "licence": catalogue.KNOWN["imagenet"].licence,
-        "sources": sources.record(), "counts": {name: len(images) for name, images in parts.items()},
-        "made": {"image": wanted.image, "filter": "bilinear", "split": _split(source)}})
+    return {"sources": sources.record(), "counts": {name: len(images) for name, images in parts.items()},
+            "made": {"image": options.image, "filter": "bilinear", "split": _split(source)}}
 
 
-def _parts(source: Path, wanted: Wanted) -> dict[str, list[Labelled]]:
+def _parts(source: Path, options: Options) -> dict[str, list[Labelled]]:
     """The images of "train" and "test": the publisher's two parts, or one in five of what there is for testing."""
     if (source / "train").is_dir() and (source / "val").is_dir():
-        parts = {name: _spread(_of_classes(source / part), wanted.limit)
+        parts = {name: _spread(_of_classes(source / part), options.limit)
                  for name, part in (("train", "train"), ("test", "val"))}
     else:
-        images = _spread(found(source, wanted.labels), wanted.limit)
+        images = _spread(labelled(source, options.labels), options.limit)
         parts = {"train": [each for number, each in enumerate(images) if number % _TEST_EVERY],
                  "test": images[::_TEST_EVERY]}
     for name, images in parts.items():
@@ -63,7 +66,7 @@ def _split(source: Path) -> str:
     return "the publisher's train and val" if both else f"every {_TEST_EVERY}th image for testing"
 
 
-def found(source: Path, labels: Path | None) -> list[Labelled]:
+def labelled(source: Path, labels: Path | None) -> list[Labelled]:
     """(image, class from 0) of a folder: by folders of classes (n01440764 ...), or by the publisher's class numbers."""
     if not source.is_dir():
         raise InputError(f"data imagenet: {source}: no such folder")
@@ -104,7 +107,7 @@ def _numbered(images: list[Path], labels: Path) -> list[Labelled]:
 
 
 def _spread(images: list[Labelled], limit: int) -> list[Labelled]:
-    """At most so many, taken evenly from all, so that no class is left out before another."""
+    """At most `limit` images, taken evenly, so that no class is left out before another."""
     if not limit or limit >= len(images):
         return images
     return [images[index * len(images) // limit] for index in range(limit)]

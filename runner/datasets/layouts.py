@@ -1,10 +1,14 @@
-"""Whether the published layout of a data set is whole in a folder: names, counts and sizes, each fault by its file."""
+"""The published layouts of data sets: what is in a folder, in words, each fault named by its file.
+
+Each check says in words what it saw, as `evenbench data verify` prints it, and raises InputError for what is missing or
+cut short.
+"""
 
 import wave
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from runner.datasets import choice, images
+from runner import formatting
 from runner.errors import InputError
 
 LJSPEECH_CLIPS = 13_100
@@ -15,17 +19,8 @@ WIKITEXT_FILES = ("wiki.train.raw", "wiki.valid.raw", "wiki.test.raw")
 _HEADERS = {".flac": b"fLaC"}
 
 
-def verify(name: str, folder: Path) -> str:
-    """What was found, as one line. Raises InputError naming the first file that is missing or cut short."""
-    if not folder.is_dir():
-        raise InputError(f"data {name}: {folder}: no such folder")
-    if (folder / "facts.json").is_file() or name not in _PUBLISHED:
-        choice.verify(name, folder)
-        return f"{folder}: {name} is whole and can be read by a run: --data {name}={folder}"
-    return f"{folder}: {_PUBLISHED[name](folder)}; next: `evenbench data prepare {name} --from {folder}`"
-
-
-def _ljspeech(folder: Path) -> str:
+def ljspeech(folder: Path) -> str:
+    """LJSpeech's metadata and clips. Raises InputError."""
     lines = ljspeech_lines(folder)
     if len(lines) != LJSPEECH_CLIPS:
         raise InputError(f"{folder / 'metadata.csv'}: found {len(lines)} lines, expected {LJSPEECH_CLIPS}: cut short")
@@ -37,14 +32,14 @@ def _ljspeech(folder: Path) -> str:
 def ljspeech_lines(folder: Path) -> list[tuple[str, str]]:
     """(clip, normalised text) of each line of metadata.csv. Raises InputError."""
     path = folder / "metadata.csv"
-    found = []
+    clips = []
     for number, line in enumerate(text_lines(path), 1):
         fields = line.split("|")
         if len(fields) != 3:
             raise InputError(f"{path}: line {number}: found {len(fields)} fields, "
                              "expected 3 (clip|text|normalised text)")
-        found.append((fields[0], fields[2]))
-    return found
+        clips.append((fields[0], fields[2]))
+    return clips
 
 
 def whole_wave(path: Path) -> None:
@@ -62,7 +57,8 @@ def whole_wave(path: Path) -> None:
                          "cut short")
 
 
-def _librispeech(folder: Path) -> str:
+def librispeech(folder: Path) -> str:
+    """LibriSpeech's parts, their transcripts and sound files. Raises InputError."""
     parts = [part for part in LIBRISPEECH_PARTS if (folder / part).is_dir()]
     if not parts:
         raise InputError(f"{folder}: found none of the folders {', '.join(LIBRISPEECH_PARTS)}")
@@ -89,10 +85,10 @@ def _begins(path: Path) -> None:
     expected = _HEADERS[path.suffix]
     try:
         with path.open("rb") as file:
-            found = file.read(len(expected))
+            header = file.read(len(expected))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}, though its transcript is there") from error
-    if found != expected:
+    if header != expected:
         raise InputError(f"{path}: not a {path.suffix[1:]} file, or an empty one")
 
 
@@ -101,21 +97,22 @@ def _lines(path: Path) -> int:
         return sum(1 for _ in file)
 
 
-def _wmt16(folder: Path) -> str:
+def wmt16(folder: Path) -> str:
+    """WMT'16's pairs of files, line by line. Raises InputError."""
     stems = wmt16_stems(folder)
     for english, german in stems:
         counts = [_lines(path) for path in (english, german)]
         if counts[0] != counts[1]:
             raise InputError(f"{german}: found {counts[1]} lines, expected the {counts[0]} of {english}: "
                              "one of the two is cut short")
-    return f"WMT'16 English-German in {len(stems)} pair{'s' * (len(stems) > 1)} of files"
+    return f"WMT'16 English-German in {formatting.count(len(stems), 'pair')} of files"
 
 
 def wmt16_stems(folder: Path) -> list[tuple[Path, Path]]:
     """The (English, German) files: those split into byte pairs where there are any, else the plain corpora."""
     for names in ((WMT16_PAIRS,), WMT16_TEXTS):
-        found = [path for name in names for path in sorted(folder.rglob(f"{name}.en"))]
-        pairs = [(path, path.with_suffix(".de")) for path in found]
+        english_files = [path for name in names for path in sorted(folder.rglob(f"{name}.en"))]
+        pairs = [(path, path.with_suffix(".de")) for path in english_files]
         for english, german in pairs:
             if not german.is_file():
                 raise InputError(f"{german}: no such file, expected the translation of {english}")
@@ -124,17 +121,13 @@ def wmt16_stems(folder: Path) -> list[tuple[Path, Path]]:
     raise InputError(f"{folder}: found no {WMT16_PAIRS}.en and no {WMT16_TEXTS[0]}.en in it or below")
 
 
-def _wikitext(folder: Path) -> str:
+def wikitext(folder: Path) -> str:
+    """WikiText-103's three files. Raises InputError."""
     for name in WIKITEXT_FILES:
         path = folder / name
         if not path.is_file() or not path.stat().st_size:
             raise InputError(f"{path}: {'empty' if path.is_file() else 'no such file'}, expected WikiText-103's text")
     return "WikiText-103 raw with its three files (nobody published their sizes)"
-
-
-def _imagenet(folder: Path) -> str:
-    named = images.found(folder, None)
-    return f"{len(named):,} images of {len({label for _, label in named}):,} classes"
 
 
 def text_lines(path: Path) -> Iterator[str]:
@@ -148,7 +141,3 @@ def text_lines(path: Path) -> Iterator[str]:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from error
 
-
-_PUBLISHED: dict[str, Callable[[Path], str]] = {
-    "ljspeech": _ljspeech, "librispeech": _librispeech, "wmt16": _wmt16, "wikitext103": _wikitext,
-    "imagenet": _imagenet}

@@ -1,4 +1,4 @@
-"""What `evenbench data` does: list what is there, get what is not, verify what the user has, prepare it for stacks."""
+"""The commands of `evenbench data`: list data sets, get, verify and prepare one."""
 
 import shutil
 from collections.abc import Callable
@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from runner import formatting
-from runner.datasets import catalogue, choice, images, layouts, speech, text
+from runner.datasets import catalogue, choice
 from runner.datasets.archives import unpack
 from runner.datasets.download import Net, fetch, missing_bytes
-from runner.datasets.prepare_wanted import Wanted
-from runner.datasets.writing import whole
+from runner.datasets.writing import Options, finished, whole
 from runner.errors import DiskFull, InputError
 from runner.processes import locked
 from workloads.spec.datasets import DATA_SETS
+from workloads.spec.prepared import FACTS, SEQUENCE_SETS
 
 Free = Callable[[Path], int]
 _UNPACKED_MORE = 1.1                  # than the catalogue's round number; beyond it lies another archive, or a bomb
@@ -32,7 +32,7 @@ def sources(cache: Path, name: str) -> Path:
 
 
 def listing(cache: Path) -> list[dict[str, Any]]:
-    """A row a data set: what is there, what it costs to get it, under which licence."""
+    """A row a data set: what is here, its size and its licence."""
     rows = [{"data": choice.STAND_IN, "title": DATA_SETS[choice.STAND_IN].title,
              "here": "made when first needed", "size": "31 MB", "licence": "CC BY 4.0 (UCI)", "checksum": "-"}]
     for name, known in catalogue.KNOWN.items():
@@ -71,7 +71,7 @@ def get(name: str, cache: Path, net: Net, free: Free = free_bytes) -> Path:
     known = catalogue.known(name)
     if known.by_hand:
         raise InputError(f"data {name}: {known.by_hand}")
-    target = sources(cache, name) if catalogue.needs_preparing(name) else choice.cached(cache, name)
+    target = sources(cache, name) if known.prepare else choice.cached(cache, name)
     with locked(cache / "downloads" / f"{name}.lock"):
         if target.is_dir():
             net.say(f"{name}: is in {target}")
@@ -92,10 +92,10 @@ def get(name: str, cache: Path, net: Net, free: Free = free_bytes) -> Path:
 
 def _room(known: catalogue.Known, downloads: Path, free: Free) -> None:
     """Raise DiskFull unless archive, unpacked data and a little more fit."""
-    wanted = sum(missing_bytes(download, downloads) for download in known.downloads) + known.unpacked_bytes
-    has = free(downloads)
-    if has < wanted + _SPARE_BYTES:
-        raise DiskFull(f"{downloads}: {formatting.size(has)} free, {formatting.size(wanted + _SPARE_BYTES)} needed for "
+    downloaded = sum(missing_bytes(download, downloads) for download in known.downloads)
+    needed, has = downloaded + known.unpacked_bytes + _SPARE_BYTES, free(downloads)
+    if has < needed:
+        raise DiskFull(f"{downloads}: {formatting.size(has)} free, {formatting.size(needed)} needed for "
                        f"{known.title}: make room, or set XDG_CACHE_HOME to a larger disk")
 
 
@@ -109,14 +109,25 @@ def _unpack_all(name: str, known: catalogue.Known, archives: list[Path], target:
             inside = unfinished / known.inside
             if not inside.is_dir():
                 raise InputError(f"{archives[0]}: found no folder {known.inside} in it")
-            layouts.verify(name, inside)
+            contents(name, inside)
         (holder / known.inside).rename(target)
     finally:
         shutil.rmtree(holder, ignore_errors=True)
 
 
+def contents(name: str, folder: Path) -> str:
+    """What is in a folder of a data set, in one line. Raises InputError naming the first missing or cut file."""
+    if not folder.is_dir():
+        raise InputError(f"data {name}: {folder}: no such folder")
+    known = catalogue.KNOWN.get(name)
+    if (folder / FACTS).is_file() or known is None or known.check is None:
+        choice.verify(name, folder)
+        return f"{folder}: {name} is whole and can be read by a run: --data {name}={folder}"
+    return f"{folder}: {known.check(folder)}; next: `evenbench data prepare {name} --from {folder}`"
+
+
 def verify(name: str, folder: Path | None, cache: Path) -> str:
-    """What was found in a folder, or else in the cache, in one line. Raises InputError."""
+    """What is in a data set's folder, or else in the cache's, in one line. Raises InputError."""
     if name != choice.STAND_IN:
         catalogue.known(name)
     here = folder.expanduser().absolute() if folder else choice.cached(cache, name)
@@ -125,22 +136,22 @@ def verify(name: str, folder: Path | None, cache: Path) -> str:
     if folder is None and not here.is_dir():
         raise InputError(f"data {name}: not in the cache ({here}): run `evenbench data get {name}`, "
                          "or name its folder with --folder")
-    return layouts.verify(name, here)
+    return contents(name, here)
 
 
-def prepare(name: str, source: Path | None, cache: Path, wanted: Wanted, say: Callable[[str], None]) -> Path:
+def prepare(name: str, source: Path | None, cache: Path, options: Options, say: Callable[[str], None]) -> Path:
     """The cache's folder of a data set, written from its published layout. Raises InputError."""
-    how = {"imagenet": images.imagenet, "ljspeech": speech.ljspeech,
-           "librispeech": speech.librispeech, "wmt16": text.wmt16,
-           "wikitext103": text.wikitext103}
-    if name not in how:
-        raise InputError(f'data prepare: found "{name}", expected one of {", ".join(how)}')
+    ways = {each: known.prepare for each, known in catalogue.KNOWN.items() if known.prepare}
+    if name not in ways:
+        raise InputError(f'data prepare: found "{name}", expected one of {", ".join(ways)}')
     here = source.expanduser().absolute() if source else sources(cache, name)
     if not here.is_dir():
         raise InputError(f"data {name}: {here}: no such folder; run `evenbench data get {name}`, or name the folder of "
                          "the published data with --from")
     target = choice.cached(cache, name)
     with locked(cache / "downloads" / f"{name}.lock"), whole(target) as unfinished:
-        how[name](here, unfinished, wanted, say)
+        facts = ways[name](here, unfinished, options, say)
+        title = (DATA_SETS.get(name) or SEQUENCE_SETS[name]).title
+        finished(unfinished, name, {"title": title, "licence": catalogue.KNOWN[name].licence, **facts})
     say(f"{name}: prepared in {target}; measure with --data {name}")
     return target

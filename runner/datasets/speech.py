@@ -14,13 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from runner.datasets import catalogue, layouts
-from runner.datasets.prepare_wanted import Wanted
-from runner.datasets.writing import RaggedWriter, Sources, finished
+from runner.datasets import layouts
+from runner.datasets.writing import Options, RaggedWriter, Sources
 from runner.errors import InputError
 from workloads.spec.alphabets import LIBRISPEECH_LETTERS, LJSPEECH_LETTERS, ids
 from workloads.spec.framing import LIBRISPEECH, LJSPEECH, Framing, frame_count
-from workloads.spec.prepared import SEQUENCE_SETS
 
 Signal = np.ndarray[Any, np.dtype[np.float64]]
 Clip = tuple[Path, str]
@@ -29,26 +27,28 @@ _MEL_TOP = 8000.0               # Hz, the upper end of the mel bands
 _TOLD_EVERY = 1000
 
 
-def ljspeech(source: Path, folder: Path, wanted: Wanted, say: Callable[[str], None]) -> None:
-    """Write LJSpeech's folder. Raises InputError naming the file that is missing, cut short or of another form."""
-    lines = wanted.first(layouts.ljspeech_lines(source))
+def ljspeech(source: Path, folder: Path, options: Options, say: Callable[[str], None]) -> dict[str, Any]:
+    """Write LJSpeech's arrays; their facts. Raises InputError naming the missing, cut or unlike file."""
+    lines = options.first(layouts.ljspeech_lines(source))
     clips = [(source / "wavs" / f"{name}.wav", text) for name, text in lines]
-    _write("ljspeech", clips, folder, (LJSPEECH, LJSPEECH_LETTERS, str.lower, _pcm), say)
+    form = (LJSPEECH, LJSPEECH_LETTERS, str.lower, _pcm)
+    return _write("ljspeech", clips, folder, form, say)
 
 
-def librispeech(source: Path, folder: Path, wanted: Wanted, say: Callable[[str], None]) -> None:
-    """Write the folder of train-clean-100, or of dev-clean where that is all there is. Raises InputError."""
+def librispeech(source: Path, folder: Path, options: Options, say: Callable[[str], None]) -> dict[str, Any]:
+    """Write the arrays of train-clean-100, or of dev-clean without it; their facts. Raises InputError."""
     part = next((part for part in layouts.LIBRISPEECH_PARTS if (source / part).is_dir()), None)
     if part is None:
         raise InputError(f"{source}: found none of the folders {', '.join(layouts.LIBRISPEECH_PARTS)}")
-    clips = wanted.first(list(layouts.librispeech_clips(source / part)))
-    _write("librispeech", clips, folder, (LIBRISPEECH, LIBRISPEECH_LETTERS, str.upper, _flac), say, {"part": part})
+    clips = options.first(list(layouts.librispeech_clips(source / part)))
+    form = (LIBRISPEECH, LIBRISPEECH_LETTERS, str.upper, _flac)
+    return _write("librispeech", clips, folder, form, say, {"part": part})
 
 
 def _write(name: str, clips: list[Clip], folder: Path,
            form: tuple[Framing, str, Callable[[str], str], Callable[[Path, bytes, int], Signal]],
-           say: Callable[[str], None], made: dict[str, Any] | None = None) -> None:
-    """The two arrays and the facts of a speech set."""
+           say: Callable[[str], None], made: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Write the two arrays of a speech set; their facts."""
     framing, letters, cased, decoded = form
     if not clips:
         raise InputError(f"data {name}: found no clips")
@@ -58,15 +58,14 @@ def _write(name: str, clips: list[Clip], folder: Path,
         for path, text in _told(clips, name, say):
             content = _read(path)
             sources.add(path.name, content)
-            found = spectrogram(decoded(path, content, framing.rate), framing)
-            letters_found = np.array(ids(cased(text), letters), np.uint8)
-            sounds.append(found)
-            texts.append(letters_found)
-            frames, characters = frames + len(found), characters + len(letters_found)
-    finished(folder, name, {
-        "title": SEQUENCE_SETS[name].title, "licence": catalogue.KNOWN[name].licence, "sources": sources.record(),
-        "counts": {"clips": len(clips), "frames": frames, "characters": characters},
-        "made": {**framing._asdict(), "letters": letters, "text_sha256": _digest(clips), **(made or {})}})
+            sound = spectrogram(decoded(path, content, framing.rate), framing)
+            letter_ids = np.array(ids(cased(text), letters), np.uint8)
+            sounds.append(sound)
+            texts.append(letter_ids)
+            frames, characters = frames + len(sound), characters + len(letter_ids)
+    return {"sources": sources.record(),
+            "counts": {"clips": len(clips), "frames": frames, "characters": characters},
+            "made": {**framing._asdict(), "letters": letters, "text_sha256": _digest(clips), **(made or {})}}
 
 
 def _told(clips: list[Clip], name: str, say: Callable[[str], None]) -> Iterable[Clip]:
@@ -94,9 +93,9 @@ def _pcm(path: Path, content: bytes, rate: int) -> Signal:
     """The samples of a 16-bit mono WAV file, from -1 to 1."""
     layouts.whole_wave(path)
     with wave.open(io.BytesIO(content)) as clip:
-        found = (clip.getframerate(), clip.getnchannels(), clip.getsampwidth() * 8)
-        if found != (rate, 1, 16):
-            raise InputError(f"{path}: found {found[0]} Hz, {found[1]} channels, {found[2]} bits, "
+        form = (clip.getframerate(), clip.getnchannels(), clip.getsampwidth() * 8)
+        if form != (rate, 1, 16):
+            raise InputError(f"{path}: found {form[0]} Hz, {form[1]} channels, {form[2]} bits, "
                              f"expected {rate} Hz, 1 channel, 16 bits")
         return np.frombuffer(clip.readframes(clip.getnframes()), "<i2").astype(np.float64) / 32768
 

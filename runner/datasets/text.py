@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from runner.datasets import catalogue, layouts
-from runner.datasets.prepare_wanted import Wanted
+from runner.datasets import layouts
 from runner.datasets.wordpiece import MARKS, Wordpiece
-from runner.datasets.writing import RaggedWriter, Sources, finished
+from runner.datasets.writing import Options, RaggedWriter, Sources
 from runner.errors import InputError
 from workloads.spec.gnmt import BEGIN, END, FIRST_WORD, PAD, UNKNOWN
 from workloads.spec.lengths import WMT16_LONGEST
-from workloads.spec.prepared import SEQUENCE_SETS
 
 Say = Callable[[str], None]
 _WORDS = 32_000                      # of a vocabulary that is made here, the marks counted
@@ -31,15 +29,18 @@ _HEADING = re.compile(r" = [^=].*[^=] = ?")
 _TOLD_EVERY = 500_000
 
 
-def wmt16(source: Path, folder: Path, wanted: Wanted, say: Say) -> None:
-    """Write WMT'16's folder: pairs with an end mark each, none longer than the reference takes. Raises InputError."""
+def wmt16(source: Path, folder: Path, options: Options, say: Say) -> dict[str, Any]:
+    """Write WMT'16's pairs, an end mark after each, none longer than the reference's; their facts.
+
+    Raises InputError.
+    """
     pairs = layouts.wmt16_stems(source)
-    numbers, vocabulary = _vocabulary(source, pairs, wanted, say)
+    numbers, vocabulary = _vocabulary(source, pairs, options, say)
     counts = Counter[str]()
     with RaggedWriter(folder, "source", np.dtype(np.int32)) as english, \
             RaggedWriter(folder, "target", np.dtype(np.int32)) as german:
         for texts in _lines(pairs):
-            if wanted.limit and counts["pairs"] >= wanted.limit:
+            if options.limit and counts["pairs"] >= options.limit:
                 break
             both = [[numbers.get(token, UNKNOWN) for token in text.split()] + [END] for text in texts]
             lengths = [len(ids) for ids in both]
@@ -56,7 +57,7 @@ def wmt16(source: Path, folder: Path, wanted: Wanted, say: Say) -> None:
         raise InputError(f"{source}: found no pair of 2 to {WMT16_LONGEST} tokens")
     made = {"vocabulary": len(numbers) + FIRST_WORD, "vocabulary_from": vocabulary, "longest": WMT16_LONGEST,
             "marks": {"pad": PAD, "unknown": UNKNOWN, "begin": BEGIN, "end": END}}
-    _finish(folder, "wmt16", [path for pair in pairs for path in pair], counts, made)
+    return _facts([path for pair in pairs for path in pair], counts, made)
 
 
 def _lines(pairs: list[tuple[Path, Path]]) -> Iterator[tuple[str, str]]:
@@ -68,10 +69,10 @@ def _lines(pairs: list[tuple[Path, Path]]) -> Iterator[tuple[str, str]]:
             raise InputError(f"{german}: not as many lines as {english}: one of the two is cut short") from error
 
 
-def _vocabulary(source: Path, pairs: list[tuple[Path, Path]], wanted: Wanted, say: Say,
+def _vocabulary(source: Path, pairs: list[tuple[Path, Path]], options: Options, say: Say,
                 ) -> tuple[dict[str, int], str]:
     """The ids of tokens from FIRST_WORD on, and where they are from."""
-    path = wanted.vocabulary or next(iter(sorted(source.rglob(_VOCABULARY))), None)
+    path = options.vocabulary or next(iter(sorted(source.rglob(_VOCABULARY))), None)
     if path is not None:
         tokens = [line for line in layouts.text_lines(path) if line]
         return {token: index + FIRST_WORD for index, token in enumerate(dict.fromkeys(tokens))}, path.name
@@ -81,16 +82,16 @@ def _vocabulary(source: Path, pairs: list[tuple[Path, Path]], wanted: Wanted, sa
     return {token: index + FIRST_WORD for index, token in enumerate(best)}, f"the {len(best):,} most frequent tokens"
 
 
-def wikitext103(source: Path, folder: Path, wanted: Wanted, say: Say) -> None:
-    """Write WikiText-103's training text: a sequence an article, without marks. Raises InputError."""
+def wikitext103(source: Path, folder: Path, options: Options, say: Say) -> dict[str, Any]:
+    """Write WikiText-103's training text, a sequence an article, without marks; its facts. Raises InputError."""
     path = source / layouts.WIKITEXT_FILES[0]
     if not path.is_file():
         raise InputError(f"{path}: no such file, expected WikiText-103's text")
-    coding = _pieces(wanted.vocabulary) if wanted.vocabulary else _BYTES
+    coding = _pieces(options.vocabulary) if options.vocabulary else _BYTES
     counts = Counter[str]()
     with RaggedWriter(folder, "tokens", np.dtype(np.int32)) as tokens:
         for article in _articles(layouts.text_lines(path)):
-            if wanted.limit and counts["articles"] >= wanted.limit:
+            if options.limit and counts["articles"] >= options.limit:
                 break
             ids = [number for line in article for number in coding.ids(line)]
             tokens.append(np.array(ids, np.int32))
@@ -100,7 +101,7 @@ def wikitext103(source: Path, folder: Path, wanted: Wanted, say: Say) -> None:
     if not counts["articles"]:
         raise InputError(f"{path}: found no article, expected lines such as \" = Title = \"")
     made = {"vocabulary": coding.size, "vocabulary_from": coding.title, "marks": dict(coding.marks)}
-    _finish(folder, "wikitext103", [path], counts, made)
+    return _facts([path], counts, made)
 
 
 class _Coding(NamedTuple):
@@ -139,9 +140,8 @@ def _articles(lines: Iterable[str]) -> Iterator[list[str]]:
         yield article
 
 
-def _finish(folder: Path, name: str, paths: list[Path], counts: Mapping[str, int], made: dict[str, Any]) -> None:
+def _facts(paths: list[Path], counts: Mapping[str, int], made: dict[str, Any]) -> dict[str, Any]:
     sources = Sources()
     for path in paths:
         sources.add_file(path)
-    finished(folder, name, {"title": SEQUENCE_SETS[name].title, "licence": catalogue.KNOWN[name].licence,
-                            "sources": sources.record(), "counts": dict(counts), "made": made})
+    return {"sources": sources.record(), "counts": dict(counts), "made": made}

@@ -35,7 +35,7 @@ class Wordpiece:
         unknown = (self.numbers[MARKS["unknown"]],)
         if len(word) > _LONGEST_WORD:
             return unknown
-        found: list[int] = []
+        ids: list[int] = []
         first = 0
         while first < len(word):
             before = "##" if first else ""
@@ -43,9 +43,9 @@ class Wordpiece:
             end = next(ends, None)
             if end is None:
                 return unknown
-            found.append(self.numbers[before + word[first:end]])
+            ids.append(self.numbers[before + word[first:end]])
             first = end
-        return tuple(found)
+        return tuple(ids)
 
 
 def _words(text: str) -> list[str]:

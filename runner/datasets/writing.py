@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
@@ -16,6 +16,19 @@ from numpy.lib import format as npy
 from workloads.spec.prepared import FACTS, FORMAT
 
 _HEADER = 128            # bytes of an array file's header with the padding that numpy puts there
+
+
+class Options(NamedTuple):
+    """The options of `evenbench data prepare`; a data set ignores those that it has no use for."""
+
+    image: int = 80                        # pixels of a side
+    limit: int = 0                         # samples at most; 0: all
+    labels: Path | None = None             # class numbers of images that lie in one folder
+    vocabulary: Path | None = None         # one token a line
+
+    def first(self, samples: list[Any]) -> list[Any]:
+        """At most `limit` of the samples."""
+        return samples[:self.limit] if self.limit else samples
 
 
 class RaggedWriter:
@@ -29,7 +42,7 @@ class RaggedWriter:
         self._file.write(b"\0" * _HEADER)
 
     def append(self, values: "np.ndarray[Any, Any]") -> None:
-        """One more sequence: (length,) or (length, columns)."""
+        """Add a sequence: (length,) or (length, columns)."""
         expected = 1 if self._columns is None else 2
         if values.ndim != expected or (self._columns is not None and values.shape[1] != self._columns):
             raise ValueError(f"found shape {values.shape}, expected (length, columns) with columns {self._columns}")
@@ -58,7 +71,7 @@ class RaggedWriter:
 
 
 def finished(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
-    """Write facts.json: what was said, and the size of every file beside it."""
+    """Write facts.json: these facts, and the size of every file beside it."""
     files = {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.name != FACTS}
     text = json.dumps({"format": FORMAT, "name": name, **facts, "files": files}, indent=2)
     (folder / FACTS).write_text(text + "\n", encoding="utf-8")
@@ -66,7 +79,7 @@ def finished(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
 
 @contextmanager
 def whole(folder: Path) -> Iterator[Path]:
-    """A folder to fill that takes its name only when all went well; what lay under that name goes then."""
+    """A temporary folder to fill. It takes the given name once all went well, in place of what had that name."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
     try:
@@ -87,11 +100,11 @@ class Sources:
         self._digest, self._count, self._bytes = hashlib.sha256(), 0, 0
 
     def add(self, name: str, content: bytes) -> None:
-        """One more file."""
+        """Add a file."""
         self._add(name, hashlib.sha256(content).hexdigest(), len(content))
 
     def add_file(self, path: Path) -> None:
-        """One more file, too large to be held."""
+        """Add a file that is too large for the memory."""
         with path.open("rb") as file:
             self._add(path.name, hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size)
 
@@ -100,5 +113,5 @@ class Sources:
         self._count, self._bytes = self._count + 1, self._bytes + size
 
     def record(self) -> dict[str, Any]:
-        """For facts.json."""
+        """What facts.json says of them."""
         return {"files": self._count, "bytes": self._bytes, "sha256": self._digest.hexdigest()}

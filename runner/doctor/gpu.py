@@ -15,7 +15,7 @@ _CONFIGURE = "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemc
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """What the doctor says of one thing."""
 
     what: str
     grade: str          # good, note: results say so, fails: nothing can be measured
@@ -23,39 +23,39 @@ class Finding(NamedTuple):
     mend: str = ""
 
 
-def examine(stacks: Mapping[str, Stack], found: gpus.Found, states: Sequence[nvml.State],
+def examine(stacks: Mapping[str, Stack], here: gpus.Gpus, states: Sequence[nvml.State],
             engine_info: Mapping[str, Any] | None, parameters: Path = PARAMETERS) -> list[Finding]:
     """All findings about GPUs; one where there is none. engine_info: `docker info`, None without an engine."""
-    if not found.gpus:
-        return [Finding("gpu", "note", f"none: {found.problem}", _driver_command(found))]
-    return [_devices(found), _driver(stacks, found), _code(stacks, found), *_toolkit(engine_info),
+    if not here.gpus:
+        return [Finding("gpu", "note", f"none: {here.problem}", _driver_command(here))]
+    return [_devices(here), _driver(stacks, here), _code(stacks, here), *_toolkit(engine_info),
             _profiler(parameters), *(finding for index, state in enumerate(states) for finding in _state(index, state))]
 
 
-def _driver_command(found: gpus.Found) -> str:
-    return "" if found.driver else "install NVIDIA's driver where there is such a GPU: `sudo ubuntu-drivers install`"
+def _driver_command(here: gpus.Gpus) -> str:
+    return "" if here.driver else "install NVIDIA's driver where there is such a GPU: `sudo ubuntu-drivers install`"
 
 
-def _devices(found: gpus.Found) -> Finding:
-    names = ", ".join(f"{gpu.name}{' (slice)' if gpu.is_slice else ''} {gpu.capability}" for gpu in found.gpus)
+def _devices(here: gpus.Gpus) -> Finding:
+    names = ", ".join(f"{gpu.name}{' (slice)' if gpu.is_slice else ''} {gpu.capability}" for gpu in here.gpus)
     return Finding("gpu", "good", names)
 
 
-def _driver(stacks: Mapping[str, Stack], found: gpus.Found) -> Finding:
+def _driver(stacks: Mapping[str, Stack], here: gpus.Gpus) -> Finding:
     old = [name for name, stack in stacks.items()
-           if stack.gpu and gpus.ordered(found.driver) < gpus.ordered(stack.gpu.driver)]
+           if stack.gpu and gpus.ordered(here.driver) < gpus.ordered(stack.gpu.driver)]
     newest = max((stacks[name].gpu.driver for name in old), key=gpus.ordered, default="")  # type: ignore[union-attr]
     return Finding("gpu driver", "note" if old else "good",
-                   f"{found.driver}" + (f", too old for {', '.join(old)}" if old else ""),
+                   f"{here.driver}" + (f", too old for {', '.join(old)}" if old else ""),
                    f"update the NVIDIA driver to {newest} or newer" if old else "")
 
 
-def _code(stacks: Mapping[str, Stack], found: gpus.Found) -> Finding:
+def _code(stacks: Mapping[str, Stack], here: gpus.Gpus) -> Finding:
     """Which stacks have code for at least one GPU here, which compile it first, and which cannot run."""
     sorts: dict[str, list[str]] = {"native": [], "jit": [], "unsupported": []}
     for name, stack in stacks.items():
         if stack.gpu:
-            ways = {gpus.way(stack.gpu, gpu.capability) for gpu in found.gpus}
+            ways = {gpus.way(stack.gpu, gpu.capability) for gpu in here.gpus}
             sorts[next(way for way in sorts if way in ways)].append(name)
     told = "; ".join(f"{label}: {', '.join(sorts[way])}" for way, label in _WAYS.items() if sorts[way])
     able = sorts["native"] + sorts["jit"]
@@ -79,32 +79,34 @@ def _profiler(parameters: Path) -> Finding:
     try:
         lines = dict(line.split(": ", 1) for line in parameters.read_text().splitlines() if ": " in line)
     except OSError:
-        return Finding("gpu counters", "good", "not told; tracing kernels needs none")
+        return Finding("gpu counters", "good", "unknown; tracing kernels needs no counters")
     if lines.get("RmProfilingAdminOnly") == "0":
         return Finding("gpu counters", "good", "open to every user")
-    return Finding("gpu counters", "note", "for administrators only (ERR_NVGPUCTRPERM); tracing kernels needs none",
+    return Finding("gpu counters", "note",
+                   "for administrators only (ERR_NVGPUCTRPERM); tracing kernels needs no counters",
                    "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | "
                    "sudo tee /etc/modprobe.d/nvidia-profiling.conf, then reboot")
 
 
 def _state(index: int, state: nvml.State) -> list[Finding]:
     """Findings about this GPU's settings; a single "good" finding if all are right."""
-    found = []
+    findings = []
     if state.persistence is False:
-        found.append(Finding(f"gpu {index} persistence", "note", "off: the driver is loaded anew for each run",
-                             f"sudo nvidia-smi -i {index} -pm 1"))
+        findings.append(Finding(f"gpu {index} persistence", "note", "off: the driver is loaded anew for each run",
+                                f"sudo nvidia-smi -i {index} -pm 1"))
     if state.processes:
         ids = " ".join(map(str, state.processes))
-        found.append(Finding(f"gpu {index} processes", "note", f"others compute on it: {ids}", f"end them: kill {ids}"))
+        findings.append(Finding(f"gpu {index} processes", "note", f"others compute on it: {ids}",
+                                f"end them: kill {ids}"))
     if _is_lowered(state):
-        highest = round((state.highest_clock_hz or 0) / 1e6)
-        found.append(Finding(f"gpu {index} clocks", "note",
-                             f"the application clock is {(state.application_clock_hz or 0) / 1e6:.0f} of {highest} MHz",
-                             f"sudo nvidia-smi -i {index} -rac"))
+        clock, highest = (round((hertz or 0) / 1e6) for hertz in (state.application_clock_hz, state.highest_clock_hz))
+        findings.append(Finding(f"gpu {index} clocks", "note",
+                                f"the application clock is {clock} of {highest} MHz",
+                                f"sudo nvidia-smi -i {index} -rac"))
     if state.ecc is False:
-        found.append(Finding(f"gpu {index} ECC", "note", "off: more memory and speed than with it, as results then are",
-                             f"sudo nvidia-smi -i {index} -e 1, then reboot"))
-    return found or [Finding(f"gpu {index}", "good", f"{state.name}: persistence, clocks, ECC and processes")]
+        findings.append(Finding(f"gpu {index} ECC", "note", "off: more memory and speed than with it",
+                                f"sudo nvidia-smi -i {index} -e 1, then reboot"))
+    return findings or [Finding(f"gpu {index}", "good", f"{state.name}: persistence, clocks, ECC and processes")]
 
 
 def _is_lowered(state: nvml.State) -> bool:

@@ -18,9 +18,10 @@ _ROOM_BYTES = 10 * host.GIB       # today's four images with their caches
 def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """All findings, the engine's first. Builds and changes nothing."""
     interpreters = _interpreters(stacks)
-    found = [*_engine(stacks, can_do_without=any(finding.grade == "good" for finding in interpreters)), *interpreters]
+    has_interpreter = any(finding.grade == "good" for finding in interpreters)
+    findings = [*_engine(stacks, can_do_without=has_interpreter), *interpreters]
     graphics = gpu.examine(stacks, nvml.observe(), nvml.states(), _engine_info())
-    return [*found, *graphics, _disk(cache), _load(), _swap(), _governor(), _groups()]
+    return [*findings, *graphics, _disk(cache), _load(), _swap(), _governor(), _groups()]
 
 
 def _engine_info() -> dict[str, Any] | None:
@@ -47,21 +48,21 @@ def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> list[Fin
 
 
 def _interpreters(stacks: Mapping[str, PinnedStack]) -> list[Finding]:
-    found = []
+    findings = []
     for python in sorted({stack.python for stack in stacks.values() if not stack.is_gpu_only}):
         try:
-            found.append(Finding(f"python {python}", "good", str(environments.find_interpreter(python))))
+            findings.append(Finding(f"python {python}", "good", str(environments.find_interpreter(python))))
         except BenchError as error:
             reason, _, mend = str(error).partition(": ")
-            found.append(Finding(f"python {python}", "note", reason, mend))
-    return found
+            findings.append(Finding(f"python {python}", "note", reason, mend))
+    return findings
 
 
 def _disk(cache: Path) -> Finding:
-    place = next(path for path in (cache, *cache.parents) if path.exists())
-    free = shutil.disk_usage(place).free
+    folder = next(path for path in (cache, *cache.parents) if path.exists())
+    free = shutil.disk_usage(folder).free
     enough = free > _ROOM_BYTES
-    return Finding("disk", "good" if enough else "note", f"{free / host.GIB:.0f} GiB free at {place}",
+    return Finding("disk", "good" if enough else "note", f"{free / host.GIB:.0f} GiB free at {folder}",
                    "" if enough else "evenbench images --prune; docker system df")
 
 

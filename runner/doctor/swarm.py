@@ -7,38 +7,40 @@ from runner.errors import BenchError
 from runner.launchers import swarm_manager
 from runner.launchers.swarm import SwarmLauncher
 from runner.launchers.swarm_images import deliver
-from runner.launchers.swarm_probe import Seen
+from runner.launchers.swarm_probe import NodeReport
 from runner.machine import host
 from runner.stacks import images
 from runner.stacks.definition import PinnedStack
 from runner.stacks.engine import DockerClient
 
+LAUNCHER = SwarmLauncher.name
 _FREE_BYTES = 2 * host.GIB           # a small cell's node
 _CLOCK_SECONDS = 0.1                    # by which the times in nodes' records may differ unnoticed
 _MTU = 1424                             # of an encrypted network over links of 1,500 bytes
 
 
-def examine(client: DockerClient, stacks: Mapping[str, PinnedStack], options: swarm_manager.Options) -> list[Finding]:
+def examine(client: DockerClient, stacks: Mapping[str, PinnedStack], arguments: Sequence[str]) -> list[Finding]:
     """All findings, node by node. Starts a short service on every node for each stack that has an image here.
 
-    Raises EngineUnreachable where the engine manages no Swarm.
+    arguments: of --swarm. Raises InputError, and EngineUnreachable where the engine manages no Swarm.
     """
+    options = swarm_manager.options(arguments)
     launcher = SwarmLauncher(client, options)
-    seen: dict[str, Seen] = {}
-    found = [_state(node) for node in swarm_manager.nodes(client.api.nodes())]
+    reports: dict[str, NodeReport] = {}
+    findings = [_state(node) for node in swarm_manager.nodes(client.api.nodes())]
     built = {name: image for name, stack in stacks.items() if (image := images.find(client, stack))}
     if not built:
-        return [*found, Finding("images", "fails", "the manager's engine has no stack's image",
+        return [*findings, Finding("images", "fails", "the manager's engine has no stack's image",
                                 f"evenbench images {next(iter(stacks))}")]
     for name, image in built.items():
         try:
             delivered = deliver(client, image, options, launcher.nodes, lambda text: None)
-            seen = launcher.probed(delivered, None, launcher.nodes)
-            found.append(Finding(f"image {name}", "good", f"on {len(launcher.nodes)} nodes"))
+            reports = launcher.probed(delivered, None, launcher.nodes)
+            findings.append(Finding(f"image {name}", "good", f"on {len(launcher.nodes)} nodes"))
         except BenchError as error:
             reason, _, mend = str(error).partition(": ")
-            found.append(Finding(f"image {name}", "note", reason, mend))
-    return [*found, *judged(seen)]
+            findings.append(Finding(f"image {name}", "note", reason, mend))
+    return [*findings, *judged(reports)]
 
 
 def _state(node: swarm_manager.Node) -> Finding:
@@ -48,12 +50,12 @@ def _state(node: swarm_manager.Node) -> Finding:
     return Finding(f"{node.name} engine", "good" if node.is_usable else "note", told, mend)
 
 
-def judged(seen: Mapping[str, Seen]) -> list[Finding]:
-    """What the nodes' answers say, in the order of the nodes."""
-    return [finding for name in sorted(seen) for finding in _of_node(name, seen[name], sorted(seen))]
+def judged(reports: Mapping[str, NodeReport]) -> list[Finding]:
+    """What the nodes' reports say, in the order of the nodes."""
+    return [finding for name in sorted(reports) for finding in _of_node(name, reports[name], sorted(reports))]
 
 
-def _of_node(name: str, here: Seen, names: Sequence[str]) -> list[Finding]:
+def _of_node(name: str, here: NodeReport, names: Sequence[str]) -> list[Finding]:
     free, swap, mtu = (int(here.about[key] or 0) for key in ("free_bytes", "swap_bytes", "mtu"))
     return [
         Finding(f"{name} memory", "good" if free >= _FREE_BYTES else "note", f"{free / host.GIB:.1f} GiB free",
@@ -69,7 +71,7 @@ def _of_node(name: str, here: Seen, names: Sequence[str]) -> list[Finding]:
     ]
 
 
-def _reach(name: str, here: Seen, names: Sequence[str]) -> Finding:
+def _reach(name: str, here: NodeReport, names: Sequence[str]) -> Finding:
     if here.unreached:
         told = ", ".join(f"{peer} ({why})" for peer, why in here.unreached.items())
         return Finding(f"{name} reach", "fails", f"does not reach {told}",
@@ -77,7 +79,7 @@ def _reach(name: str, here: Seen, names: Sequence[str]) -> Finding:
     return Finding(f"{name} reach", "good", f"{', '.join(peer for peer in names if peer != name) or 'no other node'}")
 
 
-def _clock(name: str, here: Seen, first: str) -> Finding:
+def _clock(name: str, here: NodeReport, first: str) -> Finding:
     ahead, uncertainty = here.clock_ahead_seconds, here.clock_uncertainty_seconds
     if ahead is None or uncertainty is None:
         return Finding(f"{name} clock", "good" if name == first else "note",

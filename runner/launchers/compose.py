@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import BenchError, ImageMissing
-from runner.launchers.compose_messages import Alive, Unheard, about, said
+from runner.launchers.compose_messages import Alive, Unheard, about, message
 from runner.launchers.line_queue import Pipe
-from runner.launchers.watchdog import Exit
+from runner.launchers.protocol import Exit, Launcher, Running
 from runner.machine.cpu_sets import Share, reporters, servers, shared
 from runner.results.contract import LONGEST_LINE
 from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned, workloads_digest
@@ -35,7 +35,7 @@ _KILLED = 137                    # what an engine says of a container that was k
 _LONGEST_MESSAGE = 8 * LONGEST_LINE      # a line of a worker, as JSON
 
 
-class ComposeLauncher:
+class ComposeLauncher(Launcher):
     """Launches workers in the places that connect to it."""
 
     name = "compose"
@@ -49,7 +49,7 @@ class ComposeLauncher:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens."""
+        """The address on which it listens."""
         host, port = self._server.getsockname()[:2]
         return str(host), int(port)
 
@@ -78,7 +78,7 @@ class ComposeLauncher:
         node.listen()
 
     def missing(self, stack: Stack) -> str | None:
-        """Why the nodes that are there cannot run the stack; waits for the first of them. Raises BenchError."""
+        """As protocol.Launcher, of the nodes that have connected; waits for the first. Raises BenchError."""
         [first] = self._awaited(["node0"])
         has = first.about.stack
         return None if has == stack.name else f"the nodes are of {has}: run `STACK={stack.name} docker compose up`"
@@ -102,7 +102,7 @@ class ComposeLauncher:
             _check(node, stack)
             _check_room(node, cell)
         share = shared(cell, os.sched_getaffinity(0))
-        running = ComposeRunning(places, nodes, _record(pinned(stack, self.name), nodes, share))
+        running = ComposeRunning(places, nodes, _record(pinned(stack), nodes, share))
         try:
             running.begin([{"cell": cell._asdict(), "nodes": _names(places), "rank": rank, "module": module,
                             "data": str(data), "cpus": share.cpus(rank), "variables": placement.variables(padding)}
@@ -121,14 +121,14 @@ class ComposeLauncher:
                 left = self._deadline - time.monotonic()
                 if left <= 0:
                     absent = [name for name in names if name not in self._nodes]
-                    raise BenchError(f"{', '.join(absent)} did not come within {_PATIENCE_SECONDS:g} s:"
+                    raise BenchError(f"{', '.join(absent)} did not connect within {_PATIENCE_SECONDS:g} s:"
                                      f" see `docker compose logs {' '.join(absent)}`")
                 self._changed.wait(left)
-            found = [self._nodes[name] for name in names]
-        lost = [node.name for node in found if node.is_lost]
+            nodes = [self._nodes[name] for name in names]
+        lost = [node.name for node in nodes if node.is_lost]
         if lost:
-            raise BenchError(f"{', '.join(lost)} went in an earlier run: start again with `docker compose up`")
-        return found
+            raise BenchError(f"{', '.join(lost)} was lost in an earlier run: start again with `docker compose up`")
+        return nodes
 
     def close(self) -> None:
         """Listen no more, and let the nodes go."""
@@ -164,7 +164,8 @@ def _record(stack: PinnedStack, nodes: list["_Node"], share: Share) -> dict[str,
     base = nodes[0].about.base
     quotas = [node.about.cpu_quota for node in nodes]
     reach = len(share.cpus(0))
-    return {"launcher": "compose", "isolation": "compose", "image": f"evenbench:{stack.name}", "base": base,
+    name = ComposeLauncher.name
+    return {"launcher": name, "isolation": name, "image": f"evenbench:{stack.name}", "base": base,
             "base_is_default": base == stack.base_image, "stack_version": stack.version,
             "fingerprint": fingerprint(stack), "cpu_quota": min((q for q in quotas if q and q < reach), default=None),
             "nodes": {node.name: {"affinity": node.about.affinity, "cpu_quota": node.about.cpu_quota,
@@ -183,11 +184,11 @@ def _notice_silence(connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-class ComposeRunning:
+class ComposeRunning(Running):
     """A run in the places that take part."""
 
-    def __init__(self, places: tuple[cluster.Place, ...], nodes: list["_Node"], place: dict[str, Any]) -> None:
-        self.place = place
+    def __init__(self, places: tuple[cluster.Place, ...], nodes: list["_Node"], record: dict[str, Any]) -> None:
+        self.place = record
         self.reporters, self.servers = reporters(places), servers(places)
         self._pipe = Pipe()
         self._nodes = {node.name: node for node in nodes}
@@ -198,25 +199,25 @@ class ComposeRunning:
             node.begin(order, self._pipe)
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
-        """As launch.Running."""
+        """As protocol.Running."""
         return self._pipe.next(seconds)
 
     def exit(self, place: str, seconds: float) -> Exit:
-        """As launch.Running."""
+        """As protocol.Running."""
         return self._nodes[place].exit(seconds)
 
     def trouble(self) -> dict[str, str]:
-        """As launch.Running, from what places answer when asked."""
-        found = {}
+        """As protocol.Running, from what places answer when asked."""
+        troubles = {}
         for node in self._nodes.values():
             if node.is_lost:
-                found[node.name] = "is cut from the network, or gone"
+                troubles[node.name] = "is cut from the network, or gone"
             elif node.asked() is None:
-                found[node.name] = "does not answer (it is paused, or cut from the network)"
-        return found
+                troubles[node.name] = "does not answer (it is paused, or cut from the network)"
+        return troubles
 
     def used(self) -> dict[str, dict[str, int | None]]:
-        """As launch.Running, of the places that serve: the others say it themselves."""
+        """As protocol.Running, of the places that serve: the others say it themselves."""
         answers = {name: self._nodes[name].asked() for name in self.servers}
         return {name: answer._asdict() for name, answer in answers.items() if answer}
 
@@ -235,7 +236,7 @@ class _Node:
     """A place that has connected."""
 
     def __init__(self, connection: socket.socket) -> None:
-        """Hear who it is. Raises OSError, Unheard where it is no place."""
+        """Read the greeting. Raises OSError, and Unheard where it is none of a place."""
         self._connection = connection
         self._stream = connection.makefile("rb")
         connection.settimeout(_GREETING_SECONDS)
@@ -253,7 +254,7 @@ class _Node:
         """Hear everything, until the connection ends."""
         try:
             for line in iter(lambda: self._stream.readline(_LONGEST_MESSAGE), b""):
-                self._heard(said(line))
+                self._heard(message(line))
         except ConnectionResetError:
             pass                      # the same as its end
         except Unheard:               # whoever that is has no business here
@@ -274,9 +275,9 @@ class _Node:
             case Alive():
                 self._answers.put(message)
 
-    def _ended(self, found: Exit) -> None:
+    def _ended(self, how: Exit) -> None:
         if not self.is_over.is_set():
-            self._exit = found
+            self._exit = how
             self.is_over.set()
             if self._pipe:
                 self._pipe.put(self.name, b"")
@@ -290,7 +291,7 @@ class _Node:
             self._ended(Exit(_KILLED))
 
     def exit(self, seconds: float) -> Exit:
-        """How its worker went, waiting at most so long."""
+        """How its worker ended, after waiting at most these seconds."""
         self.is_over.wait(seconds)
         return self._exit
 
@@ -317,7 +318,7 @@ class _Node:
             pass                      # listen has seen it, or will
 
     def close(self) -> None:
-        """Let it go: a node whose runner is gone ends."""
+        """Close the connection; a node whose runner is gone ends."""
         self.is_lost = True
         try:
             self._connection.shutdown(socket.SHUT_RDWR)

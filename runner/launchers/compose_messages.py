@@ -1,16 +1,16 @@
-"""What nodes of compose.yaml say, read as if a stranger on their network had said it. Pure.
+"""The messages of compose.yaml's nodes, checked as if a stranger on their network had sent them. Pure.
 
-workloads/places/compose_node.py writes it."""
+workloads/places/compose_node.py writes them."""
 
 import json
 from typing import NamedTuple
 
-from runner.launchers.watchdog import Exit
+from runner.launchers.protocol import Exit
 from runner.results.values import Facts, count, mapping, number, text
 
 
 class Unheard(ValueError):
-    """What no node of ours says."""
+    """A message that no node of ours sends."""
 
 
 class About(NamedTuple):
@@ -33,29 +33,29 @@ class Alive(NamedTuple):
 
 
 def about(line: bytes) -> About:
-    """Of the first line. Raises Unheard."""
-    found = _object(line)
+    """A node's first line. Raises Unheard."""
+    greeting = _object(line)
     try:
-        return About(place=text(found["place"]), stack=text(found["stack"]), base=text(found["base"]),
-                     fingerprint=text(found["fingerprint"]), workloads=text(found["workloads"]),
-                     affinity=tuple(map(count, found["affinity"])), cpu_quota=number(found["cpu_quota"]),
-                     memory_bytes=_bytes(found["memory_bytes"]))
+        return About(place=text(greeting["place"]), stack=text(greeting["stack"]), base=text(greeting["base"]),
+                     fingerprint=text(greeting["fingerprint"]), workloads=text(greeting["workloads"]),
+                     affinity=tuple(map(count, greeting["affinity"])), cpu_quota=number(greeting["cpu_quota"]),
+                     memory_bytes=_bytes(greeting["memory_bytes"]))
     except (KeyError, TypeError, OverflowError) as error:
         raise Unheard(f"a node's greeting: {error}") from error
 
 
-def said(line: bytes) -> bytes | Exit | Alive | None:
-    """Of any other line: a line of its worker, how that went, or that it is alive; None of what is unknown here.
+def message(line: bytes) -> bytes | Exit | Alive | None:
+    """Any later line of a node: its worker's output, its worker's end, or a sign of life; None of an unknown kind.
 
     Raises Unheard.
     """
-    found = _object(line)
+    content = _object(line)
     try:
-        if "line" in found:
-            return text(found["line"]).encode("utf-8", "surrogateescape") + b"\n"
-        if "exit" in found:
-            return Exit(_code(found["exit"]), found["is_out_of_memory"] is True, text(found["last_words"]))
-        return Alive(_bytes(found["group_peak_bytes"])) if "alive" in found else None
+        if "line" in content:
+            return text(content["line"]).encode("utf-8", "surrogateescape") + b"\n"
+        if "exit" in content:
+            return Exit(_code(content["exit"]), content["is_out_of_memory"] is True, text(content["last_words"]))
+        return Alive(_bytes(content["group_peak_bytes"])) if "alive" in content else None
     except (KeyError, TypeError, UnicodeError) as error:
         raise Unheard(f"a node's message: {error}") from error
 

@@ -13,7 +13,7 @@ from runner import leftovers
 from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputError
 from runner.launchers import kernel_cache
 from runner.launchers.line_queue import Pipe, lines_of_chunks
-from runner.launchers.watchdog import Exit
+from runner.launchers.protocol import Exit, Launcher, Running
 from runner.machine import gpus
 from runner.machine.cpu_sets import Share, reporters, servers, shared
 from runner.paths import CACHE
@@ -48,30 +48,32 @@ CONFINED: dict[str, Any] = {
     "pids_limit": 4096, "init": True}
 
 # how a container that only answers a question is started
-_ASKED: dict[str, Any] = {"command": [], "network_mode": "none", "remove": True, **CONFINED}
+_QUESTION: dict[str, Any] = {"command": [], "network_mode": "none", "remove": True, **CONFINED}
 _PYTHONS = ("python", "python3")
 _WORKLOADS = "/opt/evenbench"       # where the workloads lie in an image that is not ours
 
 
-class DockerLauncher:
+class DockerLauncher(Launcher):
     """Launches workers in images of the stacks."""
 
     name = "docker"
+    takes = frozenset({own_stacks.PINNED, own_stacks.IMAGE})
+    divides_gpus = runs_programs = True
 
-    def __init__(self, client: DockerClient, found: gpus.Found = gpus.NONE, cache: Path = CACHE) -> None:
-        """found: the GPUs that cells are given; cache: what has the folder of compiled kernels."""
-        self._client, self._found, self._cache = client, found, cache
+    def __init__(self, client: DockerClient, gpus: gpus.Gpus = gpus.NONE, cache: Path = CACHE) -> None:
+        """gpus: those that cells get; cache: the folder that keeps compiled kernels."""
+        self._client, self._gpus, self._cache = client, gpus, cache
         self._waiting = Waiting(client)
         self._images: dict[str, images.Image] = {}
 
-    def giving(self, found: gpus.Found) -> Self:
-        """The same launcher, whose cells are given these GPUs alone."""
+    def with_gpus(self, gpus: gpus.Gpus) -> Self:
+        """As protocol.Launcher."""
         other = copy.copy(self)
-        other._found = found
+        other._gpus = gpus
         return other
 
     def missing(self, stack: Stack) -> str | None:
-        """Nothing is missing that prepare could not build; a failed build says why itself."""
+        """None: prepare builds what is missing, and a failed build says why."""
         return None
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
@@ -80,7 +82,7 @@ class DockerLauncher:
         leftovers.sweep_folders(say)
         for stack in stacks:
             self._images[stack.name] = (_own_image(stack) if isinstance(stack, OwnStack)
-                                        else images.build(self._client, pinned(stack, self.name), say))
+                                        else images.build(self._client, pinned(stack), say))
 
     def fingerprint(self, stack: Stack) -> str:
         """The Dockerfile, the locks and the workloads."""
@@ -93,13 +95,13 @@ class DockerLauncher:
             raise EngineUnreachable("the engine does not answer: look at `docker info`")
         image = self._images.get(stack.name) or self._image(stack)
         share = shared(cell, os.sched_getaffinity(0))
-        place = {"launcher": "docker", "isolation": "docker", "image": image.id, "base": image.base,
-                 "base_is_default": image.base_is_default, "stack_version": stack.version,
-                 "fingerprint": image.fingerprint, "cpu_quota": share.quota, **own_stacks.place(stack)}
+        record = {"launcher": self.name, "isolation": self.name, "image": image.id, "base": image.base,
+                  "base_is_default": image.base_is_default, "stack_version": stack.version,
+                  "fingerprint": image.fingerprint, "cpu_quota": share.quota, **own_stacks.run_record(stack)}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
-        own = gpus.assigned(cell, stack, self._found) if cell.device == "gpu" else ()
+        own = gpus.assigned(cell, stack, self._gpus) if cell.device == "gpu" else ()
         running = DockerRunning(self._client, self._waiting, places,
-                                {**place, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
+                                {**record, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
         try:
             kernels = kernel_cache.folder(stack, self._cache) if own else None
             running.create(image.id, [with_workloads(on_gpus(
@@ -117,17 +119,17 @@ class DockerLauncher:
         """The stack's image on this engine. Raises ImageMissing."""
         if isinstance(stack, OwnStack):
             return _own_image(stack)
-        image = images.find(self._client, pinned(stack, self.name))
+        image = images.find(self._client, pinned(stack))
         if image is None:
             raise ImageMissing(f"stack {stack.name} has no image here: run `evenbench images {stack.name}`")
         return image
 
-    def said(self, stack: Stack, module: str) -> bytes:
-        """What `python -m MODULE` prints in a container of the stack. Raises BenchError."""
+    def output(self, stack: Stack, module: str) -> bytes:
+        """As protocol.Launcher, in a container."""
         image = self._images[stack.name]
         try:
             return bytes(self._client.containers.run(image.id, **with_workloads(
-                {"entrypoint": ["python", "-m", module], **_ASKED, "labels": {OWNER: leftovers.mine()}}, stack)))
+                {"entrypoint": ["python", "-m", module], **_QUESTION, "labels": {OWNER: leftovers.mine()}}, stack)))
         except DockerException as error:
             raise BenchError(f"{stack.name}: {module}: {explained(error)}") from error
 
@@ -139,7 +141,7 @@ def own_stack(client: DockerClient, asked: Asked, root: Path, own: Sequence[gpus
         raise InputError(f'--stack {asked}: this engine has no image "{asked.image}": `docker images` shows what there '
                          f"is, `docker pull {asked.image}` may bring it")
     for python in _PYTHONS:
-        answer = _said_by(client, identity, [python, "-m", own_stacks.INVENTORY], root, {})
+        answer = _output_of(client, identity, [python, "-m", own_stacks.INVENTORY], root, {})
         if answer is not None:
             break
     else:
@@ -149,17 +151,17 @@ def own_stack(client: DockerClient, asked: Asked, root: Path, own: Sequence[gpus
     code = None
     if own:
         package = own_stacks.framework_package(asked, held)
-        said = _said_by(client, identity, [python, "-m", own_stacks.DEVICES, package], root,
+        said = _output_of(client, identity, [python, "-m", own_stacks.DEVICES, package], root,
                         {"device_requests": [gpu_request([gpu.uuid for gpu in own])]})
         code = own_stacks.gpu_code(asked, said)
     return own_stacks.stack(asked, root, held, python, code, identity)
 
 
-def _said_by(client: DockerClient, image: str, command: list[str], root: Path, more: dict[str, Any]) -> bytes | None:
+def _output_of(client: DockerClient, image: str, command: list[str], root: Path, more: dict[str, Any]) -> bytes | None:
     """What a program prints in a container of an image that is not ours, None where it fails or is not there."""
     try:
         return bytes(client.containers.run(image, **{
-            "entrypoint": command, **_ASKED, "labels": {OWNER: leftovers.mine()}, **_mounted(root), **more}))
+            "entrypoint": command, **_QUESTION, "labels": {OWNER: leftovers.mine()}, **_mounted(root), **more}))
     except DockerException:
         return None
 
@@ -169,14 +171,14 @@ def _own_image(stack: OwnStack) -> images.Image:
     return images.Image(stack.image, stack.asked.image, stack.asked.image, False, fingerprint(stack))
 
 
-def with_workloads(wanted: dict[str, Any], stack: Stack) -> dict[str, Any]:
-    """A container's settings; in an image of the user's the workloads are put, to be read alone."""
+def with_workloads(settings: dict[str, Any], stack: Stack) -> dict[str, Any]:
+    """A container's settings; a container of the user's image also gets the workloads, to be read alone."""
     if not isinstance(stack, OwnStack):
-        return wanted
+        return settings
     extra = _mounted(stack.root)
-    return {**wanted, "entrypoint": [stack.interpreter, *wanted["entrypoint"][1:]],
-            "volumes": {**wanted.get("volumes", {}), **extra["volumes"]}, "working_dir": extra["working_dir"],
-            "environment": {**extra["environment"], **own_stacks.told(stack), **wanted.get("environment", {})}}
+    return {**settings, "entrypoint": [stack.interpreter, *settings["entrypoint"][1:]],
+            "volumes": {**settings.get("volumes", {}), **extra["volumes"]}, "working_dir": extra["working_dir"],
+            "environment": {**extra["environment"], **own_stacks.variables(stack), **settings.get("environment", {})}}
 
 
 def _mounted(root: Path) -> dict[str, Any]:
@@ -216,23 +218,24 @@ def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tup
     }
 
 
-def on_gpus(how: dict[str, Any], own: Sequence[gpus.Gpu], kernels: Path | None) -> dict[str, Any]:
-    """A container's settings with these GPUs, and the folder that keeps compiled kernels; as they are for none.
+def on_gpus(settings: dict[str, Any], own: Sequence[gpus.Gpu], kernels: Path | None) -> dict[str, Any]:
+    """A container's settings with these GPUs and the folder that keeps compiled kernels; without GPUs, unchanged.
 
     Several GPUs exchange by shared and pinned memory, of which the engine gives 64 MB and the host's usual limit:
     NCCL's guide asks for these (troubleshooting, "Docker").
     """
     if not own:
-        return how
+        return settings
     several = {"shm_size": "1g", "ulimits": [unlimited_memlock()]} if len(own) > 1 else {}
-    kept = {str(kernels): {"bind": kernel_cache.INSIDE, "mode": "rw"}} if kernels else {}
-    named = {kernel_cache.VARIABLE: kernel_cache.INSIDE} if kernels else {}
-    return {**how, "device_requests": [gpu_request([gpu.uuid for gpu in own])], **several,
-            "volumes": {**how["volumes"], **kept}, "environment": {**how.get("environment", {}), **named}}
+    volume = {str(kernels): {"bind": kernel_cache.INSIDE, "mode": "rw"}} if kernels else {}
+    variable = {kernel_cache.VARIABLE: kernel_cache.INSIDE} if kernels else {}
+    return {**settings, "device_requests": [gpu_request([gpu.uuid for gpu in own])], **several,
+            "volumes": {**settings["volumes"], **volume},
+            "environment": {**settings.get("environment", {}), **variable}}
 
 
 def _toolkit(explanation: str) -> str:
-    """What mends an engine that cannot give GPUs away, "" for other trouble."""
+    """What mends an engine that cannot give a container GPUs; "" for any other explanation."""
     if "could not select device driver" not in explanation:
         return ""
     return (": install nvidia-container-toolkit, then run `sudo nvidia-ctk runtime configure --runtime=docker && "
@@ -250,8 +253,8 @@ def run_name(run: str) -> str:
 
 def explained(error: Exception) -> str:
     """The engine's own words on one line."""
-    words = error.explanation if isinstance(error, APIError) and error.explanation else str(error)
-    return " ".join(str(words).split())[:300]
+    text = error.explanation if isinstance(error, APIError) and error.explanation else str(error)
+    return " ".join(str(text).split())[:300]
 
 
 def sweep(client: DockerClient, say: Callable[[str], None]) -> int:
@@ -282,19 +285,19 @@ def _remove(container: Container) -> None:
         pass      # it is being removed already
 
 
-class DockerRunning:
+class DockerRunning(Running):
     """The containers of a run, and their network."""
 
     def __init__(self, client: DockerClient, waiting: Waiting, places: tuple[cluster.Place, ...],
-                 place: dict[str, Any]) -> None:
-        self.place = place
+                 record: dict[str, Any]) -> None:
+        self.place = record
         self._waiting = waiting
         self.reporters, self.servers = reporters(places), servers(places)
         self._names = [each.name for each in places]
         self._client = client
         self._pipe = Pipe()
         self._network: Network | None = None
-        self._parts: dict[str, _Part] = {}
+        self._containers: dict[str, _Container] = {}
 
     def create(self, image: str, each: list[dict[str, Any]]) -> None:
         """Create and start a container a place, one after the other, so that the first imports while the last is made.
@@ -304,32 +307,33 @@ class DockerRunning:
         if "network" in each[0]:
             self._network = self._client.networks.create(each[0]["network"], internal=True, labels=each[0]["labels"])
         for name, how in zip(self._names, each, strict=True):
-            part = self._parts[name] = _Part(self._client.containers.create(image, **how))
-            self._pipe.add(name, part.attached(self._client))
-            part.container.start()
+            container = self._containers[name] = _Container(self._client.containers.create(image, **how))
+            self._pipe.add(name, container.attached(self._client))
+            container.container.start()
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
-        """As launch.Running."""
+        """As protocol.Running."""
         return self._pipe.next(seconds)
 
     def exit(self, place: str, seconds: float) -> Exit:
-        """As launch.Running."""
-        return self._parts[place].exit(seconds)
+        """As protocol.Running."""
+        return self._containers[place].exit(seconds)
 
     def trouble(self) -> dict[str, str]:
-        """As launch.Running."""
-        found = {name: part.trouble(len(self._parts) > 1) for name, part in self._parts.items()}
-        return {name: what for name, what in found.items() if what}
+        """As protocol.Running."""
+        has_network = len(self._containers) > 1
+        troubles = {name: container.trouble(has_network) for name, container in self._containers.items()}
+        return {name: trouble for name, trouble in troubles.items() if trouble}
 
     def used(self) -> dict[str, dict[str, int | None]]:
-        """As launch.Running, of the places that serve: the others say it themselves."""
-        return {name: {"group_peak_bytes": self._parts[name].peak_bytes()} for name in self.servers}
+        """As protocol.Running, of the places that serve: the others say it themselves."""
+        return {name: {"group_peak_bytes": self._containers[name].peak_bytes()} for name in self.servers}
 
     def stop(self) -> None:
         """Remove the containers, running or not, and their network; an engine that is being restarted is waited for."""
         self._pipe.close()
-        for part in self._parts.values():
-            part.close()                          # first: the engine removes no container whose output nobody takes
+        for container in self._containers.values():
+            container.close()                         # first: the engine removes no container whose output nobody takes
         try:
             self._remove()
         except OSError:
@@ -338,13 +342,13 @@ class DockerRunning:
                     self._remove()
 
     def _remove(self) -> None:
-        for part in self._parts.values():
-            _remove(part.container)
+        for container in self._containers.values():
+            _remove(container.container)
         if self._network is not None:
             _remove_network(self._network)
 
 
-class _Part:
+class _Container:
     """A place's container."""
 
     def __init__(self, container: Container) -> None:
@@ -377,7 +381,7 @@ class _Part:
         return Exit(code, bool(state["OOMKilled"]), self._last_words())
 
     def _wait(self, seconds: float) -> None:
-        """Until it has ended, or that long."""
+        """Wait until it has ended, at most these seconds."""
         try:
             self.container.wait(timeout=seconds)
         except OSError:
@@ -403,10 +407,10 @@ class _Part:
         """The most memory that it held so far; None where the engine does not say (control groups v2)."""
         try:
             stats: Any = self.container.stats(stream=False, one_shot=True)
-            found = stats["memory_stats"].get("max_usage")
+            peak = stats["memory_stats"].get("max_usage")
         except (DockerException, OSError, KeyError):
             return None
-        return None if found is None else int(found)
+        return None if peak is None else int(peak)
 
     def close(self) -> None:
         """Stop listening."""

@@ -15,8 +15,8 @@ _EVERYBODY = 0o1777                 # a container's user is another than the hos
 
 def folder(stack: Stack, cache: Path) -> Path:
     """The folder, which is there and can be written to by any user."""
-    found = cache / "kernels" / stack.name
-    found.mkdir(parents=True, exist_ok=True)
-    if found.stat().st_mode & 0o7777 != _EVERYBODY:
-        found.chmod(_EVERYBODY)
-    return found
+    kept = cache / "kernels" / stack.name
+    kept.mkdir(parents=True, exist_ok=True)
+    if kept.stat().st_mode & 0o7777 != _EVERYBODY:
+        kept.chmod(_EVERYBODY)
+    return kept

@@ -53,13 +53,13 @@ class Pipe:
 
 
 def lines_of_file(stream: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a stream, which is closed after them; one that is too long comes in pieces."""
+    """The lines of a stream, which is then closed. A line that is too long comes in pieces."""
     with stream:
         yield from iter(lambda: stream.readline(LONGEST_LINE + 1), b"")
 
 
 def lines_of_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of what comes in chunks; one that is too long comes in pieces, and a torn last one as it is."""
+    """The lines in a series of chunks. A line that is too long comes in pieces, a torn last line as it is."""
     rest: list[bytes] = []
     size = 0
     for chunk in chunks:

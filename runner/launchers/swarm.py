@@ -17,6 +17,7 @@ from runner import leftovers
 from runner.errors import BenchError, EngineUnreachable, ImageMissing
 from runner.launchers import swarm_images, swarm_manager, swarm_probe
 from runner.launchers.docker import explained
+from runner.launchers.protocol import Launcher
 from runner.launchers.swarm_run import SwarmRunning, remove_network, remove_service
 from runner.machine.host import Machine
 from runner.stacks import images
@@ -26,43 +27,44 @@ from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
 
-class SwarmLauncher:
+class SwarmLauncher(Launcher):
     """Launches workers as services of an existing Swarm."""
 
     name = "swarm"
+    has_gpus_here = False
 
     def __init__(self, client: DockerClient, options: swarm_manager.Options = swarm_manager.NO_OPTIONS) -> None:
         """Raises EngineUnreachable where the engine manages no Swarm."""
         self._client, self._options = client, options
         self._images: dict[str, swarm_images.Delivered] = {}
-        self._probed: dict[tuple[str, ...], dict[str, swarm_probe.Seen]] = {}
+        self._probed: dict[tuple[str, ...], dict[str, swarm_probe.NodeReport]] = {}
         self.nodes = _usable(client)
 
     @property
     def hosts(self) -> int:
-        """How many machines the nodes of a run are spread over."""
+        """As protocol.Launcher."""
         return len(self.nodes)
 
     def machine(self, here: Machine) -> Machine:
-        """What plans are made for: the smallest of the nodes, on each of which one node of a run is placed."""
+        """The smallest of the nodes, each of which gets one node of a run."""
         return here._replace(cpus=min(node.cpus for node in self.nodes),
                              memory_bytes=min(node.memory_bytes for node in self.nodes))
 
     def record(self) -> dict[str, Any]:
-        """What the session's record says of the Swarm."""
-        return {**self._options.record(), "nodes": [node.record() for node in self.nodes]}
+        """The Swarm's options and nodes."""
+        return {"swarm": {**self._options.record(), "nodes": [node.record() for node in self.nodes]}}
 
     def missing(self, stack: Stack) -> str | None:
-        """Nothing is missing that prepare could not build; a failed build says why itself."""
+        """None: prepare builds what is missing, and a failed build says why."""
         return None
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
         """Build images on the manager's engine, bring them to the nodes, and remove what dead runners left."""
         sweep(self._client, say)
         for stack in stacks:
-            built = images.build(self._client, pinned(stack, self.name), say)
+            built = images.build(self._client, pinned(stack), say)
             image = swarm_images.deliver(self._client, built, self._options, self.nodes, say)
-            self.probed(image, None, self.nodes)          # a node that lacks it is told before anything is measured
+            self.probed(image, None, self.nodes)          # fails for a node that lacks it, before anything is measured
             self._images[stack.name] = image
 
     def fingerprint(self, stack: Stack) -> str:
@@ -72,22 +74,22 @@ class SwarmLauncher:
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
               padding: int = 0) -> "SwarmRunning":
         """Start a service a place and wait until every one runs. Raises BenchError."""
-        image = self._images.get(stack.name) or self._found(stack)
+        image = self._images.get(stack.name) or self._image(stack)
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         on = placed(places, cell, self.nodes)
-        seen = self._probe(image, data, on)
-        record = {"launcher": "swarm", "isolation": "swarm", "image": image.built.id, "base": image.built.base,
+        reports = self._probe(image, data, on)
+        record = {"launcher": self.name, "isolation": self.name, "image": image.built.id, "base": image.built.base,
                   "base_is_default": image.built.base_is_default, "stack_version": stack.version,
                   "fingerprint": image.built.fingerprint, "cpu_quota": _quota(cell, on), "remote": True,
                   "encrypted": self._options.is_encrypted,
-                  "nodes": {place.name: {**node.record(), **seen[node.name].record()}
+                  "nodes": {place.name: {**node.record(), **reports[node.name].record()}
                             for place, node in zip(places, on, strict=True)}}
-        wanted = services(cell, data, places, on, image.reference, module, padding)
-        return self._begun(SwarmRunning(self._client, places, record), run, wanted)
+        specs = services(cell, data, places, on, image.reference, module, padding)
+        return self._begun(SwarmRunning(self._client, places, record), run, specs)
 
-    def _begun(self, running: "SwarmRunning", run: str, wanted: list[swarm_manager.Wanted]) -> "SwarmRunning":
+    def _begun(self, running: "SwarmRunning", run: str, specs: list[swarm_manager.ServiceSpec]) -> "SwarmRunning":
         try:
-            running.create(run, wanted, self._options.is_encrypted)
+            running.create(run, specs, self._options.is_encrypted)
             running.await_start()
         except BaseException as error:
             running.stop()
@@ -96,15 +98,16 @@ class SwarmLauncher:
             raise
         return running
 
-    def _found(self, stack: Stack) -> swarm_images.Delivered:
-        image = images.find(self._client, pinned(stack, self.name))
+    def _image(self, stack: Stack) -> swarm_images.Delivered:
+        """The stack's image on the manager's engine. Raises ImageMissing."""
+        image = images.find(self._client, pinned(stack))
         if image is None:
             raise ImageMissing(f"stack {stack.name} has no image at the Swarm's manager: run `evenbench images "
                                f"{stack.name}`")
         return swarm_images.Delivered(image, image.id)
 
     def _probe(self, image: swarm_images.Delivered, data: Path,
-               on: list[swarm_manager.Node]) -> dict[str, swarm_probe.Seen]:
+               on: list[swarm_manager.Node]) -> dict[str, swarm_probe.NodeReport]:
         """What the nodes say of themselves, once for each data and nodes. Raises BenchError where one is not fit."""
         nodes = list(dict.fromkeys(on))
         key = (str(data), *(node.id for node in nodes))
@@ -114,29 +117,29 @@ class SwarmLauncher:
         return self._probed[key]
 
     def probed(self, image: swarm_images.Delivered, data: Path | None, nodes: Sequence[swarm_manager.Node]
-               ) -> dict[str, swarm_probe.Seen]:
+               ) -> dict[str, swarm_probe.NodeReport]:
         """What these nodes say of themselves now, by name. Raises BenchError where one cannot start a place."""
         places = tuple(cluster.Place(f"node{rank}", "probe", (), True) for rank in range(len(nodes)))
         names = [place.name for place in places]
-        wanted = [swarm_manager.Wanted(name, node, image.reference, ("workloads.places.swarm_probe", json.dumps(
+        specs = [swarm_manager.ServiceSpec(name, node, image.reference, ("workloads.places.swarm_probe", json.dumps(
             {"names": names, "rank": rank, "data": "/data"})), str(data or ""))
             for rank, (name, node) in enumerate(zip(names, nodes, strict=True))]
-        running = self._begun(SwarmRunning(self._client, places, {}), "probe", wanted)
+        running = self._begun(SwarmRunning(self._client, places, {}), "probe", specs)
         try:
-            heard = swarm_probe.heard(running, time.monotonic)
+            lines = swarm_probe.lines(running, time.monotonic)
         finally:
             running.stop()
-        return swarm_probe.seen(heard, {place.name: node.name for place, node in zip(places, nodes, strict=True)})
+        return swarm_probe.reports(lines, {place.name: node.name for place, node in zip(places, nodes, strict=True)})
 
 
 def _usable(client: DockerClient) -> tuple[swarm_manager.Node, ...]:
     """The nodes that take services, by name. Raises EngineUnreachable."""
     try:
-        found = swarm_manager.nodes(client.api.nodes())
+        nodes = swarm_manager.nodes(client.api.nodes())
     except APIError as error:
         raise EngineUnreachable(f"the engine manages no Swarm ({explained(error)}): set DOCKER_HOST to a manager's "
                                 "engine, or run `docker swarm init`") from error
-    usable = tuple(node for node in found if node.is_usable)
+    usable = tuple(node for node in nodes if node.is_usable)
     if not usable:
         raise EngineUnreachable("no node of the Swarm is ready and active: look at `docker node ls`")
     return usable
@@ -149,7 +152,7 @@ def placed(places: tuple[cluster.Place, ...], cell: Cell,
     Raises BenchError where the Swarm has too few nodes, or one of them too little of something.
     """
     if cell.nodes > len(nodes):
-        raise BenchError(f"the cell is of {cell.nodes} nodes, and {len(nodes)} of the Swarm are ready and active: "
+        raise BenchError(f"the cell needs {cell.nodes} nodes, and the Swarm has {len(nodes)} ready and active: "
                          "look at `docker node ls`, or measure with `--set nodes=...`")
     chosen = [nodes[rank if rank < cell.nodes else 0] for rank in range(len(places))]
     for node in chosen[:cell.nodes]:
@@ -164,17 +167,17 @@ def placed(places: tuple[cluster.Place, ...], cell: Cell,
 
 
 def services(cell: Cell, data: Path, places: tuple[cluster.Place, ...], on: list[swarm_manager.Node], image: str,
-             module: str = "workloads", padding: int = 0) -> list[swarm_manager.Wanted]:
-    """What each place's service is to be. Only nodes reserve: a coordinator shares the first one's room."""
+             module: str = "workloads", padding: int = 0) -> list[swarm_manager.ServiceSpec]:
+    """A service for each place. Only nodes reserve CPUs and memory: a coordinator shares those of the first one."""
     names = ",".join(place.name for place in places)
-    found = []
+    specs = []
     for rank, (place, node) in enumerate(zip(places, on, strict=True)):
         others = {"EVENBENCH_NODES": names, "EVENBENCH_RANK": str(rank)} if len(places) > 1 else {}
         others |= placement.variables(padding)
-        found.append(swarm_manager.Wanted(place.name, node, image, (module, json.dumps(cell._asdict())), str(data),
-                                          cell.cpus, cell.memory_bytes, cell.gpus if cell.device == "gpu" else 0,
-                                          rank < cell.nodes, others))
-    return found
+        specs.append(swarm_manager.ServiceSpec(
+            place.name, node, image, (module, json.dumps(cell._asdict())), str(data), cell.cpus, cell.memory_bytes,
+            cell.gpus if cell.device == "gpu" else 0, rank < cell.nodes, others))
+    return specs
 
 
 def _quota(cell: Cell, on: list[swarm_manager.Node]) -> float | None:

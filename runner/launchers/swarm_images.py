@@ -43,7 +43,7 @@ def pushed(client: DockerClient, built: images.Image, registry: str, say: Callab
     problem = next((line["error"] for line in said if "error" in line), None)
     digest = next((line["aux"]["Digest"] for line in said if "Digest" in line.get("aux", ())), None)
     if problem or not digest:
-        raise BuildFailed(f"{tag}: the registry {registry} did not take the image: {problem or 'it told no digest'}")
+        raise BuildFailed(f"{tag}: the registry {registry} did not take the image: {problem or 'it named no digest'}")
     return f"{registry}@{digest}"
 
 

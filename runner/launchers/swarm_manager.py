@@ -1,4 +1,4 @@
-"""A Docker Swarm as a place to measure: what its manager says of nodes, and what a place's service is made of. Pure."""
+"""A Docker Swarm's side of the manager's API: nodes and tasks as it lists them, services as it takes them. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -13,11 +13,11 @@ _WRITABLE = {"Type": "tmpfs", "Target": "/tmp",
 # a service has no shm_size: 1 GB for NCCL between several GPUs, of which an engine's own 64 MB are too few
 _SHARED = {"Type": "tmpfs", "Target": "/dev/shm", "TmpfsOptions": {"SizeBytes": 2**30, "Mode": 0o1777}}
 _PROCESSES = 4096
-_WORDS = "encrypted, registry=HOST/NAME, engine:NODE=URL"
+_ARGUMENTS = "encrypted, registry=HOST/NAME, engine:NODE=URL"
 
 
 class Options(NamedTuple):
-    """What the user says of a Swarm, over what its manager says itself."""
+    """What the user tells of a Swarm beside what its manager says."""
 
     is_encrypted: bool = False                                   # what places say to each other
     registry: str = ""                                           # images go there, and nodes get them by digest
@@ -31,20 +31,20 @@ class Options(NamedTuple):
 NO_OPTIONS = Options()
 
 
-def options(words: Iterable[str]) -> Options:
-    """The Options of the words of --swarm. Raises InputError."""
-    found, engines = NO_OPTIONS, {}
-    for word in words:
-        name, _, value = word.partition("=")
-        if word == "encrypted":
-            found = found._replace(is_encrypted=True)
+def options(arguments: Iterable[str]) -> Options:
+    """The Options of the arguments of --swarm. Raises InputError."""
+    asked, engines = NO_OPTIONS, {}
+    for argument in arguments:
+        name, _, value = argument.partition("=")
+        if argument == "encrypted":
+            asked = asked._replace(is_encrypted=True)
         elif name == "registry" and value:
-            found = found._replace(registry=value)
+            asked = asked._replace(registry=value)
         elif name.startswith("engine:") and name != "engine:" and value:
             engines[name.removeprefix("engine:")] = value
         else:
-            raise InputError(f'--swarm: found "{word}", expected one of {_WORDS}')
-    return found._replace(engines=engines)
+            raise InputError(f'--swarm: found "{argument}", expected one of {_ARGUMENTS}')
+    return asked._replace(engines=engines)
 
 
 class Node(NamedTuple):
@@ -69,36 +69,36 @@ class Node(NamedTuple):
         return {"host": self.name, "engine": self.engine, "cpus": self.cpus, "memory_bytes": self.memory_bytes}
 
 
-def nodes(said: Iterable[Mapping[str, Any]]) -> tuple[Node, ...]:
+def nodes(answer: Iterable[Mapping[str, Any]]) -> tuple[Node, ...]:
     """The nodes in the manager's answer, by name."""
-    return tuple(sorted(map(_node, said), key=lambda node: (node.name, node.id)))
+    return tuple(sorted(map(_node, answer), key=lambda node: (node.name, node.id)))
 
 
-def _node(said: Mapping[str, Any]) -> Node:
-    about, resources = said["Description"], said["Description"].get("Resources", {})
-    return Node(said["ID"], about["Hostname"], about.get("Engine", {}).get("EngineVersion", ""),
-                said["Status"]["State"], said["Spec"]["Availability"],
+def _node(entry: Mapping[str, Any]) -> Node:
+    about, resources = entry["Description"], entry["Description"].get("Resources", {})
+    return Node(entry["ID"], about["Hostname"], about.get("Engine", {}).get("EngineVersion", ""),
+                entry["Status"]["State"], entry["Spec"]["Availability"],
                 int(resources.get("NanoCPUs", 0) // 10**9), int(resources.get("MemoryBytes", 0)),
                 _gpus(resources.get("GenericResources") or ()))
 
 
 def _gpus(resources: Iterable[Mapping[str, Any]]) -> tuple[str, int]:
     """The first kind that is named for GPUs: named ones count one each, discrete ones say how many."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for each in resources:
         kind, spec = next(iter(each.items()))
         count = int(spec["Value"]) if kind == "DiscreteResourceSpec" else 1
-        found[spec["Kind"]] = found.get(spec["Kind"], 0) + count
-    return next(((kind, count) for kind, count in found.items() if "gpu" in kind.lower()), ("", 0))
+        counts[spec["Kind"]] = counts.get(spec["Kind"], 0) + count
+    return next(((kind, count) for kind, count in counts.items() if "gpu" in kind.lower()), ("", 0))
 
 
-class Wanted(NamedTuple):
-    """What a place's service is to be."""
+class ServiceSpec(NamedTuple):
+    """The service of a place."""
 
     name: str                                    # by which the others find it
     node: Node
     image: str                                   # by digest: the same bytes on every node
-    words: tuple[str, ...]                       # after `python -m workloads.places.swarm_node`
+    arguments: tuple[str, ...]                   # after `python -m workloads.places.swarm_node`
     data: str                                    # the folder, the same path on every node; "": none
     cpus: float = 0.0                            # 0: no limit
     memory_bytes: int = 0                        # 0: no limit
@@ -107,44 +107,44 @@ class Wanted(NamedTuple):
     environment: Mapping[str, str] = MappingProxyType({})
 
 
-def template(wanted: Wanted, network: str, labels: Mapping[str, str]) -> dict[str, Any]:
+def template(spec: ServiceSpec, network: str, labels: Mapping[str, str]) -> dict[str, Any]:
     """The service's task as the engine's API has it: no more than the place needs.
 
     Engines up to 26 ignore NoNewPrivileges and tmpfs' options: there workloads.places.swarm_node does the first, and
     nothing in /tmp can be executed.
     """
-    limits = _resources(wanted)
+    limits = _resources(spec)
     return {
         "ContainerSpec": {
-            "Image": wanted.image, "Command": ["python", "-m", "workloads.places.swarm_node"],
-            "Args": list(wanted.words),
-            "Hostname": wanted.name, "Labels": dict(labels), "Init": True, "ReadOnly": True,
-            "Env": [f"{key}={value}" for key, value in wanted.environment.items()],
+            "Image": spec.image, "Command": ["python", "-m", "workloads.places.swarm_node"],
+            "Args": list(spec.arguments),
+            "Hostname": spec.name, "Labels": dict(labels), "Init": True, "ReadOnly": True,
+            "Env": [f"{key}={value}" for key, value in spec.environment.items()],
             "CapabilityDrop": ["ALL"], "Privileges": {"NoNewPrivileges": True}, "StopGracePeriod": 0,
-            "Mounts": [_WRITABLE, *_data(wanted), *([_SHARED] if wanted.gpus > 1 else ())],
-            **({"Ulimits": [{"Name": "memlock", "Soft": -1, "Hard": -1}]} if wanted.gpus > 1 else {}),
+            "Mounts": [_WRITABLE, *_data(spec), *([_SHARED] if spec.gpus > 1 else ())],
+            **({"Ulimits": [{"Name": "memlock", "Soft": -1, "Hard": -1}]} if spec.gpus > 1 else {}),
         },
         "Resources": {"Limits": {**limits, "Pids": _PROCESSES},
-                      "Reservations": {**(limits if wanted.is_reserved else {}), **_generic(wanted)}},
+                      "Reservations": {**(limits if spec.is_reserved else {}), **_generic(spec)}},
         "RestartPolicy": {"Condition": "none"},
-        "Placement": {"Constraints": [f"node.id=={wanted.node.id}"]},
-        "Networks": [{"Target": network, "Aliases": [wanted.name]}],
+        "Placement": {"Constraints": [f"node.id=={spec.node.id}"]},
+        "Networks": [{"Target": network, "Aliases": [spec.name]}],
         "LogDriver": {"Name": "json-file"},      # whatever the node's own default: the manager reads it back
     }
 
 
-def _data(wanted: Wanted) -> list[dict[str, Any]]:
-    return [{"Type": "bind", "Source": wanted.data, "Target": "/data", "ReadOnly": True}] if wanted.data else []
+def _data(spec: ServiceSpec) -> list[dict[str, Any]]:
+    return [{"Type": "bind", "Source": spec.data, "Target": "/data", "ReadOnly": True}] if spec.data else []
 
 
-def _resources(wanted: Wanted) -> dict[str, int]:
-    found = {"NanoCPUs": int(wanted.cpus * 10**9), "MemoryBytes": wanted.memory_bytes}
-    return {name: value for name, value in found.items() if value}
+def _resources(spec: ServiceSpec) -> dict[str, int]:
+    limits = {"NanoCPUs": int(spec.cpus * 10**9), "MemoryBytes": spec.memory_bytes}
+    return {name: value for name, value in limits.items() if value}
 
 
-def _generic(wanted: Wanted) -> dict[str, Any]:
-    kind, _ = wanted.node.gpus
-    return {"GenericResources": [{"DiscreteResourceSpec": {"Kind": kind, "Value": wanted.gpus}}]} if wanted.gpus else {}
+def _generic(spec: ServiceSpec) -> dict[str, Any]:
+    kind, _ = spec.node.gpus
+    return {"GenericResources": [{"DiscreteResourceSpec": {"Kind": kind, "Value": spec.gpus}}]} if spec.gpus else {}
 
 
 # states of a task from which it goes no further, and of them those of a task that never ran
@@ -165,13 +165,13 @@ class Task(NamedTuple):
         return self.state in OVER
 
 
-def tasks(said: Sequence[Mapping[str, Any]]) -> dict[str, Task]:
+def tasks(answer: Sequence[Mapping[str, Any]]) -> dict[str, Task]:
     """The tasks in the manager's answer, by service."""
-    return {each["ServiceID"]: _task(each["Status"]) for each in said}
+    return {each["ServiceID"]: _task(each["Status"]) for each in answer}
 
 
 def _task(status: Mapping[str, Any]) -> Task:
-    found = status.get("ContainerStatus") or {}
-    has_run = bool(found.get("ContainerID")) and status["State"] in OVER and status["State"] != "rejected"
+    container = status.get("ContainerStatus") or {}
+    has_run = bool(container.get("ContainerID")) and status["State"] in OVER and status["State"] != "rejected"
     return Task(status["State"], status.get("Err") or status.get("Message") or "",
-                int(found.get("ExitCode", 0)) if has_run else None)
+                int(container.get("ExitCode", 0)) if has_run else None)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runner.errors import BenchError
-from runner.launchers.watchdog import Running
+from runner.launchers.protocol import Running
 
 _PATIENCE_SECONDS = 60.0        # workloads/places/swarm_probe.py gives up earlier on each peer
 
 
-class Seen(NamedTuple):
-    """A node as a place on it saw it. Clocks are compared with the first node's."""
+class NodeReport(NamedTuple):
+    """What a probe on a node reported. Clocks are compared with the first node's."""
 
     about: dict[str, Any]
     unreached: dict[str, str]                    # node -> why
@@ -27,52 +27,51 @@ class Seen(NamedTuple):
                 "clock_uncertainty_seconds": self.clock_uncertainty_seconds}
 
 
-def heard(running: Running, clock: Callable[[], float]) -> dict[str, dict[str, Any]]:
-    """Each place's line. Raises BenchError where one says nothing, or something else."""
-    found: dict[str, dict[str, Any]] = {}
+def lines(running: Running, clock: Callable[[], float]) -> dict[str, dict[str, Any]]:
+    """The line of each place's probe. Raises BenchError where a probe is silent, or writes something else."""
+    parsed: dict[str, dict[str, Any]] = {}
     deadline = clock() + _PATIENCE_SECONDS
-    while len(found) < len(running.reporters):
+    while len(parsed) < len(running.reporters):
         line = running.next_line(1.0)
         if line and line[1] == b"":
             raise BenchError(f"the probe of {line[0]} ended: {running.exit(line[0], 1.0).last_words}")
         if line:
-            found[line[0]] = _parsed(*line)
+            parsed[line[0]] = _parsed(*line)
         elif clock() > deadline:
-            silent = [name for name in running.reporters if name not in found]
+            silent = [name for name in running.reporters if name not in parsed]
             trouble = running.trouble()
             raise BenchError(f"the probe of {', '.join(silent)} said nothing in {_PATIENCE_SECONDS:g} s"
                              + "".join(f"; {name} {what}" for name, what in trouble.items()))
-    return found
+    return parsed
 
 
 def _parsed(place: str, line: bytes) -> dict[str, Any]:
     try:
-        said = json.loads(line)
+        content = json.loads(line)
     except ValueError as error:
-        raise BenchError(f"the probe of {place} wrote what is no JSON: {line[:60]!a}") from error
-    return dict(said)
+        raise BenchError(f"the probe of {place} wrote a line that is not JSON: {line[:60]!a}") from error
+    return dict(content)
 
 
-def seen(said: Mapping[str, Mapping[str, Any]], nodes: Mapping[str, str]) -> dict[str, Seen]:
-    """By node, from each place's line and the nodes of the places."""
+def reports(lines: Mapping[str, Mapping[str, Any]], nodes: Mapping[str, str]) -> dict[str, NodeReport]:
+    """The reports by node, from each place's line and the nodes of the places."""
     first = next(iter(nodes))
-    found = {}
-    for place, about in said.items():
-        reached = about["reached"]
-        asked = said[first]["reached"].get(place, {})        # how far this one is ahead of the first
-        found[nodes[place]] = Seen(dict(about), {nodes[peer]: answer["error"] for peer, answer in reached.items()
-                                                 if "error" in answer},
-                                   asked.get("ahead_seconds"), asked.get("uncertainty_seconds"))
-    return found
+    by_node = {}
+    for place, about in lines.items():
+        asked = lines[first]["reached"].get(place, {})       # how far this one is ahead of the first
+        unreached = {nodes[peer]: answer["error"] for peer, answer in about["reached"].items() if "error" in answer}
+        by_node[nodes[place]] = NodeReport(dict(about), unreached, asked.get("ahead_seconds"),
+                                           asked.get("uncertainty_seconds"))
+    return by_node
 
 
-def check(found: Mapping[str, Seen], names: Sequence[str], data: str) -> None:
+def check(reports: Mapping[str, NodeReport], names: Sequence[str], data: str) -> None:
     """Raise BenchError where nodes of these names do not reach each other, or have other data than the first."""
     for name in names:
-        for peer, why in found[name].unreached.items():
+        for peer, why in reports[name].unreached.items():
             if peer in names:
                 raise BenchError(f"{name} does not reach {peer} on the run's network ({why}): let UDP 4789 and TCP and "
                                  "UDP 7946 pass between the nodes; an encrypted network needs ESP (IP protocol 50) and "
                                  "a kernel with it")
-        if found[name].about["data"] != found[names[0]].about["data"]:
+        if reports[name].about["data"] != reports[names[0]].about["data"]:
             raise BenchError(f"{data}: {name} has other files there than {names[0]}: copy the same to every node")

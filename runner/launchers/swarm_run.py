@@ -12,7 +12,7 @@ from runner.errors import BenchError, ImageMissing
 from runner.launchers import swarm_manager
 from runner.launchers.docker import run_name
 from runner.launchers.line_queue import Pipe, lines_of_chunks
-from runner.launchers.watchdog import Exit
+from runner.launchers.protocol import Exit, Running
 from runner.machine.cpu_sets import reporters, servers
 from runner.stacks.engine import DockerClient, DockerException, NotFound, service_output
 from workloads.spec import cluster
@@ -47,22 +47,22 @@ def remove_network(client: DockerClient, network: str) -> bool:
     return True
 
 
-class SwarmRunning:
+class SwarmRunning(Running):
     """The services of a run, and their network."""
 
-    def __init__(self, client: DockerClient, places: tuple[cluster.Place, ...], place: dict[str, Any]) -> None:
-        self.place = place
+    def __init__(self, client: DockerClient, places: tuple[cluster.Place, ...], record: dict[str, Any]) -> None:
+        self.place = record
         self.reporters, self.servers = reporters(places), servers(places)
         self._client = client
         self._pipe = Pipe()
         self._network = ""
-        self._parts: dict[str, _Part] = {}
+        self._services: dict[str, _Service] = {}
         self._nodes: dict[str, swarm_manager.Node] = {}          # of the places
         self._changed = threading.Condition()
         self._is_stopped = False
         self._watch = threading.Thread(target=self._look, daemon=True)
 
-    def create(self, run: str, wanted: list[swarm_manager.Wanted], is_encrypted: bool) -> None:
+    def create(self, run: str, specs: list[swarm_manager.ServiceSpec], is_encrypted: bool) -> None:
         """Make network and services. Raises DockerException; what was made is stop's to remove."""
         name = f"{run_name(run)}-{secrets.token_hex(2)}"        # process ids are only unique on one host
         labels = {swarm_manager.OWNER: owner_here(), swarm_manager.RUN: run}
@@ -70,72 +70,73 @@ class SwarmRunning:
             name, driver="overlay", scope="swarm", internal=True, attachable=True, labels=labels,
             options={"encrypted": "true"} if is_encrypted else None)
         self._network = str(network.id)
-        for each in wanted:
-            self._nodes[each.name] = each.node
-            made = self._client.api.create_service(
-                swarm_manager.template(each, self._network, labels), name=f"{name}-{each.name}", labels=labels,
+        for spec in specs:
+            self._nodes[spec.name] = spec.node
+            answer = self._client.api.create_service(
+                swarm_manager.template(spec, self._network, labels), name=f"{name}-{spec.name}", labels=labels,
                 endpoint_spec={"Mode": "dnsrr"})         # a name is its place's own address, not a balancer's
-            self._parts[each.name] = _Part(self._client, made["ID"])
+            self._services[spec.name] = _Service(self._client, answer["ID"])
         self._watch.start()
-        for place, part in self._parts.items():
-            self._pipe.add(place, lines_of_chunks(part.output()))
+        for place, service in self._services.items():
+            self._pipe.add(place, lines_of_chunks(service.output()))
 
     def _look(self) -> None:
-        """Ask the manager for the tasks, again and again; one that cannot be asked is asked again."""
-        services = [part.service for part in self._parts.values()]
+        """Ask the manager for the tasks until the run is stopped, also after it did not answer."""
+        ids = [service.id for service in self._services.values()]
         while not self._is_stopped:
             try:
-                found = swarm_manager.tasks(self._client.api.tasks({"service": services}))
+                tasks = swarm_manager.tasks(self._client.api.tasks({"service": ids}))
             except (DockerException, OSError):
-                found = {}
+                tasks = {}
             with self._changed:
-                for part in self._parts.values():
-                    part.task = found.get(part.service, part.task)
+                for service in self._services.values():
+                    service.task = tasks.get(service.id, service.task)
                 self._changed.notify_all()
                 self._changed.wait_for(lambda: self._is_stopped, _LOOK_SECONDS)
-            for part in self._parts.values():
-                if part.task.is_over:
-                    part.end_follow()
+            for service in self._services.values():
+                if service.task.is_over:
+                    service.end_follow()
 
     def _await(self, is_so: Callable[[], bool], seconds: float) -> None:
-        """Wait until that is true of the tasks, at most so long."""
+        """Wait until that is true of the tasks, at most these seconds."""
         with self._changed:
             self._changed.wait_for(lambda: is_so() or self._is_stopped, seconds)
 
     def await_start(self) -> None:
         """Wait until every task runs or has run. Raises BenchError with the first reason why one does not."""
-        self._await(lambda: all(part.task.is_over or part.task.state == swarm_manager.RUNNING
-                                for part in self._parts.values()), _START_SECONDS)
-        for name, part in self._parts.items():
-            if part.task.state != swarm_manager.RUNNING and part.task.code is None:
-                raise _refused(self._nodes[name], part.task)
+        self._await(lambda: all(service.task.is_over or service.task.state == swarm_manager.RUNNING
+                                for service in self._services.values()), _START_SECONDS)
+        for name, service in self._services.items():
+            if service.task.state != swarm_manager.RUNNING and service.task.code is None:
+                raise _refused(self._nodes[name], service.task)
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
-        """As launch.Running."""
+        """As protocol.Running."""
         return self._pipe.next(seconds)
 
     def exit(self, place: str, seconds: float) -> Exit:
-        """As launch.Running."""
-        part = self._parts[place]
-        self._await(lambda: part.task.is_over, seconds)
-        code = part.task.code
-        return Exit(137 if code == cluster.OUT_OF_MEMORY else code, code == cluster.OUT_OF_MEMORY, part.last_words())
+        """As protocol.Running."""
+        service = self._services[place]
+        self._await(lambda: service.task.is_over, seconds)
+        code = service.task.code
+        return Exit(137 if code == cluster.OUT_OF_MEMORY else code, code == cluster.OUT_OF_MEMORY,
+                    service.last_words())
 
     def trouble(self) -> dict[str, str]:
-        """As launch.Running, from what the manager knows of the nodes."""
+        """As protocol.Running, from what the manager knows of the nodes."""
         try:
             known = {node.id: node for node in swarm_manager.nodes(self._client.api.nodes())}
         except (DockerException, OSError):
-            return dict.fromkeys(self._parts, "cannot be seen: the Swarm's manager does not answer")
-        found = {}
+            return dict.fromkeys(self._services, "cannot be seen: the Swarm's manager does not answer")
+        troubles = {}
         for name, node in self._nodes.items():
             now = known.get(node.id)
             if now is None or now.state != "ready":
-                found[name] = f"is on {node.name}, which is cut off from the Swarm or gone"
-        return found
+                troubles[name] = f"is on {node.name}, which is cut off from the Swarm or gone"
+        return troubles
 
     def used(self) -> dict[str, dict[str, int | None]]:
-        """Nothing: the manager does not know; reporters say it themselves."""
+        """{}: the manager does not know, and reporters say it themselves."""
         return {}
 
     def stop(self) -> None:
@@ -144,9 +145,9 @@ class SwarmRunning:
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
-        for part in self._parts.values():
-            part.end_follow()
-            remove_service(self._client, part.service)
+        for service in self._services.values():
+            service.end_follow()
+            remove_service(self._client, service.id)
         deadline = time.monotonic() + _GONE_SECONDS
         lost = {self._nodes[name].id for name in self.trouble()}
         while time.monotonic() < deadline and self._stand(lost):
@@ -157,8 +158,8 @@ class SwarmRunning:
     def _stand(self, lost: set[str]) -> bool:
         """Whether a task of ours is still there on a node that is not lost; its service is gone, its labels are not."""
         try:
-            found = self._client.api.tasks({"label": f"{swarm_manager.OWNER}={owner_here()}"})
-            return any(task.get("NodeID") not in lost for task in found)
+            tasks = self._client.api.tasks({"label": f"{swarm_manager.OWNER}={owner_here()}"})
+            return any(task.get("NodeID") not in lost for task in tasks)
         except (DockerException, OSError):
             return False
 
@@ -176,11 +177,11 @@ def _refused(node: swarm_manager.Node, task: swarm_manager.Task) -> BenchError:
                       "at `docker node ls`")
 
 
-class _Part:
+class _Service:
     """A place's service."""
 
-    def __init__(self, client: DockerClient, service: str) -> None:
-        self.service = service
+    def __init__(self, client: DockerClient, id: str) -> None:
+        self.id = id
         self.task = swarm_manager.Task()
         self._client = client
         self._stream: Any = None
@@ -202,13 +203,13 @@ class _Part:
             yield from self._after(passed, is_following=False)
 
     def _after(self, passed: int, is_following: bool) -> Iterator[bytes]:
-        """The chunks of standard output behind so many bytes."""
+        """The chunks of standard output after the first `passed` bytes."""
         stream: Any = None
         try:
             with self._lock:
                 if is_following and self._is_ending.is_set():
                     return
-                self._stream = stream = service_output(self._client, self.service, is_following=is_following)
+                self._stream = stream = service_output(self._client, self.id, is_following=is_following)
             for chunk in stream:
                 if passed < len(chunk):
                     yield chunk[passed:]
@@ -236,7 +237,7 @@ class _Part:
         if not self.task.is_over:
             return ""
         try:
-            stream = service_output(self._client, self.service, is_error=True, is_following=False, tail=20)
+            stream = service_output(self._client, self.id, is_error=True, is_following=False, tail=20)
             return " ".join(b"".join(stream).decode(errors="replace").split())[-_LAST_WORDS:]
         except (DockerException, OSError):
             return ""

@@ -27,7 +27,7 @@ from runner import leftovers
 from runner.errors import BenchError, InterpreterMissing
 from runner.launchers import kernel_cache
 from runner.launchers.line_queue import Pipe, lines_of_file
-from runner.launchers.watchdog import Exit
+from runner.launchers.protocol import Exit, Launcher, Running
 from runner.machine import gpus
 from runner.machine.cpu_sets import reporters, servers, shared
 from runner.stacks import environments
@@ -43,20 +43,24 @@ _PR_SET_PDEATHSIG = 1    # linux/prctl.h
 _PORTS = (23000, 31000, 10)      # from, to, ports a place; below those that kernels hand out
 
 
-class VenvLauncher:
+class VenvLauncher(Launcher):
     """Launches workers with the interpreters of this machine."""
 
     name = "venv"
+    takes = frozenset({own_stacks.PINNED, own_stacks.ENVIRONMENT})
+    uses_images = False
+    builds_at_once = 2               # pip installs on one CPU
+    divides_gpus = runs_programs = True
 
-    def __init__(self, cache: Path, found: gpus.Found = gpus.NONE) -> None:
-        """found: the GPUs that cells are given."""
-        self._cache, self._found = cache, found
+    def __init__(self, cache: Path, gpus: gpus.Gpus = gpus.NONE) -> None:
+        """gpus: those that cells get."""
+        self._cache, self._gpus = cache, gpus
         self._pythons: dict[str, Path] = {}
 
-    def giving(self, found: gpus.Found) -> Self:
-        """The same launcher, whose cells are given these GPUs alone."""
+    def with_gpus(self, gpus: gpus.Gpus) -> Self:
+        """As protocol.Launcher."""
         other = copy.copy(self)
-        other._found = found
+        other._gpus = gpus
         return other
 
     def missing(self, stack: Stack) -> str | None:
@@ -82,7 +86,7 @@ class VenvLauncher:
         if isinstance(stack, OwnStack):
             own_stacks.check_unchanged(stack)
             return Path(stack.interpreter)
-        return environments.ready(pinned(stack, self.name), self._cache, say)
+        return environments.ready(pinned(stack), self._cache, say)
 
     def fingerprint(self, stack: Stack) -> str:
         """The locks and the workloads."""
@@ -90,39 +94,39 @@ class VenvLauncher:
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str,
               module: str = "workloads", padding: int = 0) -> "VenvRunning":
-        """Start a worker a place, each on its own cell.cpus CPUs where there are so many. Raises BenchError."""
+        """Start a worker a place, each on CPUs of its own where there are enough. Raises BenchError."""
         if isinstance(stack, OwnStack):
             python = self._python(stack, lambda text: None)      # looks each time whether it still holds the same
         else:
             python = self._pythons.get(stack.name) or self._python(stack, lambda text: None)
-        place = {"launcher": "venv", "isolation": "venv", "image": None, "base": f"host, {python}",
-                 "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack),
-                 **own_stacks.place(stack)}
+        record = {"launcher": self.name, "isolation": self.name, "image": None, "base": f"host, {python}",
+                  "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack),
+                  **own_stacks.run_record(stack)}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         share = shared(cell, os.sched_getaffinity(0))
-        own = gpus.assigned(cell, stack, self._found) if cell.device == "gpu" else ()
+        own = gpus.assigned(cell, stack, self._gpus) if cell.device == "gpu" else ()
         kernels = {kernel_cache.VARIABLE: str(kernel_cache.folder(stack, self._cache))} if own else {}
-        running = VenvRunning(places, {**place, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
+        running = VenvRunning(places, {**record, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
         try:
             for rank, (each, environment) in enumerate(zip(places, _environments(len(places)), strict=True)):
                 command = worker_command(python, cell, data, module)
                 limit = cell.memory_bytes if cell.device == "cpu" else 0
-                running.add(each.name, _Part(command, (share.cpus(rank), limit), stack.root,
-                                             {**environment, **own_stacks.told(stack), **visible(own), **kernels,
-                                              **placement.variables(padding)}))
+                variables = {**environment, **own_stacks.variables(stack), **visible(own), **kernels,
+                             **placement.variables(padding)}
+                running.add(each.name, _ProcessGroup(command, (share.cpus(rank), limit), stack.root, variables))
         except BaseException:
             running.stop()
             raise
         return running
 
-    def said(self, stack: Stack, module: str) -> bytes:
-        """What `python -m MODULE` prints in the stack's virtual environment. Raises BenchError."""
-        found = subprocess.run([str(self._pythons[stack.name]), "-m", module], cwd=stack.root, capture_output=True,
-                               env={**_environment(tempfile.gettempdir()), **own_stacks.told(stack)}, check=False)
-        if found.returncode:
-            last = found.stderr.decode(errors="replace").strip().splitlines()[-1:]
-            raise BenchError(f"{stack.name}: {module}: exit code {found.returncode}: {' '.join(last)}")
-        return found.stdout
+    def output(self, stack: Stack, module: str) -> bytes:
+        """As protocol.Launcher, in the stack's virtual environment."""
+        ended = subprocess.run([str(self._pythons[stack.name]), "-m", module], cwd=stack.root, capture_output=True,
+                               env={**_environment(tempfile.gettempdir()), **own_stacks.variables(stack)}, check=False)
+        if ended.returncode:
+            last = ended.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            raise BenchError(f"{stack.name}: {module}: exit code {ended.returncode}: {' '.join(last)}")
+        return ended.stdout
 
 
 def visible(own: Sequence[gpus.Gpu]) -> dict[str, str]:
@@ -136,7 +140,7 @@ def worker_command(python: Path, cell: Cell, data: Path, module: str) -> list[st
 
 
 def _environments(count: int) -> list[dict[str, str]]:
-    """What tells each of so many places of the others: they share an address, so each has ports of its own."""
+    """The variables that tell each place of the others. All share an address, so each has ports of its own."""
     if count == 1:
         return [{}]
     nodes = ",".join(f"127.0.0.1:{port}" for port in _free_ports(count))
@@ -145,63 +149,63 @@ def _environments(count: int) -> list[dict[str, str]]:
 
 def _free_ports(count: int) -> list[int]:
     """First ports of places: each with the ports behind it that its roles need, free a moment ago."""
-    found: list[int] = []
+    ports: list[int] = []
     for first in range(*_PORTS):
         if all(_is_free(first + offset) for offset in range(_PORTS[2])):
-            found.append(first)
-        if len(found) == count:
-            return found
+            ports.append(first)
+        if len(ports) == count:
+            return ports
     raise BenchError(f"the host has no {count} free groups of ports from {_PORTS[0]} to {_PORTS[1]}")
 
 
 def _is_free(port: int) -> bool:
-    with socket.socket() as tried:
+    with socket.socket() as listener:
         try:
-            tried.bind(("127.0.0.1", port))
+            listener.bind(("127.0.0.1", port))
         except OSError:
             return False
     return True
 
 
-class VenvRunning:
+class VenvRunning(Running):
     """The process groups of a run."""
 
-    def __init__(self, places: tuple[cluster.Place, ...], place: dict[str, Any]) -> None:
-        self.place = place
+    def __init__(self, places: tuple[cluster.Place, ...], record: dict[str, Any]) -> None:
+        self.place = record
         self.reporters, self.servers = reporters(places), servers(places)
         self._pipe = Pipe()
-        self._parts: dict[str, _Part] = {}
+        self._groups: dict[str, _ProcessGroup] = {}
 
-    def add(self, name: str, part: "_Part") -> None:
+    def add(self, name: str, group: "_ProcessGroup") -> None:
         """Listen to a started place."""
-        self._parts[name] = part
-        self._pipe.add(name, lines_of_file(part.output))
+        self._groups[name] = group
+        self._pipe.add(name, lines_of_file(group.output))
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
-        """As launch.Running."""
+        """As protocol.Running."""
         return self._pipe.next(seconds)
 
     def exit(self, place: str, seconds: float) -> Exit:
-        """As launch.Running."""
-        return self._parts[place].exit(seconds)
+        """As protocol.Running."""
+        return self._groups[place].exit(seconds)
 
     def trouble(self) -> dict[str, str]:
-        """As launch.Running."""
-        return {name: "is stopped" for name, part in self._parts.items() if part.is_stopped()}
+        """As protocol.Running."""
+        return {name: "is stopped" for name, group in self._groups.items() if group.is_stopped()}
 
     def used(self) -> dict[str, dict[str, int | None]]:
-        """Nothing that the workers do not say themselves."""
+        """{}: the workers report it themselves."""
         return {}
 
     def stop(self) -> None:
-        """Kill the groups and take their leavings."""
+        """Kill the groups, and remove their temporary folders."""
         self._pipe.close()
-        for part in self._parts.values():
-            part.stop()
+        for group in self._groups.values():
+            group.stop()
 
 
-class _Part:
-    """A place's process group."""
+class _ProcessGroup:
+    """The processes of a place."""
 
     def __init__(self, command: list[str], limits: tuple[list[int], int], root: Path,
                  environment: dict[str, str]) -> None:
@@ -245,29 +249,29 @@ class _Errors:
     """The end of what a worker writes on standard error; the rest is dropped, so that a flood fills no disk."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._kept: deque[bytes] = deque(maxlen=64)
+        self._chunks: deque[bytes] = deque(maxlen=64)
         self._reader = threading.Thread(target=self._read, args=(stream,), daemon=True)
         self._reader.start()
 
     def _read(self, stream: IO[bytes]) -> None:
         with stream:
             while chunk := os.read(stream.fileno(), 4 * _LAST_WORDS):
-                self._kept.append(chunk)
+                self._chunks.append(chunk)
 
     def last_words(self, has_ended: bool) -> str:
         if has_ended:
             self._reader.join(_READING_SECONDS)      # helpers may hold the pipe open
-        return " ".join(b"".join(list(self._kept)).decode(errors="replace").split())[-_LAST_WORDS:]
+        return " ".join(b"".join(list(self._chunks)).decode(errors="replace").split())[-_LAST_WORDS:]
 
 
 def _environment(scratch: str) -> dict[str, str]:
-    """By allow-list, so that what a shell happens to export cannot change a measurement."""
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
-    return {**kept, "HOME": scratch, "TMPDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+    """A worker's variables. By an allow-list: what a shell happens to export cannot change a measurement."""
+    allowed = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
+    return {**allowed, "HOME": scratch, "TMPDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
 
 
 def _enter(cpus: list[int], memory_bytes: int, runner: int) -> None:
-    """In the child: its CPUs and memory, and death with the runner, so that a killed runner leaves no worker."""
+    """Limit the child to its CPUs and memory, and let it die with the runner."""
     os.sched_setaffinity(0, cpus)
     if memory_bytes:
         resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))

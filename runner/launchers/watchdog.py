@@ -1,4 +1,4 @@
-"""A launched run, from its first line to its ending: what launchers promise, and the watchdog over them.
+"""A run from its first line to its ending: the watchdog that follows it.
 
 The frameworks alone hang, and an engine's own wait has no run limit, so deadlines are kept here, by the clock that is
 handed in. A worker is not trusted: a line that is no event ends its run. A run has one place or more, on a cluster; the
@@ -6,11 +6,10 @@ first one that fails ends them all.
 """
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
+from runner.launchers.protocol import Exit, Running
 from runner.results.contract import NotAnEvent, parsed
-from runner.stacks.definition import Stack
 from workloads.spec.cell import Cell
 
 _POLL_SECONDS = 1.0
@@ -31,64 +30,10 @@ class Limits(NamedTuple):
 def limits(cell: Cell, stall: float | None = None) -> Limits:
     """The deadlines of a cell's runs; stall in seconds, by default 300, and 50 on many nodes.
 
-    There a hang is likelier than a long step, and a place that is gone is to end the run within a minute.
+    With many nodes a hang is likelier than a long step, and a lost place should end the run within a minute.
     """
     seconds = stall or (Limits().stall if cell.nodes == 1 else 50.0)
     return Limits(start=max(seconds, 50.0), stall=seconds)
-
-
-class Exit(NamedTuple):
-    """How a worker's process went."""
-
-    code: int | None             # None: it still runs
-    is_out_of_memory: bool = False
-    last_words: str = ""         # the end of its standard error
-    is_gone: bool = False        # nobody knows how it went: its container was removed, or its engine does not answer
-
-
-class Running(Protocol):
-    """A started run: a worker, or the places of a cluster."""
-
-    place: dict[str, Any]                # launcher, isolation, image, base ... for the record
-    reporters: tuple[str, ...]           # the places that send events and end by themselves
-    servers: tuple[str, ...]             # those that serve until they are stopped
-
-    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
-        """A place and its next line of standard output, b"" once it has no more; None if none came in time."""
-
-    def exit(self, place: str, seconds: float) -> Exit:
-        """How a place's worker went, waiting at most so long."""
-
-    def trouble(self) -> dict[str, str]:
-        """What keeps places from working, by place, as seen from outside: "is paused"."""
-
-    def used(self) -> dict[str, dict[str, int | None]]:
-        """What each place that still stands has used, by place: peak_bytes."""
-
-    def stop(self) -> None:
-        """End all that still runs, and leave nothing behind. Safe to repeat."""
-
-
-class Launcher(Protocol):
-    """A way to run cells."""
-
-    name: str
-
-    def missing(self, stack: Stack) -> str | None:
-        """Why this launcher cannot run the stack here, or None; builds nothing."""
-
-    def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
-        """Build what the stacks need and sweep what earlier sessions left."""
-
-    def fingerprint(self, stack: Stack) -> str:
-        """What the stack's runs are made of: runs of different fingerprints are never mixed."""
-
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
-              padding: int = 0) -> Running:
-        """Start a fresh worker, `python -m MODULE '<cell>'`, with so long an unused variable in its environment.
-
-        Raises BenchError where none can be started.
-        """
 
 
 class Ending(NamedTuple):
@@ -100,7 +45,7 @@ class Ending(NamedTuple):
 
 
 class _Allowance:
-    """How much a run may write: a burst, as a check's arrays are, and so much a second; real workers stay far below."""
+    """How much a run may write: a burst, such as a check's arrays, and an amount a second."""
 
     lines, lines_a_second = 20_000, 100
     size, bytes_a_second = 2**28, 2**20
@@ -126,20 +71,20 @@ def follow(running: Running, limits: Limits, clock: Callable[[], float],
     """
     watch = _Watchdog(running, limits, clock)
     while True:
-        found = running.next_line(_POLL_SECONDS)
+        line = running.next_line(_POLL_SECONDS)
         if is_stopping():
             yield Ending("killed", "the session was interrupted")
             return
-        event = watch.heard(*found) if found else None
+        event = watch.heard(*line) if line else None
         if event is not None:
             yield event
-        if ending := watch.ending(is_idle=found is None):
+        if ending := watch.ending(is_idle=line is None):
             yield ending
             return
 
 
 class _Watchdog:
-    """What is known of the places of a run while it lasts."""
+    """The state of a run's places while it lasts."""
 
     def __init__(self, running: Running, limits: Limits, clock: Callable[[], float]) -> None:
         self._running, self._limits, self._clock = running, limits, clock
@@ -240,18 +185,18 @@ def followed(running: Running, limits: Limits, clock: Callable[[], float]) -> tu
     return [event for event in events if not isinstance(event, Ending)], ending
 
 
-def gone(found: Exit) -> Ending:
+def gone(exit: Exit) -> Ending:
     """The ending of a worker whose pipe closed without an "end" event."""
-    if found.is_out_of_memory:
+    if exit.is_out_of_memory:
         return Ending("oom", "the worker hit its memory limit and was killed")
-    if found.is_gone:
-        return Ending("killed", "its container is gone, or the engine that ran it" + _heard(found))
-    if found.code is None:
-        return Ending("died", "it closed its pipe and stayed" + _heard(found))
-    if found.code in (137, -9, 143, -15):
-        return Ending("killed", f"the worker was killed from outside (exit code {found.code})")
-    return Ending("died", f"exit code {found.code} without an end event" + _heard(found))
+    if exit.is_gone:
+        return Ending("killed", "its container is gone, or the engine that ran it" + _heard(exit))
+    if exit.code is None:
+        return Ending("died", "it closed its pipe and stayed" + _heard(exit))
+    if exit.code in (137, -9, 143, -15):
+        return Ending("killed", f"the worker was killed from outside (exit code {exit.code})")
+    return Ending("died", f"exit code {exit.code} without an end event" + _heard(exit))
 
 
-def _heard(found: Exit) -> str:
-    return f"; last words: {found.last_words}" if found.last_words else ""
+def _heard(exit: Exit) -> str:
+    return f"; last words: {exit.last_words}" if exit.last_words else ""

@@ -14,7 +14,7 @@ class Share(NamedTuple):
     quota: float | None                   # CPUs that each place may use, where its set is not its own
 
     def cpus(self, rank: int) -> list[int]:
-        """The CPUs of a place; one of its own after the nodes, as a coordinator has, has those of node 0."""
+        """The CPUs of a place. A place after the nodes, such as a coordinator, has those of node 0."""
         return list(self.sets[rank if rank < len(self.sets) else 0])
 
 
@@ -34,5 +34,5 @@ def reporters(places: Sequence[Place]) -> tuple[str, ...]:
 
 
 def servers(places: Sequence[Place]) -> tuple[str, ...]:
-    """The names of those that serve until they are stopped."""
+    """The names of the places that serve until they are stopped."""
     return tuple(place.name for place in places if not place.reports)

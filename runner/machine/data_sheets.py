@@ -47,6 +47,6 @@ def flops_per_second(name: str, precision: str) -> float | None:
     known = f" {name.replace('-', ' ')} ".upper()
     for sheet in _SHEETS:
         if all(f" {word.upper()} " in known for word in sheet.words):
-            found: float | None = getattr(sheet, precision, None)
-            return None if found is None else found * 1e12
+            teraflops: float | None = getattr(sheet, precision, None)
+            return None if teraflops is None else teraflops * 1e12
     return None

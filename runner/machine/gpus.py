@@ -25,7 +25,7 @@ class Gpu(NamedTuple):
         return self.uuid != self.board
 
 
-class Found(NamedTuple):
+class Gpus(NamedTuple):
     """What NVML said of this machine."""
 
     gpus: tuple[Gpu, ...] = ()
@@ -40,7 +40,7 @@ class Found(NamedTuple):
         return {"driver": self.driver, **({"cuda": self.cuda} if self.cuda else {}), "devices": devices}
 
 
-NONE = Found()
+NONE = Gpus()
 
 
 def ordered(version: str) -> tuple[int, ...]:
@@ -71,12 +71,12 @@ def span(code: GpuCode) -> str:
     return f"≥ {first}" if last == CAPABILITIES[-1] else f"{first} to {last}"
 
 
-def assigned(cell: Cell, stack: Stack, found: Found) -> tuple[Gpu, ...]:
+def assigned(cell: Cell, stack: Stack, here: Gpus) -> tuple[Gpu, ...]:
     """The GPUs that a cell gets: the first cell.gpus of one model that run the stack; () where too few are there."""
     code = stack.gpu
     if code is None:
         return ()
-    able = [gpu for gpu in found.gpus if way(code, gpu.capability) != "unsupported"]
+    able = [gpu for gpu in here.gpus if way(code, gpu.capability) != "unsupported"]
     if cell.gpus > 1:
         able = [gpu for gpu in able if not gpu.is_slice]         # NCCL does not connect slices
     for first in able:
@@ -86,28 +86,28 @@ def assigned(cell: Cell, stack: Stack, found: Found) -> tuple[Gpu, ...]:
     return ()
 
 
-def lacking(cell: Cell, stack: Stack, stacks: Mapping[str, Stack], found: Found) -> str | None:
+def lacking(cell: Cell, stack: Stack, stacks: Mapping[str, Stack], here: Gpus) -> str | None:
     """Why a cell for a GPU cannot run here, with the stack that could; None where it can."""
     code = stack.gpu
     if code is None:
         other = _nearest(stack, (each for each in stacks.values() if each.gpu))
         return f"{stack.name} has no code for GPUs" + (f": {other} has" if other else "")
-    if not found.gpus:
+    if not here.gpus:
         return f"needs an NVIDIA GPU (compute capability {span(code)} for {stack.name})"
-    if ordered(found.driver) < ordered(code.driver):
+    if ordered(here.driver) < ordered(code.driver):
         return (f"{stack.name} (CUDA {code.cuda}) needs driver {code.driver} or newer, this machine has "
-                f"{found.driver or 'an unknown one'}: update the NVIDIA driver")
-    if assigned(cell, stack, found):
+                f"{here.driver or 'an unknown one'}: update the NVIDIA driver")
+    if assigned(cell, stack, here):
         return None
-    if assigned(cell._replace(gpus=1), stack, found):
+    if assigned(cell._replace(gpus=1), stack, here):
         return f"needs {cell.gpus} whole NVIDIA GPUs of one model that run {stack.name}; see `evenbench doctor`"
-    return _no_code(stack, code, stacks, found)
+    return _no_code(stack, code, stacks, here)
 
 
-def _no_code(stack: Stack, code: GpuCode, stacks: Mapping[str, Stack], found: Found) -> str:
-    models = ", ".join(dict.fromkeys(f"{gpu.name} ({gpu.capability})" for gpu in found.gpus))
+def _no_code(stack: Stack, code: GpuCode, stacks: Mapping[str, Stack], here: Gpus) -> str:
+    models = ", ".join(dict.fromkeys(f"{gpu.name} ({gpu.capability})" for gpu in here.gpus))
     able = (each for each in stacks.values()
-            if each.gpu and any(way(each.gpu, gpu.capability) != "unsupported" for gpu in found.gpus))
+            if each.gpu and any(way(each.gpu, gpu.capability) != "unsupported" for gpu in here.gpus))
     other = _nearest(stack, able)
     return (f"{stack.name} needs compute capability {span(code)}, not {models}: {code.why}"
             + (f"; {other} runs there" if other else ""))
@@ -120,18 +120,18 @@ def _nearest(stack: Stack, others: Iterable[Stack]) -> str:
 
 
 def _shared(one: str, other: str) -> tuple[int, int]:
-    """How many leading numbers two versions share, and how near the next ones are."""
+    """The number of leading numbers that two versions share, then how near the next ones are."""
     pairs = list(zip(ordered(one), ordered(other), strict=False))
     same = next((index for index, (a, b) in enumerate(pairs) if a != b), len(pairs))
     return same, -abs(pairs[same][0] - pairs[same][1]) if same < len(pairs) else 0
 
 
-def warnings(cells: Iterable[Cell], stacks: Mapping[str, Stack], found: Found) -> list[str]:
+def warnings(cells: Iterable[Cell], stacks: Mapping[str, Stack], here: Gpus) -> list[str]:
     """What a user should know before cells start on GPUs: a line for every stack that compiles its code first."""
     told: dict[str, str] = {}
     for cell in cells:
         code = stacks[cell.stack].gpu
-        for gpu in assigned(cell, stacks[cell.stack], found) if cell.device == "gpu" and code else ():
+        for gpu in assigned(cell, stacks[cell.stack], here) if cell.device == "gpu" and code else ():
             if code and way(code, gpu.capability) == "jit":
                 told[cell.stack] = (f"{cell.stack} has no ready code for {gpu.name} (compute capability "
                                     f"{gpu.capability}): its first run compiles it, which can take half an hour, and "

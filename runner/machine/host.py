@@ -37,7 +37,7 @@ def observe() -> Machine:
 
 
 def governor() -> str | None:
-    """How the kernel chooses the first CPU's frequency; None where nothing says, as on most virtual machines."""
+    """The kernel's frequency governor of the first CPU; None on most virtual machines, which have none."""
     return _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip() or None
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
-from runner.machine.gpus import Found, Gpu
+from runner.machine.gpus import Gpu, Gpus
 
 # nvmlClocksThrottleReason*, by NVML's names; "gpu_idle" and "applications_clocks" are no disturbance
 REASONS = {0x1: "gpu_idle", 0x2: "applications_clocks", 0x4: "sw_power_cap", 0x8: "hw_slowdown", 0x10: "sync_boost",
@@ -64,7 +64,7 @@ def opened(library: ModuleType) -> Iterator[ModuleType]:
         library.nvmlShutdown()
 
 
-def observe(library: ModuleType | None = None) -> Found:
+def observe(library: ModuleType | None = None) -> Gpus:
     """The GPUs of this machine; MIG slices in place of the GPUs that are cut into them."""
     library = library or _pynvml()
     try:
@@ -74,8 +74,8 @@ def observe(library: ModuleType | None = None) -> Found:
             own = {_text(library.nvmlDeviceGetUUID(handle)): settings(library, handle) for handle in handles}
             driver, cuda = _text(library.nvmlSystemGetDriverVersion()), _cuda(library)
     except library.NVMLError as error:
-        return Found(problem=" ".join(str(error).split()))
-    return Found(gpus, driver, "" if gpus else "the driver answers, and knows no GPU", cuda, own)
+        return Gpus(problem=" ".join(str(error).split()))
+    return Gpus(gpus, driver, "" if gpus else "the driver answers, and knows no GPU", cuda, own)
 
 
 def _cuda(library: ModuleType) -> str:
@@ -99,9 +99,9 @@ def _gpus(library: ModuleType, handle: Any) -> list[Gpu]:
 
 def _slices(library: ModuleType, handle: Any) -> list[Any]:
     highest = _asked(library, lambda: library.nvmlDeviceGetMaxMigDeviceCount(handle)) or 0
-    found = [_asked(library, partial(library.nvmlDeviceGetMigDeviceHandleByIndex, handle, index))
-             for index in range(highest)]
-    return [each for each in found if each is not None]
+    handles = [_asked(library, partial(library.nvmlDeviceGetMigDeviceHandleByIndex, handle, index))
+               for index in range(highest)]
+    return [each for each in handles if each is not None]
 
 
 def _memory(library: ModuleType, handle: Any) -> int | None:
@@ -147,7 +147,7 @@ def _reading(library: ModuleType, board: str) -> GpuReading:
 
 
 def _scaled(value: float | None, factor: float) -> float | None:
-    """In SI units; thousandths divide, so that 250500 mW are 250.5 W."""
+    """The reading in SI units: 250500 mW are 250.5 W."""
     if value is None:
         return None
     return value / round(1 / factor) if factor < 1 else value * factor

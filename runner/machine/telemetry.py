@@ -63,7 +63,7 @@ class Read(Protocol):
 
 
 class Watch:
-    """Samples the GPUs of one run from start() to ended(); heard() tells it where the timed steps lie."""
+    """Samples the GPUs of one run from start() to ended(). heard() marks the timed steps."""
 
     def __init__(self, read: Read, clock: Callable[[], float] = time.monotonic,
                  wait: Callable[[float], None] = time.sleep) -> None:
@@ -91,7 +91,7 @@ class Watch:
         self._thread.start()
 
     def heard(self, event: str) -> None:
-        """The worker told of something: the timed steps lie between its start or warm-up and its last steps."""
+        """Note a worker's event. The timed steps lie between its start or warm-up and its last steps."""
         if event in ("start", "warm"):
             self._began = self.sample()
         elif event in ("steps", "epoch") and self._began is not None:
@@ -100,9 +100,9 @@ class Watch:
     def sample(self) -> float:
         """Take a sample; when."""
         with self._lock:
-            found = Sample(self._clock(), self._read())
-            self._samples.append(found)
-        return found.seconds
+            sample = Sample(self._clock(), self._read())
+            self._samples.append(sample)
+        return sample.seconds
 
     def ended(self) -> Seen:
         """Stop, and what was seen."""
@@ -158,7 +158,7 @@ def _joules(timed: Sequence[Sample]) -> float | None:
     """
     if len(timed) < 2:
         return None
-    before, after = (_total([gpu.energy_joules for gpu in timed[place].gpus]) for place in (0, -1))
+    before, after = (_total([gpu.energy_joules for gpu in timed[index].gpus]) for index in (0, -1))
     if before is not None and after is not None:
         return after - before if timed[-1].seconds - timed[0].seconds >= _COUNTER_SECONDS else None
     powers = [(sample.seconds, watts) for sample in timed
@@ -170,7 +170,7 @@ def _joules(timed: Sequence[Sample]) -> float | None:
 
 
 def _total(values: Sequence[float | None]) -> float | None:
-    """The sum where every GPU told, else None."""
+    """The sum of all GPUs' values, None where one is missing."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from runner.errors import BenchError, InputError
 from runner.launchers import watchdog
-from runner.launchers.watchdog import Ending, Launcher, Limits, followed
+from runner.launchers.protocol import Launcher
+from runner.launchers.watchdog import Ending, Limits, followed
 from runner.results import store
 from runner.stacks.definition import Stack
 from workloads.spec import cluster, layers, tasks

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 
-from runner.launchers.watchdog import Launcher
+from runner.launchers.protocol import Launcher
 from runner.machine import gpus
 from runner.machine.telemetry import Watch
 from runner.planning.plan import Planned
@@ -29,18 +29,18 @@ class Given(NamedTuple):
 class SideBySide(NamedTuple):
     """The machine's GPUs, and what a run on some of them is made with."""
 
-    found: gpus.Found
-    given: Callable[[gpus.Found], Given]
+    found: gpus.Gpus
+    given: Callable[[gpus.Gpus], Given]
 
 
 class Slots:
     """The GPUs that no run has at the moment."""
 
-    def __init__(self, found: gpus.Found) -> None:
+    def __init__(self, found: gpus.Gpus) -> None:
         self._found, self._free = found, list(found.gpus)
         self._given_back = threading.Condition()
 
-    def take(self, planned: Planned, stack: Stack) -> gpus.Found:
+    def take(self, planned: Planned, stack: Stack) -> gpus.Gpus:
         """The GPUs of a cell, once they are free; all of them for a cell on the CPU."""
         with self._given_back:
             while not (own := self._wanted(planned, stack)):
@@ -53,7 +53,7 @@ class Slots:
             return self._found.gpus if len(self._free) == len(self._found.gpus) else ()
         return gpus.assigned(planned.cell, stack, self._found._replace(gpus=tuple(self._free)))
 
-    def give(self, own: gpus.Found) -> None:
+    def give(self, own: gpus.Gpus) -> None:
         """A run is over."""
         with self._given_back:
             self._free = [gpu for gpu in self._found.gpus if gpu in self._free or gpu in own.gpus]
@@ -61,9 +61,9 @@ class Slots:
 
 
 def each(turns: Sequence[T], slots: Slots, needs: Callable[[T], tuple[Planned, Stack]],
-            run: Callable[[T, gpus.Found], str], is_stopping: Callable[[], bool]) -> list[str]:
+            run: Callable[[T, gpus.Gpus], str], is_stopping: Callable[[], bool]) -> list[str]:
     """What run says of every turn of a round, each with GPUs of its own; none begins once the user asked to stop."""
-    def ran(turn: T, own: gpus.Found) -> str:
+    def ran(turn: T, own: gpus.Gpus) -> str:
         try:
             return run(turn, own)
         finally:

@@ -8,7 +8,7 @@ import re
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,28 +17,21 @@ from typing import IO, Any, NamedTuple
 
 from runner import __version__
 from runner.datasets import choice
-from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
-from runner.launchers import by_stack
-from runner.launchers.compose import ComposeLauncher
-from runner.launchers.docker import DockerLauncher
-from runner.launchers.swarm import SwarmLauncher
-from runner.launchers.swarm_manager import options
-from runner.launchers.venv import VenvLauncher
-from runner.launchers.watchdog import Launcher
+from runner.errors import BenchError, BuildFailed, DiskFull, InputError
+from runner.launchers import choose
+from runner.launchers.protocol import Launcher
 from runner.machine import gpus, hardware, host, nvml, telemetry
 from runner.measuring import own_stacks
 from runner.measuring.gpu_slots import Given, SideBySide
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder
 from runner.planning.plan import Plan, Planned, Wishes, plan
 from runner.results import history, store
-from runner.stacks import definition, engine
+from runner.stacks import definition
 from runner.stacks.own import OwnStack
 from runner.study import file, selection
 from workloads.spec import cell as cells
 from workloads.spec import tasks
 
-_ENVIRONMENTS_AT_ONCE = 2
-LAUNCHERS = ("auto", "docker", "venv", "compose", "swarm")
 Say = Callable[[str], None]
 
 
@@ -62,7 +55,7 @@ class Job(NamedTuple):
     launcher: Launcher
     machine: host.Machine
     data: choice.Data
-    found: gpus.Found = gpus.NONE
+    found: gpus.Gpus = gpus.NONE
     facts: Mapping[str, Any] = MappingProxyType({})     # what else the session's record says, such as whose rerun it is
 
     def command(self) -> str:
@@ -86,7 +79,7 @@ class Job(NamedTuple):
         seed = None if "rerun_of" in self.facts else self.plan.seed        # a rerun's is drawn each time
         content = [self.plan.record(), seed, self.plan.study.id, self.launcher.name, str(self.data.folder),
                    dict(made_of), self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
-                   *([self.found.record()] if self.found.gpus else []), *_where(self.launcher).values()]
+                   *([self.found.record()] if self.found.gpus else []), *self.launcher.record().values()]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -107,41 +100,6 @@ def settings(pairs: list[str]) -> dict[str, Any]:
     return found
 
 
-def chosen_launcher(name: str, say: Say, found: gpus.Found = gpus.NONE, words: Sequence[str] = ()) -> Launcher:
-    """The launcher of that name; `auto` is docker where an engine answers, else venv, with the reason said.
-
-    words: of --swarm.
-    """
-    if name not in LAUNCHERS:
-        raise InputError(f'--launcher: found "{name}", expected one of {", ".join(LAUNCHERS)}')
-    if words and name != "swarm":
-        raise InputError(f"--swarm {words[0]}: found --launcher {name}, expected --launcher swarm")
-    if name == "swarm":
-        return SwarmLauncher(engine.connect(), options(words))
-    if name == "venv":
-        return VenvLauncher(cache_folder(), found)
-    if name == "compose":
-        return ComposeLauncher()
-    try:
-        return DockerLauncher(engine.connect(), found)
-    except EngineUnreachable as error:
-        if name == "docker":
-            raise
-        say(f"{error}. Measuring in virtual environments on this host instead; the results are marked so.")
-        return VenvLauncher(cache_folder(), found)
-
-
-def launcher_for(name: str, say: Say, found: gpus.Found, words: Sequence[str],
-                 chosen: own_stacks.Chosen) -> Launcher:
-    """The launcher of that name, with those that the user's own stacks need beside it. Raises InputError."""
-    if name == "auto" and chosen.are_environments:
-        name = "venv"
-    usual = chosen_launcher(name, say, found, words)
-    has_images = any(each.image for each in chosen.own)
-    return by_stack.chosen(usual, chosen.own, VenvLauncher(cache_folder(), found),
-                           DockerLauncher(engine.connect(), found) if has_images else None)
-
-
 def planned(asked: Asked, say: Say) -> Job:
     """The job without building anything. Raises InputError."""
     return planned_study(selection.read(asked.study, STUDIES, asked.scale), asked, say)
@@ -155,15 +113,15 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
     found = nvml.observe()
     asked_about = found if _is_of_gpus(read, asked.wishes) else gpus.NONE
     chosen = own_stacks.chosen(asked.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
-    launcher = launcher_for(asked.launcher, say, found, asked.swarm, chosen)
-    here = machine_of(launcher)
+    launcher = choose.for_stacks(asked.launcher, say, found, asked.swarm, chosen.named)
+    here = launcher.machine(host.observe())
     data = choice.chosen(asked.data, cache_folder(), say)
     wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name}, stacks=chosen.names)
     asked = asked._replace(wishes=wishes)
     stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks}}
     shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}
     made = plan(read, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), found,
-                hosts_of(launcher))
+                launcher.hosts)
     return Job(asked, made, stacks, launcher, here, data, found)
 
 
@@ -172,22 +130,6 @@ def _is_of_gpus(read: file.Study, wishes: Wishes) -> bool:
     if "device" in wishes.settings:
         return bool(wishes.settings["device"] == "gpu")
     return any(settings.get("device") == "gpu" for each in read.experiments for settings in each.combinations())
-
-
-def machine_of(launcher: Launcher) -> host.Machine:
-    """The machine that plans are made for: this one, or with a Swarm what its smallest node has."""
-    here = host.observe()
-    return launcher.machine(here) if isinstance(launcher, SwarmLauncher) else here
-
-
-def hosts_of(launcher: Launcher) -> int:
-    """How many machines the nodes of a run are spread over."""
-    return launcher.hosts if isinstance(launcher, SwarmLauncher) else 1
-
-
-def _where(launcher: Launcher) -> dict[str, Any]:
-    """What else is to be known of where a session measures: a Swarm's nodes."""
-    return {"swarm": launcher.record()} if isinstance(launcher, SwarmLauncher) else {}
 
 
 def buildable(stacks: list[definition.Stack], launcher: Launcher, say: Say) -> list[definition.Stack]:
@@ -211,7 +153,7 @@ def prepared(job: Job, say: Say) -> Job:
     if job.plan.study.experiments:             # another form of a stack may stand for one that cannot be built
         replanned = plan(job.plan.study, job.stacks, job.machine, job.asked.wishes,
                          lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.found,
-                         hosts_of(job.launcher))
+                         job.launcher.hosts)
     else:
         replanned = job.plan.without(failures)
     if not replanned.cells:
@@ -220,7 +162,7 @@ def prepared(job: Job, say: Say) -> Job:
 
 
 def _built(job: Job, names: list[str], say: Say) -> list[str]:
-    """Why each stack cannot be built, nothing of one that is; an environment takes one CPU, so two are made at once."""
+    """Why each stack cannot be built, "" of one that is."""
     def build(name: str) -> str:
         try:
             job.launcher.prepare([job.stacks[name]], say)
@@ -231,10 +173,10 @@ def _built(job: Job, names: list[str], say: Say) -> list[str]:
             return str(error)
         return ""
 
-    if isinstance(job.launcher, VenvLauncher):
-        with ThreadPoolExecutor(_ENVIRONMENTS_AT_ONCE) as pool:
-            return list(pool.map(build, names))
-    return list(map(build, names))
+    if job.launcher.builds_at_once == 1:             # in this thread, which Ctrl-C ends
+        return list(map(build, names))
+    with ThreadPoolExecutor(job.launcher.builds_at_once) as pool:
+        return list(pool.map(build, names))
 
 
 def warnings(job: Job) -> list[str]:
@@ -244,7 +186,7 @@ def warnings(job: Job) -> list[str]:
 
 def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
     """Who watches the GPUs of a cell while it runs; None for a cell on CPUs."""
-    if planned.cell.device != "gpu" or isinstance(job.launcher, SwarmLauncher):     # whose GPUs are elsewhere
+    if planned.cell.device != "gpu" or not job.launcher.has_gpus_here:
         return None
     own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], job.found)
     return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
@@ -253,13 +195,12 @@ def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
 def side_by_side(job: Job) -> SideBySide:
     """What cells on different GPUs at once are run with. Raises InputError where there are no two, or no way to."""
     launcher = job.launcher
-    if not isinstance(launcher, DockerLauncher | VenvLauncher | by_stack.ByStack):
-        raise InputError(f"--gpus-in-parallel: found launcher {launcher.name}, expected docker or venv")
+    choose.check_able(launcher, "--gpus-in-parallel", lambda each: each.divides_gpus)
     if len(job.found.gpus) < 2:
         raise InputError(f"--gpus-in-parallel: found {len(job.found.gpus)} GPUs, expected two or more; see "
                          "`evenbench doctor`")
     return SideBySide(job.found, lambda own: Given(
-        launcher.giving(own), lambda planned: gpu_watch(job._replace(found=own), planned)))
+        launcher.with_gpus(own), lambda planned: gpu_watch(job._replace(found=own), planned)))
 
 
 def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
@@ -269,7 +210,7 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
             "launcher": job.launcher.name, "governor": host.governor(), "command": job.command(),
             "hardware": hardware.hardware(), "harness": _harness(), "resumed": is_resumed, **_own_record(job),
-            **job.facts, **_where(job.launcher),
+            **job.facts, **job.launcher.record(),
             **({"gpus": job.found.record()} if job.found.gpus else {})}
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner.analysis import stats
-from runner.launchers.watchdog import Ending, Launcher, Limits, follow, followed
+from runner.launchers.protocol import Launcher
+from runner.launchers.watchdog import Ending, Limits, follow, followed
 from runner.stacks import peers as libraries
 from runner.stacks.definition import PinnedStack, Stack
 from workloads.spec import tasks

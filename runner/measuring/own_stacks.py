@@ -19,18 +19,12 @@ class Chosen(NamedTuple):
     stacks: dict[str, Stack]         # all there are: ours, and the user's own that were named
 
     @property
-    def own(self) -> tuple[own.OwnStack, ...]:
-        """The user's own."""
-        return tuple(each for each in self.stacks.values() if isinstance(each, own.OwnStack))
-
-    @property
-    def are_environments(self) -> bool:
-        """Whether nothing but environments of this host was named: they need no engine."""
-        return bool(self.names) and all(isinstance(each := self.stacks.get(name), own.OwnStack) and not each.image
-                                        for name in self.names)
+    def named(self) -> tuple[Stack, ...]:
+        """Those that are known of the names, all of which a launcher is to start."""
+        return tuple(self.stacks[name] for name in self.names if name in self.stacks)
 
 
-def chosen(words: Sequence[str], pinned: Mapping[str, Stack], root: Path, found: gpus.Found) -> Chosen:
+def chosen(words: Sequence[str], pinned: Mapping[str, Stack], root: Path, found: gpus.Gpus) -> Chosen:
     """The stacks that words name, such as torch-2.13-cpu or mine=PATH; found: the machine's GPUs. Raises InputError."""
     asked = [own.parse(word, pinned) for word in words if own.is_own(word)]
     stacks: dict[str, Stack] = {}
@@ -42,7 +36,7 @@ def chosen(words: Sequence[str], pinned: Mapping[str, Stack], root: Path, found:
     return Chosen(names, {**pinned, **stacks})
 
 
-def stack(asked: own.Asked, root: Path, found: gpus.Found) -> own.OwnStack:
+def stack(asked: own.Asked, root: Path, found: gpus.Gpus) -> own.OwnStack:
     """An environment or image of the user's, asked what it holds. Raises BenchError."""
     if asked.image:
         return docker.own_stack(engine.connect(), asked, root, found.gpus)
@@ -50,7 +44,7 @@ def stack(asked: own.Asked, root: Path, found: gpus.Found) -> own.OwnStack:
 
 
 def again(words: Sequence[str], session: Mapping[str, Any], cells: Sequence[Mapping[str, Any]],
-          pinned: Mapping[str, Stack], root: Path, found: gpus.Found, say: Say) -> Chosen:
+          pinned: Mapping[str, Stack], root: Path, found: gpus.Gpus, say: Say) -> Chosen:
     """The stacks for a record's cells: ours, and the user's own as words name them now. Raises BenchError.
 
     What the record says of a path or an image is shown and never started: it may be a stranger's.

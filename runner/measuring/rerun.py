@@ -10,6 +10,7 @@ from runner import __version__, paths
 from runner.cells import key
 from runner.datasets import choice
 from runner.errors import InputError
+from runner.launchers import choose
 from runner.machine import host, nvml
 from runner.measuring import job, own_stacks
 from runner.planning.plan import Plan, Planned, Skipped
@@ -133,10 +134,7 @@ def _told(words: Any, option: str) -> str | None:
 
 def launcher_name(found: Recorded, given: str) -> str:
     """What was used then, where that can be; a missing engine is told and done without."""
-    then = found.session.get("launcher")
-    if given:
-        return given
-    return "auto" if then == "docker" or then not in job.LAUNCHERS else str(then)
+    return given or choose.again(found.session.get("launcher"))
 
 
 def differences(found: Recorded, now: host.Machine, launcher: str, fingerprints: Mapping[str, str]
@@ -161,12 +159,12 @@ def again(found: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say: j
     chosen_now = own_stacks.again(asked.wishes.stacks, found.session, [item["cell"] for item in found.plan["cells"]],
                                   stacks, paths.ROOT, gpus, say)
     stacks = chosen_now.stacks
-    launcher = job.launcher_for(launcher_name(found, asked.launcher), say, gpus, asked.swarm, chosen_now)
+    launcher = choose.for_stacks(launcher_name(found, asked.launcher), say, gpus, asked.swarm, chosen_now.named)
     data = choice.chosen(data_argument(found, asked.data), paths.cache_folder(), say)
     plan = plan_again(found, stacks, asked.wishes.rounds, secrets.randbelow(2**31))
     missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[name]))}
-    plan, here = plan.without(missing), job.machine_of(launcher)
+    plan, here = plan.without(missing), launcher.machine(host.observe())
     used = {each.cell.stack: launcher.fingerprint(stacks[each.cell.stack]) for each in plan.cells
             if not isinstance(stacks[each.cell.stack], OwnStack)}
     changed = differences(found, here, launcher.name, used) + own_stacks.changes(found.session, stacks)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 from runner.cells import comparison_key, comparisons
 from runner.errors import BenchError, DiskFull, Stopped
-from runner.launchers.watchdog import Ending, Exit, Launcher, Limits, Running, follow, limits
+from runner.launchers.protocol import Exit, Launcher, Running
+from runner.launchers.watchdog import Ending, Limits, follow, limits
 from runner.machine import gpus, telemetry
 from runner.machine import host as machine
 from runner.measuring import disturbed, gpu_slots
@@ -145,7 +146,7 @@ def _round(bench: Bench, turns: list[Turn], memory: "Memory") -> Iterator[str]:
                 raise Stopped
         return
 
-    def on(turn: Turn, own: gpus.Found) -> str:
+    def on(turn: Turn, own: gpus.Gpus) -> str:
         return _ended(bench._replace(**many.given(own)._asdict()), turn, memory)
 
     yield from gpu_slots.each(turns, gpu_slots.Slots(many.found), lambda turn: (

@@ -6,7 +6,7 @@
 from collections.abc import Iterator, Mapping
 
 from runner import paths
-from runner.machine.gpus import Found, Gpu, way
+from runner.machine.gpus import Gpu, Gpus, way
 from runner.machine.host import GIB, Machine
 from runner.planning.plan import Plan, Wishes, plan
 from runner.stacks.definition import Stack, read_all
@@ -31,17 +31,17 @@ are skipped with the reason and the stack that can.
 """
 
 
-def found(model: str, count: int = 4) -> Found:
-    """What NVML would say of a machine with so many GPUs of the model."""
+def of_model(model: str, count: int = 4) -> Gpus:
+    """The GPUs of a machine with `count` GPUs of the model, as NVML would list them."""
     capability, memory = MODELS[model]
-    return Found(tuple(Gpu(f"GPU-{index}", f"NVIDIA {model}", capability, memory * GIB, f"GPU-{index}")
+    return Gpus(tuple(Gpu(f"GPU-{index}", f"NVIDIA {model}", capability, memory * GIB, f"GPU-{index}")
                        for index in range(count)), DRIVER, "")
 
 
 def planned(study: str, stacks: Mapping[str, Stack], model: str) -> Plan:
     """The study at the scale of its paper there, on a host that has CPUs and memory enough."""
     machine = Machine("a CPU", 64, 512 * GIB, "", "", "")
-    return plan(read(study, paths.STUDIES, "paper"), stacks, machine, Wishes(), lambda stack: None, found(model))
+    return plan(read(study, paths.STUDIES, "paper"), stacks, machine, Wishes(), lambda stack: None, of_model(model))
 
 
 def lines(stacks: Mapping[str, Stack]) -> Iterator[str]:

@@ -110,11 +110,11 @@ class Plan(NamedTuple):
 
 
 class Here(NamedTuple):
-    """Where cells are to run."""
+    """The stacks and machines that cells are planned for."""
 
     stacks: Mapping[str, Stack]
     machine: Machine
-    gpus: gpus.Found
+    gpus: gpus.Gpus
     hosts: int = 1                   # such machines, over which the nodes of a run are spread
 
 
@@ -129,7 +129,7 @@ class Wishes(NamedTuple):
 
 
 def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wishes,
-         missing: Callable[[Stack], str | None], found: gpus.Found = gpus.NONE, hosts: int = 1) -> Plan:
+         missing: Callable[[Stack], str | None], found: gpus.Gpus = gpus.NONE, hosts: int = 1) -> Plan:
     """The cells of a study, and the skipped ones with reasons; found: the machine's GPUs; hosts: how many machines.
 
     missing(stack) says why the launcher cannot run a stack, or None. Raises InputError for an unknown stack.
@@ -155,7 +155,7 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
     chosen = _with_equal_seeds(planned.values())
     baseline = _baseline(chosen, wishes.baseline or study.baseline, study, stacks)
     return Plan(study, wishes.rounds or study.rounds, baseline, wishes.seed, chosen, tuple(skipped),
-                {name: tuple(found) for name, found in keys.items()}, wishes.settings, wishes.stacks)
+                {name: tuple(of_name) for name, of_name in keys.items()}, wishes.settings, wishes.stacks)
 
 
 def _with_equal_seeds(planned: Iterable[Planned]) -> tuple[Planned, ...]:
@@ -168,7 +168,10 @@ def _with_equal_seeds(planned: Iterable[Planned]) -> tuple[Planned, ...]:
 
 def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
               ) -> list[tuple[Cell, str | None, bool]]:
-    """Every cell of an experiment's grid, the study's own reason to leave it out or None, whether its seed is said."""
+    """Every cell of an experiment's grid, with the study's reason to skip it or None, and whether its seed is set.
+
+    Raises InputError for an unknown stack.
+    """
     stacks = here.stacks
     names = wishes.stacks or experiment.stacks
     forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ())) if form in stacks] for name in names}
@@ -176,22 +179,22 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
         if not forms[name]:
             raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{name}" is unknown; '
                              f"known: {', '.join(sorted(stacks))}")
-    found = []
+    expanded = []
     for combination in experiment.combinations():
         for name in names:
             for own in experiment.variants_of(name):
                 settings = {**combination, **own, **wishes.settings}
                 cell = _of_forms(forms[name], settings, here)
-                found.append((cell, experiment.exception(cell._replace(stack=name)), "seed" in settings))
-    return found
+                expanded.append((cell, experiment.exception(cell._replace(stack=name)), "seed" in settings))
+    return expanded
 
 
 def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -> Cell:
-    """The cell in the first form of a stack that could run it, else in one that has the device, else in the first."""
-    found = [(_cell(stack, settings, here), stack) for stack in forms]
-    able = [cell for cell, _ in found if _impossible(cell, here) is None]
-    near = [cell for cell, stack in found if cell.device in stack.devices]
-    return next(iter(able or near or [cell for cell, _ in found]))
+    """The cell in the first form of a stack that can run it, else in one for its device, else in the first."""
+    formed = [(_cell(stack, settings, here), stack) for stack in forms]
+    able = [cell for cell, _ in formed if _impossible(cell, here) is None]
+    near = [cell for cell, stack in formed if cell.device in stack.devices]
+    return next(iter(able or near or [cell for cell, _ in formed]))
 
 
 def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
@@ -244,7 +247,7 @@ def _baseline(chosen: tuple[Planned, ...], wished: str, study: Study, stacks: Ma
 
 
 def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0,
-                     found: gpus.Found = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({})) -> float:
+                     found: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({})) -> float:
     """How long the plan takes: known seconds of earlier runs by key, else start-up and a guess from the FLOPs.
 
     found: the machine's GPUs; products: what matrix products reached here, where that was measured already.
@@ -254,7 +257,7 @@ def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: fl
 
 
 def _guess(cell: Cell, rate: float) -> float:
-    """Seconds of a cell's steps at so many FLOPs a second; a step takes 2 ms that no FLOP counts."""
+    """The seconds of a cell's steps at a rate in FLOPs a second; 2 ms of each step are beside those."""
     step = tasks.step_flops(cell) / rate + 0.002
     return float(duration.guess(cell, step, _pass_steps(cell)) if duration.is_open(cell) else _steps(cell) * step)
 
@@ -266,7 +269,7 @@ def _pass_steps(cell: Cell) -> int:
     return max(1, int(sequences.pass_batches(cell)) // (cell.nodes * cell.gpus))
 
 
-def _rate(cell: Cell, found: gpus.Found, products: Mapping[Unit, Product]) -> float:
+def _rate(cell: Cell, found: gpus.Gpus, products: Mapping[Unit, Product]) -> float:
     """The FLOPs a second that are assumed of a cell; of all its batch's GPUs one's, since each has such a batch.
 
     A CPU: 20 GFLOP/s each, half of what small models reach on old cores. A GPU: a share of what its matrix products

@@ -18,7 +18,7 @@ from runner.analysis.summary_format import (
     Result,
 )
 from runner.report.columns import Column, Form, table
-from runner.report.comparisons import MOST_GROUPS, Given, Shown, cut, fitting, thousandths
+from runner.report.comparisons import MOST_GROUPS, Context, Shown, cut, fitting, thousandths
 from runner.report.document import Bar, Bars, Chart, Dots, Mark, Table, plain
 from runner.results.rows import Row
 from runner.study.operators import WORDS
@@ -33,7 +33,7 @@ Profiles = TypeVar("Profiles", OperatorTable, KernelTable, GraphTable, BatchTabl
 
 
 def of_rows(tables: Sequence[Profiles], rows: Sequence[Row]) -> list[Profiles]:
-    """Those of the summary's tables that are about the rows."""
+    """The summary's tables about these rows."""
     labels = {row.comparison.label for row in rows}
     return [each for each in tables if each.label in labels]
 
@@ -66,7 +66,7 @@ _PHASES: tuple[Column[Result], ...] = (
 
 
 def phases(compared: Sequence[Shown], form: Form) -> Iterator[Table]:
-    """Of stamped runs; none where there are none."""
+    """The phases of stamped runs, a line a stack."""
     yield from table("Phases of a step, in milliseconds, from stamped runs", _PHASES, {
         shown.label: [result for result in shown.results if result.phases]
         for shown in compared if shown.comparison.measure == "phases"}, form,
@@ -77,11 +77,11 @@ def phases(compared: Sequence[Shown], form: Form) -> Iterator[Table]:
 
 # ---- operators
 
-def operator_charts(given: Given, tables: Sequence[OperatorTable]) -> Iterator[Chart]:
+def operator_charts(context: Context, tables: Sequence[OperatorTable]) -> Iterator[Chart]:
     """A mark a stack and operator, for the first tables."""
     for each in tables[:_MOST_CHARTS]:
         groups = [(word.replace("_", " "), tuple(
-            Mark(stack, given.series.get(stack, 0), profile.seconds[word] * 1000, None, None,
+            Mark(stack, context.series.get(stack, 0), profile.seconds[word] * 1000, None, None,
                  formatting.milliseconds(profile.seconds[word]))
             for stack, profile in each.stacks.items() if profile.seconds.get(word))) for word in WORDS]
         groups = [group for group in groups if group[1]]
@@ -101,7 +101,7 @@ def operators(tables: Sequence[OperatorTable], form: Form) -> Iterator[Table]:
 
 
 def own_names(each: OperatorTable) -> Table:
-    """What stands behind each word."""
+    """The frameworks' own names of operators behind each of the study's words."""
     lines = tuple((stack, word.replace("_", " ") or "none", name, thousandths(seconds))
                   for stack, profile in each.stacks.items() for word, names in profile.names.items()
                   for name, seconds in list(names.items())[:MOST_GROUPS])
@@ -121,7 +121,7 @@ _MEMORY: tuple[Column[Result], ...] = (
 
 
 def memory(compared: Sequence[Shown], form: Form) -> Iterator[Table]:
-    """Of runs on several places."""
+    """The peak memory of runs on several places, a line a stack."""
     yield from table("Peak memory of the places", _MEMORY, {
         shown.label: [result for result in shown.results if result.place_peaks] for shown in compared}, form,
         is_extra=True)
@@ -188,7 +188,7 @@ _BATCHES: tuple[Column[_Batch], ...] = (
 
 
 def kernels(tables: Sequence[KernelTable], form: Form) -> Iterator[Table]:
-    """Where the device's time goes: shares of it, on the page milliseconds of a step too."""
+    """Where the device's time goes: shares of it, and on the page milliseconds of a step."""
     groups = {each.label: [_Device(*item) for item in each.stacks.items()] for each in tables}
     sources = [f"{line.stack}: {line.time.source}." for lines in groups.values() for line in lines if line.time.source]
     note = "Kernels, copies and gaps in milliseconds a step." if form is Form.PAGE else "Shares of the device's time."

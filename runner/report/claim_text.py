@@ -17,9 +17,14 @@ from runner.analysis.summary_format import (
 )
 from runner.study.claims import Verdict
 
+HOW_CLAIMS_ARE_JUDGED = (
+    "Here: the number that decides, and how many of the claim's cases say the same. A claim holds where all their 95 % "
+    "intervals lie wholly on its side, and does not where one, widened for the number of cases, lies wholly on the "
+    "other.")
+
 
 def word(comparison: Comparison, result: Result, winner: str = "fastest") -> str:
-    """What is said of a stack in a comparison: `winner`, the verdict, or why neither; "" of an ordinary baseline."""
+    """The verdict on a stack: `winner`, its verdict, or why there is neither; "" for an ordinary baseline."""
     if result.stack == comparison.winner:
         return f"{winner} of those that ran" if comparison.left_out else winner
     if result.withheld:
@@ -29,12 +34,12 @@ def word(comparison: Comparison, result: Result, winner: str = "fastest") -> str
 
 def smallest(result: Result) -> str:
     """The difference that would have been shown where none is; "" elsewhere."""
-    found = result.smallest_difference
-    return "" if found is None else f"(could show {formatting.share(found)})"
+    difference = result.smallest_difference
+    return "" if difference is None else f"(could show {formatting.share(difference)})"
 
 
 def reading(summary: Summary, winner: str) -> list[str]:
-    """How to read rates, ratios and words, in sentences; of what withholds words only what does so here."""
+    """Sentences on how to read rates, ratios and verdicts, and on why verdicts are withheld in this session."""
     count = sum(result.p_value is not None for each in summary.comparisons for result in each.results)
     said = ["Rates are samples a second of one worker, the geometric mean over runs; brackets are 95 % intervals over "
             "runs (Student's t), each for itself.",
@@ -57,17 +62,29 @@ def subject(one: Subject) -> str:
                                                                  for name, value in one.settings.items())])
 
 
-def beside(number: PublishedNumber) -> list[str]:
-    """A line of the published numbers: source, of, quantity, published, here."""
+def whose(number: PublishedNumber) -> str:
+    """The subjects of a published number, and in brackets what it is about."""
     about = ", ".join("/".join(map(str, values)) for values in number.where.values())
-    whose = " / ".join(subject(one) for one in (number.of, number.to) if one)
-    shown, here = IN_UNIT[number.unit], number.ours
-    return [number.source, whose + (f" ({about})" if about else ""), number.quantity.replace("_", " ") + _over(number),
-            shown(number.value), "no data" if here is None else shown(here)]
+    return " / ".join(subject(one) for one in (number.of, number.to) if one) + (f" ({about})" if about else "")
+
+
+def quantity(number: PublishedNumber) -> str:
+    """The quantity of a published number."""
+    return number.quantity.replace("_", " ") + _over(number)
+
+
+def printed(number: PublishedNumber) -> str:
+    """What the study printed, in the number's unit."""
+    return IN_UNIT[number.unit](number.value)
+
+
+def measured(number: PublishedNumber) -> str:
+    """The same quantity here, in the number's unit."""
+    return "no data" if number.ours is None else IN_UNIT[number.unit](number.ours)
 
 
 def _over(number: PublishedNumber) -> str:
-    """Of how many steps its seconds are, and which number of several cells it is, where not one and the mean."""
+    """How many steps its seconds are of, unless one, and its statistic over several cells, unless the mean."""
     return (f" of {number.steps:,} steps" if number.steps > 1 else "") + (
         f", {number.statistic}" if number.statistic != "mean" else "")
 

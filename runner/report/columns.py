@@ -66,11 +66,11 @@ def table(caption: str, columns: Sequence[Column[T]], groups: Mapping[str, Seque
     asked = of(columns, form)
     values = {label: [[column.value(line) for column in asked] for line in lines]
               for label, lines in groups.items() if lines}
-    kept = [(place, column) for place, column in enumerate(asked)
-            if any(line[place] not in _NOTHING for lines in values.values() for line in lines)]
+    kept = [(index, column) for index, column in enumerate(asked)
+            if any(line[index] not in _NOTHING for lines in values.values() for line in lines)]
     if values:
         yield Table(caption, tuple(column.title for _, column in kept), tuple(
-            Group(label, tuple(tuple(column.written(line[place], form) for place, column in kept) for line in lines))
+            Group(label, tuple(tuple(column.written(line[index], form) for index, column in kept) for line in lines))
             for label, lines in values.items()), note, is_extra)
 
 
@@ -98,10 +98,14 @@ class Line(NamedTuple):
         return self.result.rate_per_worker is not None
 
 
+def ended(counts: Mapping[str, int], times: str = "×") -> list[str]:
+    """A text for each ending, such as "oom ×3", or that there was no run."""
+    return [f"{ending} {times}{count}" if count > 1 else ending for ending, count in counts.items()] or ["not run"]
+
+
 def endings(counts: Mapping[str, int], times: str = "×") -> str:
-    """oom ×3, or that there was no run."""
-    return ", ".join(f"{ending} {times}{count}" if count > 1 else ending
-                     for ending, count in counts.items()) or "not run"
+    """The same as one text."""
+    return ", ".join(ended(counts, times))
 
 
 def marks(line: Line) -> str:
@@ -111,7 +115,7 @@ def marks(line: Line) -> str:
 
 
 def verdict(line: Line) -> str:
-    """The word for a stack, of page, Markdown and LaTeX."""
+    """The verdict on a stack, as page, Markdown and LaTeX have it."""
     return claim_text.word(line.comparison, line.result) or line.result.verdict.value
 
 
@@ -144,12 +148,12 @@ def _ends(name: str, like: Callable[[Result], float | None]) -> Callable[[Line],
     """The interval of that name without its value, which has a column of its own."""
 
     def text(line: Line) -> str:
-        found: Interval | None = getattr(line.result, name)
+        interval: Interval | None = getattr(line.result, name)
         decimals = like(line.result)
-        if found is None or decimals is None:
+        if interval is None or decimals is None:
             return ""
         return formatting.DASH.join(f"{end:.3f}" if decimals == 1.0 else formatting.number(end, decimals)
-                                    for end in (found.low, found.high))
+                                    for end in (interval.low, interval.high))
 
     return text
 

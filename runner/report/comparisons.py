@@ -1,4 +1,4 @@
-"""What the parts of a section share: its comparisons, and how much of them a chart or table shows. Pure."""
+"""What the parts of a section share: the comparisons, and how many of them a chart shows. Pure."""
 
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple, TypeVar
@@ -12,7 +12,7 @@ T = TypeVar("T")
 MOST_GROUPS, _MOST_MARKS = 16, 60      # in a chart; its table has all
 
 
-class Given(NamedTuple):
+class Context(NamedTuple):
     """What all sections share."""
 
     summary: Summary
@@ -55,9 +55,9 @@ def cut(kept: int, all_of_them: int) -> str:
 
 def without_empty(table: Table) -> Table:
     """The table without the columns that no line has anything for."""
-    kept = [place for place in range(len(table.columns)) if any(line[place] for line in table.lines)]
-    return table._replace(columns=tuple(table.columns[place] for place in kept), groups=tuple(
-        Group(group.label, tuple(tuple(line[place] for place in kept) for line in group.lines))
+    kept = [index for index in range(len(table.columns)) if any(line[index] for line in table.lines)]
+    return table._replace(columns=tuple(table.columns[index] for index in kept), groups=tuple(
+        Group(group.label, tuple(tuple(line[index] for index in kept) for line in group.lines))
         for group in table.groups))
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from runner import formatting
 from runner.analysis.summary_format import Claim, ClaimNumber, Failure, Skip, Summary
 from runner.report import claim_text, environment, published, rates
-from runner.report.comparisons import Given, without_empty
+from runner.report.columns import Form, table
+from runner.report.comparisons import Context
 from runner.report.deviations import deviations, is_published
 from runner.report.document import Group, Report, Section, Table, plain
 from runner.report.sections import sections
@@ -21,17 +22,17 @@ _OF_OURS = "Rates, ratios and verdicts are of this machine, with these versions 
 def report(summary: Summary, measured: Measurements) -> Report:
     """All that is to be written."""
     stacks = sorted({*(row.cell.stack for row in measured.rows), *(skip.cell.stack for skip in measured.skipped)})
-    given = Given(summary, measured, {note.flag: str(number) for number, note in enumerate(summary.footnotes, 1)},
-                  {name: place for place, name in enumerate(_in_order(stacks, summary))})
+    context = Context(summary, measured, {note.flag: str(number) for number, note in enumerate(summary.footnotes, 1)},
+                  {name: number for number, name in enumerate(_in_order(stacks, summary))})
     return Report(
         name=summary.id, title=f"{summary.study}: {measured.title}" if measured.title else summary.study,
         machine=environment.machine(summary.machine), began=summary.began or "an unknown time",
         command=" ".join(["evenbench", *_arguments(measured)]),
         reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
         deviations=deviations(summary, measured), in_short=tuple(_in_short(summary)), claims=tuple(_claims(summary)),
-        sections=(*sections(given), *_elsewhere(given)), environment=tuple(environment.tables(summary, measured)),
+        sections=(*sections(context), *_elsewhere(context)), environment=tuple(environment.tables(summary, measured)),
         left_out=(*_failures(summary.failures), *_skipped(summary.skipped)),
-        footnotes=tuple((given.marks[note.flag], note.text) for note in summary.footnotes),
+        footnotes=tuple((context.marks[note.flag], note.text) for note in summary.footnotes),
         methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods),
         made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
     )
@@ -43,15 +44,15 @@ def _in_order(stacks: Sequence[str], summary: Summary) -> list[str]:
 
 
 def _arguments(measured: Measurements) -> list[str]:
-    found = measured.session.get("argv")
-    return [str(word) for word in found] if isinstance(found, list) else []
+    argv = measured.session.get("argv")
+    return [str(word) for word in argv] if isinstance(argv, list) else []
 
 
-def _elsewhere(given: Given) -> Iterator[Section]:
+def _elsewhere(context: Context) -> Iterator[Section]:
     """Published numbers that no experiment of the session is about."""
-    numbers = published.by_experiment(given.summary, given.measured)
-    known = {one.id for one in given.measured.experiments}
-    rest = tuple(number for name, found in numbers.items() if name not in known for number in found)
+    numbers = published.by_experiment(context.summary, context.measured)
+    known = {one.id for one in context.measured.experiments}
+    rest = tuple(number for name, of_experiment in numbers.items() if name not in known for number in of_experiment)
     if rest:
         yield Section("published", "Published numbers of no experiment here", (), (), (), tuple(published.tables(rest)))
 
@@ -59,9 +60,9 @@ def _elsewhere(given: Given) -> Iterator[Section]:
 def _in_short(summary: Summary) -> Iterator[str]:
     """Who won how often, and what the claims came to."""
     if summary.paper_claims:
-        found = [claim.verdict for claim in summary.paper_claims]
-        yield f"{formatting.count(len(found), 'claim')}: " + ", ".join(
-            f"{verdict.value} {found.count(verdict)}" for verdict in claims.Verdict if verdict in found) + "."
+        verdicts = [claim.verdict for claim in summary.paper_claims]
+        yield f"{formatting.count(len(verdicts), 'claim')}: " + ", ".join(
+            f"{verdict.value} {verdicts.count(verdict)}" for verdict in claims.Verdict if verdict in verdicts) + "."
     for measure in dict.fromkeys(comparison.measure for comparison in summary.comparisons):
         yield from _wins(summary, measure)
     for mean in summary.geometric_means:
@@ -72,20 +73,20 @@ def _in_short(summary: Summary) -> Iterator[str]:
 
 
 def _wins(summary: Summary, measure: str) -> Iterator[str]:
-    found = [comparison for comparison in summary.comparisons if comparison.measure == measure
-             and sum(result.rate_per_worker is not None for result in comparison.results) > 1]
-    if not found:
+    compared = [comparison for comparison in summary.comparisons if comparison.measure == measure
+                and sum(result.rate_per_worker is not None for result in comparison.results) > 1]
+    if not compared:
         return
-    winners = [comparison.winner for comparison in found]
-    if len(found) == 1:
-        among = " of those that ran" if winners[0] and found[0].left_out else ""
+    winners = [comparison.winner for comparison in compared]
+    if len(compared) == 1:
+        among = " of those that ran" if winners[0] and compared[0].left_out else ""
         yield f"{measure}: {winners[0] or 'no stack'} is {'' if winners[0] else 'shown to be '}the fastest{among}."
         return
     said = [f"{name} is the fastest in {winners.count(name)}" for name in dict.fromkeys(winners) if name]
     undecided = winners.count(None)
     if undecided:
         said.append(f"no stack is shown to be the fastest in {undecided}")
-    yield f"{measure}: of {formatting.count(len(found), 'comparison')}, {', '.join(said)}."
+    yield f"{measure}: of {formatting.count(len(compared), 'comparison')}, {', '.join(said)}."
 
 
 # ---- claims
@@ -93,28 +94,22 @@ def _wins(summary: Summary, measure: str) -> Iterator[str]:
 def _claims(summary: Summary) -> Iterator[Table]:
     if not summary.claims:
         return
-    lines = tuple((claim.id, claim.verdict.value, claim.text, claim_text.here(claim), claim_text.theirs(claim),
-                   f"assumed: {claim.assumed}" if claim.assumed else "") for claim in summary.claims)
-    yield without_empty(plain(
-        f"Claims of {summary.study}, on this machine", ("claim", "verdict", "what the study says", "here", "theirs",
-                                                        "remark"), lines,
-        "Here: the number that decides, and how many of the claim's cases say the same. A claim holds where all "
-        "their 95 % intervals lie wholly on its side, and does not where one, widened for the number of cases, lies "
-        "wholly on the other."))
+    yield from table(f"Claims of {summary.study}, on this machine", published.CLAIMS, {"": summary.claims},
+                     Form.PAGE, claim_text.HOW_CLAIMS_ARE_JUDGED)
     if len(summary.paper_claims) < len(summary.claims):
         yield plain("The paper's own claims, of which those above are parts", ("claim", "verdict", "parts"), tuple(
             (claim.id, claim.verdict.value, ", ".join(claim.parts)) for claim in summary.paper_claims))
     yield from _numbers(summary.claims)
 
 
-def _numbers(found: Sequence[Claim]) -> Iterator[Table]:
+def _numbers(claims: Sequence[Claim]) -> Iterator[Table]:
     """The numbers of all claims, and the cells that they miss."""
     groups = tuple(Group(f"{claim.id}: {claim.text}", tuple(_number(claim, number) for number in claim.numbers))
-                   for claim in found if claim.numbers)
+                   for claim in claims if claim.numbers)
     if groups:
         yield Table("The claims' numbers", ("of", "case", "here", "rounds", "allowed", "verdict"), groups,
                     is_extra=True)
-    missing = tuple((claim.id, why) for claim in found for why in claim.missing)
+    missing = tuple((claim.id, why) for claim in claims for why in claim.missing)
     if missing:
         yield plain("What claims miss", ("claim", "cell and reason"), missing, is_extra=True)
 
@@ -129,10 +124,10 @@ def _number(claim: Claim, number: ClaimNumber) -> tuple[str, ...]:
 
 # ---- what is not there
 
-def _failures(found: Sequence[Failure]) -> Iterator[Table]:
-    """Those that read alike together."""
+def _failures(failures: Sequence[Failure]) -> Iterator[Table]:
+    """Failed runs; runs that failed alike are one line."""
     rounds: dict[tuple[str, ...], list[str]] = {}
-    for failure in found:
+    for failure in failures:
         message = failure.message
         short = message if len(message) <= _LONGEST_MESSAGE else message[:_LONGEST_MESSAGE] + "…"
         rounds.setdefault((failure.stack, failure.label, failure.ending, short), []).append(str(failure.round))
@@ -142,10 +137,10 @@ def _failures(found: Sequence[Failure]) -> Iterator[Table]:
             for (stack, what, ending, message), numbers in rounds.items()))
 
 
-def _skipped(found: Sequence[Skip]) -> Iterator[Table]:
-    """Those of one stack, experiment and reason together."""
+def _skipped(skips: Sequence[Skip]) -> Iterator[Table]:
+    """Skipped cells; cells of one stack, experiment and reason are one line."""
     labels: dict[tuple[str, str, str], list[str]] = {}
-    for skip in found:
+    for skip in skips:
         labels.setdefault((skip.experiment, skip.stack, skip.reason), []).append(skip.label)
     if labels:
         yield plain("Skipped", ("experiment", "stack", "cells", "reason"), tuple(

@@ -16,18 +16,18 @@ _LEAST_STEPS = 10              # that make a curve
 
 
 def charts(rows: Sequence[Row], series: Mapping[str, int]) -> Iterator[Chart]:
-    """For each comparison of trainings: accuracy (where it is told, else loss) against epoch, and against time."""
+    """Accuracy, or loss without it, against epoch and against time: two charts a comparison of trainings."""
     for group in list(_groups(rows, 2).values())[:_MOST_CHARTS]:
         has_accuracy = all(epoch.accuracy is not None for row in group for run in row.ok_runs for epoch in run.epochs)
         what, is_zero_based = ("accuracy", False) if has_accuracy else ("loss", True)
         for axis in ("epoch", "seconds of training"):
-            found = tuple(_curve(row, what, axis, series) for row in group)
-            yield Curves(f"{group[0].comparison.label}: {what}, the median run and the span of all", axis, what, found,
+            drawn = tuple(_curve(row, what, axis, series) for row in group)
+            yield Curves(f"{group[0].comparison.label}: {what}, the median run and the span of all", axis, what, drawn,
                          is_zero_based)
 
 
 def step_charts(rows: Sequence[Row], baseline: str, series: Mapping[str, int]) -> Iterator[Chart]:
-    """For each comparison of trainings that are told from their first step on: losses, and how far they lie apart."""
+    """Losses, and how far they lie apart: two charts a comparison of trainings without warm-up."""
     told = [row for row in rows if row.cell.measure == "train" and not row.cell.warmup]
     groups = [group for group in curves.pairs(told, baseline) if len(group[0].own) >= _LEAST_STEPS]
     for group in groups[:_MOST_CHARTS]:
@@ -64,8 +64,8 @@ def _curve(row: Row, what: str, axis: str, series: Mapping[str, int]) -> Curve:
 
 
 def _value(epoch: Epoch, what: str) -> float:
-    found = epoch.accuracy if what == "accuracy" else epoch.loss
-    return float("nan") if found is None else found
+    value = epoch.accuracy if what == "accuracy" else epoch.loss
+    return float("nan") if value is None else value
 
 
 def _floats(values: NDArray[Any]) -> tuple[float, ...]:

@@ -18,7 +18,7 @@ _GENERAL = {
 
 
 def deviations(summary: Summary, measured: Measurements) -> tuple[Deviation, ...]:
-    """From what makes most of a difference to what makes least."""
+    """All deviations, the one that changes most first."""
     return (*_unfinished(summary), *_scaled(summary, measured), *_chosen(measured),
             *_places(summary, measured), *_flagged(summary), *_left_out(summary), *_assumed(measured))
 
@@ -52,7 +52,7 @@ def _chosen(measured: Measurements) -> Iterator[Deviation]:
 
 def _places(summary: Summary, measured: Measurements) -> Iterator[Deviation]:
     nodes = sorted({row.cell.nodes for row in measured.rows if row.cell.nodes > 1})
-    if nodes and summary.launcher != "swarm":
+    if nodes and not any(run.place.get("remote") for row in measured.rows for run in row.runs):
         yield Deviation("one machine", f"All {'/'.join(map(str, nodes))} nodes are on this machine and share its "
                         f"{formatting.count(summary.machine.cpus or 0, 'CPU')}: no network lies between them.")
 

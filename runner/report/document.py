@@ -23,7 +23,7 @@ class Table(NamedTuple):
 
     @property
     def lines(self) -> Lines:
-        """Of all groups."""
+        """The lines of all groups."""
         return tuple(line for group in self.groups for line in group.lines)
 
 
@@ -44,7 +44,7 @@ class Mark(NamedTuple):
 
 
 class Box(NamedTuple):
-    """Where samples lie."""
+    """The percentiles of a stack's samples."""
 
     name: str
     series: int

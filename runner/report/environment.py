@@ -13,16 +13,16 @@ from runner.results.rows import Measurements
 _DIGEST_LETTERS = 19           # of "sha256:..." that a table shows; the facts below it have all
 
 
-def machine(found: Machine) -> str:
+def machine(shown: Machine) -> str:
     """The machine in a line."""
-    facts = [found.cpu, found.cpus and formatting.count(found.cpus, "CPU"),
-             found.memory_bytes and formatting.size(found.memory_bytes), found.system,
-             found.kernel and f"Linux {found.kernel}"]
+    facts = [shown.cpu, shown.cpus and formatting.count(shown.cpus, "CPU"),
+             shown.memory_bytes and formatting.size(shown.memory_bytes), shown.system,
+             shown.kernel and f"Linux {shown.kernel}"]
     return ", ".join(str(fact) for fact in facts if fact) or "an unknown machine"
 
 
 def tables(summary: Summary, measured: Measurements) -> Iterator[Table]:
-    """The stacks, the data, and every fact that each stack told of itself."""
+    """The stacks, the data, and every fact that each stack reported of itself."""
     yield without_empty(plain("Stacks", ("stack", "framework", "version", "Python", "threads", "oneDNN", "isolation",
                                          "base", "image"), tuple(_stack(column) for column in summary.columns)))
     hardware = tuple(_facts({name: value for what in ("hardware", "harness")
@@ -49,7 +49,7 @@ def _stack(column: Column) -> tuple[str, ...]:
 
 
 def _told(stack: str, measured: Measurements) -> dict[str, Any]:
-    """Facts and place of the stack's first run that told of itself."""
+    """Facts and place of the stack's first run that reported them."""
     runs = [run for row in measured.rows if row.cell.stack == stack for run in row.runs]
     facts: Mapping[str, Any] = next((run.facts for run in runs if run.facts), {})
     place: Mapping[str, Any] = next((run.place for run in runs if run.place), {})

@@ -1,4 +1,4 @@
-"""A session's report in the form that was asked for, and where it is put."""
+"""The forms of a session's report that are files, and how a file is put where it belongs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,6 @@ from runner.analysis.summary_format import Summary
 from runner.errors import InputError
 from runner.report import environment
 from runner.report.contents import report
-from runner.report.document import Report
 from runner.report.writers import latex, markdown, spreadsheet
 from runner.results import store
 from runner.results.rows import Measurements
@@ -18,7 +17,7 @@ Form = Callable[[Summary, Measurements], str]
 
 def drawn(found: Report) -> str:
     """The page."""
-    from runner.report.writers import page  # here: its libraries take half a second to import
+    from runner.report.writers import page  # here: its libraries take half a second, which the other forms do without
 
     return page.html(found)
 
@@ -32,17 +31,17 @@ FORMS: dict[str, Form] = {
 
 
 def chosen(asked: dict[str, bool], out: Path | None) -> str | None:
-    """The one form that was asked for, None for none. Raises InputError for several, or for a file without a form."""
-    found = [name for name, is_wanted in asked.items() if is_wanted]
-    if len(found) > 1:
-        raise InputError(f"report: found {' and '.join(f'--{name}' for name in found)}, expected one of them")
-    if out and not found:
+    """The form that was asked for, or None. Raises InputError for several, and for a file without a form."""
+    names = [name for name, is_asked in asked.items() if is_asked]
+    if len(names) > 1:
+        raise InputError(f"report: found {' and '.join(f'--{name}' for name in names)}, expected one of them")
+    if out and not names:
         known = ", ".join(f"--{name}" for name in asked)
         raise InputError(f"--out {out}: give the form too, one of {known}")
-    return found[0] if found else None
+    return names[0] if names else None
 
 
 def write(text: str, path: Path) -> Path:
-    """The path, once the text is there, whole or not at all. Raises InputError, DiskFull."""
+    """Write the text to the path, whole or not at all; the path. Raises InputError, DiskFull."""
     store.write_beside(path.parent, path.name, text.rstrip("\n"))
     return path

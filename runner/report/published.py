@@ -1,10 +1,11 @@
-"""The study's own numbers beside ours, each with the experiment that it is about. Pure."""
+"""The study's own numbers and claims beside ours; each number with the experiment that it is about. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from runner import formatting
-from runner.analysis.summary_format import PublishedNumber, Summary
+from runner.analysis.summary_format import Claim, PublishedNumber, Summary
 from runner.report import claim_text
+from runner.report.columns import Column, Form, of
 from runner.report.comparisons import cut, fitting
 from runner.report.document import Chart, Dots, Mark, Table, plain
 from runner.results.rows import Experiment, Measurements
@@ -13,6 +14,7 @@ from workloads.spec.cell import Cell
 
 Numbers = Sequence[PublishedNumber]
 THEIRS, OURS = 3, 0            # signs
+_PAGE = frozenset({Form.PAGE})
 ELSEWHERE = ""                 # the key of numbers that no experiment here is about
 _AXES = {"s": "seconds", "x": "ratio", "bytes": "bytes", "share": "share", "%": "%", "mpe": "(of - to) / of",
          "W": "watts", "count": "number", "samples/s": "samples/s", "steps/s": "steps/s"}
@@ -21,23 +23,26 @@ _AXES = {"s": "seconds", "x": "ratio", "bytes": "bytes", "share": "share", "%": 
 def by_experiment(summary: Summary, measured: Measurements) -> dict[str, Numbers]:
     """The numbers by the id of the experiment that they are about."""
     cells = _cells(measured)
-    found: dict[str, list[PublishedNumber]] = {}
+    of_experiment: dict[str, list[PublishedNumber]] = {}
     for number in summary.published:
-        found.setdefault(_about(number, measured.experiments, cells), []).append(number)
-    return {name: tuple(numbers) for name, numbers in found.items()}
+        of_experiment.setdefault(_about(number, measured.experiments, cells), []).append(number)
+    return {name: tuple(numbers) for name, numbers in of_experiment.items()}
 
 
 def _cells(measured: Measurements) -> dict[str, list[Cell]]:
-    """Of each experiment, the skipped ones too."""
+    """The cells of each experiment, skipped cells too."""
     by_key = {row.key: row.cell for row in measured.rows}
-    found = {one.id: [by_key[key] for key in one.keys if key in by_key] for one in measured.experiments}
+    cells = {one.id: [by_key[key] for key in one.keys if key in by_key] for one in measured.experiments}
     for skip in measured.skipped:
-        found.setdefault(skip.experiment, []).append(skip.cell)
-    return found
+        cells.setdefault(skip.experiment, []).append(skip.cell)
+    return cells
 
 
 def _about(number: PublishedNumber, experiments: Sequence[Experiment], cells: Mapping[str, Sequence[Cell]]) -> str:
-    """The one it names; else of those that have its cells the one titled like its source, or the first."""
+    """The experiment of a number: the one it names, else the first that has its cells.
+
+    An experiment titled like the number's source comes before others.
+    """
     if number.experiment:
         return number.experiment
     having = [one for one in experiments if any(_is_of(number, cell) for cell in cells[one.id])]
@@ -47,25 +52,45 @@ def _about(number: PublishedNumber, experiments: Sequence[Experiment], cells: Ma
 
 def _is_of(number: PublishedNumber, cell: Cell) -> bool:
     """Whether a cell is one that the number is about, as far as stack, measure and where tell."""
-    wanted = {**{name: (value,) for name, value in number.of.settings.items()}, **number.where}
+    fields = {**{name: (value,) for name, value in number.of.settings.items()}, **number.where}
     return (cell.stack in (number.of.stack, *number.of.also)
             and cell.measure == quantities.measure(number.quantity)
-            and all(getattr(cell, name, None) in values for name, values in wanted.items()))
-
-
-def tables(numbers: Numbers) -> Iterator[Table]:
-    """Theirs, ours, and how they compare; none without numbers."""
-    if numbers:
-        lines = tuple((*claim_text.beside(number), _ours_to_theirs(number)) for number in numbers)
-        yield plain("Published, and the same here",
-                    ("source", "of", "quantity", "published", "here", "here / published"), lines,
-                    "On other hardware; seconds here are of one step unless the quantity says otherwise.")
+            and all(getattr(cell, name, None) in values for name, values in fields.items()))
 
 
 def _ours_to_theirs(number: PublishedNumber) -> str:
     if number.ours is None or not number.value or number.unit == "mpe" or number.ours / number.value <= 0:
         return ""
     return formatting.ratio(number.ours / number.value, None)
+
+
+NUMBERS: tuple[Column[PublishedNumber], ...] = (
+    Column("source", lambda number: number.source),
+    Column("of", claim_text.whose),
+    Column("quantity", claim_text.quantity),
+    Column("published", claim_text.printed),
+    Column("here", claim_text.measured),
+    Column("here / published", _ours_to_theirs, forms=_PAGE),
+)
+
+
+CLAIMS: tuple[Column[Claim], ...] = (
+    Column("claim", lambda claim: claim.id),
+    Column("verdict", lambda claim: claim.verdict.value),
+    Column("what the study says", lambda claim: claim.text, forms=_PAGE),
+    Column("here", claim_text.here),
+    Column("theirs", claim_text.theirs),
+    Column("remark", lambda claim: f"assumed: {claim.assumed}" if claim.assumed else "", forms=_PAGE),
+)
+
+
+def tables(numbers: Numbers) -> Iterator[Table]:
+    """Theirs, ours, and how they compare; none without numbers."""
+    if numbers:
+        columns = of(NUMBERS, Form.PAGE)
+        lines = tuple(tuple(column.shown(number, Form.PAGE) for column in columns) for number in numbers)
+        yield plain("Published, and the same here", tuple(column.title for column in columns), lines,
+                    "On other hardware; seconds here are of one step unless the quantity says otherwise.")
 
 
 def charts(numbers: Numbers) -> Iterator[Chart]:
@@ -79,7 +104,6 @@ def charts(numbers: Numbers) -> Iterator[Chart]:
 
 
 def _group(number: PublishedNumber) -> tuple[str, tuple[Mark, ...]]:
-    source, whose, quantity, theirs, here, *_ = claim_text.beside(number)
-    return f"{source}: {quantity}, {whose}", (
-        Mark("published", THEIRS, number.value, None, None, theirs),
-        Mark("here", OURS, number.ours or 0.0, None, None, here))
+    return f"{number.source}: {claim_text.quantity(number)}, {claim_text.whose(number)}", (
+        Mark("published", THEIRS, number.value, None, None, claim_text.printed(number)),
+        Mark("here", OURS, number.ours or 0.0, None, None, claim_text.measured(number)))

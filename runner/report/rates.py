@@ -18,7 +18,7 @@ from runner.report.columns import (
     table,
     with_any,
 )
-from runner.report.comparisons import Given, Shown, cut, fitting
+from runner.report.comparisons import Context, Shown, cut, fitting
 from runner.report.document import Chart, Curve, Curves, Dots, Mark, Table
 
 _MOST_CURVE_CHARTS = 4
@@ -27,15 +27,15 @@ _OVER = ("batch", "image", "length", "hidden", "nodes", "cpus", "gpus", "epochs"
 _UNITS = {"image": "pixels", "batch": "samples a step"}
 
 
-def charts(given: Given, compared: Sequence[Shown]) -> Iterator[Chart]:
+def charts(context: Context, compared: Sequence[Shown]) -> Iterator[Chart]:
     """Curves over a number that the experiment varies, else a mark a stack."""
     timed = [shown for shown in compared if shown.comparison.measure != "phases"
              and any(result.rate_per_worker is not None for result in shown.results)]
     field = _varied(timed)
     if field:
-        yield from _rate_curves(given, timed, field)
+        yield from _rate_curves(context, timed, field)
         return
-    groups = [(shown.label, tuple(_rate_mark(given, result) for result in shown.results
+    groups = [(shown.label, tuple(_rate_mark(context, result) for result in shown.results
                                   if result.rate_per_worker is not None)) for shown in timed]
     if groups:
         kept = fitting(groups)
@@ -43,10 +43,10 @@ def charts(given: Given, compared: Sequence[Shown]) -> Iterator[Chart]:
                    "samples/s", kept)
 
 
-def _rate_mark(given: Given, result: Result) -> Mark:
+def _rate_mark(context: Context, result: Result) -> Mark:
     interval = result.rate_interval
     value = result.rate_per_worker or 0.0
-    return Mark(result.stack, given.series.get(result.stack, 0), value, interval.low if interval else None,
+    return Mark(result.stack, context.series.get(result.stack, 0), value, interval.low if interval else None,
                 interval.high if interval else None, formatting.number(value) + "/s")
 
 
@@ -61,19 +61,19 @@ def _varied(timed: Sequence[Shown]) -> str | None:
 
 def _panels(timed: Sequence[Shown], field: str) -> list[list[Shown]]:
     """Comparisons that differ in nothing but the field."""
-    found: dict[tuple[object, ...], list[Shown]] = {}
+    panels: dict[tuple[object, ...], list[Shown]] = {}
     for shown in timed:
         rest = tuple(value for name, value in shown.comparison.settings.items() if name != field)
-        found.setdefault(rest, []).append(shown)
-    return list(found.values())
+        panels.setdefault(rest, []).append(shown)
+    return list(panels.values())
 
 
-def _rate_curves(given: Given, timed: Sequence[Shown], field: str) -> Iterator[Chart]:
+def _rate_curves(context: Context, timed: Sequence[Shown], field: str) -> Iterator[Chart]:
     for panel in _panels(timed, field):
         first = panel[0].comparison.settings
         yield Curves(f"{first['task']} {first['measure']}: samples a second of one worker by {field}, "
                      "with 95 % intervals over runs", f"{field} ({_UNITS[field]})" if field in _UNITS else field,
-                     "samples/s", tuple(_rate_curve(given, panel, stack, field) for stack in _stacks(panel)))
+                     "samples/s", tuple(_rate_curve(context, panel, stack, field) for stack in _stacks(panel)))
 
 
 def _stacks(panel: Sequence[Shown]) -> list[str]:
@@ -81,12 +81,12 @@ def _stacks(panel: Sequence[Shown]) -> list[str]:
                               if result.rate_per_worker is not None))
 
 
-def _rate_curve(given: Given, panel: Sequence[Shown], stack: str, field: str) -> Curve:
+def _rate_curve(context: Context, panel: Sequence[Shown], stack: str, field: str) -> Curve:
     points = sorted((float(shown.comparison.settings[field]), result.rate_per_worker, result.rate_interval)
                     for shown in panel for result in shown.results
                     if result.stack == stack and result.rate_per_worker is not None)
     has_band = all(interval for _, _, interval in points)
-    return Curve(stack, given.series.get(stack, 0), tuple(x for x, _, _ in points), tuple(y for _, y, _ in points),
+    return Curve(stack, context.series.get(stack, 0), tuple(x for x, _, _ in points), tuple(y for _, y, _ in points),
                  tuple(interval.low for _, _, interval in points if interval) if has_band else (),
                  tuple(interval.high for _, _, interval in points if interval) if has_band else ())
 
@@ -112,18 +112,18 @@ def tables(summary: Summary, compared: Sequence[Shown], form: Form, results: Seq
         has_rates = RATES in parts and form is not Form.SCREEN
         columns = of(results, form, *(part for part in parts if has_rates or part != RATES))
         lines = groups if has_rates else with_any(groups, columns[1:])
-        for found in table(caption if has_rates or RATES not in parts else "", columns, lines, form, note):
-            titles = tuple(title.replace("{baseline}", summary.baseline) for title in found.columns)
-            yield found._replace(columns=titles)
+        for made in table(caption if has_rates or RATES not in parts else "", columns, lines, form, note):
+            titles = tuple(title.replace("{baseline}", summary.baseline) for title in made.columns)
+            yield made._replace(columns=titles)
 
 
 def machine_limits(summary: Summary) -> list[str]:
     """What a share of the machine is a share of: a line for each device, precision and number of threads."""
-    found = []
+    lines = []
     for limit in summary.limits:
         threads = formatting.count(limit.cpus, "thread") if limit.device == "cpu" else limit.device_name or "the GPU"
         sheet = f"; its data sheet says {formatting.flops(limit.data_sheet)}" if limit.data_sheet else ""
-        found.append(f"Of machine: the FLOPs that steps need a second, over this session's best matrix product in "
+        lines.append(f"Of machine: the FLOPs that steps need a second, over this session's best matrix product in "
                      f"{limit.precision} on {threads}: {formatting.flops(limit.flops_per_second)} "
                      f"by {limit.stack}{sheet}")
-    return found
+    return lines

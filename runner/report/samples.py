@@ -25,9 +25,9 @@ Spreads = Sequence[tuple[str, Sequence[_Spread]]]      # a comparison's label, a
 
 def charts(spreads: Spreads, series: Mapping[str, int]) -> Iterator[Chart]:
     """Boxes by comparison."""
-    kept = fitting([(name, tuple(found)) for name, found in spreads])
+    kept = fitting([(name, tuple(stacks)) for name, stacks in spreads])
     if kept:
-        boxes = tuple((name, tuple(_box(spread, series) for spread in found)) for name, found in kept)
+        boxes = tuple((name, tuple(_box(spread, series) for spread in stacks)) for name, stacks in kept)
         yield Boxes("Seconds of single steps: the median, the middle half (box) and nine tenths (line) of all runs' "
                     "samples" + cut(len(kept), len(spreads)), "milliseconds a step", boxes)
 
@@ -40,8 +40,8 @@ def _box(spread: _Spread, series: Mapping[str, int]) -> Box:
 def tables(spreads: Spreads) -> Iterator[Table]:
     """A line a stack."""
     groups = tuple(Group(name, tuple((spread.row.cell.stack, str(len(spread.row.ok_runs)), f"{spread.steps:,}",
-                                      *(thousandths(end) for end in spread.ends)) for spread in found))
-                   for name, found in spreads)
+                                      *(thousandths(end) for end in spread.ends)) for spread in stacks))
+                   for name, stacks in spreads)
     if groups:
         yield Table("Samples: milliseconds of single steps over all runs that ended ok",
                     ("stack", "runs", "steps", "least", "5 %", "25 %", "median", "75 %", "95 %", "most"), groups,
@@ -49,24 +49,24 @@ def tables(spreads: Spreads) -> Iterator[Table]:
 
 
 def spreads(rows: Sequence[Row], series: Mapping[str, int]) -> Spreads:
-    """By comparison, the stacks in the order of their signs.
+    """The spreads of each comparison's stacks, in the order of the stacks' signs.
 
-    Only of cells whose every step was waited for: others have one sample a run.
+    Cells whose steps were not waited for one by one are left out: they have one sample a run.
     """
-    found: dict[str, list[_Spread]] = {}
+    groups: dict[str, list[_Spread]] = {}
     for row in rows:
         if row.cell.measure in ("train", "infer") and row.cell.sync == "each":
             seconds = [run.step_seconds for run in row.ok_runs]
             count = sum(map(len, seconds))
             if count >= _LEAST:
                 spread = _Spread(row, count, _percentiles(np.concatenate(seconds)))
-                found.setdefault(row.comparison.key, []).append(spread)
+                groups.setdefault(row.comparison.key, []).append(spread)
     return [(each[0].row.comparison.label, sorted(each, key=lambda spread: series.get(spread.row.cell.stack, 0)))
-            for each in found.values()]
+            for each in groups.values()]
 
 
 def _percentiles(seconds: Samples) -> tuple[float, ...]:
     """The values at _PERCENTILES, as numpy.percentile finds them, in a tenth of its time on the series of a cell."""
     ordered = np.sort(seconds)
-    places = np.array(_PERCENTILES) / 100 * (len(ordered) - 1)
-    return tuple(np.interp(places, np.arange(len(ordered)), ordered).tolist())
+    positions = np.array(_PERCENTILES) / 100 * (len(ordered) - 1)
+    return tuple(np.interp(positions, np.arange(len(ordered)), ordered).tolist())

@@ -1,50 +1,51 @@
 """The experiments of a study as sections: their charts and tables. Pure."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from runner import formatting
 from runner.report import breakdown, curves, published, rates, samples, steps
 from runner.report.columns import Form, endings
-from runner.report.comparisons import Given, Shown
+from runner.report.comparisons import Context, Shown
 from runner.report.document import Section, Table, plain
 from runner.results.rows import Experiment, Row
 
 
-def sections(given: Given) -> Iterator[Section]:
-    """One for each experiment, in the study's order."""
-    beside = published.by_experiment(given.summary, given.measured)
-    for experiment in given.measured.experiments:
-        yield _section(given, experiment, beside.get(experiment.id, ()))
+def sections(context: Context) -> Iterator[Section]:
+    """A section an experiment, in the study's order."""
+    beside = published.by_experiment(context.summary, context.measured)
+    for experiment in context.measured.experiments:
+        yield _section(context, experiment, beside.get(experiment.id, ()))
 
 
-def _section(given: Given, experiment: Experiment, numbers: published.Numbers) -> Section:
+def _section(context: Context, experiment: Experiment, numbers: published.Numbers) -> Section:
     keys = set(experiment.keys)
-    rows = [row for row in given.measured.rows if row.key in keys]
-    compared = [shown for shown in (Shown.of(each, keys) for each in given.summary.comparisons) if shown.results]
-    spreads = samples.spreads(rows, given.series)
+    rows = [row for row in context.measured.rows if row.key in keys]
+    compared = [shown for shown in (Shown.of(each, keys) for each in context.summary.comparisons) if shown.results]
+    spreads = samples.spreads(rows, context.series)
     results = {result.key: result for shown in compared for result in shown.results}
-    profiled = breakdown.of_rows(given.summary.operators, rows)
-    charts = [*published.charts(numbers), *curves.step_charts(rows, given.measured.baseline, given.series),
-              *rates.charts(given, compared), *breakdown.phase_charts(compared),
-              *breakdown.operator_charts(given, profiled), *curves.charts(rows, given.series),
-              *steps.charts(rows, results, given.series), *samples.charts(spreads, given.series)]
-    summary, page = given.summary, Form.PAGE
+    profiled = breakdown.of_rows(context.summary.operators, rows)
+    charts = [*published.charts(numbers), *curves.step_charts(rows, context.measured.baseline, context.series),
+              *rates.charts(context, compared), *breakdown.phase_charts(compared),
+              *breakdown.operator_charts(context, profiled), *curves.charts(rows, context.series),
+              *steps.charts(rows, results, context.series), *samples.charts(spreads, context.series)]
+    summary, page = context.summary, Form.PAGE
     tables = [*published.tables(numbers), *rates.tables(summary, compared, page), *breakdown.phases(compared, page),
               *breakdown.operators(profiled, page), *breakdown.kernels(breakdown.of_rows(summary.kernels, rows), page),
               *breakdown.graphs(breakdown.of_rows(summary.graphs, rows), page),
               *breakdown.largest_batches(breakdown.of_rows(summary.largest_batches, rows), page), *_others(rows),
               *breakdown.memory(compared, page), *samples.tables(spreads), *map(breakdown.own_names, profiled)]
-    return Section(experiment.id, experiment.title, tuple(_notes(given, experiment, rows)),
+    return Section(experiment.id, experiment.title, tuple(_notes(context, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 
 
-def _notes(given: Given, experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
+def _notes(context: Context, experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
     if experiment.scaled:
-        yield f'Scale "{given.summary.scale}" changes: {"; ".join(experiment.scaled)}.'
+        yield f'Scale "{context.summary.scale}" changes: {"; ".join(experiment.scaled)}.'
     shared = sorted({row.experiment for row in rows} - {experiment.id})
     if shared:
         yield f"Shares measurements with {', '.join(shared)}."
-    skipped = [skip for skip in given.summary.skipped if skip.experiment == experiment.id]
+    skipped = [skip for skip in context.summary.skipped if skip.experiment == experiment.id]
     reasons = dict.fromkeys(f"{skip.stack}: {skip.reason}" for skip in skipped)
     if skipped and not rows:
         yield f"Nothing of it could run here. {'; '.join(reasons)}."
@@ -63,6 +64,5 @@ def _others(rows: Sequence[Row]) -> Iterator[Table]:
         yield plain("Runs without a rate", ("stack", "what", "ended"), lines)
 
 
-def _counts(row: Row) -> dict[str, int]:
-    found = [run.ending for run in row.runs]
-    return {ending: found.count(ending) for ending in dict.fromkeys(found)}
+def _counts(row: Row) -> Counter[str]:
+    return Counter(run.ending for run in row.runs)

@@ -41,7 +41,7 @@ class _Curve(NamedTuple):
 
 
 def step_times(row: Row, run: Run) -> StepTimes | None:
-    """What the run tells of its steps; None where nothing is timed.
+    """The run's steps; None where nothing is timed.
 
     Only where every step was waited for are the warm-up's own seconds those of single steps.
     """
@@ -60,11 +60,11 @@ def step_times(row: Row, run: Run) -> StepTimes | None:
 def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[str, int]) -> Iterator[Chart]:
     """A chart for each comparison of timed steps, a strip for each stack that ended ok; results by their keys."""
     groups = list(by_comparison(row for row in rows if row.cell.measure in ("train", "infer") and row.ok_runs).values())
-    for place, group in enumerate(groups[:_MOST_CHARTS]):
+    for index, group in enumerate(groups[:_MOST_CHARTS]):
         ordered = sorted(group, key=lambda row: series.get(row.cell.stack, 0))
         strips = tuple(strip for row in ordered for strip in _strip(row, results.get(row.key), series))
         if strips:
-            is_cut = place == _MOST_CHARTS - 1 and len(groups) > _MOST_CHARTS
+            is_cut = index == _MOST_CHARTS - 1 and len(groups) > _MOST_CHARTS
             shortened = f" (drawn are the first {_MOST_CHARTS} of {len(groups):,} comparisons)" if is_cut else ""
             yield Strips(f"{group[0].comparison.label}: time of a step over the time of a run, "
                          f"each stack on scales of its own{shortened}",
@@ -73,7 +73,7 @@ def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[s
 
 def _strip(row: Row, result: Result | None, series: Mapping[str, int]) -> Iterator[Strip]:
     step = result.step_seconds if result else None
-    times = [found for run in row.ok_runs if (found := step_times(row, run))]
+    times = [one_run for run in row.ok_runs if (one_run := step_times(row, run))]
     curves = [_curve(one) for one in times if _whole(one) < _LONGEST and np.median(one.seconds[one.warmup:]) > 0]
     if not curves:
         return
@@ -97,7 +97,7 @@ def _whole(times: StepTimes) -> float:
 
 
 def _shown(line: Line) -> Line:
-    """In milliseconds."""
+    """The line in milliseconds."""
     return Line(line.x, tuple(value * 1000 for value in line.y))
 
 
@@ -114,7 +114,7 @@ def _curve(times: StepTimes) -> _Curve:
 
 
 def _points(ends: Samples, durations: Samples, seconds: Samples, most: int) -> Line:
-    """At the middle of each step, or of as many as make no more than `most` points; a single sample is a level."""
+    """At most `most` points, each at the middle of the steps that it stands for; a single sample is a level line."""
     if not len(seconds):
         return Line((), ())
     if len(seconds) == 1:
@@ -126,11 +126,11 @@ def _points(ends: Samples, durations: Samples, seconds: Samples, most: int) -> L
 
 
 def _medians(values: Samples, size: int) -> list[float]:
-    """Of as many values after each other; the last ones may be fewer."""
+    """The median of every `size` values in a row; the last median may be of fewer."""
     whole = len(values) // size * size
-    found = values if size == 1 else np.median(values[:whole].reshape(-1, size), axis=1)
+    medians = values if size == 1 else np.median(values[:whole].reshape(-1, size), axis=1)
     rest = [float(np.median(values[whole:]))] if whole < len(values) else []
-    return [*found.tolist(), *rest]
+    return [*medians.tolist(), *rest]
 
 
 def _median(lines: Sequence[Line]) -> Line:

@@ -1,4 +1,4 @@
-"""What a worker's line may say, and the closed list of words with which a run ends. Pure."""
+"""The contract with workers: what a line may say, and the closed list of endings. Pure."""
 
 import json
 import math
@@ -29,7 +29,7 @@ LONGEST_LINE = 2**24     # bytes; the longest real event is far smaller, and a l
 
 
 class NotAnEvent(Exception):
-    """A line on the worker's pipe that the contract does not have, or more of them than it could need."""
+    """A line that the contract does not have, or more lines than any measurement needs."""
 
 
 def parsed(line: bytes) -> dict[str, Any]:

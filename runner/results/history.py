@@ -63,49 +63,49 @@ def listing(results: Path) -> list[dict[str, Any]]:
 
 
 def _listed(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {"result": folder.name, "study": "", "launcher": "", "runs": 0, "ok": 0,
-                             "state": "unfinished"}
+    row: dict[str, Any] = {"result": folder.name, "study": "", "launcher": "", "runs": 0, "ok": 0,
+                           "state": "unfinished"}
     try:
         for record in store.read(folder):
             match record["event"]:
                 case "session":
-                    found.update(study=record.get("study"), launcher=record.get("launcher"))
+                    row.update(study=record.get("study"), launcher=record.get("launcher"))
                 case "ending":
-                    found["runs"] += 1
-                    found["ok"] += record["ending"] == "ok"
+                    row["runs"] += 1
+                    row["ok"] += 1 if record["ending"] == "ok" else 0
                 case "closed":
-                    found["state"] = record["reason"]
+                    row["state"] = record["reason"]
     except InputError as error:
-        found["state"] = f"unreadable: {error}"
-    return found
+        row["state"] = f"unreadable: {error}"
+    return row
 
 
 def made_of(folder: Path) -> dict[str, str]:
     """The fingerprint of what each stack's runs were made of, by the stack's name."""
     stacks: dict[str, str] = {}
-    found: dict[str, str] = {}
+    fingerprints: dict[str, str] = {}
     for record in store.read(folder):
         match record["event"]:
             case "plan":
                 stacks.update({item["key"]: item["cell"]["stack"] for item in record["cells"]})
             case "begin" if record["key"] in stacks and record.get("place"):
-                found[stacks[record["key"]]] = str(record["place"].get("fingerprint", ""))
-    return found
+                fingerprints[stacks[record["key"]]] = str(record["place"].get("fingerprint", ""))
+    return fingerprints
 
 
 def known_seconds(results: Path) -> dict[str, float]:
-    """How long the last finished run of each cell took, start-up included, by the cell's key."""
-    found: dict[str, float] = {}
+    """The seconds of each cell's last finished run, start-up included, by the cell's key."""
+    seconds: dict[str, float] = {}
     for path in sorted(results.glob(f"*/{store.EVENTS}")):
         try:
             records = list(store.read(path.parent))
         except InputError:
             continue
         keys = {record["run"]: record["key"] for record in records if record["event"] == "begin"}
-        found.update({keys[record["run"]]: record["seconds"] for record in records
-                      if record["event"] == "ending" and record["ending"] == "ok" and record["run"] in keys
-                      and _is_time(record.get("seconds"))})
-    return found
+        seconds.update({keys[record["run"]]: record["seconds"] for record in records
+                        if record["event"] == "ending" and record["ending"] == "ok" and record["run"] in keys
+                        and _is_time(record.get("seconds"))})
+    return seconds
 
 
 def _is_time(value: Any) -> bool:

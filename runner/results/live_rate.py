@@ -1,4 +1,4 @@
-"""The rate of a run while it lasts, for the eye only: the one that its result will have, of what is there so far."""
+"""The rate of a run while it lasts, for the screen only: the result's rate, from the samples so far."""
 
 from collections.abc import Mapping
 from typing import Any

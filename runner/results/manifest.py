@@ -19,7 +19,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([^/\0\n\\]+)")
 _MOST_BYTES = 2**20              # of a manifest: ten thousand files
 
 
-class Found(NamedTuple):
+class Verification(NamedTuple):
     """What of a folder is not as its manifest says, by name."""
 
     missing: tuple[str, ...]
@@ -61,18 +61,18 @@ def read(folder: Path) -> dict[str, str]:
         raise InputError(f"{path}: found more than {_MOST_BYTES} bytes, expected a manifest")
     sums = {}
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="surrogateescape").splitlines(), 1):
-        found = _LINE.fullmatch(line)
-        if not found or found[2] in (".", "..", NAME):
+        match = _LINE.fullmatch(line)
+        if not match or match[2] in (".", "..", NAME):
             raise InputError(f"{path}: line {number}: expected a SHA-256, two spaces and the name of a file beside it")
-        sums[found[2]] = found[1]
+        sums[match[2]] = match[1]
     return sums
 
 
-def verify(folder: Path) -> Found:
+def verify(folder: Path) -> Verification:
     """What of the folder is not as its manifest says. Raises InputError without one."""
     sums = read(folder)
     there = {path.name: path for path in folder.iterdir() if path.name != NAME}
-    return Found(tuple(sorted(sums.keys() - there.keys())),
+    return Verification(tuple(sorted(sums.keys() - there.keys())),
                  tuple(sorted(name for name in sums.keys() & there.keys() if not _is_same(there[name], sums[name]))),
                  tuple(sorted(there.keys() - sums.keys())), len(sums))
 

@@ -23,7 +23,7 @@ class Unit(NamedTuple):
 
 
 class Block(Line):
-    """Blocks of so many products of (size, size) matrices each."""
+    """Blocks of products of (size, size) matrices."""
 
     numbers: str                              # float32, float64, bfloat16
     size: PositiveInt
@@ -32,12 +32,12 @@ class Block(Line):
 
     @property
     def flops_per_second(self) -> float:
-        """Of the fastest block; 0 of none. A multiply-add counts as 2."""
+        """The FLOPs a second of the fastest block, 0 without blocks. A multiply-add counts as 2."""
         return 2.0 * self.size**3 * self.count / min(self.seconds) if self.seconds else 0.0
 
 
 class Product(Line):
-    """What a stack's worker told."""
+    """The matrix products of a stack, as its worker reported them."""
 
     stack: str
     device: str
@@ -59,10 +59,10 @@ class Product(Line):
         return max((block.flops_per_second for block in self.blocks), default=0.0)
 
 
-def best(found: Iterable[Product]) -> Mapping[Unit, Product]:
-    """Of each device, precision and number of threads by the stack that is best at it: what no step can beat."""
+def best(products: Iterable[Product]) -> Mapping[Unit, Product]:
+    """The best product of all stacks for each device, precision and number of threads. No step can be faster."""
     chosen: dict[Unit, Product] = {}
-    for product in found:
+    for product in products:
         earlier = chosen.get(product.unit)
         if product.flops_per_second > (earlier.flops_per_second if earlier else 0.0):
             chosen[product.unit] = product

@@ -25,7 +25,7 @@ class Line(BaseModel):
 
 
 class Kernels(Line):
-    """Where a device's time went in so many profiled steps; seconds are sums over them."""
+    """Where a device's time went; seconds are sums over the profiled steps."""
 
     steps: PositiveInt
     kernel_seconds: NonNegativeFloat
@@ -38,7 +38,7 @@ class Kernels(Line):
     source: str = ""                          # whose record it is, and what it cannot tell
 
     def share(self, seconds: float | None) -> float | None:
-        """So many seconds' share of all of them; None where there are none."""
+        """The share of all seconds; None where there are none."""
         whole = self.kernel_seconds + self.copy_seconds - self.overlap_seconds + self.gap_seconds
         return seconds / whole if seconds is not None and whole else None
 
@@ -60,7 +60,7 @@ class Removed(Line):
 
 
 class Passes(Line):
-    """How many fewer nodes a graph has for each optimisation; negative where it added some."""
+    """The nodes that each optimisation removed; negative where it added some."""
 
     pruning: int
     constant_folding: int
@@ -83,8 +83,8 @@ class Graph(Line):
 
     def removed_by(self, name: str) -> float:
         """The share of nodes that one optimisation took away."""
-        found: int = getattr(self.passes, name)
-        return found / self.nodes_before
+        fewer: int = getattr(self.passes, name)
+        return fewer / self.nodes_before
 
     def share_of_removed(self, kind: str) -> float | None:
         """Expensive, cheap or no-op nodes among those removed; None where none was."""

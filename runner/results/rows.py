@@ -34,16 +34,16 @@ class Row:
     @cached_property
     def rates(self) -> Mapping[int, float]:
         """Samples a second and worker of every ok run that has timed steps, by round."""
-        found = {run.round: rate_per_worker(self.cell.batch, run) for run in self.ok_runs}
-        return {index: rate for index, rate in found.items() if rate is not None}
+        rates = {run.round: rate_per_worker(self.cell.batch, run) for run in self.ok_runs}
+        return {index: rate for index, rate in rates.items() if rate is not None}
 
 
 def by_comparison(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """The rows that are compared with each other, by their comparison's key, in the order of the first."""
-    found: dict[str, list[Row]] = {}
+    groups: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row.comparison.key, []).append(row)
-    return found
+        groups.setdefault(row.comparison.key, []).append(row)
+    return groups
 
 
 class Experiment(NamedTuple):
@@ -146,9 +146,9 @@ def _session(gathered: _Gathered, record: Mapping[str, Any]) -> None:
 
 def _plan(gathered: _Gathered, record: Mapping[str, Any]) -> None:
     planned, left_out = ([(item, parse(item["cell"])) for item in record[name]] for name in ("cells", "skipped"))
-    found = comparisons(cell for _, cell in (*planned, *left_out))
-    rows = tuple(Row(text(item["key"]), text(item["experiment"]), cell, found[cell], ()) for item, cell in planned)
-    skipped = tuple(Skipped(text(item["experiment"]), cell, found[cell], text(item["reason"]))
+    compared = comparisons(cell for _, cell in (*planned, *left_out))
+    rows = tuple(Row(text(item["key"]), text(item["experiment"]), cell, compared[cell], ()) for item, cell in planned)
+    skipped = tuple(Skipped(text(item["experiment"]), cell, compared[cell], text(item["reason"]))
                     for item, cell in left_out)
     published = tuple(mapping(item) for item in record.get("published", ()))
     claims = tuple(mapping(item) for item in record.get("claims", ()))
@@ -159,7 +159,7 @@ def _plan(gathered: _Gathered, record: Mapping[str, Any]) -> None:
 
 def _experiments(record: Mapping[str, Any], rows: Sequence[Row], skipped: Sequence[Skipped]
                  ) -> tuple[Experiment, ...]:
-    """The record's experiments; of an older record, which has none, those that its cells name."""
+    """The record's experiments, or in older records those that the cells name."""
     if "experiments" in record:
         return tuple(Experiment(text(item["id"]), text(item["title"]), tuple(map(text, item["cells"])),
                                 {name: text(why) for name, why in mapping(item["assumed"]).items()},
@@ -169,7 +169,7 @@ def _experiments(record: Mapping[str, Any], rows: Sequence[Row], skipped: Sequen
     keys: dict[str, list[str]] = {name: [] for name in names}
     for row in rows:
         keys[row.experiment].append(row.key)
-    return tuple(Experiment(name, "", tuple(found), {}, ()) for name, found in keys.items())
+    return tuple(Experiment(name, "", tuple(of_experiment), {}, ()) for name, of_experiment in keys.items())
 
 
 def _begin(gathered: _Gathered, record: Mapping[str, Any]) -> None:

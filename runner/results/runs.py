@@ -12,7 +12,7 @@ from runner.results.values import Facts, Readings, Samples
 
 
 class Epoch(NamedTuple):
-    """One pass over the training data; None where it was not told."""
+    """A pass over the training data; None for what the worker did not report."""
 
     train_seconds: float
     validation_seconds: float | None
@@ -82,7 +82,7 @@ class Worker:
 
     @cached_property
     def curve_steps(self) -> tuple[int, ...]:
-        """How many steps each point of step_seconds covers."""
+        """The number of steps that each point of step_seconds covers."""
         return self.block_steps or self.sample_steps
 
     @cached_property
@@ -92,13 +92,13 @@ class Worker:
 
     @cached_property
     def timed_seconds(self) -> float:
-        """Of all timed steps together."""
+        """The seconds of all timed steps together."""
         return float(self.sample_seconds.sum())
 
     def phase_seconds(self, name: str) -> float | None:
         """Mean seconds of a phase in a step; None where it was not stamped."""
-        found = self.phases.get(name)
-        return float(found.sum()) / self.steps if found is not None and len(found) and self.steps else None
+        seconds = self.phases.get(name)
+        return float(seconds.sum()) / self.steps if seconds is not None and len(seconds) and self.steps else None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -138,7 +138,7 @@ class Run:
 
     @property
     def warmup_seconds(self) -> float | None:
-        """How long the longest of the workers' warm-ups took; None where there was none."""
+        """The seconds of the longest of the workers' warm-ups; None where there was none."""
         return max((float(worker.warmup_seconds.sum()) for worker in self.workers if len(worker.warmup_seconds)),
                    default=None)
 
@@ -150,7 +150,7 @@ class Run:
 
     @property
     def framework(self) -> str:
-        """As the worker named it, "" where it told nothing."""
+        """The worker's own name of it, "" where it gave none."""
         return str(self.facts.get("framework", ""))
 
     @property
@@ -160,8 +160,8 @@ class Run:
 
     def phase_seconds(self, name: str) -> float | None:
         """Mean seconds of a phase in a step, over the workers."""
-        found = [seconds for worker in self.workers if (seconds := worker.phase_seconds(name)) is not None]
-        return sum(found) / len(found) if found else None
+        known = [seconds for worker in self.workers if (seconds := worker.phase_seconds(name)) is not None]
+        return sum(known) / len(known) if known else None
 
 
 def _scatter(seconds: Samples) -> float:

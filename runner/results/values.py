@@ -52,10 +52,10 @@ def number(value: Any) -> float | None:
 
 def least(value: Any, bound: float) -> float:
     """A number that is no smaller than the bound."""
-    found = number(value)
-    if found is None or found < bound:
+    amount = number(value)
+    if amount is None or amount < bound:
         raise ValueError(f"found {value!r:.40}, expected a number from {bound:g}")
-    return found
+    return amount
 
 
 def count(value: Any) -> int:
@@ -66,7 +66,7 @@ def count(value: Any) -> int:
 
 
 def counts_of(values: Any, length: int) -> list[int]:
-    """A list of so many counts, none of them zero."""
+    """A list of that length of counts above zero."""
     if not isinstance(values, list) or len(values) != length:
         raise ValueError(f"found {values!r:.40}, expected a list of {length} counts")
     if not all(count(value) for value in values):

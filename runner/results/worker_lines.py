@@ -65,7 +65,7 @@ class Begun:
     compiled: Compiled | None = None
 
     def worker(self, line: Mapping[str, Any]) -> Heard:
-        """Of a line: a coordinator numbers its workers, others are known by their place."""
+        """The worker of a line. A coordinator numbers its workers; others are known by their place."""
         name = f"worker {count(line['worker'])}" if "worker" in line else text(line.get("place", ""))
         return self.workers.setdefault(name, Heard())
 
@@ -119,7 +119,7 @@ def _values(run: Begun, line: Mapping[str, Any]) -> None:
 
 
 def _counts(line: Mapping[str, Any]) -> list[int]:
-    """Of the steps that each sample of the line covers: one by one, all in one sample, or as "counts" says."""
+    """The number of steps in each of the line's samples: one each, all in one, or as "counts" says."""
     samples_there = len(line["seconds"])
     whole = count(line.get("count", samples_there))
     if "counts" in line:
@@ -159,7 +159,7 @@ def _weights(run: Begun, line: Mapping[str, Any]) -> None:
 
 
 def _operators(run: Begun, line: Mapping[str, Any]) -> None:
-    """One worker's: the first that tells; all of them run the same operators."""
+    """Keep one worker's operators, the first's: all workers run the same."""
     steps = count(line["steps"])
     if not run.operators and steps:
         run.operators = {text(name): least(spent, 0.0) / steps
@@ -189,7 +189,7 @@ def _compiled(run: Begun, line: Mapping[str, Any]) -> None:
 def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
     """The run, whose last record is this."""
     head = begun.record
-    workers = [_worker(name, found, begun.pass_tokens.get(name, ())) for name, found in sorted(begun.workers.items())]
+    workers = [_worker(name, heard, begun.pass_tokens.get(name, ())) for name, heard in sorted(begun.workers.items())]
     return Run(
         name=head["run"], round=head["round"], attempt=head["attempt"], ending=text(record["ending"]),
         message=text(record["message"]), wall_seconds=number(record["seconds"]) or 0.0,
@@ -204,14 +204,14 @@ def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
     )
 
 
-def _worker(name: str, found: Heard, pass_tokens: tuple[int, ...] = ()) -> Worker:
-    return Worker(name=name, warmup_seconds=seconds(found.warm), warmup_ended=found.warm_ended,
-                  sample_seconds=seconds(found.seconds), sample_steps=tuple(found.counts),
-                  block_seconds=seconds(found.block_seconds), block_steps=tuple(found.block_counts),
-                  phases={phase: samples(values) for phase, values in found.phases.items()},
-                  losses=samples(found.losses), drain_seconds=found.drain_seconds,
-                  device_seconds=seconds(found.device_seconds), pass_tokens=pass_tokens,
-                  is_part_of_pass=found.is_part_of_pass)
+def _worker(name: str, heard: Heard, pass_tokens: tuple[int, ...] = ()) -> Worker:
+    return Worker(name=name, warmup_seconds=seconds(heard.warm), warmup_ended=heard.warm_ended,
+                  sample_seconds=seconds(heard.seconds), sample_steps=tuple(heard.counts),
+                  block_seconds=seconds(heard.block_seconds), block_steps=tuple(heard.block_counts),
+                  phases={phase: samples(values) for phase, values in heard.phases.items()},
+                  losses=samples(heard.losses), drain_seconds=heard.drain_seconds,
+                  device_seconds=seconds(heard.device_seconds), pass_tokens=pass_tokens,
+                  is_part_of_pass=heard.is_part_of_pass)
 
 
 _LINES: dict[str, Callable[[Begun, Mapping[str, Any]], None]] = {
@@ -226,8 +226,8 @@ def mistake(line: Mapping[str, Any]) -> str | None:
     run = Begun({})
     try:
         run.hear(line)
-        for found in run.workers.values():
-            _worker("", found)
+        for heard in run.workers.values():
+            _worker("", heard)
         for name in ("cpu_seconds", "peak_bytes", "group_peak_bytes"):
             number(line.get(name))
         readings(line.get("throttling"))

@@ -29,17 +29,17 @@ class PlanView(View):
                         f"baseline {self._record['baseline']}", "bold")
         planned, skipped = ([(item, parse(item["cell"])) for item in items]
                             for items in (cells, self._record["skipped"]))
-        found = comparisons(cell for _, cell in (*planned, *skipped))
+        compared = comparisons(cell for _, cell in (*planned, *skipped))
         rows: dict[tuple[str, str], list[str]] = {}
         for item, cell in planned:
-            rows.setdefault((item["experiment"], found[cell].label), []).append(cell.stack)
+            rows.setdefault((item["experiment"], compared[cell].label), []).append(cell.stack)
         if rows:
             yield ""
             table = page.table(["experiment", "cell", "stacks"])
             for (experiment, label), stacks in rows.items():
                 table.add_row(page.text(experiment), page.text(label), page.text(", ".join(stacks)))
             yield table
-        yield from skips(page, [(cell.stack, found[cell].label, item["reason"]) for item, cell in skipped])
+        yield from skips(page, [(cell.stack, compared[cell].label, item["reason"]) for item, cell in skipped])
 
 
 def plan_view(record: Mapping[str, Any], seconds: float) -> RenderableType:

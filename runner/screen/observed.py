@@ -13,13 +13,13 @@ from runner.screen.page import Page
 
 
 def beside(summary: Summary, page: Page) -> Iterator[RenderableType]:
-    """What was measured beside the rates: one table of all stacks, then those that few sessions have."""
+    """The measurements beside the rates: one table of all stacks, then the tables that few sessions have."""
     for table in rates.tables(summary, _compared(summary), Form.SCREEN):
         yield from drawn(table, page)
 
 
 def breakdowns(summary: Summary, page: Page) -> Iterator[RenderableType]:
-    """Phases, operators, kernels, graphs, largest batches and the memory of places, of those that were measured."""
+    """The tables of phases, operators, kernels, graphs, largest batches and memory, where those were measured."""
     compared = _compared(summary)
     for table in (*breakdown.phases(compared, Form.SCREEN), *breakdown.operators(summary.operators, Form.SCREEN),
                   *breakdown.kernels(summary.kernels, Form.SCREEN), *breakdown.graphs(summary.graphs, Form.SCREEN),

@@ -93,7 +93,7 @@ class Page:
 
     def sections(self, titles: Sequence[str], blocks: Sequence[tuple[str, Sequence[Sequence[Entry]]]],
                  ) -> Iterator[RenderableType]:
-        """The titles, then each block's label, where it has one, and its rows, the columns as wide in all of them."""
+        """The titles, then each block's label and rows. Columns are equally wide in all blocks."""
         rows = [row for _, block in blocks for row in block]
         widths = fitted(titles, rows, self.width - _INDENT)
         yield self._grid([[self.entry(title, "bold") for title in titles]], widths)
@@ -117,7 +117,7 @@ class Page:
     def _line(self, entries: Sequence[Entry], widths: Sequence[int], indent: int) -> Iterator[Segment]:
         """The entries beside each other, plain ones in one piece."""
         plain = " " * indent
-        last = max((place for place, entry in enumerate(entries) if entry.plain), default=-1)
+        last = max((index for index, entry in enumerate(entries) if entry.plain), default=-1)
         for entry, width in zip(entries[:last + 1], widths, strict=False):
             if entry.style:
                 yield Segment(plain)
@@ -130,13 +130,13 @@ class Page:
 
 
 def _width(text: str) -> int:
-    """In a terminal's columns; rich's function takes ten times as long."""
+    """The width of a text in a terminal's columns. For ASCII, rich's function takes ten times as long."""
     return len(text) if text.isascii() else cell_len(text)
 
 
 def fitted(titles: Sequence[str], rows: Sequence[Sequence[Entry | Text]], room: int) -> list[int]:
-    """How wide the columns are made for all to fit, with gaps; short ones' words are broken last."""
-    columns = [[title, *(row[place].plain for row in rows)] for place, title in enumerate(titles)]
+    """The widths with which all columns fit, gaps included. The words of narrow columns are broken last."""
+    columns = [[title, *(row[index].plain for row in rows)] for index, title in enumerate(titles)]
     widths = [max(map(_width, texts)) for texts in columns]
     room -= GAP * (len(widths) - 1)
     if sum(widths) <= room:
@@ -147,15 +147,15 @@ def fitted(titles: Sequence[str], rows: Sequence[Sequence[Entry | Text]], room: 
 
 
 def _narrowed(widths: Sequence[int], floors: Iterable[Sequence[int]], room: int) -> list[int]:
-    """The widths, the widest column made narrower until all fit: down to the first floors, then to the next ones."""
-    found = list(widths)
+    """The widths, reduced at the widest column until all fit: down to the first floors, then to the next ones."""
+    narrowed = list(widths)
     for least in floors:
-        while sum(found) > room:
-            able = [place for place, width in enumerate(found) if width > max(least[place], _LEAST_WIDTH)]
+        while sum(narrowed) > room:
+            able = [index for index, width in enumerate(narrowed) if width > max(least[index], _LEAST_WIDTH)]
             if not able:
                 break
-            found[max(able, key=found.__getitem__)] -= 1
-    return found
+            narrowed[max(able, key=narrowed.__getitem__)] -= 1
+    return narrowed
 
 
 def skips(page: Page, skips: Sequence[tuple[str, str, str]]) -> Iterator[RenderableType]:

@@ -23,19 +23,19 @@ class LineProgress:
         self._is_left_said = False
 
     def begin(self, total: int, seconds_estimate: float | None) -> None:
-        """So many runs are ahead."""
+        """Say how many runs will be made, and about how long they take."""
         self._total = total
         about = f", about {formatting.seconds(seconds_estimate)}" if seconds_estimate else ""
         self.line(formatting.count(total, "run") + about)
 
     def left(self, seconds: float) -> None:
-        """So long the runs that are ahead will take; said once, after the first round."""
+        """Say how long the remaining runs will take. Said once, after the first round."""
         if not self._is_left_said:
             self._is_left_said = True
             self.line(f"about {formatting.seconds(seconds)} left, by what the first round took")
 
     def more(self, count: int, why: str) -> None:
-        """So many runs more than were told of are ahead."""
+        """Add runs to those that were announced, and say why."""
         self._total += count
         self.line(why)
 
@@ -44,7 +44,7 @@ class LineProgress:
         self._key, self._done = key, index
 
     def rate(self, samples_per_second: float) -> None:
-        """Not said: a line a run is enough for a log."""
+        """Nothing: a line a run is enough for a log."""
 
     def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
         """A run is over."""
@@ -81,19 +81,19 @@ class LiveProgress(LineProgress):
         self._label = ""
 
     def begin(self, total: int, seconds_estimate: float | None) -> None:
-        """So many runs are ahead."""
+        """Say how many runs will be made, and about how long they take."""
         super().begin(total, seconds_estimate)
         self._estimate = seconds_estimate / total if seconds_estimate and total else None
         self._task = self._bar.add_task("", total=total, left="", now="")
         self._bar.start()
 
     def left(self, seconds: float) -> None:
-        """So long the runs that are ahead will take."""
+        """Show how long the remaining runs will take."""
         self._is_left_said, self._estimate = True, seconds / max(1, self._total - self._done)
         self._draw("")
 
     def more(self, count: int, why: str) -> None:
-        """So many runs more than were told of are ahead."""
+        """Add runs to those that were announced, and say why."""
         super().more(count, why)
         self._bar.update(self._task, total=self._total)
 
@@ -126,7 +126,7 @@ class LiveProgress(LineProgress):
 
 @contextmanager
 def progress(console: Console | None = None) -> Iterator[Progress]:
-    """What shows a session's runs: a bar on a terminal, else a line a run."""
+    """A Progress that shows a session's runs: a bar on a terminal, else a line a run."""
     console = console or people()
     is_live = console.is_terminal and not console.is_dumb_terminal
     shown = LiveProgress(console) if is_live else LineProgress(console)
@@ -138,7 +138,7 @@ def progress(console: Console | None = None) -> Iterator[Progress]:
 
 @contextmanager
 def transfer(console: Console | None = None) -> Iterator[Callable[[str, int, int], None]]:
-    """What shows downloads, told (file, bytes there, bytes in all): a bar on a terminal, else a line a tenth."""
+    """A function of (file, bytes here, bytes in all) that shows downloads: a bar on a terminal, else a line a tenth."""
     console = console or people()
     if not console.is_terminal or console.is_dumb_terminal:
         yield _tenths(console)

@@ -6,10 +6,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from runner import formatting
-from runner.analysis.flags import Flag
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, Failure, Result, Summary
-from runner.report import claim_text
+from runner.report import claim_text, columns
 from runner.report.rates import machine_limits
 from runner.screen import judged, observed
 from runner.screen.page import GAP, Entry, Page, View, skips
@@ -78,10 +77,10 @@ class SummaryView(View):
         if result is None:
             return page.text("-")
         if result.rate_per_worker is None:
-            return page.lines(page.text(line) for line in self._endings(result))
+            return page.lines(page.text(line) for line in columns.ended(result.endings, "x"))
         texts = [page.text(formatting.rate(result.rate_per_worker, result.rate_interval)), page.text(_ratio(result)),
                  page.text(*self._verdict(comparison, result)), page.text(claim_text.smallest(result)),
-                 page.text(self._marked(result.flags))]
+                 page.text(self._marked(comparison, result))]
         return page.lines(text for text in texts if text)
 
     def _verdict(self, comparison: Comparison, result: Result) -> tuple[str, str]:
@@ -89,13 +88,8 @@ class SummaryView(View):
         style = "bold green" if result.stack == comparison.winner else _STYLES.get(result.verdict, "")
         return claim_text.word(comparison, result, "WINNER"), style
 
-    def _marked(self, flags: Iterable[Flag]) -> str:
-        marks = ",".join(self._marks[flag] for flag in flags)
-        return f"[{marks}]" if marks else ""
-
-    def _endings(self, result: Result) -> list[str]:
-        endings = [f"{ending} x{count}" if count > 1 else ending for ending, count in result.endings.items()]
-        return endings or ["not run"]
+    def _marked(self, comparison: Comparison, result: Result) -> str:
+        return columns.marks(columns.Line(self._summary, comparison, result))
 
     def _blocks(self, page: Page) -> Iterator[RenderableType]:
         """For each comparison its label and a line a stack."""
@@ -107,20 +101,20 @@ class SummaryView(View):
     def _line(self, page: Page, comparison: Comparison, result: Result) -> list[Entry]:
         name = page.entry(result.stack, "bold green" if result.stack == comparison.winner else "")
         if result.rate_per_worker is None:
-            return [name, page.entry(", ".join(self._endings(result))), *[page.entry("")] * 3]
+            return [name, page.entry(columns.endings(result.endings, "x")), *[page.entry("")] * 3]
         rate = formatting.rate(result.rate_per_worker, result.rate_interval)
         said, style = self._verdict(comparison, result)
         return [name, page.entry(rate), page.entry(_ratio(result)),
                 page.entry(f"{said} {claim_text.smallest(result)}".rstrip(), style),
-                page.entry(self._marked(result.flags))]
+                page.entry(self._marked(comparison, result))]
 
     def _outliers(self, page: Page) -> Iterator[RenderableType]:
-        found = [(comparison.label, result) for comparison in self._summary.comparisons
-                 for result in comparison.results if result.outlier_rounds]
-        if found:
+        outliers = [(comparison.label, result) for comparison in self._summary.comparisons
+                    for result in comparison.results if result.outlier_rounds]
+        if outliers:
             yield ""
             yield page.text("Runs far from the others of their cell (they count all the same):", "bold")
-        for label, result in found:
+        for label, result in outliers:
             yield page.item(f"{result.stack}, {label}, {_rounds(result.outlier_rounds)}")
 
     def _failures(self, page: Page) -> Iterator[RenderableType]:
@@ -133,8 +127,8 @@ class SummaryView(View):
                 failure.message[:_LONGEST_MESSAGE] + "...")
             which = "" if failure.ending == "unsupported" else failure.label     # one reason for many cells
             kinds.setdefault((failure.stack, which, failure.ending, message), []).append(failure)
-        for (stack, _, ending, message), found in kinds.items():
-            labels, rounds = dict.fromkeys(each.label for each in found), sorted({each.round for each in found})
+        for (stack, _, ending, message), alike in kinds.items():
+            labels, rounds = dict.fromkeys(each.label for each in alike), sorted({each.round for each in alike})
             what = next(iter(labels)) if len(labels) == 1 else formatting.count(len(labels), "cell")
             yield page.item(f"{stack}, {what}, {_rounds(rounds)}: {ending}" + (f": {message}" if message else ""))
 

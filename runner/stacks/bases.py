@@ -75,7 +75,7 @@ def _is_built(client: DockerClient, tag: str) -> bool:
 
 
 def _refusal(image: str, say: Say) -> str | None:
-    """Why the registry does not give an image, None if it does. The first refusal is told."""
+    """Why the registry does not give an image, None if it does. The first refusal is said."""
     if image not in _refusals:
         _refusals[image] = _ask_registry(image)
         reasons = [reason for reason in _refusals.values() if reason]

@@ -150,7 +150,7 @@ class Pinned(BaseModel):
 
 
 class Stack(BaseModel):
-    """One software stack: what its cells need to know, whoever made it."""
+    """A software stack, ours or the user's: what its cells need to know of it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -186,8 +186,8 @@ class Stack(BaseModel):
 
     def mode(self, parallel: str) -> str:
         """The mode that "sync" or "async" becomes; another name as it is. Raises KeyError."""
-        found: str = cluster.own_mode(self.framework, parallel)
-        return self.sync or found if parallel == "sync" else found
+        own: str = cluster.own_mode(self.framework, parallel)
+        return self.sync or own if parallel == "sync" else own
 
 
 class PinnedStack(Pinned, Stack):
@@ -201,11 +201,10 @@ class PinnedStack(Pinned, Stack):
         return "cpu" not in self.devices
 
 
-def pinned(stack: Stack, launcher: str) -> PinnedStack:
-    """The stack, known to be one of ours. Raises InputError for a user's own, which the launcher cannot start."""
+def pinned(stack: Stack) -> PinnedStack:
+    """The stack, known to be one of ours. Raises InputError for the user's own."""
     if not isinstance(stack, PinnedStack):
-        raise InputError(f"--stack {stack.name}=...: found --launcher {launcher}, which starts pinned stacks alone; "
-                         "expected --launcher docker or venv")
+        raise InputError(f"--stack {stack.name}=...: found a stack of your own, expected a pinned one")
     return stack
 
 
@@ -264,7 +263,7 @@ def all_images(docker_folder: Path) -> dict[str, Pinned]:
 
 
 def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned | Stack]) -> Sequence[str]:
-    """The names; without any, those of all that run without a GPU. Raises InputError for one that is unknown."""
+    """The names, or without any those of all stacks for CPUs. Raises InputError for an unknown name."""
     for name in names or []:
         if name not in known:
             raise InputError(f'stack "{name}" is unknown; known: {", ".join(known)}')
@@ -313,10 +312,10 @@ def _digest(root: Path, paths: Iterable[Path], arguments: Mapping[str, str] = Ma
     return total.hexdigest()
 
 
-def _flat(path: Path, fields: _Tables, found: strict_toml.Table) -> dict[str, Any]:
+def _flat(path: Path, fields: _Tables, tables: strict_toml.Table) -> dict[str, Any]:
     """The model's fields from a file's tables; a missing key is left to the model to miss."""
     values: dict[str, Any] = {}
-    for table, content in found.items():
+    for table, content in tables.items():
         if table not in fields or not isinstance(content, dict):
             raise InputError(f'{path}: "{table}" is unknown; known tables: {", ".join(fields)}')
         if table == _GPU:

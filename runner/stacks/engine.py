@@ -34,7 +34,7 @@ def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
 
 
 class Waiting:
-    """Waits for an engine that is being restarted, and only once for one that does not come back."""
+    """Waits for an engine that is being restarted. After one wait in vain it waits no more."""
 
     def __init__(self, client: DockerClient, clock: Callable[[], float] = time.monotonic,
                  wait: Callable[[float], None] = time.sleep) -> None:
@@ -80,8 +80,8 @@ def image_labels(client: DockerClient, tag: str) -> dict[str, str] | None:
 
 def labelled_images(client: DockerClient, label: str) -> dict[str, dict[str, str]]:
     """Labels by id of every image with that label, the untagged ones too."""
-    found = client.images.list(filters={"label": label})
-    return {str(image.id): dict(image.labels) for image in found}
+    images = client.images.list(filters={"label": label})
+    return {str(image.id): dict(image.labels) for image in images}
 
 
 def remove_image(client: DockerClient, identity: str) -> bool:
@@ -133,9 +133,9 @@ def service_output(client: DockerClient, service: str, *, is_error: bool = False
 
     docker's own service_logs cannot be closed while it waits.
     """
-    wanted = {"stdout": not is_error, "stderr": is_error, "follow": is_following, "tail": tail or "all"}
+    parameters = {"stdout": not is_error, "stderr": is_error, "follow": is_following, "tail": tail or "all"}
     api: Any = client.api
-    response = api._get(api._url("/services/{0}/logs", service), params=wanted, stream=True)
+    response = api._get(api._url("/services/{0}/logs", service), params=parameters, stream=True)
     try:
         api._raise_for_status(response)
     except APIError:

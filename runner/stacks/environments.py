@@ -88,12 +88,12 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
     say(f"{stack.name}: virtual environment ready")
 
 
-def _check_disk(stack: PinnedStack, place: Path) -> None:
+def _check_disk(stack: PinnedStack, folder: Path) -> None:
     need = int(stack.wheels_bytes * _UNPACKED_AND_DOWNLOADED)
-    free = shutil.disk_usage(place).free
+    free = shutil.disk_usage(folder).free
     if free < need:
-        raise DiskFull(f"{stack.name}: its virtual environment needs {need / 1e9:.1f} GB in {place},"
-                       f" {free / 1e9:.1f} GB are free: see `du -sh {place}/*`")
+        raise DiskFull(f"{stack.name}: its virtual environment needs {need / 1e9:.1f} GB in {folder},"
+                       f" {free / 1e9:.1f} GB are free: see `du -sh {folder}/*`")
 
 
 def _starting(python: str) -> Iterator[tuple[tuple[int, ...], Path]]:
@@ -111,9 +111,9 @@ def _starting(python: str) -> Iterator[tuple[tuple[int, ...], Path]]:
 
 def _candidates(python: str) -> Iterator[Path]:
     name = f"python{python}"
-    found = shutil.which(name)
-    if found:
-        yield Path(found)
+    on_path = shutil.which(name)
+    if on_path:
+        yield Path(on_path)
     for root in _version_folders():
         yield from sorted(root.glob(f"*{python}.*/bin/{name}"))
 

@@ -90,24 +90,24 @@ def _build(client: DockerClient, stack: Pinned, name: str, say: Say, *options: s
 
 def prune(client: DockerClient, stacks: Iterable[Pinned], say: Say) -> int:
     """Remove images of ours that are out of date or of no known stack; how many went. Nothing of others is touched."""
-    found = {**labelled_images(client, bases.RECIPE_LABEL), **labelled_images(client, _LABEL + "fingerprint")}
+    images = {**labelled_images(client, bases.RECIPE_LABEL), **labelled_images(client, _LABEL + "fingerprint")}
     removed = 0
-    for identity, name in stale(found, stacks).items():
+    for identity, name in stale(images, stacks).items():
         is_gone = remove_image(client, identity)
         say(f"{name}: {identity[7:19]} {'removed' if is_gone else 'kept, a container uses it'}")
         removed += is_gone
     return removed
 
 
-def stale(found: Mapping[str, Mapping[str, str]], stacks: Iterable[Pinned]) -> dict[str, str]:
+def stale(images: Mapping[str, Mapping[str, str]], stacks: Iterable[Pinned]) -> dict[str, str]:
     """What each image is of ("tf-2.5", "base") that is out of date or of no known stack, by id, from labels by id."""
     current = {stack.name: fingerprint(stack) for stack in stacks}
     old = {}
-    for identity, said in found.items():
-        name = said.get(_LABEL + "stack")           # an image has its base's labels too
-        if name is not None and current.get(name) != said.get(_LABEL + "fingerprint"):
+    for identity, labels in images.items():
+        name = labels.get(_LABEL + "stack")           # an image has its base's labels too
+        if name is not None and current.get(name) != labels.get(_LABEL + "fingerprint"):
             old[identity] = name
-        elif name is None and said.get(bases.RECIPE_LABEL) != bases.RECIPE:
+        elif name is None and labels.get(bases.RECIPE_LABEL) != bases.RECIPE:
             old[identity] = "base"
     return old
 

@@ -22,6 +22,7 @@ from runner.stacks.definition import CAPABILITIES, GpuCode, Stack, workloads_dig
 from workloads.spec import frameworks
 
 OLDEST = (3, 6)                      # of the Pythons that run the workloads
+PINNED, ENVIRONMENT, IMAGE = "pinned", "environment", "image"      # kinds of stacks: ours, and two of the user's
 INVENTORY = "workloads.process.inventory"
 DEVICES = "workloads.process.gpu_code"
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")
@@ -82,6 +83,13 @@ class OwnStack(Stack):
                 "packages": dict(self.installed)}
 
 
+def kind(stack: Stack) -> str:
+    """Which kind of stack it is, by which launchers say what they take: PINNED, ENVIRONMENT or IMAGE."""
+    if not isinstance(stack, OwnStack):
+        return PINNED
+    return IMAGE if stack.image else ENVIRONMENT
+
+
 def is_own(word: str) -> bool:
     """Whether a word of --stack is of the form NAME=..., and no pinned stack's name."""
     return "=" in word
@@ -95,7 +103,7 @@ def side(name: str, word: str, pinned: Mapping[str, Stack]) -> str:
 def parse(word: str, pinned: Mapping[str, Stack]) -> Asked:
     """What a word of the form NAME=PATH, NAME=PATH#FRAMEWORK or NAME=image:NAME asks for. Raises InputError."""
     name, _, rest = word.partition("=")
-    place, _, package = rest.partition("#")
+    where, _, package = rest.partition("#")
     if not _NAME.fullmatch(name):
         raise InputError(f'--stack {word}: found the name "{name}", expected up to 40 small letters, digits, dots and '
                          "dashes")
@@ -104,11 +112,11 @@ def parse(word: str, pinned: Mapping[str, Stack]) -> Asked:
     if (package and package not in dict(frameworks.PACKAGES)) or rest.endswith("#"):
         raise InputError(f'--stack {word}: found "#{package}", expected one of '
                          f"{', '.join(f'#{known}' for known, _ in frameworks.PACKAGES)}")
-    if place.startswith(_IMAGE) and place != _IMAGE:
-        return Asked(name, "", place.removeprefix(_IMAGE), package)
-    if not place or place == _IMAGE:
+    if where.startswith(_IMAGE) and where != _IMAGE:
+        return Asked(name, "", where.removeprefix(_IMAGE), package)
+    if not where or where == _IMAGE:
         raise InputError(f"--stack {word}: expected NAME=PATH of a Python or a virtual environment, or NAME=image:NAME")
-    return Asked(name, place, "", package)
+    return Asked(name, where, "", package)
 
 
 def environment(asked: Asked, root: Path, has_gpus: bool) -> OwnStack:
@@ -154,7 +162,7 @@ def interpreter(asked: Asked) -> Path:
     return path
 
 
-def told(stack: Stack) -> dict[str, str]:
+def variables(stack: Stack) -> dict[str, str]:
     """What a worker's environment says in a stack of the user's: its framework, and where the user's packages lie.
 
     {} for a pinned one. A worker's home is a scratch folder, in which `pip install --user` has put nothing.
@@ -165,7 +173,7 @@ def told(stack: Stack) -> dict[str, str]:
             **({"EVENBENCH_STACK": stack.name} if stack.image else _user_packages())}
 
 
-def place(stack: Stack) -> dict[str, Any]:
+def run_record(stack: Stack) -> dict[str, Any]:
     """What a run's record says of a stack that is not pinned, and so has no base of its own; {} for a pinned one."""
     if not isinstance(stack, OwnStack):
         return {}
@@ -181,14 +189,14 @@ def _answer(command: Sequence[str | Path], root: Path, asked: Asked) -> str | No
     """What a program prints when it starts as workers do, None where it fails. Raises InputError."""
     variables = {**clean_environment(), **_user_packages(), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        found = subprocess.run([str(word) for word in command], cwd=root, capture_output=True, text=True,
+        ended = subprocess.run([str(word) for word in command], cwd=root, capture_output=True, text=True,
                                errors="replace", timeout=_SECONDS, check=False, env=variables,
                                stdin=subprocess.DEVNULL)
     except OSError as error:
         raise InputError(f"--stack {asked}: {command[0]} is not a Python interpreter: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
         raise InputError(f"--stack {asked}: {command[0]} did not answer within {_SECONDS} s") from error
-    return found.stdout if found.returncode == 0 else None
+    return ended.stdout if ended.returncode == 0 else None
 
 
 def inventory(asked: Asked, answer: str | bytes | None) -> Inventory:
@@ -201,7 +209,7 @@ def inventory(asked: Asked, answer: str | bytes | None) -> Inventory:
 
 
 def framework_package(asked: Asked, held: Inventory) -> str:
-    """The package of the framework that is meant: the one that was asked for, or the only one. Raises InputError."""
+    """The framework's package: the one that was asked for, else the only one. Raises InputError."""
     known, has = [package for package, _ in frameworks.PACKAGES], [*held.frameworks]
     if not has:
         raise InputError(f"--stack {asked}: found no framework in it, expected one of {', '.join(known)}")

@@ -22,33 +22,33 @@ def pip_settings() -> dict[str, str]:
 
 def settings_of(listed: str, environment: Mapping[str, str]) -> dict[str, str]:
     """The settings in the output of `pip config list` and in PIP_* variables, which win; an empty one unsets."""
-    found = {}
+    settings = {}
     for line in listed.splitlines():
         setting = re.match(r"global\.([a-z-]+)=(.+)$", line)
         if setting and setting[1] in _PIP_SETTINGS:
-            found[setting[1]] = str(ast.literal_eval(setting[2]))
+            settings[setting[1]] = str(ast.literal_eval(setting[2]))
     for name in _PIP_SETTINGS:
         variable = "PIP_" + name.upper().replace("-", "_")
         if variable in environment:
-            found[name] = environment[variable]
-    return {name: value for name, value in found.items() if value.strip()}
+            settings[name] = environment[variable]
+    return {name: value for name, value in settings.items() if value.strip()}
 
 
 def wheel_folders(settings: Mapping[str, str]) -> list[Path]:
     """The folders on this machine among pip's find-links."""
-    places = [Path(place.removeprefix("file://")) for place in settings.get("find-links", "").split()]
-    return [place for place in places if place.is_dir()]
+    folders = [Path(folder.removeprefix("file://")) for folder in settings.get("find-links", "").split()]
+    return [folder for folder in folders if folder.is_dir()]
 
 
 def pip_configuration(settings: Mapping[str, str]) -> str:
     """A pip.conf with those settings that hold in a container too: none that is a path here."""
     lines = ["[global]"]
     for name, value in settings.items():
-        words = value.split()
+        values = value.split()
         if name.endswith(("url", "links")):
-            words = [word for word in words if word.startswith(("http://", "https://"))]
-        if words:
-            lines.append(f"{name} = " + "\n    ".join(words))
+            values = [word for word in values if word.startswith(("http://", "https://"))]
+        if values:
+            lines.append(f"{name} = " + "\n    ".join(values))
     return "\n".join(lines) + "\n"
 
 
@@ -70,8 +70,8 @@ def system_release() -> str:
         text = Path("/etc/os-release").read_text(encoding="utf-8")
     except OSError:
         return ""
-    found = re.search(r"^VERSION_CODENAME=\"?([a-z]+)", text, re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(r"^VERSION_CODENAME=\"?([a-z]+)", text, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def system_sources(folder: Path = Path("/etc/apt")) -> list[str]:
@@ -86,9 +86,9 @@ def package_mirror(sources: Iterable[str], release: str) -> str | None:
     for text in sources:
         lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
         for line in lines:
-            found = re.match(r"deb\s+(?:\[[^\]]*\]\s+)?(\S+)\s+(\S+)", line)
-            if found and found[2] == release:
-                return found[1]
+            match = re.match(r"deb\s+(?:\[[^\]]*\]\s+)?(\S+)\s+(\S+)", line)
+            if match and match[2] == release:
+                return match[1]
         for stanza in re.split(r"\n\s*\n", "\n".join(lines)):
             fields = {name: value.split() for name, _, value in (line.partition(":") for line in stanza.splitlines())}
             if release in fields.get("Suites", ()) and "deb" in fields.get("Types", ()) and fields.get("URIs"):

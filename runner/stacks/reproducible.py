@@ -63,12 +63,12 @@ def _built(client: DockerClient, stack: Pinned, tag: str, say: Say) -> dict[str,
     try:
         with subprocess.Popen(["docker", "export", str(container.id)], stdout=subprocess.PIPE) as exporting:
             assert exporting.stdout is not None
-            found = entries(exporting.stdout)
+            held = entries(exporting.stdout)
     except tarfile.TarError as error:
         raise BuildFailed(f"{tag}: `docker export` was cut short: {error}") from error
     finally:
         container.remove()
-    return found
+    return held
 
 
 def entries(archive: IO[bytes]) -> dict[str, Entry]:
@@ -92,8 +92,8 @@ def _sha256(content: IO[bytes]) -> str:
 
 def differences(first: Mapping[str, Entry], second: Mapping[str, Entry]) -> list[Difference]:
     """What differs between two images, by path."""
-    found = [Difference(path, _difference(first.get(path), second.get(path))) for path in sorted({*first, *second})]
-    return [each for each in found if each.what]
+    every = (Difference(path, _difference(first.get(path), second.get(path))) for path in sorted({*first, *second}))
+    return [each for each in every if each.what]
 
 
 def _difference(first: Entry | None, second: Entry | None) -> str:

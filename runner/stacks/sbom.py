@@ -48,18 +48,19 @@ class Environment(NamedTuple):
     python: str
     packages: tuple[Package, ...]
     system: tuple[tuple[str, str], ...]      # Debian's packages and their versions; of an image alone
+    is_image: bool = False
 
 
-def read(answer: bytes, wanted: Stack, isolation: str) -> Environment:
+def read(answer: bytes, stack: Stack, isolation: str, is_image: bool = False) -> Environment:
     """The Environment in what workloads.process.inventory printed. Raises BenchError."""
     try:
-        found: Any = json.loads(answer)
-        hashes = locked(wanted) if isinstance(wanted, PinnedStack) else kept(found["installed"])
-        packages = tuple(_package(HeaderParser().parsestr(header), hashes) for header in found["packages"])
-        system = tuple((str(name), str(version)) for name, version in found["system"])
-        return Environment(wanted, isolation, str(found["python"]), packages, system)
+        content: Any = json.loads(answer)
+        hashes = locked(stack) if isinstance(stack, PinnedStack) else kept(content["installed"])
+        packages = tuple(_package(HeaderParser().parsestr(header), hashes) for header in content["packages"])
+        system = tuple((str(name), str(version)) for name, version in content["system"])
+        return Environment(stack, isolation, str(content["python"]), packages, system, is_image)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BenchError(f"{wanted.name}: its environment did not tell what it holds: {error}") from error
+        raise BenchError(f"{stack.name}: its environment did not tell what it holds: {error}") from error
 
 
 def kept(installed: Mapping[str, str]) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -69,14 +70,14 @@ def kept(installed: Mapping[str, str]) -> dict[tuple[str, str], tuple[str, ...]]
             for name, (version, _, digest) in entries.items() if digest.startswith("sha256:")}
 
 
-def locked(wanted: PinnedStack) -> dict[tuple[str, str], tuple[str, ...]]:
+def locked(stack: PinnedStack) -> dict[tuple[str, str], tuple[str, ...]]:
     """The hashes of each (package, version) in the stack's locks."""
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
-    for lock in wanted.locks:
+    hashes: dict[tuple[str, str], tuple[str, ...]] = {}
+    for lock in stack.locks:
         for pin in re.split(r"\n(?=\S)", lock.read_text(encoding="utf-8")):
             if named := re.match(r"([\w.-]+)==(\S+)", pin):
-                found[_normal(named[1]), named[2]] = tuple(re.findall(r"--hash=sha256:([0-9a-f]{64})", pin))
-    return found
+                hashes[_normal(named[1]), named[2]] = tuple(re.findall(r"--hash=sha256:([0-9a-f]{64})", pin))
+    return hashes
 
 
 def _package(header: Message, hashes: Mapping[tuple[str, str], tuple[str, ...]]) -> Package:
@@ -100,7 +101,7 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def cyclonedx(found: Environment) -> str:
+def cyclonedx(environment: Environment) -> str:
     """The environment as CycloneDX 1.6. Raises InputError without the library."""
     try:
         from cyclonedx.model import Property
@@ -111,16 +112,16 @@ def cyclonedx(found: Environment) -> str:
     except ImportError as error:
         raise InputError(f"sbom: needs the package cyclonedx-python-lib, found: {error}; "
                          "run `pip install 'evenbench[sbom]'`") from error
-    wanted = found.stack
+    stack = environment.stack
     held = [
-        *(_component(package) for package in found.packages),
+        *(_component(package) for package in environment.packages),
         *(Component(name=name, version=version, purl=PackageURL("deb", "debian", name, version))
-          for name, version in found.system)]
-    facts = {"isolation": found.isolation, "base": _base(wanted), "python": found.python,
-             "fingerprint": definition.fingerprint(wanted)}
+          for name, version in environment.system)]
+    facts = {"isolation": environment.isolation, "base": _base(stack), "python": environment.python,
+             "fingerprint": definition.fingerprint(stack)}
     whole = Component(
-        name=wanted.name, version=wanted.version, description=wanted.title,
-        type=ComponentType.CONTAINER if found.isolation == "docker" else ComponentType.APPLICATION,
+        name=stack.name, version=stack.version, description=stack.title,
+        type=ComponentType.CONTAINER if environment.is_image else ComponentType.APPLICATION,
         properties=[Property(name=f"evenbench:{name}", value=value) for name, value in facts.items()])
     bom = Bom(components=held, metadata=BomMetaData(component=whole))
     bom.register_dependency(whole, held)
@@ -145,7 +146,7 @@ def _component(package: Package) -> "Component":
 
 
 def _as_licences(names: tuple[str, ...]) -> Iterator["License"]:
-    """One SPDX expression, or names that are no expression: a component may not have both."""
+    """The licences as one SPDX expression, or else as names: a component may not have both."""
     from cyclonedx.contrib.license.factories import LicenseFactory
 
     for name in names:

@@ -65,7 +65,7 @@ def test_what_tells_of_an_environment_has_no_more_rights_either(client: Any, lau
 
     def ask() -> None:
         try:
-            launcher.said(STACK, "http.server")      # which does not end by itself
+            launcher.output(STACK, "http.server")      # which does not end by itself
         except BenchError as error:
             ended.append(error)
 

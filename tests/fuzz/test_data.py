@@ -17,10 +17,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.datasets import choice, images, layouts, writing
+from runner.datasets import choice, images, layouts, library, writing
 from runner.datasets import text as prepare_text
 from runner.datasets.archives import unpack
-from runner.datasets.prepare_wanted import Wanted
+from runner.datasets.writing import Options
 from runner.errors import BenchError
 from tests.fuzz.mutations import bytes_of, document_of
 from workloads.inputs import images as inputs
@@ -200,7 +200,7 @@ def test_a_sound(content: bytes) -> None:
 def test_a_transcript(content: bytes) -> None:
     with folder() as here:
         (here / "metadata.csv").write_bytes(content)
-        read_or_refused(lambda: layouts.verify("ljspeech", here))
+        read_or_refused(lambda: library.contents("ljspeech", here))
 
 
 @given(bytes_of(b"a b c\nd e\n" * 3), bytes_of(b"x y\nz z z\n" * 3), bytes_of(b"a\nb\nx\n"))
@@ -209,10 +209,10 @@ def test_texts_and_a_vocabulary(english: bytes, german: bytes, vocabulary: bytes
         (here / "train.tok.clean.bpe.32000.en").write_bytes(english)
         (here / "train.tok.clean.bpe.32000.de").write_bytes(german)
         (here / "v").write_bytes(vocabulary)
-        read_or_refused(lambda: layouts.verify("wmt16", here))
+        read_or_refused(lambda: library.contents("wmt16", here))
         (here / "to").mkdir()
-        wanted = Wanted(80, 0, None, here / "v")
-        read_or_refused(lambda: prepare_text.wmt16(here, here / "to", wanted, lambda text: None))
+        options = Options(80, 0, None, here / "v")
+        read_or_refused(lambda: prepare_text.wmt16(here, here / "to", options, lambda text: None))
 
 
 @given(bytes_of(b"1\n2\n3\n"))
@@ -221,4 +221,4 @@ def test_class_numbers(content: bytes) -> None:
         for name in ("a.JPEG", "b.JPEG", "c.JPEG"):
             (here / name).write_bytes(b"")
         (here / "labels").write_bytes(content)
-        read_or_refused(lambda: images.found(here, here / "labels"))
+        read_or_refused(lambda: images.labelled(here, here / "labels"))

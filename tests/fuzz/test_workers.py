@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.analysis import summary
-from runner.launchers import compose_messages, watchdog
+from runner.launchers import compose_messages, protocol
 from runner.measuring import session
 from runner.planning.plan import Plan, Planned
 from runner.results import contract, store
@@ -103,4 +103,4 @@ def test_a_node_s_greeting(line: bytes) -> None:
 @given(st.sampled_from(MESSAGES).flatmap(broken))
 def test_a_node_s_message(line: bytes) -> None:
     with suppress(compose_messages.Unheard):
-        assert isinstance(compose_messages.said(line), bytes | watchdog.Exit | compose_messages.Alive | None)
+        assert isinstance(compose_messages.message(line), bytes | protocol.Exit | compose_messages.Alive | None)

@@ -168,7 +168,7 @@ def test_a_place_that_is_killed_ends_the_run_and_the_next_one_says_so(launcher: 
         if event["place"] == "node1":
             os.killpg(event["facts"]["pid"], signal.SIGKILL)
     assert "killed" == ending.word and ending.message.startswith("node1: ")
-    with pytest.raises(BenchError, match="node1 went in an earlier run"):
+    with pytest.raises(BenchError, match="node1 was lost in an earlier run"):
         launcher.start(CELL, STACK, Path("/data"), "r", "well")
 
 
@@ -195,7 +195,7 @@ def test_nodes_end_with_their_runner(launcher: Any, nodes: Any) -> None:
 
 def test_a_place_that_never_comes_is_named(tmp_path: Path) -> None:
     launcher = ComposeLauncher(("127.0.0.1", 0), patience=0.2)
-    with hello(launcher), pytest.raises(BenchError, match=r"^node1, node2 did not come"):
+    with hello(launcher), pytest.raises(BenchError, match=r"^node1, node2 did not connect"):
         launcher.start(CELL, STACK, Path("/data"), "r")
     launcher.close()
 
@@ -243,7 +243,7 @@ def test_a_place_that_says_what_no_node_says_is_let_go_and_its_run_ends(launcher
         stranger.sendall(message + b"\n")
         events, ending = heard(running)
         assert [] == events and "killed" == ending.word
-        with pytest.raises(BenchError, match=r"^node0 went in an earlier run"):
+        with pytest.raises(BenchError, match=r"^node0 was lost in an earlier run"):
             launcher.start(ONE, STACK, Path("/data"), "r")
 
 

@@ -13,7 +13,7 @@ from runner.launchers import docker as docker_launcher
 from runner.launchers import kernel_cache, venv
 from runner.launchers.docker import DockerLauncher
 from runner.machine import gpus, nvml
-from runner.machine.gpus import Found
+from runner.machine.gpus import Gpus
 from runner.planning.plan import Plan, Wishes, plan
 from runner.stacks.definition import read_all
 from tests.fake_nvml import H100, P100, RTX, SLICED, V100, FakeNvml
@@ -27,19 +27,19 @@ STUDY = study("tf-1.15-gpu", "torch-1.4", "mxnet-1.7-gpu", "tf-2.5-gpu", "torch-
               task="resnet50", image=224, device="gpu")
 
 
-def seen(*fakes: Any, driver: str | bytes = "580.95.05") -> Found:
+def seen(*fakes: Any, driver: str | bytes = "580.95.05") -> Gpus:
     return nvml.observe(FakeNvml(*fakes, driver=driver))
 
 
-def planned(found: Found, **settings: Any) -> Plan:
+def planned(found: Gpus, **settings: Any) -> Plan:
     return plan(STUDY, STACKS, MACHINE, Wishes(settings=settings), lambda stack: None, found)
 
 
-def running(found: Found, **settings: Any) -> list[str]:
+def running(found: Gpus, **settings: Any) -> list[str]:
     return [each.cell.stack for each in planned(found, **settings).cells]
 
 
-def reason(found: Found, stack: str, **settings: Any) -> str:
+def reason(found: Gpus, stack: str, **settings: Any) -> str:
     return next(each.reason for each in planned(found, **settings).skipped if each.cell.stack == stack)
 
 
@@ -47,13 +47,13 @@ def cell(**settings: Any) -> Cell:
     return Cell(**{"stack": "torch-1.4", "task": "resnet50", "measure": "train", "device": "gpu", **settings})
 
 
-def uuids(found: Found, **settings: Any) -> list[str]:
+def uuids(found: Gpus, **settings: Any) -> list[str]:
     return [gpu.uuid for gpu in gpus.assigned(cell(**settings), STACKS["torch-1.4"], found)]
 
 
 @pytest.mark.parametrize(("found", "today"), [(seen(P100), []), (seen(*RTX), ["torch-2.13-gpu"]), (seen(*V100), [])],
                          ids=["P100", "RTX 2080 Ti", "V100"])
-def test_up_to_turing_every_stack_of_the_studies_runs_and_cuda_13_from_turing_on(found: Found,
+def test_up_to_turing_every_stack_of_the_studies_runs_and_cuda_13_from_turing_on(found: Gpus,
                                                                                  today: list[str]) -> None:
     assert ["tf-1.15-gpu", "torch-1.4", "mxnet-1.7-gpu", "tf-2.5-gpu", *today, "tf-1.15-nv"] == running(found)
 

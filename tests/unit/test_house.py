@@ -1,6 +1,7 @@
 """The house's rules: who may import whom, and what no file may say."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.launchers import choose
 from tests import house
 
 ROOT = Path(__file__).parents[2]
@@ -141,6 +143,18 @@ def test_imports_are_seen_in_functions_and_under_other_names(tmp_path: Path) -> 
 def test_a_package_that_has_one_place_is_imported_there_alone(package: str) -> None:
     found = [str(path.relative_to(ROOT)) for path in sources("runner") if package in map(top, imports(path))]
     assert found and all(path.startswith(ALONE[package]) for path in found)
+
+
+def test_no_module_but_the_launchers_table_knows_launchers_by_class_or_by_name() -> None:
+    names, classes = set(choose.LAUNCHERS), {entry.kind.__name__ for entry in choose.LAUNCHERS.values()} | {"ByStack"}
+    for path in sources("runner"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            text = ast.unparse(node)
+            if isinstance(node, ast.Call) and text.startswith("isinstance("):
+                assert not classes & set(re.findall(r"\w+", text)), f"{path}: {text}"
+            if isinstance(node, ast.Compare) and path.name != "choose.py" and "isolation" not in text:
+                compared = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
+                assert not names & compared, f"{path}: {text}"
 
 
 def test_plans_rows_and_statistics_touch_no_world() -> None:

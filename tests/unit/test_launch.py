@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from runner.launchers.watchdog import Ending, Exit, Limits, follow, limits
+from runner.launchers.protocol import Exit
+from runner.launchers.watchdog import Ending, Limits, follow, limits
 from runner.results.contract import ENDINGS
 from tests.clock import FakeClock
 from tests.fakes import FakeRunning, good_lines

@@ -32,7 +32,7 @@ def test_an_ended_session_is_whole_and_its_manifest_is_one_that_coreutils_read(t
     folder = ended(tmp_path / "r")
     digest = hashlib.sha256(b"{}\n").hexdigest()
 
-    assert manifest.verify(folder) == manifest.Found((), (), (), 2)
+    assert manifest.verify(folder) == manifest.Verification((), (), (), 2)
     assert f"{digest}  summary.json\n" in (folder / "SHA256SUMS").read_text()
     subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
 
@@ -44,7 +44,7 @@ def test_what_is_missing_changed_and_extra_is_named(tmp_path: Path) -> None:
     (folder / "notes.txt").write_text("")
 
     found = manifest.verify(folder)
-    assert found == manifest.Found(("summary.json",), ("events.jsonl",), ("notes.txt",), 2)
+    assert found == manifest.Verification(("summary.json",), ("events.jsonl",), ("notes.txt",), 2)
     assert [row["is"] for row in found.rows()] == ["missing", "changed", "extra"]
 
 
@@ -65,7 +65,7 @@ def test_a_report_made_later_gets_its_own_line_and_no_other_line_changes(tmp_pat
     store.write_beside(folder, "report.html", "<p>")
     store.write_beside(folder, "summary.json", '{"new": 1}')
 
-    assert manifest.verify(folder) == manifest.Found((), ("events.jsonl",), (), 3)
+    assert manifest.verify(folder) == manifest.Verification((), ("events.jsonl",), (), 3)
 
 
 def test_a_report_beside_events_of_an_older_evenbench_makes_no_manifest(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_link_or_a_device_is_not_read_as_the_file_that_it_stands_for(tmp_path:
     (folder / "summary.json").symlink_to(tmp_path / "elsewhere")
     (folder / "zero").symlink_to("/dev/zero")
 
-    assert manifest.verify(folder) == manifest.Found((), ("summary.json",), ("zero",), 2)
+    assert manifest.verify(folder) == manifest.Verification((), ("summary.json",), ("zero",), 2)
 
 
 @pytest.mark.parametrize("name", [".summary.json", "summary.json", "SHA256SUMS", ".SHA256SUMS"])

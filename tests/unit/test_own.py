@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import pytest
 
 from runner.datasets import choice
 from runner.errors import InputError
-from runner.launchers import by_stack
+from runner.launchers import choose
 from runner.launchers.docker import DockerLauncher, own_stack, with_workloads
+from runner.launchers.protocol import Launcher
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
-from runner.machine.gpus import Found, Gpu
+from runner.machine.gpus import Gpu, Gpus
 from runner.measuring import job, own_stacks
 from runner.planning.plan import Wishes, plan
 from runner.results import history, store
@@ -250,7 +252,7 @@ def test_several_stacks_stand_beside_pinned_ones_in_the_order_of_the_words(tmp_p
 
     assert ("tf", "torch-x", "mine") == found.names
     assert ["tensorflow", "pytorch", "pytorch"] == [found.stacks[name].framework for name in found.names]
-    assert not found.are_environments and found._replace(names=("tf", "mine")).are_environments
+    assert ["environment", "pinned", "environment"] == [own.kind(each) for each in found.named]
 
 
 def test_a_name_that_is_given_twice_is_refused(mine: Path) -> None:
@@ -266,7 +268,7 @@ def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Pa
     found = own_stacks.again([f"mine={mine}"], session, [{"stack": "mine"}, {"stack": "theirs"}], PINNED, ROOT,
                              gpus.NONE, said.append)
 
-    assert {"torch-x", "mine"} == set(found.stacks) and not found.are_environments
+    assert {"torch-x", "mine"} == set(found.stacks) and ("mine",) == tuple(each.name for each in found.named)
     assert ["theirs was a stack of its user's own: `--stack theirs=/bin/sh` repeats its cells"] == said
     assert ["mine has changed: numpy 2.4.6 then, 2.5.0 now"] == own_stacks.changes(session, found.stacks)
 
@@ -301,7 +303,7 @@ def test_a_framework_without_cuda_has_no_code_for_gpus() -> None:
 
 
 def test_an_environment_with_cuda_runs_cells_of_a_gpu_without_a_table() -> None:
-    here = Found((Gpu("GPU-1", "H100", "9.0", 2**36, "GPU-1"),), "580.1", "")
+    here = Gpus((Gpu("GPU-1", "H100", "9.0", 2**36, "GPU-1"),), "580.1", "")
     code = own.gpu_code(asked_of("x"), '{"cuda": "13.0", "architectures": ["sm_80", "sm_90"]}')
     stacks = {"mine": own_of(code), "cpu": own_of().model_copy(update={"name": "cpu"})}
     made = plan(study("torch-x", device="gpu", input="synthetic"), {**PINNED, **stacks}, MACHINE,
@@ -391,24 +393,37 @@ def test_the_workloads_are_put_into_an_image_of_the_users_alone() -> None:
         found["environment"].items())
 
 
-def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path) -> None:
+def launched(asked: str, *stacks: Stack) -> Launcher:
+    return choose.for_stacks(asked, print, gpus.NONE, (), stacks)
+
+
+@pytest.fixture
+def here_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Launcher], None]:
+    """What makes the table's entry of a launcher's name give that launcher."""
+    return lambda launcher: monkeypatch.setitem(
+        choose.LAUNCHERS, launcher.name, choose.Entry(type(launcher), lambda found, options: launcher))
+
+
+def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, here_is: Callable[[Launcher], None]) -> None:
     client: Any = FakeClient("sha256:1")
     engine, host = DockerLauncher(client), VenvLauncher(tmp_path)
+    here_is(engine)
+    here_is(host)
     here, boxed, pinned = own_of(), own_of(image="sha256:1"), PINNED["torch-x"]
 
-    assert engine is by_stack.chosen(engine, [], host, None)
-    assert host is by_stack.chosen(host, [here], host, None)
-    beside_images = by_stack.chosen(engine, [here], host, None)
-    on_host = by_stack.chosen(host, [boxed], host, engine)
-    assert isinstance(beside_images, by_stack.ByStack) and isinstance(on_host, by_stack.ByStack)
+    assert [engine, host] == [launched("docker", pinned), launched("venv", here, pinned)]
+    assert [engine, host] == [launched("auto"), launched("auto", here)]
+    beside_images, on_host = launched("docker", here, pinned), launched("venv", boxed, pinned)
     assert [host, engine] == [beside_images.of(each) for each in (here, pinned)]
     assert [engine, host] == [on_host.of(each) for each in (boxed, pinned)]
     assert ("docker", "venv") == (beside_images.name, on_host.name)
 
 
-def test_a_launcher_of_many_machines_starts_no_stack_of_the_users(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="found --launcher fake, which starts pinned stacks alone; expected --launch"):
-        by_stack.chosen(FakeLauncher(None), [own_of()], VenvLauncher(tmp_path), None)
+def test_a_launcher_of_pinned_stacks_alone_starts_no_stack_of_the_users(here_is: Callable[[Launcher], None]) -> None:
+    here_is(FakeLauncher(None))
+    with pytest.raises(InputError, match=r"--stack mine=/envs/mine: found --launcher fake, which starts pinned stacks "
+                                         "alone; expected --launcher docker or venv$"):
+        launched("fake", own_of())
 
 
 def test_a_worker_starts_in_the_users_environment_told_of_its_framework(tmp_path: Path, mine: Path) -> None:

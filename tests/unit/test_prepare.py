@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from runner.datasets import choice, layouts, library
-from runner.datasets.prepare_wanted import Wanted
 from runner.datasets.speech import mel_bands, spectrogram
 from runner.datasets.wordpiece import Wordpiece
+from runner.datasets.writing import Options
 from runner.errors import InputError
 from tests.fakes import quiet
 from workloads.inputs import images, ragged
@@ -18,8 +18,8 @@ from workloads.spec.cell import Cell
 from workloads.spec.framing import LIBRISPEECH, LJSPEECH, frame_count
 
 
-def prepared(name: str, source: Path, wanted: Wanted | None = None) -> Path:
-    return library.prepare(name, source, source.parent / "cache", wanted or Wanted(), quiet)
+def prepared(name: str, source: Path, options: Options | None = None) -> Path:
+    return library.prepare(name, source, source.parent / "cache", options or Options(), quiet)
 
 
 def tone(path: Path, samples: int, rate: int = 22050) -> None:
@@ -87,7 +87,7 @@ def test_a_missing_recording_is_named(speech: Path) -> None:
 
 def test_verify_counts_ljspeech_s_lines(speech: Path) -> None:
     with pytest.raises(InputError, match=r"metadata\.csv: found 2 lines, expected 13100: cut short"):
-        layouts.verify("ljspeech", speech)
+        library.contents("ljspeech", speech)
 
 
 def test_a_tone_of_1000_hz_is_loudest_at_1000_hz() -> None:
@@ -129,10 +129,10 @@ def test_verify_names_a_sound_file_that_is_not_there(tmp_path: Path, monkeypatch
     folder.mkdir(parents=True)
     (folder / "1-2.trans.txt").write_text("1-2-0000 A\n")
     with pytest.raises(InputError, match=r"dev-clean: found 1 utterances .*, expected 2703"):
-        layouts.verify("librispeech", tmp_path)
+        library.contents("librispeech", tmp_path)
     monkeypatch.setitem(layouts.LIBRISPEECH_PARTS, "dev-clean", 1)
     with pytest.raises(InputError, match=r"1-2-0000\.flac: No such file"):
-        layouts.verify("librispeech", tmp_path)
+        library.contents("librispeech", tmp_path)
 
 
 def pairs(folder: Path, english: str, german: str, stem: str = "train.tok.clean.bpe.32000") -> Path:
@@ -166,7 +166,7 @@ def test_wmt16_with_one_side_cut_short_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"\.de: not as many lines as .*\.en"):
         prepared("wmt16", folder)
     with pytest.raises(InputError, match=r"\.de: found 1 lines, expected the 2 of .*\.en"):
-        layouts.verify("wmt16", folder)
+        library.contents("wmt16", folder)
 
 
 ARTICLES = " \n = One = \n \n a b \n = = Part = = \n c \n = Two = \n \n d \n"
@@ -183,7 +183,7 @@ def test_wikitext_with_bert_s_vocabulary_is_word_pieces(tmp_path: Path) -> None:
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "wiki.train.raw").write_text(" = One = \n")
     (tmp_path / "v.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n=\non\n##e\n")
-    folder = str(prepared("wikitext103", tmp_path / "w", Wanted(vocabulary=tmp_path / "v.txt")))
+    folder = str(prepared("wikitext103", tmp_path / "w", Options(vocabulary=tmp_path / "v.txt")))
     assert [5, 6, 7, 5] == ragged.ragged(folder, "tokens")[0].tolist()
     assert {"pad": 0, "unknown": 1, "begin": 2, "end": 3, "mask": 4} == ragged.facts(folder, "wikitext103")["made"][
         "marks"]
@@ -194,7 +194,7 @@ def test_a_vocabulary_that_is_not_bert_s_is_refused(tmp_path: Path) -> None:
     (tmp_path / "w" / "wiki.train.raw").write_text(ARTICLES)
     (tmp_path / "v.txt").write_text("a\n")
     with pytest.raises(InputError, match=r"v\.txt: found no \[PAD\], expected BERT's"):
-        prepared("wikitext103", tmp_path / "w", Wanted(vocabulary=tmp_path / "v.txt"))
+        prepared("wikitext103", tmp_path / "w", Options(vocabulary=tmp_path / "v.txt"))
 
 
 def test_word_pieces_are_the_longest_that_fit_and_accents_go() -> None:
@@ -216,7 +216,7 @@ def pictures(folder: Path, names: list[str]) -> Path:
 def test_imagenet_s_folders_become_records_that_workers_read(tmp_path: Path) -> None:
     source = pictures(tmp_path / "i", ["train/n00000002/a.png", "train/n00000001/b.png", "val/n00000002/c.png",
                                        "val/n00000001/d.png"])
-    folder = prepared("imagenet", source, Wanted(image=8))
+    folder = prepared("imagenet", source, Options(image=8))
     cell = Cell(stack="s", task="vgg16", measure="epochs", batch=2, image=8, classes=2, data="imagenet")
     choice.verify("imagenet", folder)
     found = images.read(str(folder), cell)
@@ -228,7 +228,7 @@ def test_imagenet_s_folders_become_records_that_workers_read(tmp_path: Path) -> 
 def test_classes_beyond_a_byte_are_read(tmp_path: Path) -> None:
     source = pictures(tmp_path / "i", [f"ILSVRC2010_val_0000000{n}.JPEG" for n in range(5)])
     (tmp_path / "labels.txt").write_text("1\n1000\n300\n2\n3\n")
-    folder = prepared("imagenet", source, Wanted(image=8, labels=tmp_path / "labels.txt"))
+    folder = prepared("imagenet", source, Options(image=8, labels=tmp_path / "labels.txt"))
     cell = Cell(stack="s", task="vgg16", measure="epochs", batch=1, image=8, classes=1000, data="imagenet")
     assert {999, 299, 1, 2} == set(images.read(str(folder), cell).labels.tolist())
     assert [0] == images.read(str(folder), cell, "test").labels.tolist()
@@ -248,12 +248,12 @@ def test_class_numbers_that_do_not_fit_are_refused(labels: str, message: str, tm
     source = pictures(tmp_path / "i", [f"{n}.JPEG" for n in range(5)])
     (tmp_path / "labels.txt").write_text(labels)
     with pytest.raises(InputError, match=message):
-        prepared("imagenet", source, Wanted(labels=tmp_path / "labels.txt"))
+        prepared("imagenet", source, Options(labels=tmp_path / "labels.txt"))
 
 
 def test_a_limit_is_taken_evenly_from_all_classes(tmp_path: Path) -> None:
     source = pictures(tmp_path / "i", [f"n0000000{c}/{n}.png" for c in range(5) for n in range(4)])
-    facts = json.loads((prepared("imagenet", source, Wanted(image=8, limit=10)) / "facts.json").read_text())
+    facts = json.loads((prepared("imagenet", source, Options(image=8, limit=10)) / "facts.json").read_text())
     assert {"train": 8, "test": 2} == facts["counts"]
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from runner.datasets.choice import Data
 from runner.errors import BuildFailed, DiskFull
+from runner.launchers.protocol import Launcher
 from runner.launchers.venv import VenvLauncher
-from runner.launchers.watchdog import Launcher
 from runner.measuring import job
 from runner.planning.plan import Wishes, plan
 from runner.stacks import definition

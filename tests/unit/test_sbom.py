@@ -32,7 +32,7 @@ def answer(**values: object) -> bytes:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Environment:
-    return sbom.read(answer(), small_stack(tmp_path), "docker")
+    return sbom.read(answer(), small_stack(tmp_path), "docker", is_image=True)
 
 
 def test_each_package_has_its_version_its_licence_and_the_lock_s_hash(environment: Environment) -> None:
@@ -66,7 +66,7 @@ def test_an_environment_that_tells_something_else_is_refused(tmp_path: Path, tex
 
 
 def test_a_launcher_that_has_no_environment_at_hand_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match='found "fake", expected docker or venv'):
+    with pytest.raises(InputError, match="sbom: found launcher fake, expected docker or venv"):
         held(small_stack(tmp_path), FakeLauncher(None), print)
 
 

@@ -34,7 +34,7 @@ class Seen:
         self.lock = threading.Lock()
 
 
-def bench(folder: Path, found: gpus.Found, script: Any, rounds: int = 1, **settings: Any) -> tuple[Bench, Seen]:
+def bench(folder: Path, found: gpus.Gpus, script: Any, rounds: int = 1, **settings: Any) -> tuple[Bench, Seen]:
     seen, clock = Seen(), FakeClock(step=0.001)
     wishes = Wishes(rounds=rounds, settings={"device": "gpu", **settings})
     planned = plan(study(*STACKS), STACKS, MACHINE, wishes, lambda stack: None, found)
@@ -56,7 +56,7 @@ def bench(folder: Path, found: gpus.Found, script: Any, rounds: int = 1, **setti
 
     launcher = FakeLauncher(clock, counted)
 
-    def given(own: gpus.Found) -> Given:
+    def given(own: gpus.Gpus) -> Given:
         seen.given.append(tuple(gpu.uuid for gpu in own.gpus))
         return Given(launcher, lambda planned: None)
 
@@ -128,7 +128,7 @@ def test_gpus_come_back_in_the_machine_s_order() -> None:
     assert [first, second] == [slots.take(planned, STACKS["a"]) for _ in range(2)]
 
 
-def wanted(launcher: Any, found: gpus.Found) -> job.Job:
+def wanted(launcher: Any, found: gpus.Gpus) -> job.Job:
     chosen = plan(study(*STACKS), STACKS, MACHINE, Wishes(), lambda stack: None)
     return job.Job(job.Asked("s"), chosen, STACKS, launcher, MACHINE, None, found)  # type: ignore[arg-type]
 
@@ -137,7 +137,7 @@ def test_the_launcher_gives_a_run_its_own_gpus_alone(tmp_path: Path) -> None:
     launcher = VenvLauncher(tmp_path, TWO)
     own = TWO._replace(gpus=TWO.gpus[1:])
     found: Any = job.side_by_side(wanted(launcher, TWO)).given(own).launcher
-    assert (own, TWO) == (found._found, launcher._found)
+    assert (own, TWO) == (found._gpus, launcher._gpus)
 
 
 def test_one_gpu_or_a_launcher_that_gives_none_is_refused(tmp_path: Path) -> None:

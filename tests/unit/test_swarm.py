@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputError
+from runner.launchers import choose, swarm_manager, swarm_run
 from runner.launchers import swarm as swarm_launcher
-from runner.launchers import swarm_manager, swarm_run
+from runner.launchers.protocol import Exit
 from runner.launchers.swarm import SwarmLauncher, placed, services
 from runner.launchers.swarm_run import SwarmRunning
-from runner.launchers.watchdog import Ending, Exit, Limits, follow, gone
-from runner.measuring import job
+from runner.launchers.watchdog import Ending, Limits, follow, gone
+from runner.machine import gpus
 from runner.planning.plan import Wishes, plan
 from tests.clock import FakeClock
 from tests.fake_swarm import (
@@ -44,7 +45,7 @@ def cell(**values: Any) -> Cell:
     return Cell(stack="torch-x", **{**facts, **values})
 
 
-def wanted(of: Cell = cell()) -> list[swarm_manager.Wanted]:     # noqa: B008 (a Cell cannot be changed)
+def wanted(of: Cell = cell()) -> list[swarm_manager.ServiceSpec]:     # noqa: B008 (a Cell cannot be changed)
     found = cluster.places("pytorch", of.parallel, of.nodes)
     return services(of, Path("/cache/digits"), found, placed(found, of, NODES), IMAGE)
 
@@ -77,14 +78,14 @@ def test_a_place_s_service_asks_for_what_it_needs_and_no_more() -> None:
 
 def test_gpus_are_reserved_as_the_kind_that_the_node_offers() -> None:
     node = swarm_manager.nodes([node_said(1, gpus=4)])[0]
-    made = swarm_manager.template(swarm_manager.Wanted("node0", node, IMAGE, (), "", gpus=2), "net", {})
+    made = swarm_manager.template(swarm_manager.ServiceSpec("node0", node, IMAGE, (), "", gpus=2), "net", {})
     assert made["Resources"]["Reservations"] == {
         "GenericResources": [{"DiscreteResourceSpec": {"Kind": "NVIDIA-GPU", "Value": 2}}]}
 
 
 def test_several_gpus_of_a_service_get_shared_memory_and_may_pin_as_much_as_they_want() -> None:
     node = swarm_manager.nodes([node_said(1, gpus=4)])[0]
-    one, two = (swarm_manager.template(swarm_manager.Wanted("node0", node, IMAGE, (), "", gpus=count), "net", {})[
+    one, two = (swarm_manager.template(swarm_manager.ServiceSpec("node0", node, IMAGE, (), "", gpus=count), "net", {})[
         "ContainerSpec"] for count in (1, 2))
     assert ["/tmp"] == [mount["Target"] for mount in one["Mounts"]] and "Ulimits" not in one
     shared = two["Mounts"][-1]
@@ -118,7 +119,7 @@ def test_a_coordinator_shares_the_first_node_and_reserves_nothing() -> None:
 
 
 def test_too_few_nodes_are_told() -> None:
-    with pytest.raises(BenchError, match="of 3 nodes, and 2 of the Swarm are ready"):
+    with pytest.raises(BenchError, match="needs 3 nodes, and the Swarm has 2 ready and active"):
         placed(places(3), cell(), NODES[:2])
 
 
@@ -260,7 +261,7 @@ def test_another_word_is_refused(word: str) -> None:
 
 def test_the_option_without_its_launcher_is_refused() -> None:
     with pytest.raises(InputError, match="--swarm encrypted: found --launcher venv"):
-        job.chosen_launcher("venv", lambda text: None, words=["encrypted"])
+        choose.for_stacks("venv", lambda text: None, gpus.NONE, ["encrypted"], [])
 
 
 @pytest.mark.parametrize(("code", "kills", "left"), [

@@ -12,9 +12,9 @@ import pytest
 from runner.doctor import swarm
 from runner.errors import BenchError, BuildFailed, InputError
 from runner.launchers import swarm_probe
+from runner.launchers.protocol import Exit
 from runner.launchers.swarm_images import deliver
 from runner.launchers.swarm_manager import Options
-from runner.launchers.watchdog import Exit
 from runner.stacks import images
 from tests.clock import FakeClock
 from tests.fake_swarm import NODES
@@ -45,8 +45,8 @@ def said(**changed: Any) -> dict[str, dict[str, Any]]:
             "node1": {**HERE, "reached": {"node0": answer(-0.25)}, **changed}}
 
 
-def seen(**changed: Any) -> dict[str, swarm_probe.Seen]:
-    return swarm_probe.seen(said(**changed), {"node0": "host1", "node1": "host2"})
+def reports(**changed: Any) -> dict[str, swarm_probe.NodeReport]:
+    return swarm_probe.reports(said(**changed), {"node0": "host1", "node1": "host2"})
 
 
 def test_a_clock_is_as_far_ahead_as_it_was_over_the_middle_of_the_exchange() -> None:
@@ -79,34 +79,34 @@ def test_data_is_told_apart_by_names_and_sizes(tmp_path: Path) -> None:
 
 
 def test_a_node_s_clock_is_compared_with_the_first_node_s() -> None:
-    found = seen()
+    found = reports()
     assert (None, 0.25) == (found["host1"].clock_ahead_seconds, found["host2"].clock_ahead_seconds)
     assert 0.001 == found["host2"].record()["clock_uncertainty_seconds"]
 
 
 def test_nodes_that_reach_each_other_and_have_equal_data_can_measure() -> None:
-    swarm_probe.check(seen(), ["host1", "host2"], "/d")
+    swarm_probe.check(reports(), ["host1", "host2"], "/d")
 
 
 def test_a_node_that_does_not_reach_another_is_named() -> None:
     with pytest.raises(BenchError, match=r"host2 does not reach host1 .*\(timed out\).*UDP 4789"):
-        swarm_probe.check(seen(reached={"node0": {"error": "timed out"}}), ["host1", "host2"], "/d")
+        swarm_probe.check(reports(reached={"node0": {"error": "timed out"}}), ["host1", "host2"], "/d")
 
 
 def test_a_node_with_other_data_is_named() -> None:
     with pytest.raises(BenchError, match="/d: host2 has other files there than host1"):
-        swarm_probe.check(seen(data="e"), ["host1", "host2"], "/d")
+        swarm_probe.check(reports(data="e"), ["host1", "host2"], "/d")
 
 
 def test_a_silent_probe_ends_in_time_and_is_named() -> None:
     clock = FakeClock()
     with pytest.raises(BenchError, match="the probe of node0 said nothing in 60 s"):
-        swarm_probe.heard(FakeRunning([None], Exit(None), clock), clock)
+        swarm_probe.lines(FakeRunning([None], Exit(None), clock), clock)
 
 
 def test_a_probe_that_dies_is_told_with_its_last_words() -> None:
     with pytest.raises(BenchError, match="the probe of node0 ended: no module"):
-        swarm_probe.heard(FakeRunning([], Exit(1, last_words="no module"), FakeClock()), FakeClock())
+        swarm_probe.lines(FakeRunning([], Exit(1, last_words="no module"), FakeClock()), FakeClock())
 
 
 @pytest.mark.parametrize(("changed", "what", "grade"), [
@@ -116,13 +116,13 @@ def test_a_probe_that_dies_is_told_with_its_last_words() -> None:
     ({}, "host2 clock", "note"), ({}, "host1 clock", "good"),
     ({"no_new_privileges": False}, "host2 privileges", "fails")])
 def test_the_doctor_grades_every_node(changed: dict[str, Any], what: str, grade: str) -> None:
-    found = {finding.what: finding for finding in swarm.judged(seen(**changed))}
+    found = {finding.what: finding for finding in swarm.judged(reports(**changed))}
     assert grade == found[what].grade, found[what]
 
 
 def test_a_near_clock_is_good() -> None:
     near = {**said(), "node0": {**HERE, "reached": {"node1": answer(0.0015)}}}
-    found = swarm.judged(swarm_probe.seen(near, {"node0": "host1", "node1": "host2"}))
+    found = swarm.judged(swarm_probe.reports(near, {"node0": "host1", "node1": "host2"}))
     [clock] = [finding for finding in found if finding.what == "host2 clock"]
     assert ("good", "+1.500 ms ± 1.000 ms against host1") == (clock.grade, clock.found)
 

@@ -84,7 +84,7 @@ def _empty(height: float, top: float, left: float, right: float) -> tuple[Figure
 
 def _sheet(groups: Groups, right: float, top: float = _TOP) -> tuple[Figure, Axes, list[tuple[float, Any]]]:
     """The figure, its axes and the height of every item; labels and names are written."""
-    height = sum(bool(label) * _LABEL + len(items) * _LINE + _GAP for label, items in groups)
+    height = sum((_LABEL if label else 0.0) + len(items) * _LINE + _GAP for label, items in groups)
     figure, axes = _empty(height, top, _LEFT, right)
     axes.set_ylim(height, 0)
     axes.yaxis.set_major_locator(NullLocator())
@@ -177,7 +177,7 @@ def _bars(chart: Bars) -> Figure:
     axes.set_xlim(0, max((sum(value for _, value in bar.parts) for _, bar in bars), default=1.0) * 1.02 or 1.0)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    styles = {name: _filled(place % SERIES) for place, name in enumerate(names)}
+    styles = {name: _filled(index % SERIES) for index, name in enumerate(names)}
     for y, bar in bars:
         left = 0.0
         for name, value in bar.parts:
@@ -190,8 +190,8 @@ def _bars(chart: Bars) -> Figure:
     return figure
 
 
-def _filled(place: int) -> dict[str, Any]:
-    return {"facecolor": _COLOURS[place], "edgecolor": _PAPER, "linewidth": 0.8, "hatch": _HATCHES[place]}
+def _filled(series: int) -> dict[str, Any]:
+    return {"facecolor": _COLOURS[series], "edgecolor": _PAPER, "linewidth": 0.8, "hatch": _HATCHES[series]}
 
 
 def _curves(chart: Curves) -> Figure:
@@ -201,12 +201,12 @@ def _curves(chart: Curves) -> Figure:
     axes.grid(True, axis="y", color=_QUIET, linewidth=0.7)
     handles: list[Artist] = []
     for curve in chart.curves:
-        place = curve.series % SERIES
-        style: dict[str, Any] = {"color": _COLOURS[place], "linestyle": _LINES[place], "marker": _MARKERS[place]}
+        series = curve.series % SERIES
+        style: dict[str, Any] = {"color": _COLOURS[series], "linestyle": _LINES[series], "marker": _MARKERS[series]}
         if curve.low:
-            axes.fill_between(curve.x, curve.low, curve.high, facecolor=_COLOURS[place], alpha=0.18, linewidth=0)
+            axes.fill_between(curve.x, curve.low, curve.high, facecolor=_COLOURS[series], alpha=0.18, linewidth=0)
         axes.plot(curve.x, curve.y, linewidth=1.8, markersize=6, markeredgecolor=_PAPER, markeredgewidth=0.6,
-                  markevery=_marked(len(curve.x), place), **style)
+                  markevery=_marked(len(curve.x), series), **style)
         handles.append(Line2D([], [], label=_short(curve.name, 24), markersize=6, **style))
     _scale_curves(axes, chart)
     axes.set_xlabel(chart.x_axis)
@@ -215,10 +215,10 @@ def _curves(chart: Curves) -> Figure:
     return figure
 
 
-def _marked(count: int, place: int) -> tuple[int, int]:
+def _marked(count: int, series: int) -> tuple[int, int]:
     """The first point with a sign and from there every which; curves that lie on each other have theirs apart."""
     every = max(1, count // _MARKED)
-    return place % every, every
+    return series % every, every
 
 
 def _legend(figure: Figure, handles: Sequence[Artist]) -> None:

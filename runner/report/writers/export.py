@@ -52,11 +52,11 @@ def _samples(worker: Worker) -> Iterator[dict[str, Any]]:
     for index, seconds in enumerate(worker.warmup_seconds.tolist()):
         yield {**_NO_SAMPLE, "is_warmup": True, "index": index, "steps": 1, "seconds": seconds}
     count = len(worker.sample_seconds)
-    phases = {f"{name}_seconds": found for name, found in worker.phases.items()
-              if f"{name}_seconds" in SAMPLE and len(found) == count}
+    phases = {f"{name}_seconds": samples for name, samples in worker.phases.items()
+              if f"{name}_seconds" in SAMPLE and len(samples) == count}
     for index, seconds in enumerate(worker.sample_seconds.tolist()):
         yield {**_NO_SAMPLE, "is_warmup": False, "index": index, "steps": worker.sample_steps[index],
-               "seconds": seconds, **{name: _at(found, index) for name, found in phases.items()}}
+               "seconds": seconds, **{name: _at(samples, index) for name, samples in phases.items()}}
 
 
 def _at(samples: Samples, index: int) -> float:
@@ -98,9 +98,9 @@ def to_parquet(measured: Measurements, path: Path) -> int:
     return count
 
 
-def _batches(found: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def _batches(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     batch: list[dict[str, Any]] = []
-    for row in found:
+    for row in rows:
         batch.append(row)
         if len(batch) == _BATCH:
             yield batch

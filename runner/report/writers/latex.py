@@ -26,16 +26,16 @@ def escaped(text: str) -> str:
 
 def _lines(summary: Summary, machine: str) -> Iterator[str]:
     yield f"% {escaped(summary.id)}; needs \\usepackage{{booktabs}} and \\usepackage[T1]{{fontenc}}"
-    for place, comparison in enumerate(summary.comparisons, 1):
-        yield from _table(comparison, summary, machine, place)
+    for number, comparison in enumerate(summary.comparisons, 1):
+        yield from _table(comparison, summary, machine, number)
 
 
-def _table(comparison: Comparison, summary: Summary, machine: str, place: int) -> Iterator[str]:
+def _table(comparison: Comparison, summary: Summary, machine: str, number: int) -> Iterator[str]:
     caption = (f"{comparison.label}: samples a second of one worker, the geometric mean of {summary.rounds} runs, and "
                f"the ratio to {summary.baseline}, with 95 % intervals. {machine}.")
     kinds = "".join("r" if column.is_number else "l" for column in _COLUMNS)
     yield from (r"\begin{table}", r"\centering", rf"\caption{{{escaped(caption)}}}",
-                rf"\label{{tab:{comparison.key if comparison.key.isalnum() else place}}}",
+                rf"\label{{tab:{comparison.key if comparison.key.isalnum() else number}}}",
                 rf"\begin{{tabular}}{{l{kinds}}}", r"\toprule",
                 " & ".join(["Stack", *(escaped(column.title) for column in _COLUMNS)]) + r" \\", r"\midrule")
     yield from (_line(Line(summary, comparison, result)) for result in comparison.results)

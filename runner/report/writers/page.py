@@ -25,7 +25,7 @@ _WORD = re.compile(rf"({'|'.join(_MOODS)})(?=$| \(|:| of those that ran)")
 
 def html(report: Report) -> str:
     """The file."""
-    drawn = (f"{section.id}.{place}" for section in report.sections for place in range(len(section.charts)))
+    drawn = (f"{section.id}.{index}" for section in report.sections for index in range(len(section.charts)))
     salts = iter(list(drawn))
 
     def drawing(chart: Chart) -> Markup:

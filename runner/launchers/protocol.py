@@ -1,0 +1,101 @@
+"""What a launcher is: it starts runs, and answers all that its callers ask of it.
+
+CONTRIBUTING.md, "Add a launcher", shows a new one. Launchers are subclasses, so that what nearly all of them answer
+stands here once.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from runner.errors import InputError
+from runner.machine.gpus import Gpus
+from runner.machine.host import Machine
+from runner.stacks import own
+from runner.stacks.definition import Stack
+from workloads.spec.cell import Cell
+
+
+class Exit(NamedTuple):
+    """How a worker's process ended."""
+
+    code: int | None             # None: it still runs
+    is_out_of_memory: bool = False
+    last_words: str = ""         # the end of its standard error
+    is_gone: bool = False        # nobody knows how it went: its container was removed, or its engine does not answer
+
+
+class Running(Protocol):
+    """A started run: a worker, or the places of a cluster."""
+
+    place: dict[str, Any]                # launcher, isolation, image, base ... for the record
+    reporters: tuple[str, ...]           # the places that send events and end by themselves
+    servers: tuple[str, ...]             # those that serve until they are stopped
+
+    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
+        """A place and its next line of standard output, b"" once it has no more; None if none came in time."""
+
+    def exit(self, place: str, seconds: float) -> Exit:
+        """How a place's worker ended, after waiting at most these seconds."""
+
+    def trouble(self) -> dict[str, str]:
+        """What keeps places from working, by place, as seen from outside: "is paused"."""
+
+    def used(self) -> dict[str, dict[str, int | None]]:
+        """What each place that still stands has used, by place: peak_bytes."""
+
+    def stop(self) -> None:
+        """End all that still runs, and leave nothing behind. Safe to repeat."""
+
+
+class Launcher(Protocol):
+    """A way to run cells. What is not written here with an answer, each launcher answers itself."""
+
+    name: str                                            # as --launcher and records have it
+    takes: frozenset[str] = frozenset({own.PINNED})      # the kinds of stacks that it starts, as own.kind names them
+    uses_images: bool = True             # whether a stack is an image to it, else an environment of this host
+    builds_at_once: int = 1              # how many stacks may be prepared at the same time
+    has_gpus_here: bool = True           # whether its runs use this host's GPUs, which are then watched
+    divides_gpus: bool = False           # whether with_gpus is there, so that runs can share this host's GPUs out
+    runs_programs: bool = False          # whether output is there
+
+    @property
+    def hosts(self) -> int:
+        """How many machines the nodes of a run are spread over."""
+        return 1
+
+    def machine(self, here: Machine) -> Machine:
+        """The machine that plans are made for: this one, or the smallest of those that runs are placed on."""
+        return here
+
+    def record(self) -> dict[str, Any]:
+        """What the session's record says beside the launcher's name of where it measures."""
+        return {}
+
+    def of(self, stack: Stack) -> "Launcher":
+        """The launcher that starts a stack; another one only where a session's stacks need several."""
+        return self
+
+    def with_gpus(self, gpus: Gpus) -> "Launcher":
+        """The same launcher, whose cells get these GPUs alone."""
+        raise InputError(f"launcher {self.name} gives runs no GPUs of their own")
+
+    def output(self, stack: Stack, module: str) -> bytes:
+        """What `python -m MODULE` prints in the stack, which has been prepared. Raises BenchError."""
+        raise InputError(f"launcher {self.name} runs no programs but workers")
+
+    def missing(self, stack: Stack) -> str | None:
+        """Why this launcher cannot run the stack here, or None; builds nothing."""
+
+    def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
+        """Build what the stacks need and sweep what earlier sessions left."""
+
+    def fingerprint(self, stack: Stack) -> str:
+        """What the stack's runs are made of: runs of different fingerprints are never mixed."""
+
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
+              padding: int = 0) -> Running:
+        """Start a fresh worker, `python -m MODULE '<cell>'`. Raises BenchError where none can be started.
+
+        padding: the length of an unused variable in its environment (workloads/spec/placement.py).
+        """
