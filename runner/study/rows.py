@@ -2,7 +2,8 @@
 
 A block [[published]] or [[claim]] with `columns` and `rows` is a table as a paper has it. A column that is a word fills
 that key of its row ("where.batch": that key of where). A column that is a table is a column of numbers, with keys of
-its own; such a number's id is that of the block, of the column's model, of the row, and of the column.
+its own; such a number's id is that of the block, of the column's model, of the row, and of the column. A row with a list of ids
+is as many claims, each with its own of the lists `of`, `to` and `number`; {} in a text is the framework of `of`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,9 @@ from runner.study.names import Names
 
 BLANK = "-"                       # what a paper leaves blank
 MORE = "% more"                   # how much more the one is than the other, which is the faster: a ratio of 1 + that
+WHOSE = "{}"                      # in a text: the framework of the subject
+_FRAMEWORKS = {"tf": "TensorFlow", "torch": "PyTorch", "mxnet": "MXNet", "jax": "JAX"}
+_TOO_MUCH = 1e30                  # no percentage; refused where numbers are read
 _OF_BLOCK = ("columns", "rows", "notes")
 _OF_NUMBER = ("number", "printed")     # of a claim that states a printed number: the number's id, and its text
 
@@ -63,7 +67,18 @@ def named(entry: Table, kind: str, names: Names, place: Place) -> Table:
         found["where"] = {name: value if isinstance(value, list) else [value] for name, value in where.items()}
     if kind == "claim" and "over" not in found and (over := _over(found)):
         found["over"] = over
-    return {**found, **_ratio(found)} if found.get("unit") == MORE else found
+    if found.get("over") == []:                # a row says so, whose block is over something
+        del found["over"]
+    return {**found, **_text(found), **(_ratio(found) if found.get("unit") == MORE else {})}
+
+
+def _text(entry: Table) -> Table:
+    """The text with its subject's framework in it."""
+    text, of = entry.get("text"), entry.get("of")
+    if not isinstance(text, str) or not isinstance(of, dict) or not isinstance(of.get("stack"), str):
+        return {}
+    stack = of["stack"]
+    return {"text": text.replace(WHOSE, _FRAMEWORKS.get(stack.partition("-")[0], stack))}
 
 
 def _over(claim: Table) -> list[str]:
@@ -82,7 +97,7 @@ def _tables(found: Any) -> list[Any]:
 def _ratio(number: Table) -> Table:
     """A number printed as a percentage more, as the ratio that it is; anything else is left to be refused."""
     value = number.get("value")
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _TOO_MUCH:
         return {}
     return {"value": round(1 + value / 100, 10), "unit": "x", "text": number.get("text") or f"printed as {value:g} %"}
 
@@ -107,22 +122,23 @@ def _spread(block: Any, kind: str, place: Place) -> Iterator[Table]:
 
 def _columns(found: list[Any], place: Place) -> list[_Column]:
     """The columns; one that is the "same" as another holds what that holds, and rows have nothing for it."""
+    here = place.at("columns")
     columns: list[_Column] = []
-    places: dict[str, int] = {}
+    names: list[str] = []
     for column in found:
         if isinstance(column, str) and column:
-            columns.append(_Column(column, {}, len(places)))
-            places[f"key {column}"] = len(places)
+            columns.append(_Column(column, {}, len(names)))
+            names.append(f"key {column}")
         elif isinstance(column, dict) and "same" in column:
-            name = strict_toml.one_of(column, "same", tuple(places), place.at("columns"))
-            columns.append(_Column("", {key: value for key, value in column.items() if key != "same"}, places[name]))
+            name = strict_toml.one_of(column, "same", tuple(names), here)
+            columns.append(_Column("", {key: each for key, each in column.items() if key != "same"}, names.index(name)))
         elif isinstance(column, dict):
-            columns.append(_Column("", column, len(places)))
-            places[str(column.get("id", len(places)))] = len(places)
+            columns.append(_Column("", column, len(names)))
+            names.append(str(column.get("id", column.get("model"))))
         else:
-            raise place.wrong(f'key "columns": found {column!r}, expected the name of a key or a table of keys')
-    if not columns or len(places) <= max(column.source for column in columns):
-        raise place.wrong('key "columns": expected a list of different columns, at least one')
+            raise here.wrong(f"found {column!r}, expected the name of a key or a table of keys")
+    if not columns or len(set(names)) < len(names):
+        raise here.wrong("expected a list of different columns, at least one")
     return columns
 
 
@@ -143,7 +159,15 @@ def _entries(row: Any, columns: list[_Column], shared: Table, place: Place) -> I
             entry = {**_joined(_joined(shared, own), column.keys), "value": row[column.source]}
             yield {**entry, "id": _id(shared, own, column.keys)}
     if not of_numbers:
-        yield {**_joined(shared, own), "id": _id(shared, own, {})}
+        whole = _joined(shared, own)
+        ids = own["id"] if isinstance(own.get("id"), list) else [_id(shared, own, {})]
+        yield from ({**whole, "id": name, **_own(whole, index, len(ids))} for index, name in enumerate(ids))
+
+
+def _own(entry: Table, index: int, count: int) -> Table:
+    """The subjects and the number of one of a row's several ids."""
+    return {key: entry[key][index] for key in ("of", "to", "number") if isinstance(entry.get(key), list)
+            and len(entry[key]) == count}
 
 
 def _filled(key: str, value: Any) -> Table:
