@@ -6,7 +6,6 @@ publication; a test holds that they are what it writes.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 from runner import paths
 from runner.analysis import paper_check

@@ -94,7 +94,7 @@ def _claims(summary: Summary) -> Iterator[Table]:
     if not summary.claims:
         return
     lines = tuple((claim.id, claim.verdict.value, claim.text, claim_text.here(claim), claim_text.theirs(claim),
-                   f"assumed: {claim.assumed}" if claim.assumed else "") for claim in summary.claims)
+                   _remark(claim)) for claim in summary.claims)
     yield without_empty(plain(
         f"Claims of {summary.study}, on this machine", ("claim", "verdict", "what the study says", "here", "theirs",
                                                         "remark"), lines,
@@ -105,6 +105,12 @@ def _claims(summary: Summary) -> Iterator[Table]:
         yield plain("The paper's own claims, of which those above are parts", ("claim", "verdict", "parts"), tuple(
             (claim.id, claim.verdict.value, ", ".join(claim.parts)) for claim in summary.paper_claims))
     yield from _numbers(summary.claims)
+
+
+def _remark(claim: Claim) -> str:
+    """What the study leaves open of it, and where its own numbers contradict it."""
+    said = (("assumed", claim.assumed), ("the paper's own contradiction", claim.contradiction))
+    return "; ".join(f"{what}: {text}" for what, text in said if text)
 
 
 def _numbers(found: Sequence[Claim]) -> Iterator[Table]:

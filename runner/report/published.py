@@ -60,6 +60,10 @@ def tables(numbers: Numbers) -> Iterator[Table]:
         yield plain("Published, and the same here",
                     ("source", "of", "quantity", "published", "here", "here / published"), lines,
                     "On other hardware; seconds here are of one step unless the quantity says otherwise.")
+    contradicted = tuple((number.source, number.id, number.contradiction) for number in numbers if number.contradiction)
+    if contradicted:
+        yield plain("Published numbers that do not follow from the paper's others", ("source", "number", "arithmetic"),
+                    contradicted)
 
 
 def _ours_to_theirs(number: PublishedNumber) -> str:

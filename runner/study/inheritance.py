@@ -1,4 +1,4 @@
-"""Experiments written out: what [cells] says of all of them, "same cells as", and cases by their models' names. Pure."""
+"""Experiments written out: what [cells] says of all, "same cells as", and cases by their models' names. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -76,9 +76,9 @@ def _with_scales(whole: Table, names: Names, place: Place) -> Table:
     scales = strict_toml.table(found, "scale", place, {})
     strict_toml.refuse_unknown(scales, names.scales, place.at("scale"))
     grid = strict_toml.table(found, "grid", place, {})
-    written = {scale: _scale(scale, scales, _Cases(cases, grid), names, place) for scale in names.scales}
     if "cases" in found:
         found["cases"] = names.cases(cases, "", grid, place)
+    written = {scale: _scale(scale, scales, _Cases(cases, grid), names, place) for scale in names.scales}
     if any(written.values()):
         found["scale"] = {scale: table for scale, table in written.items() if table}
     else:

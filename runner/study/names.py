@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from runner import strict_toml
 from runner.strict_toml import Place, Table
 
-
 _MOST_CASES = 20_000           # of one line; as many cells a study may have
 
 

@@ -2,10 +2,10 @@
 
 A block [[published]] or [[claim]] with `columns` and `rows` is a table as a paper has it. A column that is a word fills
 that key of its row ("where.batch": that key of where). A column that is a table is a column of numbers, with keys of
-its own; such a number's id is that of the block, of the column's model, of the row, and of the column. A row with a list of ids
-is as many claims, each with its own of the lists `of`, `to` and `number`; {} in a text is the framework of `of`.
+its own; such a number's id is that of the block, of the column's model, of the row, and of the column. A row with a
+list of ids is as many claims, each with its own of the lists `of`, `to` and `number`; {} in a text is the framework
+of `of`.
 """
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

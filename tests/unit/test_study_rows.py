@@ -1,4 +1,4 @@
-"""What a study file may say shorter: names, cells of all experiments, cells like another's, a line a number or claim."""
+"""What a study file may say shorter: names, cells of all experiments, cells like another's, a line a number."""
 
 import pytest
 
