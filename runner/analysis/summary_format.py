@@ -392,6 +392,8 @@ class Claim(_Model):
     """Whether cases that ran out of memory are passed over."""
     contradiction: str = ""
     """Why it does not hold on the paper's own numbers; "" where nothing contradicts."""
+    source: str = ""
+    """Its place in the paper."""
     verdict: claims.Verdict
     numbers: tuple[ClaimNumber, ...]
     missing: tuple[str, ...]

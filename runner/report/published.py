@@ -74,13 +74,19 @@ NUMBERS: tuple[Column[PublishedNumber], ...] = (
 )
 
 
+def _remark(claim: Claim) -> str:
+    """What the study leaves open of it, and where its own numbers contradict it."""
+    remarks = (("assumed", claim.assumed), ("the paper's own contradiction", claim.contradiction))
+    return "; ".join(f"{what}: {text}" for what, text in remarks if text)
+
+
 CLAIMS: tuple[Column[Claim], ...] = (
     Column("claim", lambda claim: claim.id),
     Column("verdict", lambda claim: claim.verdict.value),
     Column("what the study says", lambda claim: claim.text, forms=_PAGE),
     Column("here", claim_text.here),
     Column("theirs", claim_text.theirs),
-    Column("remark", lambda claim: f"assumed: {claim.assumed}" if claim.assumed else "", forms=_PAGE),
+    Column("remark", _remark, forms=_PAGE),
 )
 
 
@@ -91,6 +97,10 @@ def tables(numbers: Numbers) -> Iterator[Table]:
         lines = tuple(tuple(column.shown(number, Form.PAGE) for column in columns) for number in numbers)
         yield plain("Published, and the same here", tuple(column.title for column in columns), lines,
                     "On other hardware; seconds here are of one step unless the quantity says otherwise.")
+    contradicted = tuple((number.source, number.id, number.contradiction) for number in numbers if number.contradiction)
+    if contradicted:
+        yield plain("Published numbers that do not follow from the paper's others", ("source", "number", "arithmetic"),
+                    contradicted)
 
 
 def charts(numbers: Numbers) -> Iterator[Chart]:

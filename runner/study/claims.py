@@ -84,6 +84,7 @@ class Claim(NamedTuple):
     experiment: str = ""                       # the one that it is about, "" where all are
     skips_oom: bool = False                    # a case that ran out of memory says nothing, as in the study's plots
     contradiction: str = ""                    # why it does not hold on the paper's own numbers, as arithmetic
+    source: str = ""                           # its place in the paper
 
     @property
     def subjects(self) -> tuple[Subject, ...]:

@@ -91,6 +91,7 @@ def _claim(found: Any, place: Place, grounds: Grounds) -> Claim:
                          for item in strict_toml.listed(found, "turned_for", place)),
         assumed=strict_toml.string(found, "assumed", place, ""), experiment=_experiment(found, place, grounds),
         skips_oom=strict_toml.flag(found, "skips_oom", place), contradiction=_contradiction(found, place),
+        source=strict_toml.string(found, "source", place, ""),
     )
     place.refuse(claims.mistake(claim))
     claim = claim._replace(where=_narrowed(claim.where, claim.experiment, claim.subjects, claim.quantity,

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from runner import strict_toml
 from runner.errors import InputError
 from runner.strict_toml import Place
-from runner.study import claims_file
+from runner.study import claims_file, inheritance, names, rows
 from runner.study.claims import Claim
 from runner.study.published import Published
+from runner.study.told import Told, told
 from workloads.spec import cell as cells
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
@@ -23,6 +24,7 @@ EXPERIMENT_KEYS = ("id", "title", "stacks", "subjects", "cases", "grid", "except
 SCALED = ("grid", "cases")      # of these, what a scale may override
 _MOST_CELLS = 20_000            # ten times our largest study's
 IDENTIFIER = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$"
+_TABLES = ("study", "subjects", "models", "cells", "experiment", "published", "claim", "told")
 _STUDY_KEYS = ("id", "title", "rounds", "baseline", "scales", "default_scale", "forms")
 
 
@@ -80,6 +82,7 @@ class Study(NamedTuple):
     published: tuple[Published, ...] = ()
     claims: tuple[Claim, ...] = ()
     forms: Mapping[str, tuple[str, ...]] = {}    # stacks that stand for one where it cannot run
+    told: tuple[Told, ...] = ()                  # what the paper states and no cell can test
 
 
 def available(folder: Path) -> list[str]:
@@ -123,7 +126,7 @@ def parse(content: bytes, file: str, scale: str | None = None) -> Study:
 def from_document(document: dict[str, Any], file: str, scale: str | None = None) -> Study:
     """The study in a file's tables. Raises InputError."""
     place = Place(file)
-    strict_toml.refuse_unknown(document, ("study", "experiment", "published", "claim"), place)
+    strict_toml.refuse_unknown(document, _TABLES, place)
     head = strict_toml.table(document, "study", place)
     strict_toml.refuse_unknown(head, _STUDY_KEYS, Place(file, "[study]"))
     text = Place(file, "[study]")
@@ -131,6 +134,7 @@ def from_document(document: dict[str, Any], file: str, scale: str | None = None)
     scale = scale or strict_toml.string(head, "default_scale", text, scales[0])
     if scale not in scales:
         raise text.wrong(f'scale "{scale}" is unknown; known: {", ".join(scales)}')
+    document = written_out(document, scales, place)
     found = strict_toml.listed(document, "experiment", place)
     experiments = tuple(_experiment(each, place, scale, scales) for each in found)
     if not experiments:
@@ -145,7 +149,16 @@ def from_document(document: dict[str, Any], file: str, scale: str | None = None)
     return Study(_identifier(head, text), strict_toml.string(head, "title", text),
                  _rounds(head, text, scale, scales), strict_toml.string(head, "baseline", text, ""), scale, experiments,
                  claims_file.published(document, place, grounds), claims_file.claimed(document, place, grounds),
-                 forms)
+                 forms, told(document["told"], place))
+
+
+def written_out(document: strict_toml.Table, scales: tuple[str, ...], place: Place) -> strict_toml.Table:
+    """The file's tables without names, rows and what is "same as": what they stand for in their place."""
+    known = names.read(document, scales, place)
+    claims, stated = rows.printed(rows.written(document, "claim", known, place))
+    return {**document, "experiment": inheritance.experiments(document, known, place),
+            "published": rows.written(document, "published", known, place) + stated, "claim": claims,
+            "told": rows.written(document, "told", known, place)}
 
 
 def _identifier(head: dict[str, Any], place: Place) -> str:

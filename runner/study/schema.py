@@ -1,7 +1,8 @@
 """The JSON Schema of study files, for editors, from the tables that study.py reads by; docs/study.schema.json holds it.
 
 It knows keys, types and closed lists of words; what keys say together (a claim's kind and its thresholds, a grid and a
-task) only study.py refuses. `python -m runner.study.schema > docs/study.schema.json` writes it anew.
+task, a row and its columns) only study.py refuses. `python -m runner.study.schema > docs/study.schema.json` writes it
+anew.
 """
 
 import json
@@ -10,19 +11,21 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter
 
 from runner import strict_toml
-from runner.study import claims, file, quantities
+from runner.study import claims, file, inheritance, quantities, rows
 from runner.study.claims import Claim
 from runner.study.published import STATISTICS, Published
+from runner.study.told import Told
 from workloads.spec import cell as cells
 from workloads.spec.tasks import NAMES
 
 Schema = dict[str, Any]
 _TEXT = {"type": "string", "minLength": 1}
 _NAMES = {"type": "array", "items": _TEXT, "minItems": 1}
-_SUBJECT = {"$ref": "#/$defs/subject"}
-_WHERE = {"$ref": "#/$defs/grid"}
+_SUBJECT = {"anyOf": [_TEXT, {"$ref": "#/$defs/subject"}]}       # by its name in [subjects], or as it is
+_MODEL = {"anyOf": [_TEXT, _NAMES]}
 _CELL = {"$ref": "#/$defs/cell"}
 _QUANTITY = {"enum": list(quantities.QUANTITIES)}
+_WHERE = {"$ref": "#/$defs/where"}
 # fields whose words or shape the annotation does not tell
 _CLAIM: dict[str, Schema] = {
     "kind": {"enum": list(claims.KINDS)}, "quantity": _QUANTITY, "where": _WHERE, "of": _SUBJECT,
@@ -30,43 +33,68 @@ _CLAIM: dict[str, Schema] = {
     "direction": {"enum": list(claims.DIRECTIONS)}, "turned_for": {"type": "array", "items": _CELL},
 }
 _PUBLISHED: dict[str, Schema] = {
-    "quantity": _QUANTITY, "unit": {"enum": list(quantities.UNITS)}, "where": _WHERE, "of": _SUBJECT,
+    "quantity": _QUANTITY, "unit": {"enum": [*quantities.UNITS, rows.MORE]}, "where": _WHERE, "of": _SUBJECT,
     "to": _SUBJECT, "value": {"type": "number"},
     "statistic": {"enum": list(STATISTICS)},
+}
+_ROWS: dict[str, Schema] = {
+    "columns": {"type": "array", "items": {"type": ["string", "object"]}, "minItems": 1},
+    "rows": {"type": "array", "items": {"type": "array", "minItems": 1}},
+    "notes": {"type": "object", "additionalProperties": {"type": "object"}},
+    "model": _MODEL,
 }
 _EXPERIMENT: dict[str, Schema] = {
     "id": _TEXT, "title": {"type": "string"}, "stacks": _NAMES,
     "subjects": {"type": "array", "items": _SUBJECT},
-    "cases": {"type": "array", "items": _CELL}, "grid": {"$ref": "#/$defs/grid"},
+    "cases": {"type": "array", "items": {"anyOf": [_TEXT, {"$ref": "#/$defs/case"}]}}, "grid": {"$ref": "#/$defs/grid"},
     "except": {"type": "array", "items": {"type": "object", "required": ["why"]}},
     "assumed": {"type": "object", "additionalProperties": _TEXT},
-    "scale": {"type": "object", "additionalProperties": {"$ref": "#/$defs/scaled"}},
+    "scale": {"type": "object", "additionalProperties": {"anyOf": [_TEXT, {"$ref": "#/$defs/scaled"}]}},
 }
+_LISTS = ("experiment", "published", "claim", "told")
 
 
 def json_schema() -> Schema:
     """The schema of a study file."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A study of evenbench",
-        **_table({"study": {"$ref": "#/$defs/study"}, **{name: {"type": "array", "items": {"$ref": f"#/$defs/{name}"}}
-                                                         for name in ("experiment", "published", "claim")}},
+        **_table({"study": {"$ref": "#/$defs/study"}, "cells": {"$ref": "#/$defs/cells"},
+                  "subjects": {"type": "object", "additionalProperties": {"$ref": "#/$defs/subject"}},
+                  "models": {"type": "object", "additionalProperties": {"anyOf": [_NAMES, {"$ref": "#/$defs/case"}]}},
+                  **{name: {"type": "array", "items": {"$ref": f"#/$defs/{name}"}} for name in _LISTS}},
                  ("study", "experiment")),
-        "$defs": {
-            "study": _table({"id": {"type": "string", "pattern": file.IDENTIFIER}, "title": _TEXT,
-                             "rounds": _rounds(), "baseline": {"type": "string"}, "scales": _NAMES,
-                             "default_scale": _TEXT,
-                             "forms": {"type": "object", "additionalProperties": _NAMES}},
-                            ("id", "title")),
-            "experiment": _table({name: _EXPERIMENT[name] for name in file.EXPERIMENT_KEYS} | _cell_fields(),
-                                 ("id",)),
-            "scaled": _table({name: _EXPERIMENT[name] for name in file.SCALED} | _cell_fields()),
-            "cell": _table(_cell_fields()),
-            "grid": _table({name: {"type": "array", "items": field, "minItems": 1}
-                            for name, field in _cell_fields().items()}),
-            "subject": _table({"stack": _TEXT, **_cell_fields()}, ("stack",)),
-            "published": _of_fields(Published, _PUBLISHED, ("id", "source", "quantity", "of", "value", "unit")),
-            "claim": _of_fields(Claim, _CLAIM, ("id", "text", "kind", "quantity"), left_out=("cases",)),
-        },
+        "$defs": {**_heads(), **_of_cells(),
+                  "published": _of_fields(Published, _PUBLISHED,
+                                          ("id", "source", "quantity", "of", "value", "unit"), _ROWS),
+                  "claim": _of_fields(Claim, _CLAIM, ("id", "text", "kind", "quantity"),
+                                      {**_ROWS, "number": _TEXT, "printed": _TEXT}, left_out=("cases",)),
+                  "told": _of_fields(Told, {}, Told._fields, _ROWS)},
+    }
+
+
+def _heads() -> dict[str, Schema]:
+    """The tables [study] and [cells], an experiment's, and what it has at a scale."""
+    shared = {name: _EXPERIMENT[name] for name in inheritance.SHARED}
+    return {
+        "study": _table({"id": {"type": "string", "pattern": file.IDENTIFIER}, "title": _TEXT,
+                         "rounds": _rounds(), "baseline": {"type": "string"}, "scales": _NAMES, "default_scale": _TEXT,
+                         "forms": {"type": "object", "additionalProperties": _NAMES}},
+                        ("id", "title")),
+        "cells": _table(shared | _cell_fields()),
+        "experiment": _table({name: _EXPERIMENT[name] for name in file.EXPERIMENT_KEYS}
+                             | {"same": _TEXT} | _cell_fields(), ("id",)),
+        "scaled": _table({name: _EXPERIMENT[name] for name in file.SCALED} | _cell_fields()),
+    }
+
+
+def _of_cells() -> dict[str, Schema]:
+    """Tables of a cell's fields: one value, one or several, or a list."""
+    lists = {name: {"type": "array", "items": field, "minItems": 1} for name, field in _cell_fields().items()}
+    either = {name: {"anyOf": [field, lists[name]]} for name, field in _cell_fields().items()}
+    return {
+        "cell": _table(_cell_fields()), "grid": _table(lists), "where": _table(either),
+        "case": {**_table({"model": _MODEL, **either}), "additionalProperties": {"$ref": "#/$defs/where"}},
+        "subject": _table({"stack": _TEXT, **_cell_fields()}, ("stack",)),
     }
 
 
@@ -95,12 +123,15 @@ def _cell_field(name: str) -> Schema:
     return {"type": kind, **{word: values[name] for word, values in limits if name in values}}
 
 
-def _of_fields(kind: Any, known: dict[str, Schema], required: tuple[str, ...], left_out: tuple[str, ...] = ()
-               ) -> Schema:
-    """The table of a NamedTuple's fields; those that are not known here have their annotation's schema."""
+def _of_fields(kind: Any, known: dict[str, Schema], required: tuple[str, ...], more: dict[str, Schema],
+               left_out: tuple[str, ...] = ()) -> Schema:
+    """The table of a NamedTuple's fields; those that are not known here have their annotation's schema.
+
+    It has the required ones itself, or columns and rows that may.
+    """
     hints = get_type_hints(kind, include_extras=True)
-    return _table({name: known.get(name) or _annotated(hint) for name, hint in hints.items() if name not in left_out},
-                  required)
+    fields = {name: known.get(name) or _annotated(hint) for name, hint in hints.items() if name not in left_out}
+    return {**_table({**fields, **more}), "anyOf": [{"required": list(required)}, {"required": ["columns", "rows"]}]}
 
 
 def _annotated(hint: Any) -> Schema:

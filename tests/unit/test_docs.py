@@ -1,7 +1,6 @@
 """The documents name what is there: files, commands with their options, studies, stacks, make's targets."""
 
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +10,7 @@ import typer
 
 from runner.cli import app
 from runner.paths import STACKS, STUDIES
+from runner.study import file
 from runner.study.claims import paper_claim
 
 ROOT = Path(__file__).parents[2]
@@ -123,11 +123,11 @@ def test_the_stacks_of_the_readme_have_folders() -> None:
 
 def test_the_studies_of_the_readme_have_as_many_experiments_and_claims() -> None:
     rows = re.findall(r"^\| (\w+) \|.*\| (\d+) \| (\d+) \|$", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
-    studies = {name: tomllib.loads((STUDIES / f"{name}.toml").read_text()) for name, _, _ in rows}
+    studies = {name: file.read(name, STUDIES) for name, _, _ in rows}
 
     assert len(rows) == 5
     assert {name: (int(experiments), int(claims)) for name, experiments, claims in rows} == {
-        name: (len(study["experiment"]), len({paper_claim(claim["id"]) for claim in study["claim"]}))
+        name: (len(study.experiments), len({paper_claim(claim.id) for claim in study.claims}))
         for name, study in studies.items()}
 
 

@@ -125,7 +125,8 @@ def test_a_real_study_that_is_mutated_is_read_or_refused_but_never_breaks(data: 
     """Claims are mutated in test_claims.py; without them a document takes a thousandth of the time."""
     whole = DOCUMENTS[data.draw(st.sampled_from(sorted(DOCUMENTS)))]
     experiment = data.draw(st.sampled_from(whole["experiment"]))
-    document = copy.deepcopy({"study": whole["study"], "experiment": [experiment],
+    names = {name: whole[name] for name in ("subjects", "models", "cells") if name in whole}
+    document = copy.deepcopy({"study": whole["study"], **names, "experiment": [experiment],
                               "published": whole.get("published", [])[:1]})
     for _ in range(data.draw(st.integers(1, 3))):
         table = data.draw(st.sampled_from(tables(document)))

@@ -1,0 +1,192 @@
+"""Numbers and claims written out: a line a row, with what all of them share; subjects and models by name. Pure.
+
+A block [[published]] or [[claim]] with `columns` and `rows` is a table as a paper has it. A column that is a word fills
+that key of its row ("where.batch": that key of where). A column that is a table is a column of numbers, with keys of
+its own; such a number's id is that of the block, of the column's model, of the row, and of the column. A row with a
+list of ids is as many claims, each with its own of the lists `of`, `to` and `number`; {} in a text is the framework
+of `of`.
+"""
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from runner import strict_toml
+from runner.strict_toml import Place, Table
+from runner.study.names import Names
+
+BLANK = "-"                       # what a paper leaves blank
+MORE = "% more"                   # how much more the one is than the other, which is the faster: a ratio of 1 + that
+WHOSE = "{}"                      # in a text: the framework of the subject
+_FRAMEWORKS = {"tf": "TensorFlow", "torch": "PyTorch", "mxnet": "MXNet", "jax": "JAX"}
+_TOO_MUCH = 1e30                  # no percentage; refused where numbers are read
+_OF_BLOCK = ("columns", "rows", "notes")
+_OF_NUMBER = ("number", "printed")     # of a claim that states a printed number: the number's id, and its text
+
+
+class _Column(NamedTuple):
+    """A column: the key that it fills, or keys of the numbers in it."""
+
+    key: str
+    keys: Table
+    source: int                   # the place in a row of what it holds
+
+
+def written(document: Table, kind: str, names: Names, place: Place) -> list[Table]:
+    """All entries of one kind, those of rows one by one. Raises InputError."""
+    return [named(entry, kind, names, place.entry(entry, kind))
+            for block in strict_toml.listed(document, kind, place) for entry in _spread(block, kind, place)]
+
+
+def printed(claims: Sequence[Table]) -> tuple[list[Table], list[Table]]:
+    """The claims, and the published numbers that some of them state."""
+    numbers = [_stated(claim) for claim in claims if "number" in claim]
+    return [{name: value for name, value in claim.items() if name not in _OF_NUMBER} for claim in claims], numbers
+
+
+def _stated(claim: Table) -> Table:
+    """The published number that a claim of a ratio states; of several cases it is their mean, total or greatest."""
+    found = {name: claim[name] for name in ("source", "quantity", "of", "to", "where", "experiment") if name in claim}
+    holds_for = claim.get("holds_for", "each")
+    value = next((claim[name] for name in ("about", "at_least", "at_most") if name in claim), None)
+    statistic = {} if holds_for in ("each", "mean") else {"statistic": holds_for}
+    text = {"text": claim["printed"]} if "printed" in claim else {}
+    return {"id": claim["number"], **text, **found, "value": value, "unit": "x", **statistic}
+
+
+def named(entry: Table, kind: str, names: Names, place: Place) -> Table:
+    """An entry with tables for the names in it, and its printed percentage as the ratio that it is."""
+    found = {name: value for name, value in entry.items() if name != "model"}
+    for key in ("of", "to"):
+        if key in found:
+            found[key] = names.subject(found[key], place.at(key))
+    if isinstance(found.get("order"), list):
+        found["order"] = [names.subject(each, place.at("order")) for each in found["order"]]
+    where = strict_toml.table(found, "where", place, {})
+    if "model" in entry:
+        where = {"task": names.tasks(entry["model"], place), **where}
+    if where or "where" in found:
+        found["where"] = {name: value if isinstance(value, list) else [value] for name, value in where.items()}
+    if kind == "claim" and "over" not in found and (over := _over(found)):
+        found["over"] = over
+    if found.get("over") == []:                # a row says so, whose block is over something
+        del found["over"]
+    return {**found, **_text(found), **(_ratio(found) if found.get("unit") == MORE else {})}
+
+
+def _text(entry: Table) -> Table:
+    """The text with its subject's framework in it."""
+    text, of = entry.get("text"), entry.get("of")
+    if not isinstance(text, str) or not isinstance(of, dict) or not isinstance(of.get("stack"), str):
+        return {}
+    stack = of["stack"]
+    return {"text": text.replace(WHOSE, _FRAMEWORKS.get(stack.partition("-")[0], stack))}
+
+
+def _over(claim: Table) -> list[str]:
+    """The fields of which a claim picks several values: they tell its cases apart."""
+    subjects = [each for each in (claim.get("of"), claim.get("to"), *_tables(claim.get("order")))
+                if isinstance(each, dict)]
+    apart = {claim.get("along") if isinstance(claim.get("along"), str) else "", *(name for each in subjects
+                                                                                 for name in each)}
+    return [name for name, values in claim.get("where", {}).items() if len(values) > 1 and name not in apart]
+
+
+def _tables(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else []
+
+
+def _ratio(number: Table) -> Table:
+    """A number printed as a percentage more, as the ratio that it is; anything else is left to be refused."""
+    value = number.get("value")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _TOO_MUCH:
+        return {}
+    return {"value": round(1 + value / 100, 10), "unit": "x", "text": number.get("text") or f"printed as {value:g} %"}
+
+
+def _spread(block: Any, kind: str, place: Place) -> Iterator[Table]:
+    here = place.entry(block, kind)
+    if not {"columns", "rows"} & set(block):
+        yield block
+        return
+    shared = {name: value for name, value in block.items() if name not in _OF_BLOCK}
+    columns = _columns(strict_toml.listed(block, "columns", here), here)
+    notes = strict_toml.table(block, "notes", here, {})
+    left = set(notes)
+    for index, row in enumerate(strict_toml.listed(block, "rows", here), 1):
+        for entry in _entries(row, columns, shared, here.at(f"row {index}")):
+            left.discard(str(entry.get("id")))
+            note = strict_toml.table(notes, str(entry.get("id")), here.at("notes"), {})
+            yield _joined(entry, note)
+    if left:
+        raise here.wrong(f'notes: no row has the id "{min(left)}"')
+
+
+def _columns(found: list[Any], place: Place) -> list[_Column]:
+    """The columns; one that is the "same" as another holds what that holds, and rows have nothing for it."""
+    here = place.at("columns")
+    columns: list[_Column] = []
+    names: list[str] = []
+    for column in found:
+        if isinstance(column, str) and column:
+            columns.append(_Column(column, {}, len(names)))
+            names.append(f"key {column}")
+        elif isinstance(column, dict) and "same" in column:
+            name = strict_toml.one_of(column, "same", tuple(names), here)
+            columns.append(_Column("", {key: each for key, each in column.items() if key != "same"}, names.index(name)))
+        elif isinstance(column, dict):
+            columns.append(_Column("", column, len(names)))
+            names.append(str(column.get("id", column.get("model"))))
+        else:
+            raise here.wrong(f"found {column!r}, expected the name of a key or a table of keys")
+    if not columns or len(set(names)) < len(names):
+        raise here.wrong("expected a list of different columns, at least one")
+    return columns
+
+
+def _entries(row: Any, columns: list[_Column], shared: Table, place: Place) -> Iterator[Table]:
+    """The numbers or claims of a row."""
+    expected = 1 + max(column.source for column in columns)
+    last = row[expected:] if isinstance(row, list) else []
+    if not isinstance(row, list) or len(row) < expected or len(last) > 1 or not all(isinstance(e, dict) for e in last):
+        raise place.wrong(f"found {len(row) if isinstance(row, list) else row!r} values, expected {expected}, and a "
+                          "table of more keys where there are any")
+    own = _joined({}, last[0] if last else {})
+    for column in columns:
+        if column.key and row[column.source] != BLANK:
+            own = _joined(own, _filled(column.key, row[column.source]))
+    of_numbers = [column for column in columns if not column.key]
+    for column in of_numbers:
+        if row[column.source] != BLANK:
+            entry = {**_joined(_joined(shared, own), column.keys), "value": row[column.source]}
+            yield {**entry, "id": _id(shared, own, column.keys)}
+    if not of_numbers:
+        whole = _joined(shared, own)
+        ids = own["id"] if isinstance(own.get("id"), list) else [_id(shared, own, {})]
+        yield from ({**whole, "id": name, **_own(whole, index, len(ids))} for index, name in enumerate(ids))
+
+
+def _own(entry: Table, index: int, count: int) -> Table:
+    """The subjects and the number of one of a row's several ids."""
+    return {key: entry[key][index] for key in ("of", "to", "number") if isinstance(entry.get(key), list)
+            and len(entry[key]) == count}
+
+
+def _filled(key: str, value: Any) -> Table:
+    of_where = key.removeprefix("where.")
+    return {key: value} if of_where == key else {"where": {of_where: value}}
+
+
+def _joined(one: Table, other: Mapping[str, Any]) -> Table:
+    """Two tables of keys; both their `where` counts, and a row's `assumed` stands before its block's."""
+    found = {**one, **other}
+    if isinstance(one.get("where"), dict) and isinstance(other.get("where"), dict):
+        found["where"] = {**one["where"], **other["where"]}
+    if isinstance(one.get("assumed"), str) and isinstance(other.get("assumed"), str):
+        found["assumed"] = f"{other['assumed']}; {one['assumed']}"
+    return found
+
+
+def _id(block: Table, row: Table, column: Mapping[str, Any]) -> Any:
+    """Of the block, the column's model, the row's own part or model, and the column's own part."""
+    own = row.get("id", row.get("model"))
+    parts = [part for part in (block.get("id"), column.get("model"), own, column.get("id")) if part is not None]
+    return "-".join(parts) if all(isinstance(part, str) for part in parts) else own
