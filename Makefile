@@ -13,7 +13,7 @@ setup:         .venv/dev   ## make .venv with evenbench and what its tests need
 .venv/dev: .venv/done
 	.venv/bin/python -m pip install -qq --editable '.[dev]' && touch $@
 
-bench:         .venv/done  ## set up all that is needed, then measure today's three frameworks on this machine
+bench:         .venv/done  ## set up all that is needed, then measure today's four frameworks on this machine
 	$(EVENBENCH) run quick --prove
 
 bench-cluster: .venv/done  ## krisilias on three nodes of this machine, at SCALE=quick or paper

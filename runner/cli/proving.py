@@ -71,7 +71,7 @@ def checked(tasks: list[str], stacks: list[definition.Stack], precision: str, ho
 @app.command("bench-self")
 def bench_self_(stacks: StackNames = None,
                 with_peers: Annotated[bool, typer.Option(
-                    "--peers", help="Our models against torchvision's, Keras' and Gluon's instead.")] = False,
+                    "--peers", help="Our models against torchvision's, Keras', Haiku's and Gluon's instead.")] = False,
                 only: Annotated[list[str] | None, typer.Option("--task", help="With --peers: these tasks.")] = None,
                 turns: Annotated[int, typer.Option(min=1, help="Processes of each kind.")] = 10,
                 device: Annotated[str, typer.Option(help="cpu or gpu.")] = "cpu",
