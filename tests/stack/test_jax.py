@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import unittest
+from pathlib import Path
 
 import numpy as np
 
@@ -74,10 +75,9 @@ def busy(cpus):
 def _thread_seconds():
     """The CPU seconds of each thread of this process by its number."""
     found = {}
-    for task in os.listdir("/proc/self/task"):
-        with open("/proc/self/task/%s/stat" % task) as file:
-            used = file.read().rpartition(")")[2].split()[11:13]        # utime, stime
-        found[task] = sum(map(int, used)) * _TICK
+    for task in Path("/proc/self/task").iterdir():
+        used = (task / "stat").read_text().rpartition(")")[2].split()[11:13]        # utime, stime
+        found[task.name] = sum(map(int, used)) * _TICK
     return found
 
 
