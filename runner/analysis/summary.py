@@ -359,6 +359,8 @@ def _result(row: Row, found: _Statistics, word: _Word, flagged: tuple[Flag, ...]
         weights_agree=all(len(set(run.digests.values())) == 1 for run in runs if run.digests)
         if any(len(run.digests) > 1 for run in runs) else None,
         first_step_seconds=middle(runs, lambda run: _first_step_seconds(row.cell, run)),
+        compile_seconds=middle(runs, lambda run: run.compiled.seconds if run.compiled else None),
+        compiled_programs=_rounded(middle(runs, lambda run: run.compiled.programs if run.compiled else None)),
         load_share=middle(runs, _load_share),
         loss_first=middle(runs, lambda run: _loss(run, 0)),
         loss_last=middle(runs, lambda run: _loss(run, -1)),

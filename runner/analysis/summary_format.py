@@ -154,6 +154,9 @@ class Result(_Model):
     best_accuracy: float | None = None
     places_peak_bytes: int | None = None
     """Of all places of a parallel run together; null on one node."""
+    compile_seconds: float | None = None
+    """Of the framework's compiler, by its own account; null where it compiles nothing or does not tell."""
+    compiled_programs: int | None = None
     parameters: int | None
 
 
@@ -470,6 +473,9 @@ class Methods(_Model):
     step_seconds: str = ("the sum of the timed steps over their number, of one worker and each run; the geometric mean "
                          "over runs, its interval as a rate's: of one worker it is the batch over the rate")
     first_step_seconds: str = "the first warm-up step, compilation included; the median over runs"
+    compile_seconds: str = ("of the compiler alone, by the framework's own account: XLA in JAX, Inductor in PyTorch; of "
+                            "one worker, from its start to its last step, most of it within the first; the median "
+                            "over runs, as compiled_programs")
     load_share: str = "seconds of waiting for input over seconds of the timed steps; the median over runs"
     loss: str = "the first and the last timed step's, or epoch's; the median over runs"
     accuracy: str = "on the held-out images after the last epoch; the median over runs"

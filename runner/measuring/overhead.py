@@ -68,11 +68,12 @@ PEERS = {
                 Peer("transformers", ("bert",))),
     "tensorflow": (Peer("keras.layers", ("lstm",)),
                    Peer("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2"))),
+    "jax": (Peer("a bare jitted loop", ("lstm",)), Peer("dm-haiku", ("resnet50",))),
     "mxnet": (Peer("Gluon's model zoo", ("resnet50_v1", "vgg16", "mobilenetv2")),),
 }
 
 
-_INSTALLED = ("torchvision", "transformers")      # beside a stack, where its peers.txt has them
+_INSTALLED = ("torchvision", "transformers", "dm-haiku")      # beside a stack, where its peers.txt has them
 
 
 class Cost(NamedTuple):

@@ -144,6 +144,13 @@ def _loss(line: Line) -> str:
     return "" if first is None or last is None else f"{first:.3g} to {last:.3g}"
 
 
+def _compiling(line: Line) -> str:
+    seconds, programs = line.result.compile_seconds, line.result.compiled_programs
+    if seconds is None or programs is None:
+        return ""
+    return f"{formatting.seconds(seconds)} ({formatting.count(programs, 'program')})"
+
+
 def _ends(name: str, like: Callable[[Result], float | None]) -> Callable[[Line], str]:
     """The interval of that name without its value, which has a column of its own."""
 
@@ -216,6 +223,8 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("workers", _of_result("workers"), forms=_CSV, name="workers"),
     *_with_interval("step", "step_seconds", "step", formatting.step, RATES, _PAGE),
     measured("first step", "first_step_seconds", formatting.seconds, BESIDE),
+    Column("compiling", _compiling, part=BESIDE),
+    *_field(lambda line: line.result, "compile_seconds", "compiled_programs"),
     measured("input wait", "load_share", formatting.share, BESIDE),
     measured("of machine", "machine_share", formatting.share, BESIDE),
     measured("peak memory", "peak_bytes", formatting.size, BESIDE),

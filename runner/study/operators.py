@@ -106,6 +106,7 @@ _JAX: dict[str, tuple[str, ...]] = {
     "loss": ("loss/*",),
     "loss_backward": ("gradient/loss/*",),
     "weights_update": ("optimizer/*",),
+    "exchange": ("exchange/*",),
     "lstm": ("lstm/*",),
     "lstm_backward": ("gradient/lstm/*",),
     "sigmoid": ("sigmoid/*",),

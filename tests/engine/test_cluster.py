@@ -17,7 +17,7 @@ from workloads.spec.cell import Cell
 pytestmark = pytest.mark.engine
 STACKS = definition.read_all(paths.STACKS)
 MODES = [("torch-1.7", "allreduce"), ("tf-2.5", "allreduce"), ("tf-2.5", "ps-async"), ("mxnet-1.7", "ps-sync"),
-         ("mxnet-1.7", "ps-async"), ("tf-1.15-horovod", "horovod")]
+         ("mxnet-1.7", "ps-async"), ("tf-1.15-horovod", "horovod"), ("jax-cpu", "allreduce")]
 LIMITS = Limits(start=90, stall=15)
 
 

@@ -54,7 +54,8 @@ def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: 
 
 
 @pytest.mark.parametrize(("name", "kind"), [
-    ("tf-2.5", "tensorflow"), ("torch-1.7", "pytorch"), ("mxnet-1.7", "mxnet"), ("tf-1.15-horovod", "horovod")])
+    ("tf-2.5", "tensorflow"), ("torch-1.7", "pytorch"), ("mxnet-1.7", "mxnet"), ("tf-1.15-horovod", "horovod"),
+    ("jax-cpu", "jax")])
 def test_three_workers_update_as_one_on_the_whole_batch_and_tell_phases_and_operators(name: str, kind: str) -> None:
     run_inside(name, "unittest", f"tests.stack.parallel_{kind}")
 

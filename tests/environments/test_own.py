@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from runner import paths
 from runner.results import store
@@ -12,13 +13,30 @@ from runner.stacks import definition, environments
 STACKS = definition.read_all(paths.STACKS)
 
 
+def measured(results: Path, *words: str) -> Any:
+    """The summary of a short run in such environments."""
+    command = [sys.executable, "-m", "runner", "run", "quick/train", "--rounds", "1", "--set", "steps=5",
+               "--set", "warmup=1", "--results", str(results), "--stack", ",".join(words)]
+    subprocess.run(command, cwd=paths.ROOT, check=True, capture_output=True)
+    return json.loads((store.located("", results) / "summary.json").read_text())
+
+
+def test_of_an_environment_with_two_frameworks_each_word_measures_its_own(tmp_path: Path) -> None:
+    pythons = [environments.ready(STACKS[name], paths.cache_folder()) for name in ("jax-cpu", "torch-2.13-cpu")]
+    subprocess.run([pythons[0], "-m", "venv", "--without-pip", tmp_path / "both"], check=True)
+    (site,) = (tmp_path / "both").glob("lib/python3*/site-packages")
+    (site / "both.pth").write_text("".join(f"{next(python.parents[1].glob('lib/python3*/site-packages'))}\n"
+                                           for python in pythons))
+    words = [f"{name}={tmp_path / 'both'}#{name}" for name in ("torch", "jax")]
+
+    columns = measured(tmp_path / "results", *words)["columns"]
+
+    assert {"torch": "pytorch", "jax": "jax"} == {column["stack"]: column["framework"] for column in columns}
+
+
 def test_two_environments_are_measured_beside_each_other_and_marked(tmp_path: Path) -> None:
     pythons = {name: environments.ready(STACKS[name], paths.cache_folder()) for name in ("mxnet-1.9", "torch-2.13-cpu")}
-    words = [f"{name.partition('-')[0]}={python}" for name, python in pythons.items()]
-    command = [sys.executable, "-m", "runner", "run", "quick/train", "--rounds", "1", "--set", "steps=5",
-               "--set", "warmup=1", "--results", str(tmp_path), "--stack", ",".join(words)]
-    subprocess.run(command, cwd=paths.ROOT, check=True, capture_output=True)
-    summary = json.loads((store.located("", tmp_path) / "summary.json").read_text())
+    summary = measured(tmp_path, *(f"{name.partition('-')[0]}={python}" for name, python in pythons.items()))
 
     assert {"mxnet", "torch"} == {column["stack"] for column in summary["columns"]}
     results = [result for comparison in summary["comparisons"] for result in comparison["results"]]

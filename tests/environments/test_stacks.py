@@ -9,7 +9,7 @@ from runner import paths
 from runner.stacks import definition, environments
 
 STACKS = definition.read_all(paths.STACKS)
-TODAY = ("tf-2.21", "torch-2.13-cpu", "mxnet-1.9")
+TODAY = ("tf-2.21", "torch-2.13-cpu", "jax-cpu", "mxnet-1.9")
 # all but the deep models, which take minutes: `evenbench check --all` is for them
 CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "Definition", "Weights", "Steps",
          "Epochs", "Optimizers")
@@ -37,6 +37,11 @@ def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str
 @pytest.mark.parametrize("name", TODAY)
 def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: str) -> None:
     run_inside(name, "tests.stack.test_sequences", STACKS[name].framework)
+
+
+@pytest.mark.parametrize("module", ["test_jax", "parallel_jax"])
+def test_what_only_jax_has_holds_and_its_workers_update_as_one(module: str) -> None:
+    run_inside("jax-cpu", "unittest", f"tests.stack.{module}")
 
 
 def test_the_gpu_proof_is_green_on_a_cpu() -> None:

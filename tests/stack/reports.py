@@ -34,6 +34,8 @@ def tensors(events):
 class Reporting(unittest.TestCase):
     """Runs of local places and what must hold of them."""
 
+    close = CLOSE
+
     def run_all(self, cell):
         """The events of each reporter of a run that ends well."""
         found = {name: events for name, events in run_places(cell).items() if events}
@@ -67,4 +69,4 @@ class Reporting(unittest.TestCase):
         self.assertEqual(sorted(expected), sorted(found))
         self.assertGreater(len(found), 2)
         for name, sketch in expected.items():
-            self.assertLessEqual(np.abs(sketch - found[name]).max(), CLOSE * np.abs(sketch).max(), name)
+            self.assertLessEqual(np.abs(sketch - found[name]).max(), self.close * np.abs(sketch).max(), name)

@@ -7,9 +7,12 @@ Only the standard library, numpy and JAX; elsewhere it is skipped.
 import importlib.util
 import itertools
 import json
+import os
 import subprocess
 import sys
+import time
 import unittest
+from pathlib import Path
 
 import numpy as np
 
@@ -25,6 +28,13 @@ workload = test_jax.trained(int(sys.argv[1]))
 from workloads.frameworks import jax
 print(json.dumps({"threads": jax.facts(workload.cell)["threads"], "compiled": workload.compiled()}))
 """
+# the same of the CPU seconds of each of its threads, and of all, while steps with much to compute run for so long
+_BUSY = """
+import json, sys
+from tests.stack import test_jax
+print(json.dumps(test_jax.busy(int(sys.argv[1]))))
+"""
+_TICK = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
 def setUpModule():
@@ -52,6 +62,25 @@ def trained(cpus):
     return workload
 
 
+def busy(cpus):
+    """{"threads": each one's CPU seconds over six training steps of a ResNet-18, "wall": the steps' own}."""
+    workload, batches = built(cell_of(task="resnet18_cifar", batch=16, cpus=cpus))
+    workload.train(batches, 2, Watch())
+    before, began = _thread_seconds(), time.perf_counter()
+    workload.train(batches, 6, Watch())
+    wall, after = time.perf_counter() - began, _thread_seconds()
+    return {"threads": sorted(seconds - before.get(name, 0.0) for name, seconds in after.items()), "wall": wall}
+
+
+def _thread_seconds():
+    """The CPU seconds of each thread of this process by its number."""
+    found = {}
+    for task in Path("/proc/self/task").iterdir():
+        used = (task / "stat").read_text().rpartition(")")[2].split()[11:13]        # utime, stime
+        found[task.name] = sum(map(int, used)) * _TICK
+    return found
+
+
 class Watch:
     """Hears nothing."""
 
@@ -69,12 +98,24 @@ class Watch:
 class Process(unittest.TestCase):
     """What holds for a whole process is seen in one of its own."""
 
-    def seen(self, cpus):
-        said = subprocess.check_output([sys.executable, "-c", _TRAINED, str(cpus)])
+    def seen(self, cpus, script=_TRAINED):
+        said = subprocess.check_output([sys.executable, "-c", script, str(cpus)])
         return json.loads(said.decode().splitlines()[-1])
 
     def test_xla_s_pool_has_the_threads_that_the_cell_allows_whatever_the_machine_has(self):
         self.assertEqual([1, 2, 5], [self.seen(cpus)["threads"] for cpus in (1, 2, 5)])
+
+    def test_no_more_cpus_compute_at_a_time_than_the_cell_allows(self):
+        """Whatever threads there are: a share of a CPU more is the ticks of the kernel's count."""
+        for cpus in (1, 2):
+            found = self.seen(cpus, _BUSY)
+            self.assertLessEqual(sum(found["threads"]), 1.05 * cpus * found["wall"], (cpus, found))
+
+    def test_the_work_is_shared_by_as_many_threads_as_the_cell_allows(self):
+        for cpus in (1, 2):
+            threads = self.seen(cpus, _BUSY)["threads"]
+            working = [seconds for seconds in threads if seconds > 0.2 * max(threads)]
+            self.assertEqual(cpus, len(working), threads)
 
     def test_what_is_compiled_is_counted_and_timed(self):
         compiled = self.seen(1)["compiled"]
@@ -100,6 +141,7 @@ class Operators(unittest.TestCase):
                 ("jit(_step)/transpose(jvp(conv))/conv_general_dilated", "gradient/conv/conv_general_dilated"),
                 ("jit(_step)/jvp(relu)/jit(relu)/max", "relu/max"),
                 ("jit(_step)/optimizer/sub", "optimizer/sub"),
+                ("jit(program)/shard_map/exchange/psum", "exchange/psum"),
                 ("jit(_step)/jvp(lstm)/while/body/closed_call/dot_general", "lstm/dot_general"),
                 ("jit(_step)/jvp(conv)/transpose", "conv/transpose"),
                 ("jit(_step)/transpose(jvp(lstm))/while/body/mul", "gradient/lstm/mul")):

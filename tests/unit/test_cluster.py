@@ -39,7 +39,7 @@ def test_tensorflow_s_coordinator_has_a_place_of_its_own_and_reports_alone() -> 
 
 @pytest.mark.parametrize(("framework", "asked", "found"), [
     ("pytorch", "sync", "allreduce"), ("mxnet", "sync", "ps-sync"), ("tensorflow", "async", "ps-async"),
-    ("mxnet", "allreduce", "allreduce")])
+    ("jax", "sync", "allreduce"), ("mxnet", "allreduce", "allreduce")])
 def test_sync_and_async_become_the_framework_s_own_mode(framework: str, asked: str, found: str) -> None:
     assert found == own_mode(framework, asked)
 
@@ -60,6 +60,12 @@ def test_modes_are_compared_by_whether_they_are_synchronous() -> None:
 def test_pytorch_finds_its_master_and_rank() -> None:
     found = cluster.variables(joined("pytorch", "allreduce", 2, LOCAL), "worker")
     assert {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "23001", "RANK": "2", "WORLD_SIZE": "3"} == found
+
+
+def test_jax_finds_the_first_node_s_service_and_alone_needs_none() -> None:
+    found = cluster.variables(joined("jax", "allreduce", 2, LOCAL), "worker")
+    assert {"JAX_COORDINATOR_ADDRESS": "127.0.0.1:23001"} == found
+    assert {} == cluster.variables(alone("jax", 2), "worker")
 
 
 @pytest.mark.parametrize(("parallel", "rank", "role", "expected"), [
@@ -137,7 +143,8 @@ def test_on_many_nodes_ranks_go_on_from_node_to_node() -> None:
 
 
 def test_elsewhere_one_process_drives_all_gpus_of_its_node() -> None:
-    assert (1, 0) == (alone("tensorflow", 4).workers, alone("tensorflow", 4).worker)
+    for framework in ("tensorflow", "jax"):
+        assert (1, 0) == (alone(framework, 4).workers, alone(framework, 4).worker)
 
 
 def test_a_process_s_batch_is_that_of_each_gpu_that_it_drives() -> None:

@@ -72,3 +72,15 @@ def test_a_table_without_lines_is_none() -> None:
 
 def test_the_csv_s_names_are_unlike_each_other() -> None:
     assert len(set(spreadsheet.COLUMNS)) == len(spreadsheet.COLUMNS) and all(spreadsheet.COLUMNS)
+
+
+def test_what_a_framework_compiled_stands_beside_the_rate_with_a_dash_where_it_tells_nothing() -> None:
+    summary = made_report.contents(made_report.records())[0]
+    comparison = summary.comparisons[0]
+    silent = comparison.results[0]
+    told = silent.model_copy(update={"compile_seconds": 1.23, "compiled_programs": 3})
+    (column,) = (each for each in RESULTS if each.title == "compiling")
+
+    assert ["1.2 s (3 programs)", "-"] == [
+        column.shown(Line(summary, comparison, result), Form.SCREEN) for result in (told, silent)]
+    assert columns.BESIDE == column.part

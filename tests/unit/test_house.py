@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 STANDARD = sys.stdlib_module_names
 FRAMEWORKS = {"frameworks/pytorch": {"torch", "torchvision", "transformers"},
               "frameworks/tensorflow": {"tensorflow", "horovod"}, "frameworks/mxnet": {"mxnet"},
-              "frameworks/jax": {"jax", "jaxlib"},
+              "frameworks/jax": {"jax", "jaxlib", "haiku"},
               "places/mxnet_servers": {"mxnet"}, "places/horovod_rendezvous": {"horovod"},
               "frameworks/numpy": set(), "frameworks/library": set()}
 # where the time of day is read: moments for people, TensorFlow's own stamps inside a graph, which know no other, and

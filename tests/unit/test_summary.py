@@ -167,6 +167,19 @@ def test_a_first_step_that_was_not_waited_for_has_no_seconds() -> None:
     assert result(summary({made.cell(sync="end"): SLOW}), "torch").first_step_seconds is None
 
 
+def test_compiling_is_the_median_over_runs_and_none_where_a_framework_tells_nothing() -> None:
+    def told(seconds: float) -> dict[str, Any]:
+        return {"event": "compiled", "programs": 3, "seconds": seconds}
+
+    lines = [line for round, seconds in enumerate((2.0, 8.0, 3.0))
+             for line in made.run(TORCH, round, made.steps([1.0]), told(seconds))]
+    found = result(summarise([made.session(), made.plan(TORCH), *lines]), "torch")
+
+    assert (3.0, 3) == (found.compile_seconds, found.compiled_programs)
+    silent = result(summary({TORCH: SLOW}), "torch")
+    assert (None, None) == (silent.compile_seconds, silent.compiled_programs)
+
+
 def test_columns_tell_what_the_runs_observed() -> None:
     (column,) = summary({TORCH: SLOW}).columns
 

@@ -145,6 +145,21 @@ def test_of_tensorflow_2_s_planes_the_gpu_s_streams_count_and_no_line_that_sums_
     assert [(base + 1000, base + 1500)] == launches
 
 
+def test_of_jax_s_profile_the_gpu_s_streams_and_the_host_s_launches_count() -> None:
+    def events(*each: tuple[str, float, float]) -> Any:
+        return [Record(name=name, start_ns=start, duration_ns=duration) for name, start, duration in each]
+
+    spans, launches = traces.of_profile_data([
+        Record(name="/device:GPU:0", lines=[
+            Record(name="Stream #14(Compute)", events=events(("fusion_3", 2000.0, 30000.5))),
+            Record(name="XLA Ops", events=events(("fusion.3", 2000.0, 30000.0)))]),
+        Record(name="/host:CPU", lines=[
+            Record(name="python3", events=events(("cuLaunchKernel", 1000.0, 500.0), ("jit_step", 0.0, 9000.0)))])])
+
+    assert [Span("fusion_3", False, 2000, 32000)] == spans
+    assert [(1000, 1500)] == launches
+
+
 def mxnet(name: str, phase: str, ts: int, pid: int = 4) -> dict[str, Any]:
     return {"name": name, "cat": "operator", "ph": phase, "ts": ts, "pid": pid, "tid": 3012514125142075067}
 

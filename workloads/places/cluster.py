@@ -134,7 +134,15 @@ def _mxnet(cluster, role):
             "DMLC_NODE_HOST": resolved(cluster.addresses[cluster.rank][0])}
 
 
-_VARIABLES = {"pytorch": _pytorch, "tensorflow": _tensorflow, "mxnet": _mxnet}
+def _jax(cluster, role):
+    """Where the first place's service of keys and barriers is; alone, a process needs none."""
+    if len(cluster.places) == 1:
+        return {}
+    host, port = cluster.address("worker", 0).split(":")
+    return {"JAX_COORDINATOR_ADDRESS": "%s:%s" % (resolved(host), port)}
+
+
+_VARIABLES = {"pytorch": _pytorch, "tensorflow": _tensorflow, "jax": _jax, "mxnet": _mxnet}
 
 
 def resolved(host, clock=time.monotonic, wait=time.sleep):

@@ -40,6 +40,7 @@ MODES = {
                                      ("coordinator",), False, False),
     ("tensorflow", "central"): Mode("CentralStorageStrategy", "worker", (), (), (), ("worker",), True, True,
                                     is_of_one_node=True),
+    ("jax", "allreduce"): Mode("shard_map over Gloo", "worker", (), (), (), ("worker",), True, True),
     ("mxnet", "ps-sync"): Mode("KVStore dist_sync", "worker", ("server",), ("scheduler",), (), ("worker",),
                                True, True),
     ("mxnet", "ps-async"): Mode("KVStore dist_async", "worker", ("server",), ("scheduler",), (), ("worker",),

@@ -115,18 +115,26 @@ def of_step_stats(stats):
 
 def of_planes(planes):
     """(spans, launches) of the planes of an XSpace, which TensorFlow 2 writes; other lines sum up those of streams."""
+    return _of_lines((plane, line, plane.event_metadata[event.metadata_id].name,
+                      line.timestamp_ns + event.offset_ps // 1000,
+                      line.timestamp_ns + (event.offset_ps + event.duration_ps) // 1000)
+                     for plane in planes for line in plane.lines for event in line.events)
+
+
+def of_profile_data(planes):
+    """The same of the planes of a jax.profiler.ProfileData, an XSpace that JAX has read."""
+    return _of_lines((plane, line, event.name, round(event.start_ns), round(event.start_ns + event.duration_ns))
+                     for plane in planes for line in plane.lines for event in line.events)
+
+
+def _of_lines(events):
+    """(spans, launches) of (plane, line, name, began, ended) of each event."""
     spans, launches = [], []
-    for plane in planes:
-        for line in plane.lines:
-            is_stream = plane.name.startswith("/device:GPU:") and line.name.startswith("Stream")
-            for event in line.events:
-                name = plane.event_metadata[event.metadata_id].name
-                began = line.timestamp_ns + event.offset_ps // 1000
-                ended = line.timestamp_ns + (event.offset_ps + event.duration_ps) // 1000
-                if is_stream:
-                    spans.append(Span(name, _is_copy(name), began, ended))
-                elif plane.name in ("/host:CUPTI", "/host:CPU") and _is_launch(name):
-                    launches.append((began, ended))
+    for plane, line, name, began, ended in events:
+        if plane.name.startswith("/device:GPU:") and line.name.startswith("Stream"):
+            spans.append(Span(name, _is_copy(name), began, ended))
+        elif plane.name in ("/host:CUPTI", "/host:CPU") and _is_launch(name):
+            launches.append((began, ended))
     return spans, launches
 
 

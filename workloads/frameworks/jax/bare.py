@@ -1,5 +1,7 @@
 """Training and inference as one writes them by hand in JAX: what evenbench's own loops are compared with."""
 import functools
+import os
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -14,28 +16,28 @@ def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
     It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 and the LSTM are written out
-    here. Raises Unsupported for other tasks.
+    here, ResNet-50 is Haiku's, from folder/peers/<stack>. Raises Unsupported for other tasks, and where Haiku is not.
     """
-    made = {"lenet5": _lenet5, "lstm": _lstm}.get(cell.task)
+    made = {"lenet5": _lenet5, "lstm": _lstm, "resnet50": _resnet50}.get(cell.task)
     if made is None:
-        raise Unsupported("JAX has no peer for %s: it is for lenet5, lstm" % cell.task)
-    weights, batch, answer, loss_of = made(cell)
+        raise Unsupported("JAX has no peer for %s: it is for lenet5, lstm, resnet50" % cell.task)
+    weights, running, batch, answer, loss_of = made(cell, folder)
     if cell.measure == "infer":
         infer = jax.jit(answer)
-        return lambda: infer(weights, batch[0]), jax.block_until_ready
-    return _training(weights, batch, loss_of, cell.learning_rate), jax.block_until_ready
+        return lambda: infer(weights, running, batch[0]), jax.block_until_ready
+    return _training(weights, running, batch, loss_of, cell.learning_rate), jax.block_until_ready
 
 
-def _training(weights, batch, loss_of, learning_rate):
-    @functools.partial(jax.jit, donate_argnums=0)
-    def update(weights, batch):
-        loss, slopes = jax.value_and_grad(loss_of)(weights, *batch)
-        return jax.tree.map(lambda weight, slope: weight - learning_rate * slope, weights, slopes), loss
+def _training(weights, running, batch, loss_of, learning_rate):
+    @functools.partial(jax.jit, donate_argnums=(0, 1))
+    def update(weights, running, batch):
+        (loss, running), slopes = jax.value_and_grad(loss_of, has_aux=True)(weights, running, *batch)
+        return jax.tree.map(lambda weight, slope: weight - learning_rate * slope, weights, slopes), running, loss
 
-    kept = [weights]
+    kept = [weights, running]
 
     def step():
-        kept[0], loss = update(kept[0], batch)
+        kept[0], kept[1], loss = update(kept[0], kept[1], batch)
         return loss
 
     return step
@@ -45,8 +47,11 @@ def _drawn(random, *shape):
     return jnp.asarray(random.standard_normal(shape) * np.sqrt(1.0 / np.prod(shape[:-1])), jnp.float32)
 
 
-def _lenet5(cell):
-    """(weights, batch, logits as a function of both, loss as one): LeNet-5, height before width before channels."""
+def _lenet5(cell, folder):
+    """(weights, running statistics, batch, logits as a function, loss and statistics as one).
+
+    LeNet-5, height before width before channels.
+    """
     random = np.random.RandomState(0)
     shapes = {"conv1": (5, 5, 3, 6), "conv2": (5, 5, 6, 16), "dense1": (400, 120), "dense2": (120, 84),
               "dense3": (84, cell.classes)}
@@ -54,7 +59,7 @@ def _lenet5(cell):
     images = jnp.asarray(random.uniform(-1, 1, (cell.batch, cell.image, cell.image, 3)), jnp.float32)
     labels = jnp.asarray(random.randint(0, cell.classes, cell.batch))
 
-    def answer(weights, x):
+    def answer(weights, running, x):
         for name in ("conv1", "conv2"):
             kernel, bias = weights[name]
             x = lax.conv_general_dilated(x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
@@ -65,21 +70,54 @@ def _lenet5(cell):
             x = jnp.tanh(x @ weights[name][0] + weights[name][1])
         return x @ weights["dense3"][0] + weights["dense3"][1]
 
-    def loss_of(weights, images, labels):
-        log_p = jax.nn.log_softmax(answer(weights, images))
-        return -jnp.take_along_axis(log_p, labels[:, None], 1).mean()
+    def loss_of(weights, running, images, labels):
+        return _entropy(answer(weights, running, images), labels), running
 
-    return weights, (images, labels), answer, loss_of
+    return weights, {}, (images, labels), answer, loss_of
 
 
-def _lstm(cell):
+def _entropy(logits, labels):
+    return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1).mean()
+
+
+def _resnet50(cell, folder):
+    """The same of Haiku's ResNet-50, which is v1.5 as ours is; its padding is "SAME", a pixel less on one side."""
+    haiku = _haiku(cell, folder)
+    random = np.random.RandomState(0)
+    images = jnp.asarray(random.uniform(-1, 1, (cell.batch, cell.image, cell.image, 3)), jnp.float32)
+    labels = jnp.asarray(random.randint(0, cell.classes, cell.batch))
+    net = haiku.transform_with_state(lambda x, is_training: haiku.nets.ResNet50(cell.classes)(x, is_training))
+    weights, running = net.init(jax.random.key(0), images, True)
+
+    def answer(weights, running, x):
+        return net.apply(weights, running, None, x, False)[0]
+
+    def loss_of(weights, running, images, labels):
+        logits, running = net.apply(weights, running, None, images, True)
+        return _entropy(logits, labels), running
+
+    return weights, running, (images, labels), answer, loss_of
+
+
+def _haiku(cell, folder):
+    """The library from the folder of the stack's peers; it is no part of the stack. Raises Unsupported."""
+    place = os.path.join(folder, "peers", cell.stack)
+    sys.path.append(place)                     # the end: nothing of the stack's own is hidden
+    try:
+        import haiku
+    except ImportError as error:
+        raise Unsupported("%s: no Haiku that can be imported: %s" % (place, error)) from error
+    return haiku
+
+
+def _lstm(cell, folder):
     """The same of one LSTM layer over time-major random vectors; half the mean of the outputs' squares."""
     sizes, random = sequences.sizes(cell), np.random.RandomState(0)
     hidden = sizes.hidden
     weights = (_drawn(random, hidden, 4 * hidden), _drawn(random, hidden, 4 * hidden), jnp.zeros(4 * hidden))
     x = jnp.asarray(random.standard_normal((sizes.length, cell.batch, hidden)), jnp.float32)
 
-    def answer(weights, x):
+    def answer(weights, running, x):
         inputs, recurrent, bias = weights
 
         def step(state, gates):
@@ -92,7 +130,7 @@ def _lstm(cell):
         zeros = jnp.zeros((x.shape[1], hidden), x.dtype)
         return lax.scan(step, (zeros, zeros), x @ inputs + bias)[1]
 
-    def loss_of(weights, x):
-        return 0.5 * (answer(weights, x) ** 2).mean()
+    def loss_of(weights, running, x):
+        return 0.5 * (answer(weights, running, x) ** 2).mean(), running
 
-    return weights, (x,), answer, loss_of
+    return weights, {}, (x,), answer, loss_of

@@ -1,4 +1,4 @@
-"""What JAX's own profiler says of training steps on a CPU. JAX 0.10 and later.
+"""What JAX's own profiler says of training steps: of a CPU's operators, and of a GPU's kernels. JAX 0.10 and later.
 
 XLA fuses operations; the seconds of such a kernel stand under the operation that ends it. The adapter's scopes name
 layers: "conv/add" is a bias behind a convolution, "gradient/conv/..." its backward pass, "optimizer/..." the update.
@@ -7,27 +7,47 @@ import glob
 import os
 import re
 import tempfile
+import time
 
 import jax
 
+from workloads.spec import traces
+
 # whose kernels are events of their own
 _CONTAINERS = re.compile(r"(while|conditional|call)(\.|$)")
-_AROUND = ("jvp", "transpose", "while", "body", "closed_call", "checkpoint")
+_AROUND = ("jvp", "transpose", "while", "body", "closed_call", "checkpoint", "shard_map")
 _INSTRUCTION = re.compile(r'^\s*(?:ROOT )?%?([\w.-]+) = .*metadata=\{[^}]*op_name="([^"]+)"', re.MULTILINE)
 
 
 def profiled(step, steps, texts):
     """{name: (calls, seconds)} of so many calls of step; texts(): the programs that it ran, as XLA writes them."""
-    with tempfile.TemporaryDirectory() as folder:
-        with jax.profiler.trace(folder):
-            for _ in range(steps):
-                step()
-        path, = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
-        kernels = list(_kernels(jax.profiler.ProfileData.from_file(path)))
+    def work():
+        for _ in range(steps):
+            step()
+
+    kernels = list(_kernels(_profile(work)[0]))
     operations = {}
     for text in texts():
         operations.update(_INSTRUCTION.findall(text))
     return added_up(kernels, operations)
+
+
+def traced(work):
+    """The Trace of what work(), which ends with the device idle, runs on the GPU."""
+    profile, seconds = _profile(work)
+    spans, launches = traces.of_profile_data(profile.planes)
+    return traces.Trace(spans, launches, seconds, "jax.profiler: CUPTI")
+
+
+def _profile(work):
+    """(jax.profiler's record of work(), its seconds)."""
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            began = time.perf_counter()
+            work()
+            seconds = time.perf_counter() - began
+        path, = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
+        return jax.profiler.ProfileData.from_file(path), seconds
 
 
 def added_up(kernels, operations):

@@ -32,11 +32,16 @@ def apply(cell):
 
 
 def device(cell):
-    """The jax.Device of the cell. Raises Unsupported where it has none."""
+    """This process's jax.Device of the cell, its first one. Raises Unsupported where it has none."""
     try:
-        return jax.devices("cpu" if cell.device == "cpu" else "cuda")[0]
+        return jax.local_devices(backend=platform(cell))[0]
     except RuntimeError as error:
         raise Unsupported("JAX sees no GPU here: %s" % " ".join(str(error).split())) from None
+
+
+def platform(cell):
+    """JAX's name of the cell's device."""
+    return "cpu" if cell.device == "cpu" else "cuda"
 
 
 def loop(cell):

@@ -47,8 +47,11 @@ class Steps:
         with jax.default_device(self._device):
             state = State(weights, running, optimizers.moments(self.cell, weights), jax.random.key(self.cell.seed),
                           np.zeros((), np.int32))
-        # all of it bound to the device, as a step's results are: else the second step would be compiled again
-        self._state = jax.device_put(state, self._device)
+        self._state = self._settled(state)
+
+    def _settled(self, state):
+        """The State bound to the device, as a step's results are: else the second step would be compiled again."""
+        return jax.device_put(state, self._device)
 
     def _arrays(self):
         """All arrays of the model by canonical name, as they lie on the device."""
@@ -64,8 +67,12 @@ class Steps:
             return function
         name = function.__name__
         if name not in self._programs:
-            self._programs[name] = jax.jit(function, donate_argnums=donated)
+            self._programs[name] = self._made(function, donated)
         return self._programs[name]
+
+    def _made(self, function, donated):
+        """The function as one program, to which the arguments of those numbers are given up."""
+        return jax.jit(function, donate_argnums=donated)
 
     def train(self, batches, count, watch):
         """Take count steps of training; the watch gets each one's loss, which stays on the device."""
@@ -79,10 +86,17 @@ class Steps:
 
     def _step(self, state, *batch):
         """(the State after a step, its loss)."""
-        key = jax.random.fold_in(state.key, state.step)
         (loss, running), gradients = jax.value_and_grad(self._training_loss, has_aux=True)(
-            state.weights, state.running, key, *batch)
-        return self._update(state, gradients, running), loss
+            state.weights, state.running, self._drawing(state), *batch)
+        return self._update(state, self._exchanged(gradients), running), loss
+
+    def _drawing(self, state):
+        """The key of a step's dropout."""
+        return jax.random.fold_in(state.key, state.step)
+
+    def _exchanged(self, gradients):
+        """What the update takes, where nobody else trains: the gradients themselves."""
+        return gradients
 
     def _update(self, state, gradients, running):
         """The State after an update."""
@@ -101,19 +115,19 @@ class Steps:
             watch.loading()
             batch = next(batches)
             watch.loaded()
-            stamps = [time.perf_counter()]
-            loss, running, pull = jax.block_until_ready(forward(self._state, *batch))
-            stamps.append(time.perf_counter())
-            gradients = jax.block_until_ready(backward(pull, loss))
-            stamps.append(time.perf_counter())
-            self._state = jax.block_until_ready(update(self._state, gradients, running))
-            stamps.append(time.perf_counter())
-            seconds = [after - before for before, after in zip(stamps, stamps[1:])]
-            watch.stepped(loss, phases=dict(zip(("forward", "backward", "update"), seconds)))
+            stamps = _Stamps()
+            loss, running, pull = stamps.after("forward", forward(self._state, *batch))
+            gradients = self._exchange_phase(stamps.after("backward", backward(pull, loss)), stamps)
+            self._state = stamps.after("update", update(self._state, gradients, running))
+            watch.stepped(loss, phases=stamps.seconds)
+
+    def _exchange_phase(self, gradients, stamps):
+        """The gradients for the update; those of many workers are exchanged, and stamped, here."""
+        return gradients
 
     def _forward_phase(self, state, *batch):
         """(loss, new running statistics, what the backward pass needs, which is a function and a tree of arrays)."""
-        key = jax.random.fold_in(state.key, state.step)
+        key = self._drawing(state)
         loss, pull, running = jax.vjp(
             lambda weights: self._training_loss(weights, state.running, key, *batch), state.weights, has_aux=True)
         return loss, running, pull
@@ -144,13 +158,25 @@ class Steps:
             batch = next(batches)
             shapes = str(jax.tree.map(jnp.shape, batch))
             if shapes not in programs:
-                programs[shapes] = jax.jit(self._step, donate_argnums=(0,)).lower(self._state, *batch).compile()
+                programs[shapes] = self._made(self._step, (0,)).lower(self._state, *batch).compile()
             self._state, loss = programs[shapes](self._state, *batch)
             self.sync(loss)
 
         for _ in range(max(1, warmup)):
             step()
         return operators.profiled(step, steps, lambda: [program.as_text() for program in programs.values()])
+
+    def trace(self, batches, warmup, steps):
+        """The Trace of so many training steps on a GPU, after the warm-up."""
+        self._run(batches, max(1, warmup))
+        return operators.traced(lambda: self._run(batches, steps))
+
+    def _run(self, batches, count):
+        """So many steps of training, waited for at their end."""
+        step, loss = self._program(self._step, donated=(0,)), None
+        for _ in range(count):
+            self._state, loss = step(self._state, *next(batches))
+        self.sync(loss)
 
     def sync(self, handle):
         """Return when the device has done all that was asked of it."""
@@ -164,6 +190,20 @@ class Steps:
     def compiled(self):
         """What XLA compiled so far in this process: {"programs": count, "seconds": ..., "tracing_seconds": ...}."""
         return compiling.so_far()
+
+
+class _Stamps:
+    """The seconds of a step's phases by name, from now on."""
+
+    def __init__(self):
+        self.seconds, self._began = {}, time.perf_counter()
+
+    def after(self, phase, results):
+        """The results, once they are there; the phase ends with them, and the next one begins."""
+        jax.block_until_ready(results)
+        now = time.perf_counter()
+        self.seconds[phase], self._began = now - self._began, now
+        return results
 
 
 def array(values):

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from workloads.frameworks.pytorch import model, settings
-from workloads.frameworks.pytorch.steps import Steps, array, no_gradients
+from workloads.frameworks.pytorch.steps import Steps, array, inductor, no_gradients
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
 from workloads.spec import layers, tasks
@@ -83,7 +83,10 @@ class Workload(Steps):
 
     def _module(self):
         """What a batch is given to: the net, compiled where the loop says so."""
-        return torch.compile(self._net) if self.loop == "compile" else self._net
+        if self.loop != "compile":
+            return self._net
+        self.compiled = inductor                 # no other loop has something to tell
+        return torch.compile(self._net)
 
     def load(self, weights):
         """Copy the arrays of every parameter and running statistic, by canonical name, into the net."""

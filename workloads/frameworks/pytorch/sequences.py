@@ -8,7 +8,7 @@ from torch import nn
 
 from workloads.frameworks.pytorch import recurrent, settings
 from workloads.frameworks.pytorch.blocks import Mode
-from workloads.frameworks.pytorch.steps import Steps, array
+from workloads.frameworks.pytorch.steps import Steps, array, inductor
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequences
@@ -61,6 +61,7 @@ class Workload(Steps):
     def _prepared(self, function):
         """The function as the cell's switches want it run."""
         if self.loop == "compile":
+            self.compiled = inductor             # no other loop has something to tell
             function = torch.compile(function)
         return self._autocast(function) if self.cell.precision == "amp" else function
 

@@ -131,6 +131,19 @@ class Steps:
         return float(handle) if handle.dim() == 0 else array(handle)
 
 
+def inductor():
+    """What torch.compile made so far in this process, by its own timers: {"programs": count, "seconds": ..., ...}.
+
+    Forward and backward passes are programs of their own. Names of the timers are those of PyTorch 2.13; one that is
+    missing counts as none.
+    """
+    from torch._dynamo import utils              # is there since the net was compiled; alone it takes a second
+    times = utils.compilation_time_metrics
+    seconds = times.get("compile_fx_inner", [])
+    whole = sum(sum(times.get(name, [])) for name in ("_compile.compile_inner", "backward._backward_impl"))
+    return {"programs": len(seconds), "seconds": sum(seconds), "tracing_seconds": max(0.0, whole - sum(seconds))}
+
+
 def array(tensor):
     """A copy as a numpy array; bfloat16, which numpy lacks, becomes float32."""
     tensor = tensor.detach().cpu()
