@@ -88,18 +88,20 @@ def built(table, cell):
 
 
 def updated(weights, gradients, cell):
-    """The weights after one update for each dict of gradients; weight decay is an L2 term in the gradient."""
+    """The weights after one update for each dict of gradients; weight decay is an L2 term in the gradient, but adamw's."""
     after, first, second = dict(weights), {}, {}
     for step, gradient in enumerate(gradients, 1):
         for name, array in gradient.items():
-            slope = array + cell.weight_decay * after[name]
+            shrunk = cell.optimizer == "adamw"
+            slope = array if shrunk else array + cell.weight_decay * after[name]
             if cell.optimizer == "momentum":
                 slope = first[name] = 0.9 * first.get(name, 0.0) + slope
-            elif cell.optimizer == "adam":
+            elif cell.optimizer in ("adam", "adamw"):
                 first[name] = 0.9 * first.get(name, 0.0) + 0.1 * slope
                 second[name] = 0.999 * second.get(name, 0.0) + 0.001 * slope ** 2
                 slope = first[name] / (1 - 0.9 ** step) / (np.sqrt(second[name] / (1 - 0.999 ** step)) + 1e-8)
-            after[name] = after[name] - cell.learning_rate * slope
+            kept = 1 - cell.learning_rate * cell.weight_decay if shrunk else 1
+            after[name] = kept * after[name] - cell.learning_rate * slope
     return after
 
 
@@ -568,6 +570,12 @@ class Optimizers(AdapterCase):
 
     def test_adam(self):
         self.two_updates(image=9, optimizer="adam")
+
+    def test_adamw(self):
+        self.two_updates(image=9, optimizer="adamw")
+
+    def test_adamw_with_weight_decay(self):
+        self.two_updates(image=9, optimizer="adamw", weight_decay=0.1)
 
     def test_sgd_with_weight_decay(self):
         self.two_updates(image=9, optimizer="sgd", weight_decay=0.1)

@@ -10,12 +10,13 @@ import numpy as np
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes, sequences, weights
 from workloads.measuring import epochs as course
-from workloads.measuring import products
+from workloads.measuring import generating, products
 from workloads.measuring.sketch import encoded, sketch
 from workloads.measuring.watch import ENDLESS, Beats, Over, Watch, WorkersWatch
 from workloads.process import environment
 from workloads.process.errors import DataError, Unsupported
 from workloads.spec import duration, layers, placement, tasks, traces
+from workloads.spec import sequences as models
 
 
 def run(cell, adapter, folder, emit, cluster=None):
@@ -33,7 +34,7 @@ def run(cell, adapter, folder, emit, cluster=None):
     for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
         if is_on and (cell.measure != "epochs" or cell.input == "synthetic" or tasks.is_sequence(cell.task)):
             raise Unsupported("%s is for the images that measure epochs reads, with input pipeline" % switch)
-    problem = duration.problem(cell)
+    problem = duration.problem(cell) or models.generating_problem(cell)
     if problem:
         raise Unsupported(problem)
     if cluster and not cluster.place.reports:
@@ -88,7 +89,7 @@ def parallel(adapter):
 def _images(cell, folder, cluster):
     """What this worker reads: enough for all of them, of which it takes its own part where the mode shards."""
     if tasks.is_sequence(cell.task):
-        given = sequences.read(folder, cell)
+        given = generating.of_steps(cell, sequences.read(folder, cell))
         return given.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else given
     whole = cell._replace(batch=cell.batch * (cluster.workers if cluster else 1))
     images = data.synthetic(whole) if cell.input == "synthetic" else data.read(folder, whole)
@@ -210,6 +211,13 @@ def infer(cell, adapter, workload, images, folder, emit):
     _take(cell, workload.infer, _batches(cell, workload, images), watch)
 
 
+def generate(cell, adapter, workload, given, folder, emit):
+    """Warm-up and timed prompts, or tokens after one."""
+    generating.demand(cell, adapter, workload)
+    watch = _watch(cell, workload, given, None, emit)
+    _take(cell, getattr(workload, cell.measure), _batches(cell, workload, given), watch)
+
+
 def _batches(cell, workload, images):
     feed = workload.synthetic if cell.input == "synthetic" else workload.batches
     return feed(*images.given)
@@ -247,6 +255,7 @@ def check(cell, adapter, workload, images, folder, emit):
 
 def sequence_check(cell, adapter, workload, given, folder, emit):
     """The same; the models of sequences keep biased running variances themselves."""
+    generating.check(cell, workload, given.first(cell.batch), emit)
     _send_update(workload.check(*given.first(cell.batch)), emit)
 
 
@@ -342,5 +351,5 @@ def _bare_block(block, step, sync):
 
 HARNESSES = {"harness": "train", "harness_infer": "infer"}       # what a block of each measures
 MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators,
-            "kernels": kernels, "graph": graph, "check": check}
+            "kernels": kernels, "graph": graph, "check": check, "prefill": generate, "decode": generate}
 SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)

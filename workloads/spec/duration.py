@@ -3,7 +3,7 @@
 A cell says how many steps there are, or leaves it open: with warm = "steady" its warm-up ends when steps are steady,
 and with seconds its timed steps last at least so long.
 """
-MEASURES = ("train", "infer", "phases")      # whose numbers of steps may be left open
+MEASURES = ("train", "infer", "phases", "prefill", "decode")      # whose numbers of steps may be left open
 
 # of a warm-up that ends when steps are steady
 WARM_UP_STEPS = (10, 10000)

@@ -8,6 +8,7 @@ from workloads.spec import image_models as models
 from workloads.spec import layers, sequences
 
 CHANNELS = 3
+FORWARD = ("infer",) + sequences.GENERATING      # measures without a backward pass
 
 
 class Task(NamedTuple):
@@ -69,7 +70,7 @@ def step_flops(cell, tokens=None):
 
     tokens: of a batch of sequences, padded or real; without it all are of full length.
     """
-    passes = 1 if cell.measure == "infer" else 3
+    passes = 1 if cell.measure in FORWARD else 3
     return passes * cell.batch * _forward_flops(cell, tokens)
 
 

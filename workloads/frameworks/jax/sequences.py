@@ -7,12 +7,13 @@ import numpy as np
 
 from workloads.frameworks.jax import recurrent, settings
 from workloads.frameworks.jax.blocks import Mode
+from workloads.frameworks.jax.generating import Generation
 from workloads.frameworks.jax.steps import Steps, array
 from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequences
 
 
-class Workload(Steps):
+class Workload(Generation, Steps):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
     jax/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the first stands

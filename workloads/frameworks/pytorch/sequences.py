@@ -8,6 +8,7 @@ from torch import nn
 
 from workloads.frameworks.pytorch import recurrent, settings
 from workloads.frameworks.pytorch.blocks import Mode
+from workloads.frameworks.pytorch.generating import Generation
 from workloads.frameworks.pytorch.steps import Steps, array
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
@@ -16,7 +17,7 @@ from workloads.spec import lstm_kernels, sequences
 _RECURRENT = ".recurrent.weight"
 
 
-class Workload(Steps):
+class Workload(Generation, Steps):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
     pytorch/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the

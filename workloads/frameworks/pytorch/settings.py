@@ -128,12 +128,14 @@ def gpu_facts():
 def optimizer(cell, parameters):
     """The cell's torch.optim.Optimizer.
 
-    Weight decay is L2 for all of them: gradient + weight_decay * weight is what the optimizer sees (not AdamW's form).
+    Weight decay is L2: gradient + weight_decay * weight is what the optimizer sees; but for adamw (Loshchilov and Hutter
+    2019), which takes learning_rate * weight_decay of each weight, biases and normalisation too, and then is adam.
     Adam is w - learning_rate * m_hat / (sqrt(v_hat) + 1e-8), both moments corrected for their bias.
     """
     rates = {"lr": cell.learning_rate, "weight_decay": cell.weight_decay}
-    if cell.optimizer == "adam":
-        return _fused(torch.optim.Adam, parameters, dict(rates, betas=(0.9, 0.999), eps=1e-8))
+    if cell.optimizer in ("adam", "adamw"):
+        kind = torch.optim.AdamW if cell.optimizer == "adamw" else torch.optim.Adam
+        return _fused(kind, parameters, dict(rates, betas=(0.9, 0.999), eps=1e-8))
     return _fused(torch.optim.SGD, parameters, dict(rates, momentum=0.9 if cell.optimizer == "momentum" else 0.0))
 
 

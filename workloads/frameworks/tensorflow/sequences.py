@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from workloads.frameworks.tensorflow import functions, operators, optimizers, recurrent, sessions, settings
 from workloads.frameworks.tensorflow.blocks import Mode
+from workloads.frameworks.tensorflow.generating import Generation
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import sequences
@@ -128,7 +129,7 @@ class _Common:
                 "weight": self.weights()}
 
 
-class _Functions(_Common, functions.Steps):
+class _Functions(_Common, Generation, functions.Steps):
     """TensorFlow 2."""
 
     def __init__(self, cell):
