@@ -34,6 +34,8 @@ TASKS = {
     "inceptionv3": Task(models.INCEPTION_V3, 299, 75, 1000, "InceptionV3"),
     "mobilenetv2": Task(models.MOBILENET_V2, 224, 32, 1000, "MobileNetV2"),
     "efficientnet_b4": Task(models.EFFICIENTNET_B4, 380, 32, 1000, "EfficientNet-B4"),
+    "vit_b16": Task(models.VIT_B16, 224, 16, 1000, "ViT-B/16"),
+    "vit_cifar": Task(models.VIT_CIFAR, 32, 4, 10, "ViT-Ti/4, CIFAR form"),
 }
 
 NAMES = tuple(TASKS) + tuple(sequences.SEQUENCES)
