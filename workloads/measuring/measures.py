@@ -34,6 +34,8 @@ def run(cell, adapter, folder, emit, cluster=None):
     for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
         if is_on and (cell.measure != "epochs" or cell.input == "synthetic" or tasks.is_sequence(cell.task)):
             raise Unsupported("%s is for the images that measure epochs reads, with input pipeline" % switch)
+    if cell.attention != "default" and cell.task not in tasks.TRANSFORMERS:
+        raise Unsupported("attention is a switch of transformers: %s" % ", ".join(tasks.TRANSFORMERS))
     problem = duration.problem(cell) or models.generating_problem(cell)
     if problem:
         raise Unsupported(problem)
@@ -104,6 +106,8 @@ def _start(cell, adapter, workload, images, emit, cluster=None):
         facts.update(workload.kernels())
     if cluster:
         facts.update(mode=cluster.mode.title, communication=workload.communication)
+    if cell.task in tasks.TRANSFORMERS:
+        facts["attention"] = workload.attention
     if hasattr(workload, "mode"):              # which says more than the mode's title
         facts["mode"] = workload.mode
     emit("start", facts=facts, parameters=workload.parameters(), cpu_seconds=environment.used()["cpu_seconds"],

@@ -25,6 +25,7 @@ SWITCHES = {
     "preset": ("small", "study"),       # the sizes of a sequence model
     "lstm": ("native", "cell", "block", "cudnn", "keras1", "keras2", "skip_input"),
     "conv": ("default", "profiling", "fixed", "heuristic"),         # how a GPU's convolution algorithm is chosen
+    "attention": ("default", "plain", "fused"),     # of transformers: plain products, or the framework's one function
     "padding": ("batch", "buckets"),    # of sequences: to a batch's longest, or to the next of a few lengths
     "graph_opt": ("default", "off", "no_pruning", "no_constant_folding", "no_arithmetic", "no_dependency"),
     "warm": ("fixed", "steady"),        # when a warm-up ends: after cell.warmup steps, or once steps are steady
@@ -82,6 +83,7 @@ class Cell(NamedTuple):
     seconds: float = 0.0          # that timed steps last at least; steps is then the least number of them
     padding: str = "batch"
     prompt: int = 0               # tokens before the first generated one; 0: half of the length
+    attention: str = "default"
 
 
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types

@@ -39,6 +39,7 @@ TASKS = {
 }
 
 NAMES = tuple(TASKS) + tuple(sequences.SEQUENCES)
+TRANSFORMERS = ("bert", "gpt2", "vit_b16", "vit_cifar")      # whose attention a framework may have one function for
 
 
 def is_sequence(name):

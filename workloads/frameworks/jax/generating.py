@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from workloads.frameworks.jax import settings
 from workloads.frameworks.jax.blocks import Mode
 from workloads.frameworks.jax.steps import array
 from workloads.frameworks.jax.transformer import Cache, cleared
@@ -78,7 +79,7 @@ class Generation:
         return self._model.decode(weights, tokens, position, held, self._sizes, self._evaluating()), held.arrays
 
     def _evaluating(self):
-        return Mode(self.cell.lstm, False, None, self._products)
+        return Mode(self.cell.lstm, False, None, self._products, attention=settings.attention(self.cell))
 
     def _positions(self):
         """Those after the prompt, on the device."""

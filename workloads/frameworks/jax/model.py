@@ -26,6 +26,7 @@ class Form(NamedTuple):
     layout: str
     numbers: Any                  # what products are made in, None for the weights' own type
     has_own_depthwise: bool       # as a sum of shifted products: on a CPU XLA's grouped convolution is no kernel
+    attention: str = "plain"      # as settings.attention says
 
 
 class Mode:
@@ -34,6 +35,7 @@ class Mode:
     def __init__(self, form, is_training, key=None, kept=None):
         """form: a Form. key: of dropout, None for none."""
         self.layout, self._form, self.is_training, self._key, self.kept = form.layout, form, is_training, key, kept
+        self.attention = form.attention
         self.statistics = {}
         self._drawn = 0
 

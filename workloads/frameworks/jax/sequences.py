@@ -32,6 +32,7 @@ class Workload(Generation, Steps):
         self._device = settings.device(cell)
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), "native"
         self._products = settings.products(cell)
+        self.attention = settings.attention_told(cell)
         self._model = importlib.import_module("workloads.frameworks.jax." + cell.task)
         self._sizes, self._parameters = sequences.sizes(cell), sequences.parameters(cell)
         numbers = "float64" if cell.precision == "float64" else "float32"
@@ -71,12 +72,12 @@ class Workload(Generation, Steps):
         return jax.device_put(batch, self._device)
 
     def _training_loss(self, weights, running, key, batch):
-        mode = Mode(self.cell.lstm, True, key, self._products)
+        mode = Mode(self.cell.lstm, True, key, self._products, attention=settings.attention(self.cell))
         said = self._model.forward(dict(weights, **running), batch, self._sizes, mode)
         return self._model.loss(said, batch, self._sizes), mode.statistics
 
     def _answering(self, weights, running, batch):
-        mode = Mode(self.cell.lstm, False, None, self._products)
+        mode = Mode(self.cell.lstm, False, None, self._products, attention=settings.attention(self.cell))
         return sequences.logits(self._model.forward(dict(weights, **running), batch, self._sizes, mode))
 
     def check(self, batch):
@@ -90,7 +91,7 @@ class Workload(Generation, Steps):
 
     def _checked(self, state, batch):
         def loss_of(weights):
-            mode = Mode(self.cell.lstm, True, None, self._products, kept={})
+            mode = Mode(self.cell.lstm, True, None, self._products, {}, settings.attention(self.cell))
             said = self._model.forward(dict(weights, **state.running), batch, self._sizes, mode)
             self._kept = list(mode.kept)         # a program gives its results in the order of their names
             return self._model.loss(said, batch, self._sizes), (sequences.logits(said), mode.kept, mode.statistics)

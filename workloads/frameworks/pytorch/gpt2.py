@@ -8,7 +8,7 @@ def forward(weights, batch, sizes, mode):
     """Logits of every position (batch * time, tokens known)."""
     x = mode.keep("embeddings", embeddings(weights, batch["ids"]))
     for index in range(sizes.layers):
-        x = layer(weights, "layers.%d" % index, x, form(sizes), mode, causal)
+        x = layer(weights, "layers.%d" % index, x, form(sizes), mode, causal(mode))
     return predictions(weights, x.flatten(0, 1), sizes, mode)
 
 
@@ -32,7 +32,7 @@ def prefill(weights, ids, cache, sizes, mode):
     """Step 5: logits (batch, tokens known) after a prompt (batch, time), whose keys and values the cache keeps."""
     x = embeddings(weights, ids)
     for index in range(sizes.layers):
-        x = layer(weights, "layers.%d" % index, x, form(sizes), mode, cache.prompt(index))
+        x = layer(weights, "layers.%d" % index, x, form(sizes), mode, cache.prompt(index, mode))
     return predictions(weights, x[:, -1], sizes, mode)
 
 
@@ -41,5 +41,5 @@ def decode(weights, tokens, position, cache, sizes, mode):
     x = embedding(weights, "embeddings.tokens", tokens) + weights["embeddings.positions.weight"][position]
     x = x[:, None]
     for index in range(sizes.layers):
-        x = layer(weights, "layers.%d" % index, x, form(sizes), mode, cache.token(index, position))
+        x = layer(weights, "layers.%d" % index, x, form(sizes), mode, cache.token(index, position, mode))
     return predictions(weights, x[:, 0], sizes, mode)

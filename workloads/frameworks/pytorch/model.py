@@ -167,6 +167,7 @@ class Encoder(nn.Module):
     def __init__(self, layer, width):
         super().__init__()
         self.heads, self.gelu = layer.heads, layer.gelu
+        self.is_fused = False
         self.attention = nn.ModuleDict([("norm", nn.LayerNorm(width, layer.epsilon)),
                                         ("qkv", nn.Linear(width, 3 * width)), ("output", nn.Linear(width, width))])
         self.norm = nn.LayerNorm(width, layer.epsilon)
@@ -175,7 +176,8 @@ class Encoder(nn.Module):
     def forward(self, x):
         """(n, tokens, numbers), as x."""
         split = transformer.by_head(self.attention["qkv"](self.attention["norm"](x)), self.heads)
-        x = x + self.attention["output"](transformer.attention(*split).transpose(1, 2).flatten(2))
+        mixed = transformer.attention(*split, is_fused=self.is_fused).transpose(1, 2).flatten(2)
+        x = x + self.attention["output"](mixed)
         return x + self.outer(transformer.gelu(self.inner(self.norm(x)), self.gelu))
 
 
@@ -195,6 +197,13 @@ class First(nn.Module):
     def forward(self, x):
         """A view."""
         return x[:, 0]
+
+
+def fuse_attention(net):
+    """Have the net's attention computed by PyTorch's one function for it."""
+    for module in net.modules():
+        if isinstance(module, Encoder):
+            module.is_fused = True
 
 
 _LAYERS = {layers.Conv: conv, layers.Norm: norm, layers.Act: act, layers.Pool: pool, layers.GlobalPool: global_pool,

@@ -45,8 +45,9 @@ class Workload(Generation, Steps):
             self._net.pack_lstms()
         self._optimize(settings.optimizer(cell, [p for p in self._net.parameters() if p.requires_grad]))
         self._sizes = sequences.sizes(cell)
-        self._training = Mode(cell.lstm, is_training=True)
-        self._evaluating = Mode(cell.lstm, is_training=False)
+        self.attention = settings.attention(cell)
+        self._training = Mode(cell.lstm, is_training=True, attention=self.attention)
+        self._evaluating = Mode(cell.lstm, is_training=False, attention=self.attention)
         self._forward, self._losing = self._prepared(self._model.forward), self._prepared(self._logits_and_loss)
         if cell.precision == "amp":
             self._try_layer()
@@ -135,7 +136,7 @@ class Workload(Generation, Steps):
     def check(self, batch):
         """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
         kept = OrderedDict()
-        mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
+        mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept, attention=self.attention)
         logits, loss = self._logits_and_loss(self._net.given, self._placed(self._arranged(batch)), self._sizes, mode)
         self._optimizer.zero_grad(**self._clearing)
         loss.backward()

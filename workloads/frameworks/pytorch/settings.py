@@ -146,3 +146,14 @@ def _fused(kind, parameters, options):
         return kind(parameters, fused=True, **options)
     except (TypeError, RuntimeError):       # unknown before 2.0; there for GPUs only before 2.4
         return kind(parameters, **options)
+
+
+FUSED = "scaled_dot_product_attention"
+
+
+def attention(cell):
+    """What computes attention: FUSED, which "default" becomes where PyTorch has it, or "plain". Raises Unsupported."""
+    has_fused = hasattr(torch.nn.functional, FUSED)
+    if cell.attention == "fused" and not has_fused:
+        raise Unsupported("PyTorch %s has no %s" % (torch.__version__, FUSED))
+    return FUSED if has_fused and cell.attention != "plain" else "plain"

@@ -3,6 +3,7 @@
 x is (batch, time, numbers); queries, keys and values are (batch, heads, time, numbers of a head). How they are brought
 together is a function of the three, mix: all that differs between a whole pass, a prompt and a token after it.
 """
+import functools
 import math
 
 import torch
@@ -56,9 +57,9 @@ def _has_tanh():
 _HAS_TANH = _has_tanh()
 
 
-def attention(query, key, value, seen=None, is_causal=False):
+def attention(query, key, value, is_fused, seen=None, is_causal=False):
     """Values mixed by each query's shares of the keys that it sees: all, those before it, or where seen is true."""
-    if hasattr(nn.functional, "scaled_dot_product_attention"):
+    if is_fused:
         return nn.functional.scaled_dot_product_attention(query, key, value, seen, is_causal=is_causal)
     scores = torch.matmul(query / math.sqrt(query.shape[-1]), key.transpose(-1, -2))
     if is_causal:
@@ -68,9 +69,9 @@ def attention(query, key, value, seen=None, is_causal=False):
     return torch.matmul(nn.functional.softmax(scores, -1), value)
 
 
-def causal(query, key, value):
-    """Attention of each token over itself and those before it."""
-    return attention(query, key, value, is_causal=True)
+def causal(mode):
+    """The mix in which each token sees itself and those before it."""
+    return functools.partial(attention, is_fused=mode.is_fused, is_causal=True)
 
 
 class Cache:
@@ -83,26 +84,26 @@ class Cache:
     def __init__(self, layers, shape, dtype, device):
         self._layers = [tuple(torch.zeros(shape, dtype=dtype, device=device) for _ in range(2)) for _ in range(layers)]
 
-    def prompt(self, index):
+    def prompt(self, index, mode):
         """The mix of a layer's first tokens, which are kept."""
         def mix(query, key, value):
             for kept, new in zip(self._layers[index], (key, value)):
                 kept[:, :, :new.shape[2]] = new
-            return causal(query, key, value)
+            return causal(mode)(query, key, value)
         return mix
 
-    def token(self, index, position):
+    def token(self, index, position, mode):
         """The mix of the one token at the position, which is kept."""
         def mix(query, key, value):
             keys, values = self._layers[index]
             if isinstance(position, int):
                 keys[:, :, position:position + 1] = key
                 values[:, :, position:position + 1] = value
-                return attention(query, keys[:, :, :position + 1], values[:, :, :position + 1])
+                return attention(query, keys[:, :, :position + 1], values[:, :, :position + 1], mode.is_fused)
             keys.index_copy_(2, position.reshape(1), key.to(keys.dtype))
             values.index_copy_(2, position.reshape(1), value.to(values.dtype))
             seen = torch.arange(keys.shape[2], device=keys.device) <= position
-            return attention(query, keys, values, seen.reshape(1, 1, 1, -1))
+            return attention(query, keys, values, mode.is_fused, seen.reshape(1, 1, 1, -1))
         return mix
 
 

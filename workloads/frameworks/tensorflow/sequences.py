@@ -81,6 +81,7 @@ class _Common:
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), "native"
         if self.loop == "fit":
             raise Unsupported("Keras' fit takes models of Keras; the models of sequences are functions")
+        self.attention = settings.attention(cell)
         dtype, self._numbers = settings.dtypes(cell)
         if cell.precision == "amp" and settings.is_half(cell):
             dtype = settings.half_policy()       # cuDNN's LSTM has float16, which inference needs no loss scaling for
@@ -88,6 +89,9 @@ class _Common:
         self._sizes = sequences.sizes(cell)
         self._arrays = _Arrays(sequences.parameters(cell), cell, (dtype, self._numbers),
                                getattr(self._model, "STEPPED", ()))
+        if cell.precision == "amp" and not self._arrays.layers:
+            raise Unsupported("TensorFlow's mixed precision is a policy of Keras' layers: %s is made of none"
+                              % sequences.SEQUENCES[cell.task].title)
         self.optimizer = optimizers.optimizer(cell, self._numbers)
 
     def parameters(self):
