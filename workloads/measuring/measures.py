@@ -31,12 +31,11 @@ def run(cell, adapter, folder, emit, cluster=None):
         return
     if cell.measure not in MEASURES and cell.measure not in HARNESSES:
         raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)
+    _refuse(cell)
     for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
         if is_on and (cell.measure != "epochs" or cell.input == "synthetic" or tasks.is_sequence(cell.task)):
             raise Unsupported("%s is for the images that measure epochs reads, with input pipeline" % switch)
-    if cell.attention != "default" and cell.task not in tasks.TRANSFORMERS:
-        raise Unsupported("attention is a switch of transformers: %s" % ", ".join(tasks.TRANSFORMERS))
-    problem = duration.problem(cell) or models.generating_problem(cell)
+    problem = duration.problem(cell)
     if problem:
         raise Unsupported(problem)
     if cluster and not cluster.place.reports:
@@ -55,6 +54,15 @@ def run(cell, adapter, folder, emit, cluster=None):
     if hasattr(workload, "compiled"):          # what compiles says how long that took: most of it in the first step
         emit("compiled", **workload.compiled())
     del held                                   # not before: arrays would take its place
+
+
+def _refuse(cell):
+    """Raise Unsupported for what only transformers do, where the task is none."""
+    problem = models.generating_problem(cell)
+    if cell.attention != "default" and cell.task not in tasks.TRANSFORMERS:
+        problem = "attention is a switch of transformers: %s" % ", ".join(tasks.TRANSFORMERS)
+    if problem:
+        raise Unsupported(problem)
 
 
 def of_process(cell, cluster):
