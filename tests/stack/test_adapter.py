@@ -94,7 +94,7 @@ def built(table, cell):
 
 
 def updated(weights, gradients, cell):
-    """The weights after one update for each dict of gradients; weight decay is an L2 term in the gradient, but adamw's."""
+    """The weights after one update for each dict of gradients; weight decay is an L2 term in it, but adamw's."""
     after, first, second = dict(weights), {}, {}
     for step, gradient in enumerate(gradients, 1):
         for name, array in gradient.items():

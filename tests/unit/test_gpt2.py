@@ -116,6 +116,6 @@ def test_a_check_sends_what_the_cache_gave_and_how_far_it_is_from_the_whole_pass
 
 
 def test_a_cache_that_gives_something_else_ends_the_check() -> None:
-    with pytest.raises(ArithmeticError, match="differs from a pass over the whole sequence by 1.0e-09, expected at "
+    with pytest.raises(ArithmeticError, match=r"differs from a pass over the whole sequence by 1\.0e-09, expected at "
                                               "most 1e-10"):
         generating.check(CELL._replace(precision="float64"), _Workload(1e-9), ({},), print)

@@ -8,7 +8,7 @@
        layer's keys and values; decode is steps 1 to 3 for one token, whose queries see what was kept and itself; the
        next token is that of the greatest logit
 
-Dimensions, epsilon 1e-5, gelu by tanh, one product for queries, keys and values, biases and the order of heads are those
+Dimensions, epsilon 1e-5, gelu by tanh, one product for queries, keys and values, biases and heads' order are those
 of the authors' code (openai/gpt-2: src/model.py, default_hparams with the 124M model's hparams.json), which has no
 dropout: the paper names none, and the public reproductions (nanoGPT, llm.c) train without it. With it no two frameworks
 would compute the same step, and their fused attentions have none. 124,439,808 parameters with the embeddings, which is

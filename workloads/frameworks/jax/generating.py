@@ -29,7 +29,7 @@ class Generation:
             watch.stepped(token)
 
     def decode(self, batches, count, watch):
-        """Generate count tokens one by one, up to the greatest length and from the prompt on again; the watch gets each.
+        """Generate count tokens, up to the greatest length and from the prompt on again; the watch gets each.
 
         The prompt is read before, and belongs to no step.
         """

@@ -139,7 +139,7 @@ def dense(layer, shape, path, blocks):
 
 def refused(layer, shape, path, blocks):
     """Raise Unsupported."""
-    raise Unsupported("ViT is not there for MXNet: its gelu by erf computes in float32 in a graph, so that no check could "
+    raise Unsupported("ViT is not there for MXNet: gelu by erf computes in float32 in its graphs, so no check could "
                       "prove it equal")
 
 

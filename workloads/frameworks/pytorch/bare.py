@@ -18,7 +18,7 @@ def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
     It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, the LSTM is
-    nn.LSTM, BERT and GPT-2 are transformers', the other nets are torchvision's, from folder/peers/<stack>. Raises Unsupported
+    nn.LSTM, BERT and GPT-2 are transformers', other nets torchvision's, from folder/peers/<stack>. Raises Unsupported
     where the library is not, or has no such net.
     """
     net, batch, loss = _made(cell, folder)

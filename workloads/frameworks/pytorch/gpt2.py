@@ -38,8 +38,15 @@ def prefill(weights, ids, cache, sizes, mode):
 
 def decode(weights, tokens, position, cache, sizes, mode):
     """Step 5: logits (batch, tokens known) after the tokens (batch,) at the position, which the cache keeps."""
-    x = embedding(weights, "embeddings.tokens", tokens) + weights["embeddings.positions.weight"][position]
+    x = embedding(weights, "embeddings.tokens", tokens) + at(weights, position)
     x = x[:, None]
     for index in range(sizes.layers):
         x = layer(weights, "layers.%d" % index, x, form(sizes), mode, cache.token(index, position, mode))
     return predictions(weights, x[:, 0], sizes, mode)
+
+
+def at(weights, position):
+    """The numbers of a position: an int, or a tensor, whose value a compiled program must not ask for."""
+    if isinstance(position, int):
+        return weights["embeddings.positions.weight"][position]
+    return embedding(weights, "embeddings.positions", position)

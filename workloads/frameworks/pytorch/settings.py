@@ -128,8 +128,8 @@ def gpu_facts():
 def optimizer(cell, parameters):
     """The cell's torch.optim.Optimizer.
 
-    Weight decay is L2: gradient + weight_decay * weight is what the optimizer sees; but for adamw (Loshchilov and Hutter
-    2019), which takes learning_rate * weight_decay of each weight, biases and normalisation too, and then is adam.
+    Weight decay is L2: gradient + weight_decay * weight is what the optimizer sees; but adamw (Loshchilov and Hutter
+    2019) takes learning_rate * weight_decay of each weight, biases and normalisation too, and then is adam.
     Adam is w - learning_rate * m_hat / (sqrt(v_hat) + 1e-8), both moments corrected for their bias.
     """
     rates = {"lr": cell.learning_rate, "weight_decay": cell.weight_decay}

@@ -26,7 +26,7 @@ class Generation:
             watch.stepped(first(ids))
 
     def decode(self, batches, count, watch):
-        """Generate count tokens one by one, up to the greatest length and from the prompt on again; the watch gets each.
+        """Generate count tokens, up to the greatest length and from the prompt on again; the watch gets each.
 
         The prompt is read before, and belongs to no step.
         """

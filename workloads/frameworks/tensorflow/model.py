@@ -356,7 +356,7 @@ class _Encoder(_Weighted):
 
 
 class _LayerNorm(_Weighted):
-    """Each token with mean 0 and variance 1, as in the sequence models: Keras' own has other kernels in each version."""
+    """Each token with mean 0 and variance 1, as in the sequence models: the same operations in all versions."""
 
     def __init__(self, epsilon, shapes, **arguments):
         super(_LayerNorm, self).__init__(shapes, **arguments)

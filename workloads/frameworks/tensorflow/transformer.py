@@ -39,7 +39,7 @@ def by_head(x, heads):
 
 
 def gelu(x, formula):
-    """x times the normal distribution's share below x, by erf or by tanh; tf.nn has it from 2.4 on, as these operations."""
+    """x times the normal distribution's share below x, by erf or tanh; tf.nn has it from 2.4 on, by these."""
     if formula == "erf":
         return 0.5 * x * (1 + tf.math.erf(x / math.sqrt(2)))
     return 0.5 * x * (1 + tf.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
