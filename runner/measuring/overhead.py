@@ -12,7 +12,7 @@ from runner.analysis import stats
 from runner.launchers.watchdog import Ending, Launcher, Limits, follow, followed
 from runner.stacks import peers as libraries
 from runner.stacks.definition import PinnedStack, Stack
-from workloads.spec import tasks
+from workloads.spec import sequences, tasks
 from workloads.spec.cell import Cell
 
 HARNESS_GOAL = 1.01          # of the bare loop's time
@@ -21,6 +21,7 @@ _STEPS_A_BLOCK = 40          # LeNet-5's steps take 3 to 15 ms: blocks of some t
 _BLOCKS = 12                 # of each kind in a process
 PEER_GOAL = 1.0              # of the peer's images a second
 _PEER_BLOCKS = 6
+_HARNESSES = ("harness", "harness_infer", "harness_prefill", "harness_decode")      # the last two where a task generates
 
 
 class Size(NamedTuple):
@@ -136,14 +137,14 @@ def harness(stack: Stack, setup: Setup) -> Cost:
 def peers(peer: Peer, stack: Stack, setup: Setup) -> Iterator[Cost]:
     """Our samples a second over those of the peer library's model, by task, in training and inference."""
     for task in peer.tasks:
-        for measure in ("harness", "harness_infer"):
+        for measure in _HARNESSES if sequences.generates(task) else _HARNESSES[:2]:
             yield _peer(_peer_cell(task, measure, stack, setup), peer.library, stack, setup)
 
 
 def _peer_cell(task: str, measure: str, stack: Stack, setup: Setup) -> Cell:
     """The cell, by a learning rate at which no loss overflows within the run."""
     size = (GPU_SIZES if setup.device == "gpu" else SIZES)[task]
-    steps = size.infer_steps if measure == "harness_infer" else size.train_steps
+    steps = size.train_steps if measure == "harness" else size.infer_steps
     cell = Cell(stack=stack.name, task=task, measure=measure, batch=size.batch, input="synthetic",
                 learning_rate=1e-4, steps=_PEER_BLOCKS, warmup=steps, cpus=setup.cpus, device=setup.device)
     return cell if tasks.is_sequence(task) else cell._replace(image=size.image, classes=1000)
@@ -152,7 +153,7 @@ def _peer_cell(task: str, measure: str, stack: Stack, setup: Setup) -> Cell:
 def _peer(cell: Cell, library: str, stack: Stack, setup: Setup) -> Cost:
     found, ending = _processes(cell, stack, setup)
     quotients = [_median([block["bare"] / block["reported"] for block in blocks]) for blocks in found]
-    what = f"{cell.task} {'infer' if cell.measure == 'harness_infer' else 'train'}, ours / {library}"
+    what = f"{cell.task} {cell.measure.removeprefix('harness_') if '_' in cell.measure else 'train'}, ours / {library}"
     return _cost(what, stack, quotients, "x", PEER_GOAL, ending, is_more_better=True)
 
 

@@ -34,7 +34,7 @@ def check(cell, workload, batches, emit):
 
     Raises ArithmeticError where they are not those of a pass over the whole sequence.
     """
-    if not (sequences.generates(cell) and hasattr(workload, "cached")):
+    if not (sequences.generates(cell.task) and hasattr(workload, "cached")):
         return
     by_cache, whole = (np.asarray(each, np.float64) for each in workload.cached(*batches))
     difference, limit = np.linalg.norm(by_cache - whole) / np.linalg.norm(whole), LIMITS[cell.precision]

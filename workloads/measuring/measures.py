@@ -347,7 +347,7 @@ def _scattered(seed, *builders):
 def _our_block(block, workload, batches):
     """Seconds of a block by its samples and by the wall."""
     samples = []
-    steps, value = (workload.infer, None) if block.measure == "infer" else (workload.train, workload.value)
+    steps, value = getattr(workload, block.measure), workload.value if block.measure == "train" else None
     watch = Watch(block, workload.sync, value, lambda event, seconds=(), **values: samples.extend(seconds))
     began = time.perf_counter()
     steps(batches, block.steps, watch)
@@ -361,7 +361,8 @@ def _bare_block(block, step, sync):
     return time.perf_counter() - began
 
 
-HARNESSES = {"harness": "train", "harness_infer": "infer"}       # what a block of each measures
+# what a block of each measures
+HARNESSES = {"harness": "train", "harness_infer": "infer", "harness_prefill": "prefill", "harness_decode": "decode"}
 MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators,
             "kernels": kernels, "graph": graph, "check": check, "prefill": generate, "decode": generate}
 SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)

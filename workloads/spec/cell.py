@@ -5,7 +5,7 @@ from typing import NamedTuple
 from workloads.spec.cluster import PARALLEL
 
 MEASURES = ("train", "infer", "epochs", "phases", "operators", "kernels", "graph", "max_batch", "check", "harness",
-            "harness_infer", "product", "prefill", "decode")
+            "harness_infer", "product", "prefill", "decode", "harness_prefill", "harness_decode")
 
 # A switch is a setting that a study varies; "best", "native" and "default" leave the choice to the framework,
 # and the worker says in its start event what it became.

@@ -66,16 +66,16 @@ def prompt(cell):
     return cell.prompt or max(1, sizes(cell).length // 2)
 
 
-def generates(cell):
+def generates(task):
     """Whether the task is a model that generates token after token."""
-    return cell.task in SEQUENCES and hasattr(SEQUENCES[cell.task].model, "decode_flops")
+    return task in SEQUENCES and hasattr(SEQUENCES[task].model, "decode_flops")
 
 
 def generating_problem(cell):
     """Why a cell cannot generate, where that is what it measures; else None."""
     if cell.measure not in GENERATING:
         return None
-    if not generates(cell):
+    if not generates(cell.task):
         return "measure %s is of models that generate token after token: gpt2" % cell.measure
     if not prompt(cell) < sizes(cell).length:
         return ("a prompt of %d tokens leaves none to generate: expected fewer than the length, %d"

@@ -91,6 +91,8 @@ def attention(cell):
         return "plain"
     if cell.task == "bert":
         raise Unsupported("jax.nn.dot_product_attention has no dropout, which BERT's attention has")
+    if cell.precision == "float64":
+        raise Unsupported("jax.nn.dot_product_attention computes its softmax in float32, whatever its arrays are")
     return "cudnn" if cell.device == "gpu" and cell.precision == "amp" else "xla"
 
 

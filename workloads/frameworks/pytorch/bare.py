@@ -24,7 +24,12 @@ def loop(cell, folder=""):
     net, batch, loss = _made(cell, folder)
     if cell.device == "gpu":
         net, batch = net.cuda(), _on_gpu(batch)
-    step = _inference(net, batch) if cell.measure == "infer" else _training(net, batch, loss, cell.learning_rate)
+    if cell.measure in sequences.GENERATING:
+        step = bare_gpt2.generating(cell, net, batch)
+    elif cell.measure == "infer":
+        step = _inference(net, batch)
+    else:
+        step = _training(net, batch, loss, cell.learning_rate)
     return step, lambda handle: torch.cuda.synchronize() if cell.device == "gpu" else None
 
 

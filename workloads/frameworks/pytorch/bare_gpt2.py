@@ -37,3 +37,31 @@ class _Logits(nn.Module):
     def forward(self, batch):
         """(batch * time, tokens known)."""
         return self.net(**batch).logits.flatten(0, 1)
+
+
+def generating(cell, net, batch):
+    """step() of measure prefill or decode, which gives the greedy token, with transformers' own growing cache."""
+    prompt, length = sequences.prompt(cell), sequences.sizes(cell).length
+    ids = batch["input_ids"][:, :prompt]
+    inner = net.net.eval()
+
+    def read():
+        with torch.inference_mode():
+            said = inner(input_ids=ids, use_cache=True, logits_to_keep=1)
+        return said.logits[:, -1].argmax(-1), said.past_key_values
+
+    if cell.measure == "prefill":
+        return lambda: read()[0]
+    first, cache = read()
+    state = {"token": first}
+
+    def step():
+        if cache.get_seq_length() == length:
+            cache.crop(prompt)
+            state["token"] = first
+        with torch.inference_mode():
+            said = inner(input_ids=state["token"][:, None], past_key_values=cache, use_cache=True)
+            state["token"] = said.logits[:, -1].argmax(-1)
+        return state["token"]
+
+    return step
