@@ -27,7 +27,7 @@ from runner.analysis.steadiness import Steadiness
 from runner.results.rows import Row
 from runner.results.runs import Worker
 
-STEPPED = ("train", "infer", "phases")         # measures whose rate is one of equal steps
+STEPPED = ("train", "infer", "phases", "prefill", "decode")         # measures whose rate is one of equal steps
 _LEAST_RUNS = 2
 _SHARE = 0.1                                   # of a row's runs, that may be unsteady without a doubt about the rest
 _ALIKE = 0.05                                  # p of "these runs drift by chance", from which on they drift alike

@@ -18,7 +18,7 @@ from runner.results.runs import Run
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
-RATED = ("train", "infer")               # measures whose rate has a share of the machine
+RATED = ("train", "infer", "prefill", "decode")               # measures whose rate has a share of the machine
 _SLICE = "a slice of "
 
 

@@ -42,7 +42,7 @@ from workloads.spec.cell import Cell
 
 _OF_EPOCHS = {"first_epoch_seconds": "first_epoch", "epoch_seconds": "epoch", "validation_seconds": "validation",
               "best_accuracy": "accuracy"}
-TIMED = ("train", "infer", "epochs", "phases")       # measures that have a rate
+TIMED = ("train", "infer", "epochs", "phases", "prefill", "decode")       # measures that have a rate
 
 
 class _Group(NamedTuple):

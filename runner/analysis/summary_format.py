@@ -184,7 +184,7 @@ class Comparison(_Model):
     label: str
     unit: Literal["samples/s"] = UNIT
     task: str
-    measure: Literal["train", "infer", "epochs", "phases"]
+    measure: Literal["train", "infer", "epochs", "phases", "prefill", "decode"]
     settings: dict[str, str | int | float]
     """Every field of the cell but the stack."""
     results: tuple[Result, ...]

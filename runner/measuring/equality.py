@@ -25,15 +25,16 @@ from runner.stacks.definition import Stack
 from workloads.spec import cluster, layers, tasks
 from workloads.spec.cell import Cell
 
-KINDS = ("activation", "logits", "loss", "gradient", "weight", "statistic")
+KINDS = ("activation", "logits", "loss", "gradient", "weight", "statistic", "decoded")
 # Largest relative differences. A pair with TensorFlow has a wider one, as some of its float64 paths round to float32.
 # Running statistics have it too: MXNet and TensorFlow keep normalisation's decay as a float32 in every precision.
 LIMITS = {"float64": {**dict.fromkeys(KINDS, 1e-10), "statistic": 1e-6},
           "tensorflow float64": dict.fromkeys(KINDS, 1e-6),
           "float32": {"activation": 1e-3, "logits": 1e-3, "loss": 1e-4, "gradient": 3e-2, "weight": 1e-2,
-                      "statistic": 1e-3}}
-_FORWARD = ("activation", "logits", "loss")      # judged by the worst array in float32 too
+                      "statistic": 1e-3, "decoded": 1e-3}}
+_FORWARD = ("activation", "logits", "loss", "decoded")      # judged by the worst array in float32 too
 ALIKE = ("loss", "gradient", "weight")          # what all workers of a synchronous step have alike
+OPTIONAL = ("decoded",)      # what not every stack has of a model: compared where both do
 # Absolute floor of the relative difference, as a fraction of the length of all arrays of the kind together. A
 # gradient that is zero by its formula, as that of a key's bias in attention, is left with the last digits of a
 # float64, 1e-10 of that length.
@@ -101,6 +102,7 @@ def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack
         if isinstance(found, Ending):
             return _verdict(cell, stack, reference, {}, problem=f"{who.name}: {found.word}: {found.message}")
     assert isinstance(ours, Sent) and isinstance(theirs, Sent)
+    ours, theirs = _shared(ours, theirs)
     differing = [kind for kind in KINDS if ours.arrays[kind].keys() != theirs.arrays[kind].keys()]
     if differing:
         return _verdict(cell, stack, reference, {}, problem=f"the stacks sent other names of {differing[0]}")
@@ -111,6 +113,12 @@ def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack
     failed = [kind for kind in KINDS if not worst[kind] <= limits[kind]]        # NaN fails too
     first = _first(cell, each, limits, failed) if failed else ""
     return _verdict(cell, stack, reference, worst, first)
+
+
+def _shared(*both: Sent) -> tuple[Sent, ...]:
+    """Both without the optional kinds that one of them lacks."""
+    missing = [kind for kind in OPTIONAL if not all(found.arrays[kind] for found in both)]
+    return tuple(Sent({**found.arrays, **{kind: {} for kind in missing}}) for found in both)
 
 
 def _verdict(cell: Cell, stack: Stack, reference: Stack, worst: dict[str, float], first: str = "",

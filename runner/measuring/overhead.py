@@ -13,7 +13,7 @@ from runner.launchers.protocol import Launcher
 from runner.launchers.watchdog import Ending, Limits, follow, followed
 from runner.stacks import peers as libraries
 from runner.stacks.definition import PinnedStack, Stack
-from workloads.spec import tasks
+from workloads.spec import sequences, tasks
 from workloads.spec.cell import Cell
 
 HARNESS_GOAL = 1.01          # of the bare loop's time
@@ -22,6 +22,7 @@ _STEPS_A_BLOCK = 40          # LeNet-5's steps take 3 to 15 ms: blocks of some t
 _BLOCKS = 12                 # of each kind in a process
 PEER_GOAL = 1.0              # of the peer's images a second
 _PEER_BLOCKS = 6
+_HARNESSES = ("harness", "harness_infer", "harness_prefill", "harness_decode")      # the last two where a task generates
 
 
 class Size(NamedTuple):
@@ -38,7 +39,9 @@ SIZES = {
     "resnet50_v1": Size(4, 64, 5, 20),
     "vgg16": Size(1, 224, 1, 4),             # torchvision's head is made for 224 pixels
     "mobilenetv2": Size(8, 96, 5, 24),
-    "bert": Size(8, 0, 20, 60),              # the small preset, as the next one
+    "vit_b16": Size(1, 224, 1, 4),           # torchvision's positions are for 224 pixels
+    "bert": Size(8, 0, 20, 60),              # the small preset, as the next ones
+    "gpt2": Size(4, 0, 20, 60),
     "lstm": Size(16, 0, 100, 300),
 }
 
@@ -49,7 +52,9 @@ GPU_SIZES = {
     "resnet50_v1": Size(32, 224, 10, 40),
     "vgg16": Size(32, 224, 10, 40),
     "mobilenetv2": Size(32, 224, 10, 40),
+    "vit_b16": Size(32, 224, 10, 40),
     "bert": Size(32, 0, 20, 60),
+    "gpt2": Size(32, 0, 20, 60),
     "lstm": Size(64, 0, 100, 300),
 }
 
@@ -64,8 +69,8 @@ class Peer(NamedTuple):
 # torchvision's ResNet-50 is v1.5, the others' are v1. What else differs stands in for_*/bare.py: Keras' VGG16 and
 # MobileNetV2 and Gluon's MobileNetV2 have no dropout; Keras' and Gluon's ResNet-50 have biases before normalisations
 PEERS = {
-    "pytorch": (Peer("torch.nn", ("lstm",)), Peer("torchvision", ("resnet50", "vgg16", "mobilenetv2")),
-                Peer("transformers", ("bert",))),
+    "pytorch": (Peer("torch.nn", ("lstm",)), Peer("torchvision", ("resnet50", "vgg16", "mobilenetv2", "vit_b16")),
+                Peer("transformers", ("bert", "gpt2"))),
     "tensorflow": (Peer("keras.layers", ("lstm",)),
                    Peer("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2"))),
     "jax": (Peer("a bare jitted loop", ("lstm",)), Peer("dm-haiku", ("resnet50",))),
@@ -134,14 +139,14 @@ def harness(stack: Stack, setup: Setup) -> Cost:
 def peers(peer: Peer, stack: Stack, setup: Setup) -> Iterator[Cost]:
     """Our samples a second over those of the peer library's model, by task, in training and inference."""
     for task in peer.tasks:
-        for measure in ("harness", "harness_infer"):
+        for measure in _HARNESSES if sequences.generates(task) else _HARNESSES[:2]:
             yield _peer(_peer_cell(task, measure, stack, setup), peer.library, stack, setup)
 
 
 def _peer_cell(task: str, measure: str, stack: Stack, setup: Setup) -> Cell:
     """The cell, by a learning rate at which no loss overflows within the run."""
     size = (GPU_SIZES if setup.device == "gpu" else SIZES)[task]
-    steps = size.infer_steps if measure == "harness_infer" else size.train_steps
+    steps = size.train_steps if measure == "harness" else size.infer_steps
     cell = Cell(stack=stack.name, task=task, measure=measure, batch=size.batch, input="synthetic",
                 learning_rate=1e-4, steps=_PEER_BLOCKS, warmup=steps, cpus=setup.cpus, device=setup.device)
     return cell if tasks.is_sequence(task) else cell._replace(image=size.image, classes=1000)
@@ -150,7 +155,7 @@ def _peer_cell(task: str, measure: str, stack: Stack, setup: Setup) -> Cell:
 def _peer(cell: Cell, library: str, stack: Stack, setup: Setup) -> Cost:
     found, ending = _processes(cell, stack, setup)
     quotients = [_median([block["bare"] / block["reported"] for block in blocks]) for blocks in found]
-    what = f"{cell.task} {'infer' if cell.measure == 'harness_infer' else 'train'}, ours / {library}"
+    what = f"{cell.task} {cell.measure.removeprefix('harness_') if '_' in cell.measure else 'train'}, ours / {library}"
     return _cost(what, stack, quotients, "x", PEER_GOAL, ending, is_more_better=True)
 
 

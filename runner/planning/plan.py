@@ -21,7 +21,8 @@ from workloads.spec.datasets import train_images
 _CPU_RATE = 2e10
 _GPU_SHARE = 0.2                 # of its best product's rate, in training and inference of image models
 _UNKNOWN_GPU = 1e13              # FLOPs a second in float32: a data centre's card of 2016
-_SEEDED = ("train", "infer", "epochs", "phases")     # measures whose numbers depend on weights, order and dropout
+# measures whose numbers depend on weights, order and dropout
+_SEEDED = ("train", "infer", "epochs", "phases", "prefill", "decode")
 
 
 class Planned(NamedTuple):

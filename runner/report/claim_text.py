@@ -104,6 +104,7 @@ IN_UNIT: dict[str, Callable[[float], str]] = {
     "%": lambda value: f"{value:.3g} %", "mpe": lambda value: f"{value:.3f}", "W": lambda value: f"{value:.0f} W",
     "count": _count, "samples/s": lambda value: f"{formatting.number(value)}/s",
     "steps/s": lambda value: f"{formatting.number(value)} steps/s",
+    "tokens/s": lambda value: f"{formatting.number(value)} tokens/s",
 }
 
 

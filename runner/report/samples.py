@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from runner.analysis.machine_share import RATED
 from runner.report.comparisons import cut, fitting, thousandths
 from runner.report.document import Box, Boxes, Chart, Group, Table
 from runner.results.rows import Row
@@ -55,7 +56,7 @@ def spreads(rows: Sequence[Row], series: Mapping[str, int]) -> Spreads:
     """
     groups: dict[str, list[_Spread]] = {}
     for row in rows:
-        if row.cell.measure in ("train", "infer") and row.cell.sync == "each":
+        if row.cell.measure in RATED and row.cell.sync == "each":
             seconds = [run.step_seconds for run in row.ok_runs]
             count = sum(map(len, seconds))
             if count >= _LEAST:

@@ -57,9 +57,9 @@ def _notes(context: Context, experiment: Experiment, rows: Sequence[Row]) -> Ite
 
 def _others(rows: Sequence[Row]) -> Iterator[Table]:
     """Cells that have no table above."""
-    told = ("train", "infer", "epochs", "phases", "operators", "kernels", "graph", "max_batch")
+    told = ("train", "infer", "prefill", "decode", "epochs", "phases", "operators", "kernels", "graph", "max_batch")
     lines = tuple((row.cell.stack, row.comparison.label, endings(_counts(row))) for row in rows
-                  if row.cell.measure not in told or (row.cell.measure in told[4:] and not row.ok_runs))
+                  if row.cell.measure not in told or (row.cell.measure in told[6:] and not row.ok_runs))
     if lines:
         yield plain("Runs without a rate", ("stack", "what", "ended"), lines)
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runner import formatting
+from runner.analysis.machine_share import RATED
 from runner.analysis.stats import median
 from runner.analysis.summary_format import Result
 from runner.report.document import Chart, Line, Strip, Strips
@@ -59,7 +60,7 @@ def step_times(row: Row, run: Run) -> StepTimes | None:
 
 def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[str, int]) -> Iterator[Chart]:
     """A chart for each comparison of timed steps, a strip for each stack that ended ok; results by their keys."""
-    groups = list(by_comparison(row for row in rows if row.cell.measure in ("train", "infer") and row.ok_runs).values())
+    groups = list(by_comparison(row for row in rows if row.cell.measure in RATED and row.ok_runs).values())
     for index, group in enumerate(groups[:_MOST_CHARTS]):
         ordered = sorted(group, key=lambda row: series.get(row.cell.stack, 0))
         strips = tuple(strip for row in ordered for strip in _strip(row, results.get(row.key), series))

@@ -47,7 +47,7 @@ def measure(name: str) -> str:
 
 def converted(name: str, unit: str, cell: Cell, value: float) -> float:
     """A quantity of a cell in a unit of units(name): seconds become rates of all workers together."""
-    if unit == "samples/s":
+    if unit in ("samples/s", "tokens/s"):
         return cell.batch * cell.nodes * cell.gpus / value
     if unit == "steps/s":
         return 1 / value
@@ -56,7 +56,7 @@ def converted(name: str, unit: str, cell: Cell, value: float) -> float:
 
 def units(name: str) -> tuple[str, ...]:
     """The units in which a study may print a quantity of one subject."""
-    return _UNITS[QUANTITIES[name].unit] + (("samples/s", "steps/s") if name in ("step", "inference") else ())
+    return _UNITS[QUANTITIES[name].unit] + _RATES.get(name, ())
 
 
 def sharable() -> tuple[str, ...]:
@@ -66,8 +66,11 @@ def sharable() -> tuple[str, ...]:
 
 _UNITS: Mapping[str, tuple[str, ...]] = {"s": ("s",), "bytes": ("bytes",), "W": ("W",), "share": ("share", "%"),
                                          "count": ("count",)}
+# a sample of first_token is a prompt, of token a token
+_SAMPLES = ("samples/s", "steps/s")
+_RATES = {**dict.fromkeys(("step", "inference", "first_token"), _SAMPLES), "token": ("tokens/s", "steps/s")}
 RATIO_UNITS = ("x", "mpe", "%")      # of two subjects: of / to, (of - to) / of, and the latter in per cent
-UNITS = tuple(dict.fromkeys([*(unit for known in _UNITS.values() for unit in known), "samples/s", "steps/s",
+UNITS = tuple(dict.fromkeys([*(unit for known in _UNITS.values() for unit in known), "samples/s", "steps/s", "tokens/s",
                              *RATIO_UNITS]))
 
 
@@ -156,6 +159,8 @@ QUANTITIES: dict[str, Quantity] = {
     **{name: Quantity("operators", "s", _operator(name)) for name in operators.WORDS},
     "inference": Quantity("infer", "s", _step, is_of_rate=True),
     "sample": Quantity("infer", "s", _sample, is_of_rate=True),
+    "first_token": Quantity("prefill", "s", _step, is_of_rate=True),
+    "token": Quantity("decode", "s", _step, is_of_rate=True),
     "power": Quantity("infer", "W", lambda row, run: watts(run)),
     "epoch": Quantity("epochs", "s", _epoch),
     "first_epoch": Quantity("epochs", "s", _first_epoch, "epoch"),

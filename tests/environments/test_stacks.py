@@ -11,7 +11,8 @@ from runner.stacks import definition, environments
 STACKS = definition.read_all(paths.STACKS)
 TODAY = ("tf-2.21", "torch-2.13-cpu", "jax-cpu", "mxnet-1.9")
 # all but the deep models, which take minutes: `evenbench check --all` is for them
-CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "Definition", "Weights", "Steps",
+CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table",
+         "Equality.test_a_table_of_tokens_or_it_is_refused_with_a_reason", "Definition", "Weights", "Steps",
          "Epochs", "Optimizers")
 
 
@@ -42,6 +43,11 @@ def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: 
 @pytest.mark.parametrize("module", ["test_jax", "parallel_jax"])
 def test_what_only_jax_has_holds_and_its_workers_update_as_one(module: str) -> None:
     run_inside("jax-cpu", "unittest", f"tests.stack.{module}")
+
+
+@pytest.mark.parametrize("name", TODAY)
+def test_tokens_by_a_cache_are_those_of_whole_passes(name: str) -> None:
+    run_inside(name, "tests.stack.test_generation", STACKS[name].framework)
 
 
 def test_the_gpu_proof_is_green_on_a_cpu() -> None:

@@ -102,3 +102,11 @@ def test_a_later_failure_takes_an_earlier_proof_back_and_garbage_proves_nothing(
     with (tmp_path / equality.VERDICTS).open("a") as file:
         file.write('nonsense\n{"task": 1}\n[]\n')
     assert set() == equality.proved(tmp_path, made_of)
+
+
+def test_what_one_stack_does_not_have_of_a_model_is_compared_where_both_do() -> None:
+    without, other = arrays(), arrays(2.0, kind="decoded")
+    without.arrays["decoded"].clear()
+    assert equality.compare(cell(), without, arrays(), TF, TORCH).passed
+    assert equality.compare(cell(), arrays(), without, TF, TORCH).passed
+    assert "decoded 3 (Conv)" == equality.compare(cell(), other, arrays(), TF, TORCH).first

@@ -16,12 +16,16 @@ from workloads.spec.layers import (
     Conv,
     Dense,
     Dropout,
+    Encoder,
+    First,
     Flatten,
     GlobalPool,
+    LayerNorm,
     Norm,
     Pool,
     Residual,
     SqueezeExcite,
+    Tokens,
 )
 
 NINE = np.arange(1.0, 10.0).reshape(1, 1, 3, 3)      # 1 2 3 / 4 5 6 / 7 8 9
@@ -162,3 +166,39 @@ def test_images_are_taken_from_bytes_to_minus_one_to_one():
     reference = numpy.Workload((Flatten(),), cell)
     images = np.array([0, 51, 255], dtype=np.uint8).reshape(1, 3, 1, 1)
     assert [-1, -0.6, 1] == pytest.approx(reference.logits(images)[0].tolist())
+
+
+def test_pixels_become_tokens_behind_the_first_one_with_their_positions():
+    x = np.array([1.0, 2.0]).reshape(1, 1, 1, 2)
+    out = out_of((Tokens(),), x, {"0.first.weight": [[10]], "0.positions.weight": [[100], [200], [300]]})
+    assert [[[110], [201], [302]]] == out.tolist()
+    assert [[110]] == out_of((Tokens(), First()), x, {"0.first.weight": [[10]],
+                                                      "0.positions.weight": [[100], [200], [300]]}).tolist()
+
+
+def test_a_token_is_normalised_by_its_own_numbers():
+    out = out_of((LayerNorm(epsilon=3.0),), [[[1, 3], [5, 7]]], {"0.gamma": [4, 4], "0.beta": [10, 10]})  # variance 1
+    assert [[[8, 12], [8, 12]]] == out.tolist()
+
+
+def encoder_arrays(**changed):
+    """Of tokens of two numbers and three inner ones, all of whose weights but the norms' are zero."""
+    shapes = dict(layers.arrays(Encoder(1, 3), (2, 2)))
+    arrays = {name: np.full(shape, float(name.endswith("gamma"))) for name, shape in shapes.items()}
+    arrays.update({name.replace("_", "."): np.array(array, float) for name, array in changed.items()})
+    return {"0." + name: array for name, array in arrays.items()}
+
+
+def test_attention_mixes_values_by_the_softmax_of_scaled_products():
+    c = math.sqrt(2.0) * math.log(3.0) / 2              # scores of ln 3 / 2 to oneself, - ln 3 / 2 to the other: 3 to 1
+    arrays = encoder_arrays(attention_qkv_weight=[[c, 0], [0, 0], [1, 0], [0, 0], [1, 0], [0, 0]],
+                            attention_output_weight=np.eye(2))
+    out = out_of((Encoder(1, 3, epsilon=0.0),), [[[1, -1], [-1, 1]]], arrays)       # as normalised: mean 0, variance 1
+    assert [1.5, -1, -1.5, 1] == pytest.approx(out.ravel().tolist())
+
+
+@pytest.mark.parametrize(("gelu", "expected"), [("erf", 0.8413447460685429), ("tanh", 0.8411919906082768)])
+def test_the_feed_forward_part_is_added(gelu, expected):
+    arrays = encoder_arrays(inner_bias=[1, 0, 0], outer_weight=[[1, 0, 0], [0, 0, 0]], outer_bias=[0, 5])
+    out = out_of((Encoder(1, 3, gelu, 0.0),), [[[1, -1], [-1, 1]]], arrays)         # gelu(1), by erf and by tanh
+    assert [1 + expected, 4, -1 + expected, 6] == pytest.approx(out.ravel().tolist())

@@ -16,7 +16,7 @@ CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
 PUBLISHED = {
     "lenet5": 62_006, "alexnet": 62_378_344, "vgg16": 138_357_544, "resnet18": 11_689_512, "resnet50": 25_557_032,
     "resnet50_v1": 25_557_032, "resnet152": 60_192_808, "inceptionv3": 23_834_568, "mobilenetv2": 3_504_872,
-    "efficientnet_b4": 19_341_616,
+    "efficientnet_b4": 19_341_616, "vit_b16": 86_567_656,
 }
 
 
@@ -31,6 +31,16 @@ def test_parameter_counts_are_the_published_ones(task):
 def test_forward_flops_are_twice_the_published_multiply_adds(task, millions):
     size = TASKS[task].image
     assert millions == round(layers.forward_flops(TASKS[task].table, input_shape(size)) / 2e6)
+
+
+def test_vit_b16_has_the_multiply_adds_that_torchvision_lists():
+    assert 17.56 == round(layers.forward_flops(TASKS["vit_b16"].table, input_shape(224)) / 2e9, 2)
+
+
+def test_the_cifar_form_of_vit_has_deit_tiny_s_published_parameters_but_for_patches_positions_and_classes():
+    published, patches, positions, head = 5_717_416, 3 * 16 * 16 * 192, 197 * 192, 1000 * 193
+    own = 3 * 4 * 4 * 192 + 65 * 192 + 10 * 193
+    assert published - patches - positions - head + own == layers.parameter_count(table("vit_cifar", 10), (3, 32, 32))
 
 
 def test_v1_strides_in_the_first_convolution_and_costs_fewer_flops_with_equal_parameters():

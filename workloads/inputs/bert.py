@@ -46,15 +46,15 @@ def samples(sizes, count, seed, folder):
                         % (sizes.length, sizes.positions))
     random = np.random.RandomState(seed)
     drawn = [length - _ENDS for length, in lengths(bert.DATA, count, seed, float(sizes.length) / WIKITEXT_LONGEST)]
-    marks = _marks(folder) if folder else MADE
-    words = _read(sum(drawn), random, folder) if folder else random.randint(MADE.first_word, sizes.vocabulary,
-                                                                            sum(drawn))
+    marks = marks_of(folder) if folder else MADE
+    words = read(sum(drawn), random, folder) if folder else random.randint(MADE.first_word, sizes.vocabulary,
+                                                                           sum(drawn))
     words = np.where(words < sizes.vocabulary, words, marks.unknown)        # a small preset knows fewer words
     texts = np.split(words, np.cumsum(drawn)[:-1])
     return [_masked(np.concatenate([[marks.begin], text, [marks.end]]), marks, sizes, random) for text in texts]
 
 
-def _marks(folder):
+def marks_of(folder):
     """The Marks of the prepared data set. Raises DataError."""
     found = ragged.facts(folder, bert.DATA)
     try:
@@ -67,7 +67,7 @@ def _marks(folder):
     return marks
 
 
-def _read(count, random, folder):
+def read(count, random, folder):
     """So many tokens: articles behind one another in a random order, again from the first on where they are few."""
     articles = ragged.ragged(folder, "tokens")
     order = random.permutation(len(articles))

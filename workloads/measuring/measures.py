@@ -10,13 +10,14 @@ import numpy as np
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes, sequences, weights
 from workloads.measuring import epochs as course
-from workloads.measuring import products
+from workloads.measuring import generating, products
 from workloads.measuring.sketch import encoded, sketch
 from workloads.measuring.watch import ENDLESS, ENDS, Beats, Over, Watch, WorkersWatch
 from workloads.places import agreement
 from workloads.process import environment
 from workloads.process.errors import DataError, Unsupported
 from workloads.spec import duration, layers, placement, tasks, traces
+from workloads.spec import sequences as models
 
 
 def run(cell, adapter, folder, emit, cluster=None):
@@ -31,6 +32,7 @@ def run(cell, adapter, folder, emit, cluster=None):
         return
     if cell.measure not in MEASURES and cell.measure not in HARNESSES:
         raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)
+    _refuse(cell)
     for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
         if is_on and (cell.measure != "epochs" or cell.input == "synthetic" or tasks.is_sequence(cell.task)):
             raise Unsupported("%s is for the images that measure epochs reads, with input pipeline" % switch)
@@ -51,6 +53,15 @@ def run(cell, adapter, folder, emit, cluster=None):
     if hasattr(workload, "compiled"):          # what compiles says how long that took: most of it in the first step
         emit("compiled", **workload.compiled())
     del held                                   # not before: arrays would take its place
+
+
+def _refuse(cell):
+    """Raise Unsupported for what only transformers do, where the task is none."""
+    problem = models.generating_problem(cell)
+    if cell.attention != "default" and cell.task not in tasks.TRANSFORMERS:
+        problem = "attention is a switch of transformers: %s" % ", ".join(tasks.TRANSFORMERS)
+    if problem:
+        raise Unsupported(problem)
 
 
 def of_process(cell, cluster):
@@ -87,7 +98,7 @@ def parallel(adapter):
 def _images(cell, folder, cluster):
     """What this worker reads: enough for all of them, of which it takes its own part where the mode shards."""
     if tasks.is_sequence(cell.task):
-        given = sequences.read(folder, cell)
+        given = generating.of_steps(cell, sequences.read(folder, cell))
         return given.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else given
     whole = cell._replace(batch=cell.batch * (cluster.workers if cluster else 1))
     images = data.synthetic(whole) if cell.input == "synthetic" else data.read(folder, whole)
@@ -102,6 +113,8 @@ def _start(cell, adapter, workload, images, emit, cluster=None):
         facts.update(workload.kernels())
     if cluster:
         facts.update(mode=cluster.mode.title, communication=workload.communication)
+    if cell.task in tasks.TRANSFORMERS:
+        facts["attention"] = workload.attention
     if hasattr(workload, "mode"):              # which says more than the mode's title
         facts["mode"] = workload.mode
     emit("start", facts=facts, parameters=workload.parameters(), cpu_seconds=environment.used()["cpu_seconds"],
@@ -229,6 +242,13 @@ def infer(cell, adapter, workload, images, folder, emit):
     _take(cell, workload.infer, _batches(cell, workload, images), watch)
 
 
+def generate(cell, adapter, workload, given, folder, emit):
+    """Warm-up and timed prompts, or tokens after one."""
+    generating.demand(cell, adapter, workload)
+    watch = _watch(cell, workload, given, None, emit)
+    _take(cell, getattr(workload, cell.measure), _batches(cell, workload, given), watch)
+
+
 def _batches(cell, workload, images):
     feed = workload.synthetic if cell.input == "synthetic" else workload.batches
     return feed(*images.given)
@@ -266,6 +286,7 @@ def check(cell, adapter, workload, images, folder, emit):
 
 def sequence_check(cell, adapter, workload, given, folder, emit):
     """The same; the models of sequences keep biased running variances themselves."""
+    generating.check(cell, workload, given.first(cell.batch), emit)
     _send_update(workload.check(*given.first(cell.batch)), emit)
 
 
@@ -345,7 +366,7 @@ def _scattered(seed, *builders):
 def _our_block(block, workload, batches):
     """Seconds of a block by its samples and by the wall."""
     samples = []
-    steps, value = (workload.infer, None) if block.measure == "infer" else (workload.train, workload.value)
+    steps, value = getattr(workload, block.measure), workload.value if block.measure == "train" else None
     watch = Watch(block, workload.sync, value, lambda event, seconds=(), **values: samples.extend(seconds))
     began = time.perf_counter()
     steps(batches, block.steps, watch)
@@ -359,7 +380,8 @@ def _bare_block(block, step, sync):
     return time.perf_counter() - began
 
 
-HARNESSES = {"harness": "train", "harness_infer": "infer"}       # what a block of each measures
+# what a block of each measures
+HARNESSES = {"harness": "train", "harness_infer": "infer", "harness_prefill": "prefill", "harness_decode": "decode"}
 MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators,
-            "kernels": kernels, "graph": graph, "check": check}
+            "kernels": kernels, "graph": graph, "check": check, "prefill": generate, "decode": generate}
 SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)

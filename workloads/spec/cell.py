@@ -5,14 +5,14 @@ from typing import NamedTuple
 from workloads.spec.cluster import PARALLEL
 
 MEASURES = ("train", "infer", "epochs", "phases", "operators", "kernels", "graph", "max_batch", "check", "harness",
-            "harness_infer", "product")
+            "harness_infer", "product", "prefill", "decode", "harness_prefill", "harness_decode")
 
 # A switch is a setting that a study varies; "best", "native" and "default" leave the choice to the framework,
 # and the worker says in its start event what it became.
 SWITCHES = {
     "input": ("pipeline", "synthetic"),
     "precision": ("float32", "float64", "amp", "tf32"),
-    "optimizer": ("sgd", "momentum", "adam"),
+    "optimizer": ("sgd", "momentum", "adam", "adamw"),
     "loop": ("native", "eager", "graph", "fit", "xla", "compile"),
     "layout": ("best", "nchw", "nhwc"),
     "sync": ("each", "end", "blocks"),  # blocks: the device runs ahead for at least 0.1 s, then it is waited for
@@ -25,6 +25,7 @@ SWITCHES = {
     "preset": ("small", "study"),       # the sizes of a sequence model
     "lstm": ("native", "cell", "block", "cudnn", "keras1", "keras2", "skip_input"),
     "conv": ("default", "profiling", "fixed", "heuristic"),         # how a GPU's convolution algorithm is chosen
+    "attention": ("default", "plain", "fused"),     # of transformers: plain products, or the framework's one function
     "padding": ("batch", "buckets"),    # of sequences: to a batch's longest, or to the next of a few lengths
     "graph_opt": ("default", "off", "no_pruning", "no_constant_folding", "no_arithmetic", "no_dependency"),
     "warm": ("fixed", "steady"),        # when a warm-up ends: after cell.warmup steps, or once steps are steady
@@ -81,12 +82,14 @@ class Cell(NamedTuple):
     warm: str = "fixed"           # "steady": warmup is the least number of steps before the timed ones
     seconds: float = 0.0          # that timed steps last at least; steps is then the least number of them
     padding: str = "batch"
+    prompt: int = 0               # tokens before the first generated one; 0: half of the length
+    attention: str = "default"
 
 
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types
 DEFAULTS = dict(getattr(Cell, "_field_defaults", {}))
 LEAST = {"batch": 1, "image": 1, "classes": 2, "steps": 1, "warmup": 0, "epochs": 1, "nodes": 1, "cpus": 1,
-          "memory_bytes": 0, "seed": 0, "length": 0, "hidden": 0, "gpus": 1, "images": 0,
+          "memory_bytes": 0, "seed": 0, "length": 0, "hidden": 0, "gpus": 1, "images": 0, "prompt": 0,
           "learning_rate": 0.0, "weight_decay": 0.0, "seconds": 0.0}
 MOST = {"nodes": 1000, "gpus": 1000, "cpus": 100000, "seconds": 3600.0}      # elsewhere what 62 bits hold
 CHOICES = dict(SWITCHES, measure=MEASURES, device=("cpu", "gpu"))

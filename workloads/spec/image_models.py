@@ -1,4 +1,4 @@
-"""Nine image models as tables of layers, each with the source of its numbers. The last layer has the classes' units.
+"""Image models as tables of layers, each with the source of its numbers. The last layer has the classes' units.
 
 A variant is part of the name: resnet50 is v1.5, with the stride in a block's 3x3 convolution; resnet50_v1 has it in the
 first 1x1. The CIFAR forms of ResNet begin with a 3x3 convolution of stride 1 and have no pooling after it.
@@ -9,12 +9,16 @@ from workloads.spec.layers import (
     Conv,
     Dense,
     Dropout,
+    Encoder,
+    First,
     Flatten,
     GlobalPool,
+    LayerNorm,
     Norm,
     Pool,
     Residual,
     SqueezeExcite,
+    Tokens,
 )
 
 
@@ -182,3 +186,18 @@ EFFICIENTNET_B4 = (
     *_conv_norm(48, 3, 2, act="swish"), *_inverted_stages(48, _EFFICIENTNET_ROWS, "swish", squeeze=True),
     *_conv_norm(1792, 1, act="swish"), GlobalPool(), Dropout(0.4), Flatten(), Dense(1000),
 )
+
+
+def _vision_transformer(patch, width, depth, heads):
+    """Patches by a convolution, pre-norm layers four times as wide inside, and the first token's numbers classified.
+
+    Without dropout, and with epsilon 1e-6, as the public implementations have it (torchvision, timm).
+    """
+    patches = Conv(width, (patch, patch), patch, bias=True)
+    return (patches, Tokens(), *(depth * (Encoder(heads, 4 * width),)), LayerNorm(), First(), Dense(1000))
+
+
+# Dosovitskiy et al. 2021, table 1: ViT-Base with patches of 16 pixels
+VIT_B16 = _vision_transformer(16, 768, 12, 12)
+# Touvron et al. 2021 (DeiT), table 1: the tiny one, here with patches of 4 pixels for images of 32
+VIT_CIFAR = _vision_transformer(4, 192, 12, 3)

@@ -1,10 +1,13 @@
 """The layer types of image models, and what follows from a table of them: shapes, parameters, FLOPs.
 
-A table is a tuple of layers; shapes are (channels, height, width), or (units,) after Flatten. Padding is explicit
-pixels on both sides. Dispatch on a layer's type, never on equality or truth: two NamedTuples of different types can be
-equal, and an empty one is falsy. Python 3.6 and later, standard library only.
+A table is a tuple of layers; shapes are (channels, height, width), (tokens, numbers) from Tokens to First, or (units,)
+after Flatten or First. Padding is explicit pixels on both sides. Dispatch on a layer's type, never on equality or
+truth: two NamedTuples of different types can be equal, and an empty one is falsy. Python 3.6 and later, standard
+library only.
 """
 from typing import NamedTuple, Tuple
+
+from workloads.spec import transformer
 
 Shape = Tuple[int, ...]
 
@@ -84,6 +87,29 @@ class Dense(NamedTuple):
     units: int
 
 
+class Tokens(NamedTuple):
+    """Each pixel as a token of as many numbers as it has channels, behind a learned first one; positions are added."""
+
+
+class Encoder(NamedTuple):
+    """spec.transformer's layer, in which every token sees all."""
+
+    heads: int
+    inner: int
+    gelu: str = "erf"
+    epsilon: float = 1e-6
+
+
+class LayerNorm(NamedTuple):
+    """Layer normalisation over each token's numbers."""
+
+    epsilon: float = 1e-6
+
+
+class First(NamedTuple):
+    """The first token."""
+
+
 class Placed(NamedTuple):
     """A layer at its path in the table, with the shapes that go in and come out."""
 
@@ -144,6 +170,10 @@ def _out(layer, shape):
                                         for size, kernel, pad in zip(shape[1:], layer.kernel, layer.pad))
     if isinstance(layer, Pool):
         return (shape[0],) + tuple(_slid(size, layer.size, layer.stride, layer.pad, shape) for size in shape[1:])
+    if isinstance(layer, Tokens):
+        return (1 + shape[1] * shape[2], shape[0])
+    if isinstance(layer, First):
+        return (shape[1],)
     if isinstance(layer, GlobalPool):
         return (shape[0], 1, 1)
     if isinstance(layer, Residual):
@@ -178,12 +208,13 @@ def parameters(table, shape):
     """The tuple of Parameter of a table on an input of shape, running statistics included, in order of computation."""
     found = []
     for place in places(table, shape):
-        for kind, size in _arrays(place.layer, place.shape):
+        for kind, size in arrays(place.layer, place.shape):
             found.append(Parameter(join(place.path, kind), kind.rsplit(".")[-1], size))
     return tuple(found)
 
 
-def _arrays(layer, shape):
+def arrays(layer, shape):
+    """(name within the layer, shape) of each of its arrays; a name ends in its Parameter's kind."""
     if isinstance(layer, Conv):
         weight = [("weight", (layer.filters, shape[0] // layer.groups) + tuple(layer.kernel))]
         return weight + ([("bias", (layer.filters,))] if layer.bias else [])
@@ -194,6 +225,13 @@ def _arrays(layer, shape):
                 ("expand.weight", (shape[0], layer.squeezed, 1, 1)), ("expand.bias", (shape[0],))]
     if isinstance(layer, Dense):
         return [("weight", (layer.units, shape[0])), ("bias", (layer.units,))]
+    if isinstance(layer, Tokens):
+        tokens, numbers = _out(layer, shape)
+        return [("first.weight", (1, numbers)), ("positions.weight", (tokens, numbers))]
+    if isinstance(layer, Encoder):
+        return list(transformer.arrays(shape[1], layer.inner))
+    if isinstance(layer, LayerNorm):
+        return [("gamma", (shape[1],)), ("beta", (shape[1],))]
     return []
 
 
@@ -219,6 +257,9 @@ def _multiply_adds(place):
         return 2 * layer.squeezed * place.shape[0]
     if isinstance(layer, Dense):
         return layer.units * place.shape[0]
+    if isinstance(layer, Encoder):
+        tokens, width = place.shape
+        return transformer.multiply_adds(width, layer.inner, tokens, tokens * tokens)
     return 0
 
 

@@ -6,16 +6,18 @@
     forward_flops(sizes)    of one sample of full length, products alone, a multiply-add counted as 2; with
                             flops_at(sizes, length) where a shorter one is not just of smaller sizes
     SIDES                   how many sequences a sample has, where it is not one
+    prefill_flops, decode_flops(sizes, prompt)     of a prompt, and of a token after it, where the model generates
 
 and its docstring says the computation as numbered steps with their source, which frameworks/X/<model>.py follows. What
 goes in is made by inputs/<model>.py. Python 3.6 and later, standard library only.
 """
 from typing import Any, NamedTuple
 
-from workloads.spec import bert, deepspeech2, gnmt, lstm, tacotron2
+from workloads.spec import bert, deepspeech2, gnmt, gpt2, lstm, tacotron2
 from workloads.spec.duration import is_open
 
 MOST_BATCHES = 64            # that are kept at once; longer runs take them again from the first on
+GENERATING = ("prefill", "decode")     # the measures of a model that generates: a prompt, and one token after another
 
 
 class SequenceTask(NamedTuple):
@@ -28,6 +30,7 @@ class SequenceTask(NamedTuple):
 SEQUENCES = {
     "lstm": SequenceTask(lstm, "one LSTM layer"),
     "bert": SequenceTask(bert, "BERT base, masked language model"),
+    "gpt2": SequenceTask(gpt2, "GPT-2"),
     "gnmt": SequenceTask(gnmt, "GNMT"),
     "deepspeech2": SequenceTask(deepspeech2, "Deep Speech 2"),
     "tacotron2": SequenceTask(tacotron2, "Tacotron 2, text to spectrogram"),
@@ -47,8 +50,8 @@ def logits(said):
 
 
 def pass_batches(cell):
-    """The batches of one pass: as many as the steps need, up to MOST_BATCHES; one where the input is synthetic."""
-    if cell.input == "synthetic":
+    """The batches of one pass: as many as the steps need, up to MOST_BATCHES; one that is kept, or read once."""
+    if cell.input == "synthetic" or cell.measure == "decode":
         return 1
     return MOST_BATCHES if is_open(cell) else min(MOST_BATCHES, cell.warmup + cell.steps)
 
@@ -58,9 +61,36 @@ def parameters(cell):
     return SEQUENCES[cell.task].model.parameters(sizes(cell))
 
 
+def prompt(cell):
+    """Tokens before the first generated one: what the cell says, or half of the greatest length."""
+    return cell.prompt or max(1, sizes(cell).length // 2)
+
+
+def generates(task):
+    """Whether the task is a model that generates token after token."""
+    return task in SEQUENCES and hasattr(SEQUENCES[task].model, "decode_flops")
+
+
+def generating_problem(cell):
+    """Why a cell cannot generate, where that is what it measures; else None."""
+    if cell.measure not in GENERATING:
+        return None
+    if not generates(cell.task):
+        return "measure %s is of models that generate token after token: gpt2" % cell.measure
+    if not prompt(cell) < sizes(cell).length:
+        return ("a prompt of %d tokens leaves none to generate: expected fewer than the length, %d"
+                % (prompt(cell), sizes(cell).length))
+    return None
+
+
 def forward_flops(cell, tokens=None):
-    """FLOPs of one sample forward: of full length, or of the mean length where a batch has so many tokens."""
+    """FLOPs of one sample forward: of full length, or of the mean length where a batch has so many tokens.
+
+    Of measure prefill a sample is a prompt, of decode a token.
+    """
     model, own = SEQUENCES[cell.task].model, sizes(cell)
+    if cell.measure in GENERATING:
+        return getattr(model, cell.measure + "_flops")(own, prompt(cell))
     if tokens is None:
         flops = model.forward_flops(own)
     else:

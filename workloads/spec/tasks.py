@@ -8,6 +8,7 @@ from workloads.spec import image_models as models
 from workloads.spec import layers, sequences
 
 CHANNELS = 3
+FORWARD = ("infer",) + sequences.GENERATING      # measures without a backward pass
 
 
 class Task(NamedTuple):
@@ -33,9 +34,12 @@ TASKS = {
     "inceptionv3": Task(models.INCEPTION_V3, 299, 75, 1000, "InceptionV3"),
     "mobilenetv2": Task(models.MOBILENET_V2, 224, 32, 1000, "MobileNetV2"),
     "efficientnet_b4": Task(models.EFFICIENTNET_B4, 380, 32, 1000, "EfficientNet-B4"),
+    "vit_b16": Task(models.VIT_B16, 224, 16, 1000, "ViT-B/16"),
+    "vit_cifar": Task(models.VIT_CIFAR, 32, 4, 10, "ViT-Ti/4, CIFAR form"),
 }
 
 NAMES = tuple(TASKS) + tuple(sequences.SEQUENCES)
+TRANSFORMERS = ("bert", "gpt2", "vit_b16", "vit_cifar")      # whose attention a framework may have one function for
 
 
 def is_sequence(name):
@@ -69,7 +73,7 @@ def step_flops(cell, tokens=None):
 
     tokens: of a batch of sequences, padded or real; without it all are of full length.
     """
-    passes = 1 if cell.measure == "infer" else 3
+    passes = 1 if cell.measure in FORWARD else 3
     return passes * cell.batch * _forward_flops(cell, tokens)
 
 

@@ -50,7 +50,9 @@ class Workload(Steps):
         self._table, self._device = table, settings.device(cell)
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
         self._numbers = "float64" if cell.precision == "float64" else "float32"
-        self._form = model.Form(self.layout, settings.products(cell), has_own_depthwise=cell.device == "cpu")
+        self._form = model.Form(self.layout, settings.products(cell), has_own_depthwise=cell.device == "cpu",
+                                attention=settings.attention(cell))
+        self.attention = settings.attention_told(cell)
         self._parameters = layers.parameters(table, tasks.input_shape(cell.image))
         self._begin(self._own(_initial(self._parameters, cell.seed, self._numbers)),
                     {parameter.name for parameter in self._parameters if parameter.is_trainable})

@@ -12,13 +12,15 @@ from jax import lax
 class Mode:
     """How a forward pass is made: by which LSTM, training or not, with dropout or not; what it keeps and leaves."""
 
-    def __init__(self, lstm, is_training, key=None, numbers=None, kept=None):
+    def __init__(self, lstm, is_training, key=None, numbers=None, kept=None, attention="plain"):
         """key: of dropout, None for none. numbers: what products are made in, None for the weights' own type.
 
         kept: a dict that gets what a model keeps; None keeps nothing. statistics: the new running ones by name.
+        attention: as settings.attention says.
         """
         self.lstm, self.is_training, self.numbers, self.kept = lstm, is_training, numbers, kept
         self.has_dropout = is_training and key is not None
+        self.attention = attention
         self.statistics = {}
         self._key, self._drawn = key, 0
 

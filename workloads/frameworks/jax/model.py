@@ -3,6 +3,7 @@
 Convolutions' weights are (height, width, in, out) in the layout nhwc, as XLA takes them, canonical in nchw.
 """
 import contextlib
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -10,7 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from workloads.frameworks.jax import blocks, transformer
 from workloads.spec import layers
+from workloads.spec.transformer import Form as Layer
 
 _OWN = {"nhwc": (2, 3, 1, 0), "nchw": (0, 1, 2, 3)}               # of a canonical convolution's weight
 _CANONICAL = {"nhwc": (3, 2, 0, 1), "nchw": (0, 1, 2, 3)}
@@ -23,6 +26,7 @@ class Form(NamedTuple):
     layout: str
     numbers: Any                  # what products are made in, None for the weights' own type
     has_own_depthwise: bool       # as a sum of shifted products: on a CPU XLA's grouped convolution is no kernel
+    attention: str = "plain"      # as settings.attention says
 
 
 class Mode:
@@ -31,6 +35,7 @@ class Mode:
     def __init__(self, form, is_training, key=None, kept=None):
         """form: a Form. key: of dropout, None for none."""
         self.layout, self._form, self.is_training, self._key, self.kept = form.layout, form, is_training, key, kept
+        self.attention = form.attention
         self.statistics = {}
         self._drawn = 0
 
@@ -235,6 +240,32 @@ def dense(layer, weights, path, x, mode):
     return x + weights[path + ".bias"].astype(x.dtype)
 
 
+def tokens(layer, weights, path, x, mode):
+    """The pixels row after row, behind a learned first token, with learned positions."""
+    x = x if mode.layout == "nhwc" else x.transpose(0, 2, 3, 1)
+    pixels = x.reshape(x.shape[0], -1, x.shape[-1])
+    learned = weights[path + ".first.weight"].astype(x.dtype)
+    return (jnp.concatenate([jnp.broadcast_to(learned, (x.shape[0],) + learned.shape), pixels], 1)
+            + weights[path + ".positions.weight"])
+
+
+def encoder(layer, weights, path, x, mode):
+    """A pre-norm transformer layer in which every token sees all."""
+    form = Layer(layer.heads, layer.gelu, layer.epsilon)
+    return transformer.layer(weights, path, x, form, mode, functools.partial(transformer.attention, mode=mode))
+
+
+def layer_norm(layer, weights, path, x, mode):
+    """Each token with mean 0 and variance 1."""
+    return blocks.layer_norm(weights, path, x, layer.epsilon)
+
+
+def first(layer, weights, path, x, mode):
+    """(n, numbers)."""
+    return x[:, 0]
+
+
 _LAYERS = {layers.Conv: conv, layers.Norm: norm, layers.Act: act, layers.Pool: pool, layers.GlobalPool: global_pool,
            layers.Residual: residual, layers.Branch: branch, layers.SqueezeExcite: squeeze_excite,
-           layers.Flatten: flatten, layers.Dropout: dropout, layers.Dense: dense}
+           layers.Flatten: flatten, layers.Dropout: dropout, layers.Dense: dense, layers.Tokens: tokens,
+           layers.Encoder: encoder, layers.LayerNorm: layer_norm, layers.First: first}

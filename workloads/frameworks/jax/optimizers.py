@@ -1,6 +1,7 @@
 """The optimizers as pure functions over dicts of arrays. JAX 0.10 and later.
 
-Weight decay is L2 for all of them: gradient + weight_decay * weight is what the optimizer sees (not AdamW's form).
+Weight decay is L2: gradient + weight_decay * weight is what the optimizer sees; but for adamw (Loshchilov and Hutter
+2019), which takes learning_rate * weight_decay of each weight, biases and normalisation too, and then is adam.
 Adam is w - learning_rate * m_hat / (sqrt(v_hat) + 1e-8), both moments corrected for their bias.
 """
 import jax
@@ -10,15 +11,18 @@ import numpy as np
 
 def moments(cell, weights):
     """What the cell's optimizer remembers, before its first step: a tuple of dicts like the weights'."""
-    count = {"sgd": 0, "momentum": 1, "adam": 2}[cell.optimizer]
+    count = {"sgd": 0, "momentum": 1, "adam": 2, "adamw": 2}[cell.optimizer]
     return tuple(jax.tree.map(np.zeros_like, weights) for _ in range(count))
 
 
 def updated(cell, weights, gradients, remembered, step):
     """(weights, moments) after the update number step, which counts from 1."""
-    if cell.weight_decay:
+    if cell.weight_decay and cell.optimizer == "adamw":
+        kept = 1 - cell.learning_rate * cell.weight_decay
+        weights = jax.tree.map(lambda weight: kept * weight, weights)
+    elif cell.weight_decay:
         gradients = jax.tree.map(lambda gradient, weight: gradient + cell.weight_decay * weight, gradients, weights)
-    if cell.optimizer == "adam":
+    if cell.optimizer in ("adam", "adamw"):
         return _adam(cell, weights, gradients, remembered, step)
     if cell.optimizer == "momentum":
         gradients = jax.tree.map(lambda old, gradient: 0.9 * old + gradient, remembered[0], gradients)

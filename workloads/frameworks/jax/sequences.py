@@ -7,12 +7,13 @@ import numpy as np
 
 from workloads.frameworks.jax import recurrent, settings
 from workloads.frameworks.jax.blocks import Mode
+from workloads.frameworks.jax.generating import Generation
 from workloads.frameworks.jax.steps import Steps, array
 from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequences
 
 
-class Workload(Steps):
+class Workload(Generation, Steps):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
     jax/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the first stands
@@ -31,6 +32,7 @@ class Workload(Steps):
         self._device = settings.device(cell)
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), "native"
         self._products = settings.products(cell)
+        self.attention = settings.attention_told(cell)
         self._model = importlib.import_module("workloads.frameworks.jax." + cell.task)
         self._sizes, self._parameters = sequences.sizes(cell), sequences.parameters(cell)
         numbers = "float64" if cell.precision == "float64" else "float32"
@@ -70,12 +72,12 @@ class Workload(Steps):
         return jax.device_put(batch, self._device)
 
     def _training_loss(self, weights, running, key, batch):
-        mode = Mode(self.cell.lstm, True, key, self._products)
+        mode = Mode(self.cell.lstm, True, key, self._products, attention=settings.attention(self.cell))
         said = self._model.forward(dict(weights, **running), batch, self._sizes, mode)
         return self._model.loss(said, batch, self._sizes), mode.statistics
 
     def _answering(self, weights, running, batch):
-        mode = Mode(self.cell.lstm, False, None, self._products)
+        mode = Mode(self.cell.lstm, False, None, self._products, attention=settings.attention(self.cell))
         return sequences.logits(self._model.forward(dict(weights, **running), batch, self._sizes, mode))
 
     def check(self, batch):
@@ -89,7 +91,7 @@ class Workload(Steps):
 
     def _checked(self, state, batch):
         def loss_of(weights):
-            mode = Mode(self.cell.lstm, True, None, self._products, kept={})
+            mode = Mode(self.cell.lstm, True, None, self._products, {}, settings.attention(self.cell))
             said = self._model.forward(dict(weights, **state.running), batch, self._sizes, mode)
             self._kept = list(mode.kept)         # a program gives its results in the order of their names
             return self._model.loss(said, batch, self._sizes), (sequences.logits(said), mode.kept, mode.statistics)

@@ -85,3 +85,23 @@ def _thread_names():
                 yield file.read().strip()
         except OSError:                        # it has just ended
             continue
+
+
+def attention(cell):
+    """What computes attention: "plain", or which implementation of jax.nn.dot_product_attention. Raises Unsupported.
+
+    cuDNN's takes half precision alone; XLA's is plain products as the function writes them.
+    """
+    if cell.attention != "fused":
+        return "plain"
+    if cell.task == "bert":
+        raise Unsupported("jax.nn.dot_product_attention has no dropout, which BERT's attention has")
+    if cell.precision == "float64":
+        raise Unsupported("jax.nn.dot_product_attention computes its softmax in float32, whatever its arrays are")
+    return "cudnn" if cell.device == "gpu" and cell.precision == "amp" else "xla"
+
+
+def attention_told(cell):
+    """The same as a fact."""
+    chosen = attention(cell)
+    return chosen if chosen == "plain" else "jax.nn.dot_product_attention by " + chosen

@@ -15,7 +15,7 @@ def demand(cell, library):
             (cell.precision != "float32", "the bare %s computes in float32 here" % library),
             (cell.loop not in _LOOPS, "the bare %s has no loop %s: a step is a few calls" % (library, cell.loop)),
             (missing, missing),
-            (cell.optimizer == "adam", "the bare %s is updated by sgd or momentum" % library),
+            (cell.optimizer in ("adam", "adamw"), "the bare %s is updated by sgd or momentum" % library),
             (cell.init == "framework", "a library has no initial weights of its own"),
             (cell.onednn == "off" and library == "onednn", "without oneDNN nothing is left here")):
         if is_refused:

@@ -61,6 +61,7 @@ class Workload(Steps):
         self.cell = cell
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
         self._device = settings.device(cell)
+        self.attention = settings.attention(cell)
         self._numbers = "float64" if cell.precision == "float64" else "float32"
         mx.random.seed(cell.seed)
         np.random.seed(cell.seed % 2 ** 32)       # gluon shuffles by numpy's

@@ -5,6 +5,7 @@ running statistics. Input sizes come from the table: nothing waits for a first b
 """
 from mxnet.gluon import nn
 
+from workloads.process.errors import Unsupported
 from workloads.spec import layers
 
 
@@ -136,6 +137,12 @@ def dense(layer, shape, path, blocks):
     return nn.Dense(layer.units, in_units=shape[0], prefix=path + ".")
 
 
+def refused(layer, shape, path, blocks):
+    """Raise Unsupported."""
+    raise Unsupported("ViT is not there for MXNet: gelu by erf computes in float32 in its graphs, so no check could "
+                      "prove it equal")
+
+
 _LAYERS = {layers.Conv: conv, layers.Norm: norm, layers.Act: act, layers.Pool: pool, layers.GlobalPool: global_pool,
            layers.Residual: residual, layers.Branch: branch, layers.SqueezeExcite: squeeze_excite,
-           layers.Flatten: flatten, layers.Dropout: dropout, layers.Dense: dense}
+           layers.Flatten: flatten, layers.Dropout: dropout, layers.Dense: dense, layers.Tokens: refused}

@@ -16,6 +16,8 @@ def of(cell):
     """The mx.optimizer.Optimizer of a cell."""
     if cell.precision == "float64":
         return Exact(cell.optimizer, learning_rate=cell.learning_rate, wd=cell.weight_decay)
+    if cell.optimizer == "adamw":
+        return AdamW(learning_rate=cell.learning_rate, wd=cell.weight_decay)
     if cell.optimizer == "adam":
         return Adam(learning_rate=cell.learning_rate, wd=cell.weight_decay)
     # v = mu v - lr g instead of v = mu v + g, w -= lr v: the same for a learning rate that never changes
@@ -42,8 +44,22 @@ class Adam(mx.optimizer.Adam):
         super().update(index, weight, grad, state)
 
 
+class AdamW(Adam):
+    """The same after each weight has lost learning_rate * weight_decay of itself (Loshchilov and Hutter 2019)."""
+
+    def __init__(self, wd, **settings):
+        super().__init__(wd=0.0, **settings)
+        self._shrinking = wd
+
+    def update(self, index, weight, grad, state):
+        """One parameter's update, in place."""
+        if self._shrinking:
+            weight *= 1 - self._get_lr(index) * self._shrinking
+        super().update(index, weight, grad, state)
+
+
 class Exact(mx.optimizer.Optimizer):
-    """SGD, momentum and Adam in array arithmetic, for float64.
+    """SGD, momentum, Adam and AdamW in array arithmetic, for float64.
 
     The fused operators take learning rate and betas as float32, whatever the arrays are: an error of 2e-8 that float64
     is there to exclude.
@@ -51,7 +67,8 @@ class Exact(mx.optimizer.Optimizer):
 
     def __init__(self, rule, **settings):
         super().__init__(**settings)
-        self.rule = {"sgd": _plain, "momentum": _momentum, "adam": _adam}[rule]
+        self.rule = {"sgd": _plain, "momentum": _momentum, "adam": _adam, "adamw": _adam}[rule]
+        self.is_decoupled = rule == "adamw"
 
     def create_state(self, index, weight):
         """The first and the second moment."""
@@ -60,7 +77,9 @@ class Exact(mx.optimizer.Optimizer):
     def update(self, index, weight, grad, state):
         """One parameter's update, in place."""
         self._update_count(index)
-        slope = grad + self._get_wd(index) * weight
+        if self.is_decoupled:
+            weight *= 1 - self._get_lr(index) * self._get_wd(index)
+        slope = grad if self.is_decoupled else grad + self._get_wd(index) * weight
         weight -= self._get_lr(index) * self.rule(slope, state, self._index_update_count[index])
 
 

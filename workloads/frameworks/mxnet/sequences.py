@@ -29,6 +29,7 @@ class Workload(Steps):
         _refuse(cell)
         self.cell, self.loop, self.precision, self.layout = cell, "eager", settings.precision(cell), "native"
         self._device = settings.device(cell)
+        self.attention = settings.attention(cell)
         self._numbers = "float64" if cell.precision == "float64" else "float32"
         mx.random.seed(cell.seed)
         self._model = importlib.import_module("workloads.frameworks.mxnet." + cell.task)

@@ -77,3 +77,10 @@ def layout(cell):
     if cell.layout == "nhwc":     # tried with and without oneDNN, in float32 and float64
         raise Unsupported("MXNet's convolution on a CPU only supports NCHW")
     return "nchw"
+
+
+def attention(cell):
+    """What computes attention: "plain". Raises Unsupported."""
+    if cell.attention == "fused":
+        raise Unsupported("MXNet %s has no one function for attention with a mask" % mx.__version__)
+    return "plain"

@@ -1,4 +1,5 @@
 """The layers of image models in numpy, written to be read: float64, forward only. Python 3.6 and later."""
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -98,7 +99,53 @@ def dropout(layer, x, done, path):
 
 def dense(layer, x, done, path):
     """The product with the transposed weight (out, in), plus bias."""
+    return _densed(x, done, path)
+
+
+def tokens(layer, x, done, path):
+    """(n, 1 + pixels, channels): the learned first token, then the pixels row after row, with their positions."""
+    pixels = x.reshape(x.shape[0], x.shape[1], -1).transpose(0, 2, 1)
+    first = np.repeat(done.weights[path + ".first.weight"][None], len(x), axis=0)
+    return np.concatenate([first, pixels], axis=1) + done.weights[path + ".positions.weight"]
+
+
+def encoder(layer, x, done, path):
+    """Attention of every token over all, then the feed-forward part; each is added to what it was normalised from."""
+    mixed = _attended(layer, _normed(layer, x, done, path + ".attention.norm"), done, path + ".attention")
+    x = x + _densed(mixed, done, path + ".attention.output")
+    inner = _densed(_normed(layer, x, done, path + ".norm"), done, path + ".inner")
+    return x + _densed(_GELUS[layer.gelu](inner), done, path + ".outer")
+
+
+def _attended(layer, x, done, path):
+    """The values of all tokens, mixed by each head's shares."""
+    n, count, width = x.shape
+    split = _densed(x, done, path + ".qkv").reshape(n, count, 3, layer.heads, width // layer.heads)
+    query, key, value = split.transpose(2, 0, 3, 1, 4)
+    scores = query @ key.transpose(0, 1, 3, 2) / math.sqrt(query.shape[-1])
+    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    mixed = shares / shares.sum(axis=-1, keepdims=True) @ value
+    return mixed.transpose(0, 2, 1, 3).reshape(n, count, width)
+
+
+def layer_norm(layer, x, done, path):
+    """Each token with mean 0 and variance 1."""
+    return _normed(layer, x, done, path)
+
+
+def _normed(layer, x, done, path):
+    mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
+    return ((x - mean) / np.sqrt(variance + layer.epsilon) * done.weights[path + ".gamma"]
+            + done.weights[path + ".beta"])
+
+
+def _densed(x, done, path):
     return x @ done.weights[path + ".weight"].T + done.weights[path + ".bias"]
+
+
+def first(layer, x, done, path):
+    """(n, channels)."""
+    return x[:, 0]
 
 
 def padded(x, pad, fill):
@@ -132,6 +179,9 @@ def cross_entropy(logits, labels):
 
 _ACTS = {"relu": lambda x: np.maximum(x, 0.0), "relu6": lambda x: np.clip(x, 0.0, 6.0), "tanh": np.tanh,
          "swish": lambda x: x * sigmoid(x), "sigmoid": sigmoid}
+_GELUS = {"erf": lambda x: 0.5 * x * (1.0 + np.vectorize(math.erf)(x / math.sqrt(2.0))),
+          "tanh": lambda x: 0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x ** 3)))}
 _LAYERS = {layers.Conv: conv, layers.Norm: norm, layers.Act: act, layers.Pool: pool, layers.GlobalPool: global_pool,
            layers.Residual: residual, layers.Branch: branch, layers.SqueezeExcite: squeeze_excite,
-           layers.Flatten: flatten, layers.Dropout: dropout, layers.Dense: dense}
+           layers.Flatten: flatten, layers.Dropout: dropout, layers.Dense: dense, layers.Tokens: tokens,
+           layers.Encoder: encoder, layers.LayerNorm: layer_norm, layers.First: first}

@@ -74,6 +74,9 @@ class Workload(Steps):
         self._parameters = layers.parameters(table, tasks.input_shape(cell.image))
         self._net = model.build(table, tasks.input_shape(cell.image)).to(self._device, dtype)
         self._net = self._net.to(memory_format=self._format)
+        self.attention = settings.attention(cell)
+        if self.attention == settings.FUSED:
+            model.fuse_attention(self._net)
         self._optimize(settings.optimizer(cell, self._net.parameters()))
         self._forward = self._module()
         self._loss = self._cross_entropy

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from workloads.frameworks.pytorch import bare_bert
+from workloads.frameworks.pytorch import bare_bert, bare_gpt2
 from workloads.process.errors import Unsupported
 from workloads.spec import sequences
 
@@ -18,13 +18,18 @@ def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
     It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, the LSTM is
-    nn.LSTM, BERT is transformers', the other nets are torchvision's, from folder/peers/<stack>. Raises Unsupported
+    nn.LSTM, BERT and GPT-2 are transformers', other nets torchvision's, from folder/peers/<stack>. Raises Unsupported
     where the library is not, or has no such net.
     """
     net, batch, loss = _made(cell, folder)
     if cell.device == "gpu":
         net, batch = net.cuda(), _on_gpu(batch)
-    step = _inference(net, batch) if cell.measure == "infer" else _training(net, batch, loss, cell.learning_rate)
+    if cell.measure in sequences.GENERATING:
+        step = bare_gpt2.generating(cell, net, batch)
+    elif cell.measure == "infer":
+        step = _inference(net, batch)
+    else:
+        step = _training(net, batch, loss, cell.learning_rate)
     return step, lambda handle: torch.cuda.synchronize() if cell.device == "gpu" else None
 
 
@@ -32,7 +37,8 @@ def _made(cell, folder):
     """(net, batch, the loss as a function of what the net says of it)."""
     if cell.task == "lstm":
         return _lstm(cell)
-    net, batch, labels = bare_bert.model(cell, _reached(cell, folder)) if cell.task == "bert" else _images(cell, folder)
+    of_text = {"bert": bare_bert, "gpt2": bare_gpt2}.get(cell.task)
+    net, batch, labels = of_text.model(cell, _reached(cell, folder)) if of_text else _images(cell, folder)
     labels = labels.cuda() if cell.device == "gpu" else labels
     return net, batch, lambda logits: nn.functional.cross_entropy(logits, labels)
 
@@ -113,4 +119,4 @@ def _inference(net, images):
 
 
 # resnet50 is v1.5 there too; VGG16 and MobileNetV2 have dropout, as ours have
-_PEERS = {"resnet50": "resnet50", "vgg16": "vgg16", "mobilenetv2": "mobilenet_v2"}
+_PEERS = {"resnet50": "resnet50", "vgg16": "vgg16", "mobilenetv2": "mobilenet_v2", "vit_b16": "vit_b_16"}

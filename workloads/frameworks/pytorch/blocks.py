@@ -11,9 +11,13 @@ from torch import nn
 class Mode:
     """How a forward pass is made: by which LSTM, training or not, with dropout or not; what it keeps for a check."""
 
-    def __init__(self, lstm, is_training, has_dropout=None, kept=None):
-        """kept: a dict that gets what a model keeps, in order of computation; None keeps nothing."""
+    def __init__(self, lstm, is_training, has_dropout=None, kept=None, attention="plain"):
+        """kept: a dict that gets what a model keeps, in order of computation; None keeps nothing.
+
+        attention: "plain", or what else computes it.
+        """
         self.lstm, self.is_training, self.kept = lstm, is_training, kept
+        self.is_fused = attention != "plain"
         self.has_dropout = is_training if has_dropout is None else has_dropout
 
     def keep(self, name, tensor):
@@ -97,7 +101,7 @@ def attention(query, key, value, heads, bias, rate, mode):
     bias (batch, 1, 1, time of key) is added to the scores; rate is the dropout of their softmax.
     """
     query, key, value = (_by_head(x, heads) for x in (query, key, value))
-    if hasattr(nn.functional, "scaled_dot_product_attention"):
+    if mode.is_fused:
         mixed = nn.functional.scaled_dot_product_attention(query, key, value, bias.to(query.dtype),
                                                            rate if mode.has_dropout else 0.0)
     else:

@@ -2,6 +2,7 @@
 import torch
 from torch import nn
 
+from workloads.frameworks.pytorch import transformer
 from workloads.spec import layers
 
 # what the two names of an array differ in
@@ -136,6 +137,76 @@ def dense(layer, shape, before):
     return nn.Linear(shape[0], layer.units)
 
 
+def tokens(layer, shape, before):
+    """The learned first token and positions around the pixels."""
+    return Tokens(*layers.shape_after((layer,), shape))
+
+
+class Tokens(nn.Module):
+    """Pixels as tokens, (n, 1 + pixels, channels)."""
+
+    def __init__(self, count, width):
+        super().__init__()
+        self.first, self.positions = nn.Embedding(1, width), nn.Embedding(count, width)
+
+    def forward(self, x):
+        """The pixels row after row; a view of memory that lies channels last."""
+        pixels = x.flatten(2).transpose(1, 2)
+        first = self.first.weight.expand(x.shape[0], 1, x.shape[1])
+        return torch.cat([first.to(x.dtype), pixels], 1) + self.positions.weight
+
+
+def encoder(layer, shape, before):
+    """A pre-norm transformer layer in which every token sees all."""
+    return Encoder(layer, shape[1])
+
+
+class Encoder(nn.Module):
+    """The steps of workloads/spec/transformer.py."""
+
+    def __init__(self, layer, width):
+        super().__init__()
+        self.heads, self.gelu = layer.heads, layer.gelu
+        self.is_fused = False
+        self.attention = nn.ModuleDict([("norm", nn.LayerNorm(width, layer.epsilon)),
+                                        ("qkv", nn.Linear(width, 3 * width)), ("output", nn.Linear(width, width))])
+        self.norm = nn.LayerNorm(width, layer.epsilon)
+        self.inner, self.outer = nn.Linear(width, layer.inner), nn.Linear(layer.inner, width)
+
+    def forward(self, x):
+        """(n, tokens, numbers), as x."""
+        split = transformer.by_head(self.attention["qkv"](self.attention["norm"](x)), self.heads)
+        mixed = transformer.attention(*split, is_fused=self.is_fused).transpose(1, 2).flatten(2)
+        x = x + self.attention["output"](mixed)
+        return x + self.outer(transformer.gelu(self.inner(self.norm(x)), self.gelu))
+
+
+def layer_norm(layer, shape, before):
+    """The nn.LayerNorm."""
+    return nn.LayerNorm(shape[1], layer.epsilon)
+
+
+def first(layer, shape, before):
+    """The first token's numbers."""
+    return First()
+
+
+class First(nn.Module):
+    """(n, numbers) of (n, tokens, numbers)."""
+
+    def forward(self, x):
+        """A view."""
+        return x[:, 0]
+
+
+def fuse_attention(net):
+    """Have the net's attention computed by PyTorch's one function for it."""
+    for module in net.modules():
+        if isinstance(module, Encoder):
+            module.is_fused = True
+
+
 _LAYERS = {layers.Conv: conv, layers.Norm: norm, layers.Act: act, layers.Pool: pool, layers.GlobalPool: global_pool,
            layers.Residual: residual, layers.Branch: branch, layers.SqueezeExcite: squeeze_excite,
-           layers.Flatten: flatten, layers.Dropout: dropout, layers.Dense: dense}
+           layers.Flatten: flatten, layers.Dropout: dropout, layers.Dense: dense, layers.Tokens: tokens,
+           layers.Encoder: encoder, layers.LayerNorm: layer_norm, layers.First: first}

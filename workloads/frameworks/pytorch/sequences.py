@@ -8,6 +8,7 @@ from torch import nn
 
 from workloads.frameworks.pytorch import recurrent, settings
 from workloads.frameworks.pytorch.blocks import Mode
+from workloads.frameworks.pytorch.generating import Generation
 from workloads.frameworks.pytorch.steps import Steps, array, inductor
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
@@ -16,7 +17,7 @@ from workloads.spec import lstm_kernels, sequences
 _RECURRENT = ".recurrent.weight"
 
 
-class Workload(Steps):
+class Workload(Generation, Steps):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
     pytorch/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the
@@ -44,8 +45,9 @@ class Workload(Steps):
             self._net.pack_lstms()
         self._optimize(settings.optimizer(cell, [p for p in self._net.parameters() if p.requires_grad]))
         self._sizes = sequences.sizes(cell)
-        self._training = Mode(cell.lstm, is_training=True)
-        self._evaluating = Mode(cell.lstm, is_training=False)
+        self.attention = settings.attention(cell)
+        self._training = Mode(cell.lstm, is_training=True, attention=self.attention)
+        self._evaluating = Mode(cell.lstm, is_training=False, attention=self.attention)
         self._forward, self._losing = self._prepared(self._model.forward), self._prepared(self._logits_and_loss)
         if cell.precision == "amp":
             self._try_layer()
@@ -135,7 +137,7 @@ class Workload(Steps):
     def check(self, batch):
         """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
         kept = OrderedDict()
-        mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
+        mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept, attention=self.attention)
         logits, loss = self._logits_and_loss(self._net.given, self._placed(self._arranged(batch)), self._sizes, mode)
         self._optimizer.zero_grad(**self._clearing)
         loss.backward()

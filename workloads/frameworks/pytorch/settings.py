@@ -128,12 +128,14 @@ def gpu_facts():
 def optimizer(cell, parameters):
     """The cell's torch.optim.Optimizer.
 
-    Weight decay is L2 for all of them: gradient + weight_decay * weight is what the optimizer sees (not AdamW's form).
+    Weight decay is L2: gradient + weight_decay * weight is what the optimizer sees; but adamw (Loshchilov and Hutter
+    2019) takes learning_rate * weight_decay of each weight, biases and normalisation too, and then is adam.
     Adam is w - learning_rate * m_hat / (sqrt(v_hat) + 1e-8), both moments corrected for their bias.
     """
     rates = {"lr": cell.learning_rate, "weight_decay": cell.weight_decay}
-    if cell.optimizer == "adam":
-        return _fused(torch.optim.Adam, parameters, dict(rates, betas=(0.9, 0.999), eps=1e-8))
+    if cell.optimizer in ("adam", "adamw"):
+        kind = torch.optim.AdamW if cell.optimizer == "adamw" else torch.optim.Adam
+        return _fused(kind, parameters, dict(rates, betas=(0.9, 0.999), eps=1e-8))
     return _fused(torch.optim.SGD, parameters, dict(rates, momentum=0.9 if cell.optimizer == "momentum" else 0.0))
 
 
@@ -144,3 +146,14 @@ def _fused(kind, parameters, options):
         return kind(parameters, fused=True, **options)
     except (TypeError, RuntimeError):       # unknown before 2.0; there for GPUs only before 2.4
         return kind(parameters, **options)
+
+
+FUSED = "scaled_dot_product_attention"
+
+
+def attention(cell):
+    """What computes attention: FUSED, which "default" becomes where PyTorch has it, or "plain". Raises Unsupported."""
+    has_fused = hasattr(torch.nn.functional, FUSED)
+    if cell.attention == "fused" and not has_fused:
+        raise Unsupported("PyTorch %s has no %s" % (torch.__version__, FUSED))
+    return FUSED if has_fused and cell.attention != "plain" else "plain"

@@ -10,7 +10,9 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from workloads.frameworks.tensorflow import blocks, transformer
 from workloads.spec import layers
+from workloads.spec.transformer import Form
 
 keras = tf.keras
 _FORMATS = {"nhwc": "channels_last", "nchw": "channels_first"}
@@ -296,6 +298,103 @@ def _storage(dtype):
 
 
 _ACTS = {"relu": tf.nn.relu, "relu6": tf.nn.relu6, "tanh": tf.tanh, "swish": tf.nn.swish, "sigmoid": tf.sigmoid}
+class _Weighted(keras.layers.Layer):
+    """A layer of ours with arrays by their names, which call finds in self.named."""
+
+    def __init__(self, shapes, **arguments):
+        """shapes: (name, shape) of each array."""
+        super(_Weighted, self).__init__(**arguments)
+        self._shapes = tuple(shapes)
+
+    def build(self, shape):
+        """Make the arrays; numbers of our own are loaded into them, or Keras' defaults stay."""
+        for name, size in self._shapes:
+            kind = name.rsplit(".", 1)[-1]
+            initial = {"gamma": "ones", "weight": "glorot_uniform"}.get(kind, "zeros")
+            self.add_weight(name=name.replace(".", "_"), shape=size, initializer=initial)
+        self.built = True
+
+    @property
+    def named(self):
+        """The arrays as tensors: cast where a policy of Keras computes in another type."""
+        return {name: tf.convert_to_tensor(variable) for (name, _), variable in zip(self._shapes, self.weights)}
+
+    def kept(self, x, net, path):
+        """What the layer makes of x, once its variables are told to the net."""
+        x = self(x)
+        net.keep(path, [name for name, _ in self._shapes], self)
+        return x
+
+
+class _Tokens(_Weighted):
+    """Pixels as tokens, (n, 1 + pixels, channels)."""
+
+    def __init__(self, is_last, shapes, **arguments):
+        """is_last: the channels are an image's last axis."""
+        super(_Tokens, self).__init__(shapes, **arguments)
+        self._is_last = is_last
+
+    def call(self, x):
+        """The pixels row after row, behind the first token, with positions."""
+        x, named = x if self._is_last else tf.transpose(x, (0, 2, 3, 1)), self.named
+        count, width = (int(size) for size in named["positions.weight"].shape)
+        first = tf.tile(named["first.weight"][None], (tf.shape(x)[0], 1, 1))
+        return tf.concat([first, tf.reshape(x, (-1, count - 1, width))], 1) + named["positions.weight"]
+
+
+class _Encoder(_Weighted):
+    """The steps of workloads/spec/transformer.py."""
+
+    def __init__(self, form, shapes, **arguments):
+        super(_Encoder, self).__init__(shapes, **arguments)
+        self._form, self._kept_nowhere = form, blocks.Mode("native", is_training=False)
+
+    def call(self, x):
+        """(n, tokens, numbers), as x."""
+        named = {"." + name: array for name, array in self.named.items()}
+        return transformer.layer(named, "", x, self._form, self._kept_nowhere, transformer.attention)
+
+
+class _LayerNorm(_Weighted):
+    """Each token with mean 0 and variance 1, as in the sequence models: the same operations in all versions."""
+
+    def __init__(self, epsilon, shapes, **arguments):
+        super(_LayerNorm, self).__init__(shapes, **arguments)
+        self._epsilon = epsilon
+
+    def call(self, x):
+        """(n, tokens, numbers), as x."""
+        named = {"." + name: array for name, array in self.named.items()}
+        return blocks.layer_norm(named, "", x, self._epsilon)
+
+
+def tokens(layer, x, net, path):
+    """The learned first token and positions around the pixels."""
+    return _Tokens(net.layout == "nhwc", _shapes(layer, net, path), **net.common(path)).kept(x, net, path)
+
+
+def encoder(layer, x, net, path):
+    """A pre-norm transformer layer in which every token sees all."""
+    form = Form(layer.heads, layer.gelu, layer.epsilon)
+    return _Encoder(form, _shapes(layer, net, path), **net.common(path)).kept(x, net, path)
+
+
+def layer_norm(layer, x, net, path):
+    """Layer normalisation."""
+    return _LayerNorm(layer.epsilon, _shapes(layer, net, path), **net.common(path)).kept(x, net, path)
+
+
+def first(layer, x, net, path):
+    """The first token's numbers."""
+    return keras.layers.Lambda(lambda x: x[:, 0], **net.common(path))(x)
+
+
+def _shapes(layer, net, path):
+    """(name, shape) of the layer's arrays."""
+    return layers.arrays(layer, net.places[path].shape)
+
+
 _LAYERS = {layers.Conv: conv, layers.Norm: norm, layers.Act: act, layers.Pool: pool, layers.GlobalPool: global_pool,
            layers.Residual: residual, layers.Branch: branch, layers.SqueezeExcite: squeeze_excite,
-           layers.Flatten: flatten, layers.Dropout: dropout, layers.Dense: dense}
+           layers.Flatten: flatten, layers.Dropout: dropout, layers.Dense: dense, layers.Tokens: tokens,
+           layers.Encoder: encoder, layers.LayerNorm: layer_norm, layers.First: first}

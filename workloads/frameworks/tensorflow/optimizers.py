@@ -4,7 +4,9 @@
     momentum   v = 0.9 v + g; w -= rate * v            (Keras: v = 0.9 v - rate * g; w += v; equal at a constant rate)
     adam       w -= rate * m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon)
 
-where g is the gradient plus weight_decay * w.
+    adamw      w -= rate * weight_decay * w; then adam (Loshchilov and Hutter 2019)
+
+where g is the gradient plus weight_decay * w, but for adamw the gradient alone.
 """
 import numpy as np
 import tensorflow as tf
@@ -20,13 +22,17 @@ def optimizer(cell, dtype):
     """The Keras optimizer of a cell, for weights of dtype."""
     family = keras.optimizers if IS_KERAS_3 else getattr(keras.optimizers, "legacy", keras.optimizers)
     rate, exact = _rate(cell, dtype), _exactly(dtype)
-    if cell.optimizer == "adam":
-        found = _adam(family.Adam)(rate, **{name: exact(value) for name, value in ADAM.items() if name != "epsilon"})
+    if cell.optimizer in ("adam", "adamw"):
+        kind = _decoupled(_adam(family.Adam)) if cell.optimizer == "adamw" else _adam(family.Adam)
+        found = kind(rate, **{name: exact(value) for name, value in ADAM.items() if name != "epsilon"})
     elif cell.optimizer == "momentum":
         found = _decaying(family.SGD)(rate, momentum=exact(0.9))
     else:
         found = _decaying(family.SGD)(rate)
-    found.decayed = cell.weight_decay
+    if cell.optimizer == "adamw":
+        found.shrunk = cell.learning_rate * cell.weight_decay
+    else:
+        found.decayed = cell.weight_decay
     return found
 
 
@@ -85,3 +91,25 @@ def _adam(kind):
             return super(Adam, self).update_step(gradient, variable, learning_rate)
 
     return Adam
+
+
+def _decoupled(kind):
+    """The optimizer class, before whose update each variable loses a share; legacy Keras has no AdamW of its own."""
+
+    class Decoupled(kind):
+        """See _decoupled."""
+
+        shrunk = 0.0
+
+        def _resource_apply_dense(self, grad, var, apply_state=None):
+            """Keras 2's update of one variable."""
+            with tf.control_dependencies([var.assign_sub(self.shrunk * var)] if self.shrunk else []):
+                return super(Decoupled, self)._resource_apply_dense(grad, var, apply_state)
+
+        def update_step(self, gradient, variable, learning_rate):
+            """Keras 3's update of one variable."""
+            if self.shrunk:
+                self.assign_sub(variable, self.shrunk * variable)
+            return super(Decoupled, self).update_step(gradient, variable, learning_rate)
+
+    return Decoupled

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from workloads.frameworks.tensorflow import functions, operators, optimizers, recurrent, sessions, settings
 from workloads.frameworks.tensorflow.blocks import Mode
+from workloads.frameworks.tensorflow.generating import Generation
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import sequences
@@ -80,6 +81,7 @@ class _Common:
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), "native"
         if self.loop == "fit":
             raise Unsupported("Keras' fit takes models of Keras; the models of sequences are functions")
+        self.attention = settings.attention(cell)
         dtype, self._numbers = settings.dtypes(cell)
         if cell.precision == "amp" and settings.is_half(cell):
             dtype = settings.half_policy()       # cuDNN's LSTM has float16, which inference needs no loss scaling for
@@ -87,6 +89,9 @@ class _Common:
         self._sizes = sequences.sizes(cell)
         self._arrays = _Arrays(sequences.parameters(cell), cell, (dtype, self._numbers),
                                getattr(self._model, "STEPPED", ()))
+        if cell.precision == "amp" and not self._arrays.layers:
+            raise Unsupported("TensorFlow's mixed precision is a policy of Keras' layers: %s is made of none"
+                              % sequences.SEQUENCES[cell.task].title)
         self.optimizer = optimizers.optimizer(cell, self._numbers)
 
     def parameters(self):
@@ -128,7 +133,7 @@ class _Common:
                 "weight": self.weights()}
 
 
-class _Functions(_Common, functions.Steps):
+class _Functions(_Common, Generation, functions.Steps):
     """TensorFlow 2."""
 
     def __init__(self, cell):

@@ -23,6 +23,7 @@ class Workload(sessions.Steps):
         with self._entered():
             v1.set_random_seed(cell.seed)
             policy, self._numbers = settings.dtypes(cell)
+            self.attention = settings.attention(cell)
             self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy)
             self.optimizer = optimizers.optimizer(cell, self._numbers)
             self._images, self._labels = self._placeholders()

@@ -212,3 +212,10 @@ def no_kernel(cell, error):
     lines = [line for line in str(error).split("\n") if line.strip() and not line.startswith("Graph execution error")]
     return Unsupported("no %s kernel for layout %s, precision %s: %s"
                        % (cell.device, layout(cell), cell.precision, lines[0][:160]))
+
+
+def attention(cell):
+    """What computes attention: "plain". Raises Unsupported."""
+    if cell.attention == "fused":
+        raise Unsupported("TensorFlow has no fused attention: keras.ops.dot_product_attention is plain products there")
+    return "plain"

@@ -25,6 +25,7 @@ class Workload(functions.Steps):
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
         tf.random.set_seed(cell.seed)
         policy, self._numbers = settings.dtypes(cell)
+        self.attention = settings.attention(cell)
         self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy)
         self.optimizer = optimizers.optimizer(cell, self._numbers)
         self._prepare()

@@ -1,0 +1,123 @@
+"""Generation token after token, inside a stack: the cache against whole passes.
+
+    python -m tests.stack.test_generation pytorch|tensorflow|mxnet|jax
+
+Only the standard library, numpy and the stack's framework, Python 3.6 and later; under pytest it is skipped.
+"""
+import importlib
+import sys
+import unittest
+
+import numpy as np
+
+from tests.stack import test_adapter, test_sequences
+from tests.stack.test_adapter import ADAPTERS, varied
+from workloads.inputs import sequences as batches
+from workloads.process import errors
+from workloads.spec import sequences
+from workloads.spec.cell import Cell
+
+LOOPS = ("native", "eager", "graph", "xla", "compile")
+PROMPT, LENGTH = 3, 6
+
+adapter = None         # the module under test: unittest gives a test case no other way to take an argument
+
+
+def setUpModule():
+    if adapter is None:
+        raise unittest.SkipTest("runs inside a stack: python -m tests.stack.test_generation " + "|".join(ADAPTERS))
+
+
+class Watch(test_adapter.Watch):
+    """Keeps what each step hands over."""
+
+    def resumed(self):
+        """What was done before belongs to no step."""
+
+
+class Generation(test_sequences.SequenceCase):
+    """GPT-2's small preset over a few tokens, in float64."""
+
+    def generating(self, **changes):
+        """(workload, batch) of a cell; skips where the framework does not generate, None where a loop is refused."""
+        values = {"stack": "here", "task": "gpt2", "measure": "decode", "batch": 2, "precision": "float64",
+                  "prompt": PROMPT, "length": LENGTH}
+        cell = Cell(**dict(values, **changes))
+        try:
+            workload = adapter.Workload(cell)
+        except errors.Unsupported as reason:
+            self.assertGreater(len(str(reason)), 10)
+            return None
+        if not hasattr(workload, "decode"):
+            self.skipTest("this framework keeps no keys and values")
+        numbers = "float64" if cell.precision == "float64" else "float32"
+        workload.load({name: array.astype(numbers) for name, array in varied(sequences.parameters(cell)).items()})
+        return workload, batches.read(None, cell).batches[0]
+
+    def test_the_cache_gives_what_a_pass_over_the_whole_sequence_gives_in_every_loop(self):
+        for loop in LOOPS:
+            found = self.generating(loop=loop)
+            if found:
+                by_cache, whole = found[0].cached(found[1])
+                self.assertEqual((2, LENGTH - PROMPT + 1, 1000), by_cache.shape)
+                self.assert_close(whole, by_cache, 1e-10, loop)
+
+    def test_plain_and_fused_attention_compute_the_same_or_are_refused_with_a_reason(self):
+        for precision, limit in (("float64", 1e-10), ("float32", 5e-5)):
+            answers = {}
+            for attention in ("default", "plain", "fused"):
+                found = self.generating(attention=attention, precision=precision)
+                if found:
+                    by_cache, whole = found[0].cached(found[1])
+                    self.assert_close(whole, by_cache, limit, attention)
+                    answers[attention] = found[0].check(found[1])["gradient"]
+            for attention, gradient in answers.items():
+                for name in gradient:
+                    self.assert_close(answers["plain"][name], gradient[name], limit, "%s %s" % (attention, name))
+
+    def test_amp_is_near_it_or_refused_with_a_reason(self):
+        found = self.generating(precision="amp")
+        if found:
+            by_cache, whole = found[0].cached(found[1])
+            self.assert_close(whole, by_cache, 0.05, "amp")
+
+    def test_tokens_are_the_likeliest_ones_of_whole_passes_and_begin_again_after_the_last_position(self):
+        for loop in LOOPS:
+            found = self.generating(loop=loop)
+            if found:
+                workload, batch = found
+                self.assertEqual(self.by_whole_passes(batch), self.decoded(workload, batch, 5), loop)
+
+    def decoded(self, workload, batch, count):
+        """The tokens of so many steps."""
+        watch = Watch()
+        workload.decode(workload.batches((batch,)), count, watch)
+        return [np.asarray(workload.value(handle)).tolist() for handle in watch.handles]
+
+    def by_whole_passes(self, batch):
+        """The same for five steps, of which three fill the length, without a cache."""
+        plain, _ = self.generating()
+        ids = np.zeros((2, LENGTH + 1), np.int64)
+        ids[:, :PROMPT] = batch["ids"][:, :PROMPT]
+        for position in range(PROMPT, LENGTH + 1):
+            watch = Watch()
+            whole = {"ids": ids[:, :LENGTH], "labels": np.zeros((2, LENGTH), np.int64)}
+            plain.infer(plain.batches((whole,)), 1, watch)
+            logits = np.asarray(plain.value(watch.handles[0])).reshape(2, LENGTH, -1)
+            ids[:, position] = logits[:, position - 1].argmax(-1)
+        after = [ids[:, position].tolist() for position in range(PROMPT + 1, LENGTH + 1)]
+        return after + after[:2]
+
+    def test_a_prompt_s_token_is_the_likeliest_after_it(self):
+        workload, batch = self.generating(measure="prefill")
+        watch = Watch()
+        workload.prefill(workload.batches((batch,)), 2, watch)
+        expected = workload.cached(batch)[1][:, 0].argmax(-1).tolist()
+        self.assertEqual([expected] * 2, [np.asarray(workload.value(each)).tolist() for each in watch.handles])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in ADAPTERS:
+        sys.exit("usage: python -m tests.stack.test_generation " + "|".join(ADAPTERS) + " [Class.test ...]")
+    adapter = importlib.import_module("workloads.frameworks." + sys.argv.pop(1) + ".sequences")
+    unittest.main(argv=sys.argv, warnings="default")

@@ -1,0 +1,95 @@
+"""Generation token after token in TensorFlow 2: a prompt, and each token after it with a cache of keys and values.
+
+Who inherits it is a sequence model's Workload whose module has prefill(weights, ids, cache, sizes, mode) and
+decode(weights, tokens, position, cache, sizes, mode), which give logits.
+"""
+import numpy as np
+import tensorflow as tf
+
+from workloads.frameworks.tensorflow import settings
+from workloads.frameworks.tensorflow.blocks import Mode
+from workloads.frameworks.tensorflow.transformer import Cache
+from workloads.spec import sequences
+
+
+class Generation:
+    """The next token is that of the greatest logit. A function has one shape for all positions, as XLA needs it, and
+    reads the whole cache."""
+
+    def prefill(self, batches, count, watch):
+        """Read a prompt count times; the watch gets the token after each one."""
+        first = self._generating(self._first, self._cache(self.cell.batch))
+        for _ in range(count):
+            watch.loading()
+            ids = next(batches)[0]["ids"]
+            watch.loaded()
+            watch.stepped(first(ids))
+
+    def decode(self, batches, count, watch):
+        """Generate count tokens, up to the greatest length and from the prompt on again; the watch gets each.
+
+        The prompt is read before, and belongs to no step.
+        """
+        cache = self._cache(self.cell.batch)
+        following, positions = self._generating(self._following, cache), self._positions()
+        first = token = self._generating(self._first, cache)(next(batches)[0]["ids"])
+        np.asarray(token)
+        watch.resumed()
+        for step in range(count):
+            turn = step % len(positions)
+            token = following(token if turn else first, positions[turn])
+            watch.stepped(token)
+
+    def cached(self, batch):
+        """What a batch's own tokens after the prompt are answered with: by the cache, and by a pass over all of them.
+
+        Both are logits (batch, positions from the prompt's last one on, tokens known).
+        """
+        batch = self._arranged(batch)
+        self._specify({name: tf.TensorSpec(array.shape, array.dtype, name) for name, array in batch.items()})
+        placed, prompt = self._placed(batch), sequences.prompt(self.cell)
+        ids, cache = placed["ids"], self._cache(len(batch["ids"]))
+        decode = self._generating(self._decoded, cache)
+        found = [self._generating(self._prompted, cache)(ids)]
+        found += [decode(ids[:, prompt + turn], position) for turn, position in enumerate(self._positions())]
+        whole = np.asarray(self._logits(placed)).reshape(batch["ids"].shape + (-1,))
+        return np.stack([np.asarray(each) for each in found], 1), whole[:, prompt - 1:]
+
+    def _first(self, cache, ids):
+        """The token (batch,) after the prompt, the first ones of ids."""
+        return tf.argmax(self._prompted(cache, ids), -1)
+
+    def _following(self, cache, tokens, position):
+        """The tokens (batch,) after those at the position."""
+        return tf.argmax(self._decoded(cache, tokens, position), -1)
+
+    def _prompted(self, cache, ids):
+        """The logits after the prompt."""
+        ids = ids[:, :sequences.prompt(self.cell)]
+        return self._model.prefill(self._arrays.named, ids, cache, self._sizes, _evaluating(self.cell))
+
+    def _decoded(self, cache, tokens, position):
+        """The logits after the tokens at the position."""
+        return self._model.decode(self._arrays.named, tokens, position, cache, self._sizes, _evaluating(self.cell))
+
+    def _generating(self, function, cache):
+        """The function of a cache as the cell's loop calls it, without the cache, which are variables."""
+        def of_cache(*arguments):
+            return function(cache, *arguments)
+
+        if self.loop == "eager":
+            return of_cache
+        return tf.function(of_cache, autograph=False, **settings.xla_switch() if self.cell.loop == "xla" else {})
+
+    def _positions(self):
+        """Those after the prompt."""
+        return [tf.constant(each) for each in range(sequences.prompt(self.cell), self._sizes.length)]
+
+    def _cache(self, batch):
+        sizes = self._sizes
+        shape = batch, sizes.heads, sizes.length, sizes.width // sizes.heads
+        return Cache(sizes.layers, shape, self._numbers, self.cell.loop == "xla")
+
+
+def _evaluating(cell):
+    return Mode(cell.lstm, is_training=False)

@@ -1,0 +1,104 @@
+"""The layer of workloads/spec/transformer.py in TensorFlow; the same functions as in the other frameworks.
+
+x is (batch, time, numbers); queries, keys and values are (batch, heads, time, numbers of a head). How they are brought
+together is a function of the three, mix: all that differs between a whole pass, a prompt and a token after it.
+TensorFlow 1.15 and 2.x.
+"""
+import math
+
+import tensorflow as tf
+
+from workloads.frameworks.tensorflow.blocks import dense, layer_norm
+
+
+def layer(weights, name, x, form, mode, mix):
+    """Steps 1 to 3."""
+    x = mode.keep(name + ".attention", x + attended(weights, name + ".attention", x, form, mix))
+    return mode.keep(name, x + fed_forward(weights, name, x, form))
+
+
+def attended(weights, name, x, form, mix):
+    """What attention adds to x."""
+    shape = tf.shape(x)
+    x = layer_norm(weights, name + ".norm", x, form.epsilon)
+    mixed = mix(*by_head(dense(weights, name + ".qkv", x), form.heads))
+    return dense(weights, name + ".output", tf.reshape(tf.transpose(mixed, (0, 2, 1, 3)), shape))
+
+
+def fed_forward(weights, name, x, form):
+    """What the feed-forward part adds to x."""
+    x = layer_norm(weights, name + ".norm", x, form.epsilon)
+    return dense(weights, name + ".outer", gelu(dense(weights, name + ".inner", x), form.gelu))
+
+
+def by_head(x, heads):
+    """Queries, keys and values of x (batch, time, 3 times the numbers)."""
+    batch, time = tf.shape(x)[0], tf.shape(x)[1]
+    split = tf.reshape(x, (batch, time, 3, heads, int(x.shape[-1]) // 3 // heads))
+    return tf.unstack(tf.transpose(split, (2, 0, 3, 1, 4)), 3)
+
+
+def gelu(x, formula):
+    """x times the normal distribution's share below x, by erf or tanh; tf.nn has it from 2.4 on, by these."""
+    if formula == "erf":
+        return 0.5 * x * (1 + tf.math.erf(x / math.sqrt(2)))
+    return 0.5 * x * (1 + tf.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
+def attention(query, key, value, bias=None):
+    """Values mixed by each query's shares of the keys; a bias of minus infinity leaves a key out."""
+    scores = tf.matmul(query / math.sqrt(int(query.shape[-1])), key, transpose_b=True)
+    return tf.matmul(tf.nn.softmax(scores if bias is None else scores + bias), value)
+
+
+def causal(query, key, value):
+    """Attention of each token over itself and those before it."""
+    square = tf.ones([tf.shape(query)[2]] * 2, query.dtype)
+    before = tf.linalg.band_part(square, -1, 0)
+    return attention(query, key, value, _left_out(before > 0, square))
+
+
+def _left_out(seen, ones):
+    """0 where seen is true, minus infinity elsewhere; ones has the shape of seen."""
+    return tf.where(seen, tf.zeros_like(ones), -math.inf * ones)
+
+
+class Cache:
+    """The keys and values of every layer, (batch, heads, length, numbers of a head), in variables.
+
+    A function has one shape for all positions, so a token's query sees the whole arrays, those after it left out.
+    """
+
+    def __init__(self, layers, shape, dtype, is_xla):
+        """is_xla: compiled by XLA, which cannot assign a slice whose place it does not know."""
+        self._is_xla = is_xla
+        self._layers = [tuple(tf.Variable(tf.zeros(shape, dtype), trainable=False) for _ in range(2))
+                        for _ in range(layers)]
+
+    def prompt(self, index):
+        """The mix of a layer's first tokens, which are kept."""
+        def mix(query, key, value):
+            for kept, new in zip(self._layers[index], (key, value)):
+                kept[:, :, :new.shape[2]].assign(new)
+            return causal(query, key, value)
+        return mix
+
+    def token(self, index, position):
+        """The mix of the one token at the position, which is kept."""
+        def mix(query, key, value):
+            keys, values = self._layers[index]
+            steps = tf.range(keys.shape[2])
+            for kept, new in ((keys, key), (values, value)):
+                if self._is_xla:
+                    kept.assign(tf.where((steps == position)[:, None], new, kept))
+                else:
+                    kept[:, :, position].assign(new[:, :, 0])
+            seen = steps <= position
+            bias = _left_out(seen, tf.ones(seen.shape, query.dtype))
+            return attention(query, keys.read_value(), values.read_value(), bias)
+        return mix
+
+
+def cross_entropy(logits, labels):
+    """The mean of -log p(label): logits (n, classes), labels (n,)."""
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))

@@ -1,0 +1,45 @@
+"""Measures of models that generate token after token: what a prompt takes, and what each token after it.
+
+prefill: a step reads a prompt of spec.sequences.prompt(cell) tokens, keeps its keys and values and gives the first
+token: the time to the first token. decode: a step gives one token more for each sequence of the batch, from the token
+before it and the keys and values that were kept; after the last position the same tokens are generated again.
+"""
+import numpy as np
+
+from workloads.measuring.sketch import encoded, sketch
+from workloads.process.errors import Unsupported
+from workloads.spec import sequences
+
+# the greatest relative difference between logits by the cache and by a pass over the whole sequence
+LIMITS = {"float64": 1e-10, "float32": 1e-3, "tf32": 1e-1, "amp": 1e-1}
+
+
+def of_steps(cell, given):
+    """The Sequences with facts that say what a step of prefill or decode takes; of other measures as they are."""
+    if cell.measure not in sequences.GENERATING:
+        return given
+    tokens = cell.batch * (sequences.prompt(cell) if cell.measure == "prefill" else 1)
+    return given._replace(facts=dict(given.facts, tokens=tokens, padded_tokens=tokens, prompt=sequences.prompt(cell)))
+
+
+def demand(cell, adapter, workload):
+    """Raise Unsupported for a workload that does not generate."""
+    if not hasattr(workload, cell.measure):
+        raise Unsupported("%s keeps no keys and values here: it trains the model and infers whole sequences"
+                          % adapter.NAME)
+
+
+def check(cell, workload, batches, emit):
+    """Of a model that generates, send the logits of the batch's tokens by the cache.
+
+    Raises ArithmeticError where they are not those of a pass over the whole sequence.
+    """
+    if not (sequences.generates(cell.task) and hasattr(workload, "cached")):
+        return
+    by_cache, whole = (np.asarray(each, np.float64) for each in workload.cached(*batches))
+    difference, limit = np.linalg.norm(by_cache - whole) / np.linalg.norm(whole), LIMITS[cell.precision]
+    if not difference <= limit:
+        raise ArithmeticError("decoding with the cache differs from a pass over the whole sequence by %.1e, expected "
+                              "at most %.0e" % (difference, limit))
+    emit("tensor", kind="decoded", name="logits", shape=list(by_cache.shape), norm=float(np.linalg.norm(by_cache)),
+         sketch=encoded(sketch("decoded", by_cache)), from_whole=float(difference))

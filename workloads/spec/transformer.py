@@ -1,0 +1,44 @@
+"""The transformer layer that normalises before each part ("pre-norm"), as GPT-2 and ViT have it.
+
+    1. a = norm(x); query, key and value are the three parts of qkv a, each split into heads
+    2. x = x + output(softmax(query key' / sqrt(numbers a head)) value), where a mask may leave out keys
+    3. x = x + outer(gelu(inner norm(x)))
+
+Python 3.6 and later, standard library only.
+"""
+from typing import NamedTuple
+
+
+class Form(NamedTuple):
+    """What differs between models: attention's heads, by which formula gelu is computed, normalisation's epsilon."""
+
+    heads: int
+    gelu: str            # tanh or erf
+    epsilon: float
+
+
+def arrays(width, inner):
+    """(name within the layer, shape) of each array in order of computation; a name ends in its Parameter's kind."""
+    return (norm("attention.norm", width) + dense("attention.qkv", width, 3 * width)
+            + dense("attention.output", width, width) + norm("norm", width)
+            + dense("inner", width, inner) + dense("outer", inner, width))
+
+
+def dense(name, inputs, outputs):
+    """(name, shape) of a dense layer's arrays."""
+    return ((name + ".weight", (outputs, inputs)), (name + ".bias", (outputs,)))
+
+
+def norm(name, width):
+    """(name, shape) of a layer normalisation's arrays."""
+    return ((name + ".gamma", (width,)), (name + ".beta", (width,)))
+
+
+def kind(name):
+    """The Parameter's kind of an array of that name."""
+    return name.rsplit(".", 1)[-1]
+
+
+def multiply_adds(width, inner, tokens, pairs):
+    """Of a layer's products for so many tokens, and so many pairs of a query and a key that it may see."""
+    return tokens * (4 * width * width + 2 * width * inner) + 2 * pairs * width
