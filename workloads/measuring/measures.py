@@ -49,8 +49,9 @@ def run(cell, adapter, folder, emit, cluster=None):
     _start(cell, adapter, workload, images, emit, cluster)
     measures = SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
     measures[cell.measure](cell, adapter, workload, images, folder, emit)
-    if hasattr(workload, "compiled"):          # what compiles says how long that took: most of it in the first step
-        emit("compiled", **workload.compiled())
+    compiled = workload.compiled()             # most of it in the first step
+    if compiled:
+        emit("compiled", **compiled)
     del held                                   # not before: arrays would take its place
 
 
@@ -71,8 +72,6 @@ def _workload(cell, adapter, cluster=None):
 def _unweighted(cell, adapter, cluster):
     if tasks.is_sequence(cell.task):
         if cluster or cell.gpus > 1:
-            if not hasattr(parallel(adapter), "Sequences"):
-                raise Unsupported("sequence tasks run in one place, on one GPU")
             return parallel(adapter).Sequences(cell, cluster)
         return importlib.import_module(adapter.__name__ + ".sequences").Workload(cell)
     table = tasks.table(cell.task, cell.classes)
@@ -103,7 +102,7 @@ def _start(cell, adapter, workload, images, emit, cluster=None):
         facts.update(workload.kernels())
     if cluster:
         facts.update(mode=cluster.mode.title, communication=workload.communication)
-    if hasattr(workload, "mode"):              # which says more than the mode's title
+    if workload.mode:                          # which says more than the mode's title
         facts["mode"] = workload.mode
     emit("start", facts=facts, parameters=workload.parameters(), cpu_seconds=environment.used()["cpu_seconds"],
          **_flops(cell, images))
@@ -132,7 +131,7 @@ def phases(cell, adapter, workload, images, folder, emit):
 
 def _train(cell, workload, images, emit, steps):
     """Parallel runs send a digest of the weights too: after synchronous steps it is the same in all workers."""
-    is_coordinator = getattr(workload, "is_coordinator", False)
+    is_coordinator = workload.is_coordinator
     watch = WorkersWatch(cell, emit) if is_coordinator else _watch(cell, workload, images, workload.value, emit)
     _take(cell, steps, _batches(cell, workload, images), watch)
     if is_coordinator:
@@ -142,14 +141,14 @@ def _train(cell, workload, images, emit, steps):
 
 
 def _watch(cell, workload, images, value, emit):
-    """A Watch, with the device's own clock where the framework has a door to it: PyTorch alone.
+    """A Watch, with the device's own clock where the framework has a door to it.
 
     Images are normalised before the clock, so all passes cost the same; the first pass over sequences meets each shape
     for the first time, and is awaited.
     """
-    clock = workload.device_clock() if hasattr(workload, "device_clock") else None
     is_awaited = tasks.is_sequence(cell.task) and cell.input != "synthetic"
-    return Watch(cell, workload.sync, value, emit, device=clock, pass_steps=images.steps if is_awaited else 0)
+    return Watch(cell, workload.sync, value, emit, device=workload.device_clock(),
+                 pass_steps=images.steps if is_awaited else 0)
 
 
 def _take(cell, steps, batches, watch):
@@ -188,8 +187,6 @@ def kernels(cell, adapter, workload, images, folder, emit):
     """
     if cell.device != "gpu" or cell.gpus > 1:
         raise Unsupported("kernels are traced on one GPU; on a CPU measure operators says where the time goes")
-    if not hasattr(workload, "trace"):
-        raise Unsupported("a bare library has no profiler")
     with Beats(emit):                          # reading a profile can take longer than any step
         trace = workload.trace(_batches(cell, workload, images), cell.warmup, cell.steps)
     if not trace.spans:
@@ -199,8 +196,6 @@ def kernels(cell, adapter, workload, images, folder, emit):
 
 def graph(cell, adapter, workload, images, folder, emit):
     """What the framework's graph optimisers remove from a training step's graph. Raises Unsupported."""
-    if not hasattr(workload, "graph"):
-        raise Unsupported("the nodes of a whole graph are counted in TensorFlow 1 alone")
     emit("graph", **workload.graph(_batches(cell, workload, images)))
 
 

@@ -108,14 +108,14 @@ class Parameter(NamedTuple):
 
 def places(table, shape, path=""):
     """The tuple of Placed leaves of a table in order of computation; shape is what goes in, without the batch."""
-    found = []
+    placed = []
     for index, layer in enumerate(table):
         here = join(path, index)
-        found += _inside(layer, shape, here)
+        placed += _inside(layer, shape, here)
         out = _out(layer, shape)
-        found.append(Placed(here, layer, shape, out))
+        placed.append(Placed(here, layer, shape, out))
         shape = out
-    return tuple(found)
+    return tuple(placed)
 
 
 def join(path, step):
@@ -176,11 +176,11 @@ def _same(*shapes):
 
 def parameters(table, shape):
     """The tuple of Parameter of a table on an input of shape, running statistics included, in order of computation."""
-    found = []
+    listed = []
     for place in places(table, shape):
         for kind, size in _arrays(place.layer, place.shape):
-            found.append(Parameter(join(place.path, kind), kind.rsplit(".")[-1], size))
-    return tuple(found)
+            listed.append(Parameter(join(place.path, kind), kind.rsplit(".")[-1], size))
+    return tuple(listed)
 
 
 def _arrays(layer, shape):

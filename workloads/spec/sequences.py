@@ -23,6 +23,7 @@ class SequenceTask(NamedTuple):
 
     model: Any            # the module in spec
     title: str
+    stepped: tuple = ()   # what the names of those LSTM layers begin with that are only asked for single steps
 
 
 SEQUENCES = {
@@ -30,7 +31,7 @@ SEQUENCES = {
     "bert": SequenceTask(bert, "BERT base, masked language model"),
     "gnmt": SequenceTask(gnmt, "GNMT"),
     "deepspeech2": SequenceTask(deepspeech2, "Deep Speech 2"),
-    "tacotron2": SequenceTask(tacotron2, "Tacotron 2, text to spectrogram"),
+    "tacotron2": SequenceTask(tacotron2, "Tacotron 2, text to spectrogram", stepped=("decoder.",)),
 }
 
 

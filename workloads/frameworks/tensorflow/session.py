@@ -2,6 +2,7 @@
 import numpy as np
 import tensorflow as tf
 
+from workloads.frameworks import contract
 from workloads.frameworks.tensorflow import feed, model, optimizers, sessions, settings
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
@@ -11,7 +12,7 @@ v1 = tf.compat.v1
 keras = tf.keras
 
 
-class Workload(sessions.Steps):
+class Workload(sessions.Steps, contract.Images):
     """A table's model, its loss and its optimizer, and the steps of a cell."""
 
     def __init__(self, table, cell):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from workloads.frameworks import contract
 from workloads.frameworks.tensorflow import feed, functions, model, optimizers, settings
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
@@ -14,7 +15,7 @@ from workloads.spec import tasks
 keras = tf.keras
 
 
-class Workload(functions.Steps):
+class Workload(functions.Steps, contract.Images):
     """A table's model, its loss and its optimizer, and the steps of a cell."""
 
     def __init__(self, table, cell):
@@ -95,8 +96,11 @@ class Workload(functions.Steps):
             return
         super(Workload, self).train(batches, count, watch)
 
-    def fit_epochs(self, batches, count, steps, course):
-        """Take count epochs of so many steps in one call of Keras' fit; the course is told of steps and epochs."""
+    def follow(self, batches, count, steps, course):
+        """As elsewhere; Keras' fit drives all epochs in one call, and the course is told of steps and epochs."""
+        if self.loop != "fit":
+            super(Workload, self).follow(batches, count, steps, course)
+            return
         self.net.network.fit(batches, epochs=count, steps_per_epoch=steps, verbose=0, callbacks=[_Followed(course)])
 
     def sync(self, handle):
