@@ -67,7 +67,7 @@ def find_adapter():
         raise CellError("this interpreter has %s: say which one with %s" % (" and ".join(installed), frameworks.CHOSEN))
     if installed:
         return installed[0]
-    if library.found(sys.prefix):
+    if library.installed(sys.prefix):
         return "library"
     raise CellError("this interpreter has none of %s: run the cell in a stack's image or environment"
                     % ", ".join(package for package, _ in frameworks.PACKAGES))

@@ -154,3 +154,14 @@ def test_a_stack_s_framework_is_of_the_table_or_a_bare_library() -> None:
     known = {framework.name for framework in FRAMEWORKS} | {*library.NAMES}
 
     assert known == {*get_args(definition.Framework)}
+
+
+def test_the_reference_has_what_the_adapters_are_compared_with() -> None:
+    workload, = adapters.Module.of("workloads.frameworks.numpy", "").classes("Workload")
+
+    assert [] == [function.name for function in contract.REFERENCE
+                  if not _is_callable_with(workload.method(function.name), function.parameters)]
+
+
+def _is_callable_with(found: tuple[str, ...] | None, expected: tuple[str, ...]) -> bool:
+    return found is not None and expected == tuple(name.removesuffix("=") for name in found)

@@ -1,11 +1,13 @@
 """What an adapter has: the modules, functions and classes that the rest of workloads/ asks it for, in which order.
 
 An adapter is a folder beside this file: pytorch, tensorflow, mxnet, jax, and library, a bare library with one LSTM.
-Every adapter has every function here; what its framework lacks raises Unsupported with the reason, so nobody asks with
-hasattr. Where one answer serves most of them, it stands in Images or Sequences, which adapters inherit.
+numpy is the reference, which no worker runs. Every adapter has every function here; what its framework lacks raises
+Unsupported with the reason, so nobody asks with hasattr. Where one answer serves most of them, it stands in Workload,
+from which theirs inherit.
 
 A run asks an adapter in this order:
 
+    surroundings/NAME.py                           before the framework is imported: SURROUNDINGS
     NAME; settings.apply(cell)                     the process is as the cell wants it
     parallel.serve(role, cell, cluster)            in a place that only serves; nothing else is asked there
     product.made(cell, size, numbers)              measure product; nothing but facts is asked there
@@ -89,6 +91,15 @@ SURROUNDINGS = Module("", (
     Function("place_variables", ("cluster", "role"), "those of a process with that role in a parallel run"),
     Function("gpu_code", ("framework",), "(version of CUDA or \"\", architectures) of the imported framework"),
 ), ("SEEN", "SEEN_FAMILIES", "SERVERS"))
+# of the Workload of numpy/, the readable reference that tests compare adapters with: forward only, in float64
+REFERENCE = (
+    Function("parameters", (), "how many numbers an optimizer would update"),
+    Function("load", ("weights",), "None, with the arrays taken by canonical name"),
+    Function("weights", (), "the arrays by canonical name"),
+    Function("logits", ("images", "is_training"), "(n, classes)"),
+    Function("activations", ("images", "is_training"), "every place's output by its path"),
+    Function("loss", ("images", "labels"), "the cross-entropy in training mode"),
+)
 ATTRIBUTES = ("cell", "loop", "layout", "precision")          # of a workload, once it is built
 
 

@@ -99,10 +99,10 @@ class Workload(sessions.Steps, contract.Images):
 
     def _checked_update(self):
         """Every place's output, the loss, the gradients and the update of what is fed."""
-        outputs = self.net.every(self._images, training=True)
+        outputs = self.net.all_outputs(self._images, training=True)
         loss = feed.loss(self._labels, outputs[-1], self._numbers)
         gradients = self._exchanged(self._gradients(loss))
-        update = self._apply(gradients, self.net.every.get_updates_for(self._images))
+        update = self._apply(gradients, self.net.all_outputs.get_updates_for(self._images))
         return outputs, self._over_all(loss), gradients, update
 
     def _evaluated(self, images):

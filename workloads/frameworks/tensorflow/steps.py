@@ -133,7 +133,7 @@ class Workload(functions.Steps, contract.Images):
     def _checked_update(self, images, labels):
         """Every place's output, the loss and the gradients of one update."""
         with tf.GradientTape() as tape:
-            outputs = [tf.cast(output, self._numbers) for output in self.net.every(images, training=True)]
+            outputs = [tf.cast(output, self._numbers) for output in self.net.all_outputs(images, training=True)]
             loss = feed.loss(labels, outputs[-1], self._numbers)
         gradients = tape.gradient(loss, self.net.network.trainable_weights)
         self._apply(gradients)
