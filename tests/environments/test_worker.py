@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from runner.results import contract
-from tests.environments.test_stacks import STACKS, TODAY, inside
+from tests.environments.test_stacks import TODAY, inside
 from workloads.spec.cell import Cell
 
 CELLS = (Cell("x", "lenet5", "phases", batch=2, steps=2, warmup=1, input="synthetic"),

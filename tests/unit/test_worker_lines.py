@@ -167,7 +167,8 @@ def of_an_epoch() -> list[dict[str, Any]]:
 
 def of_products() -> list[dict[str, Any]]:
     sent = Sent()
-    products.sizes(CELL, lambda cell, size, numbers: (lambda: None, lambda: None), "float32", sent, FakeClock(step=0.25))
+    products.sizes(CELL, lambda cell, size, numbers: (lambda: None, lambda: None), "float32", sent,
+                   FakeClock(step=0.25))
     return sent
 
 

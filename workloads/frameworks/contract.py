@@ -50,7 +50,7 @@ MODULES = (
     )),
     Module("", (
         Function("Workload", ("table", "cell"), "the Images of a table of layers"),
-        Function("facts", ("cell",), "what the framework says of itself, for the event start: FACTS, and of a GPU more; "
+        Function("facts", ("cell",), "what the framework says of itself, for the event start: FACTS, of a GPU more; "
                  "once the Workload is built"),
         Function("is_oom", ("error",), "whether an exception says that the host's or the device's memory ran out"),
         Function("unbiased_variance", ("cell",), "whether a running variance is n / (n - 1) times the batch's"),
@@ -169,7 +169,6 @@ class Workload:
 
     def device_clock(self):
         """A clock on the device with mark() and seconds(); None where there is none."""
-        return None
 
     def compiled(self):
         """{programs, seconds, tracing_seconds} that were compiled so far in this process; {} where nobody says it."""

@@ -1,4 +1,4 @@
-"""How a forward pass of a model is made, whatever the framework; adapters add what theirs needs. Python 3.6 and later."""
+"""How a forward pass of a model is made, whatever the framework; adapters add what theirs needs. Python 3.6 on."""
 
 
 class Mode:
