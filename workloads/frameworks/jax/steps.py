@@ -153,6 +153,10 @@ class Steps(contract.Workload):
             step()
         return operators.profiled(step, steps, lambda: [program.as_text() for program in programs.values()])
 
+    def trace(self, batches, warmup, steps):
+        """Raises Unsupported."""
+        raise Unsupported("XLA's trace of a GPU is not read here")
+
     def sync(self, handle):
         """Return when the device has done all that was asked of it."""
         # a program's results are there together; operation by operation the update comes after the loss
