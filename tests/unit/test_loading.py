@@ -58,3 +58,9 @@ def test_a_cell_on_a_gpu_says_that_a_thread_is_ahead_and_synthetic_input_that_no
     assert "nothing ahead" in loading.told(cell(), contract.Workload())
     assert "one thread" in loading.told(cell(device="gpu"), contract.Workload())
     assert "lies on the device" in loading.told(cell(input="synthetic"), contract.Workload())
+
+
+def test_batches_for_a_cpu_are_not_prepared_ahead_and_those_for_a_gpu_are_the_same():
+    batches = iter([1, 2, 3])
+    assert loading.for_device(cell(), batches) is batches
+    assert [1, 2, 3] == list(loading.for_device(cell(device="gpu"), batches))

@@ -50,6 +50,11 @@ def taken(array, some, empty=np.empty):
     return array.take(some, 0, batch, "clip")         # "raise", the default, would fill another array first
 
 
+def for_device(cell, batches):
+    """The batches of a cell as they are; for a GPU one thread prepares the next one."""
+    return ahead(batches) if cell.device == "gpu" else batches
+
+
 def ahead(batches):
     """The batches, of which one thread prepares the next while one is used. Raises what preparing it raised."""
     waiting = queue.Queue(_AHEAD)

@@ -86,7 +86,7 @@ class Workload(Steps, contract.Images):
         """The batches on the device; while a GPU computes, the next one is gathered. A CPU's program takes numpy's."""
         if self.cell.device == "cpu" and self.loop != "eager":
             return batches                # copied by the call itself, in a fifth of device_put's time
-        batches = loading.ahead(batches) if self.cell.device == "gpu" else batches
+        batches = loading.for_device(self.cell, batches)
         return (self._placed(*batch) for batch in batches)
 
     def _shuffling(self, count):

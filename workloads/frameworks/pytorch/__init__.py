@@ -115,7 +115,7 @@ class Workload(Steps, contract.Images):
 
     def _fed(self, batches):
         """The batches of arrays on the device; what _empty made stays where it is until it is copied there."""
-        batches = loading.ahead(batches) if self._device.type == "cuda" else batches
+        batches = loading.for_device(self.cell, batches)
         return (self._placed(self._canonical(torch.from_numpy(images)), torch.from_numpy(labels))
                 for images, labels in batches)
 

@@ -254,7 +254,7 @@ class _Session(_Common, sessions.Steps, contract.Sequences):
         with self._entered():
             slots = {name: v1.placeholder(spec.dtype, spec.shape) for name, spec in _signature(arranged).items()}
         batches = ((batch,) for batch in itertools.cycle(arranged))
-        return sessions.Feed(slots, batches=loading.ahead(batches) if self.cell.device == "gpu" else batches)
+        return sessions.Feed(slots, batches=loading.for_device(self.cell, batches))
 
     def synthetic(self, batches):
         """The Feed of the first batch in variables."""

@@ -64,8 +64,7 @@ class Workload(sessions.Steps, contract.Images):
 
     def _fed(self, batches):
         """The Feed of batches of arrays."""
-        if self.cell.device == "gpu":
-            batches = loading.ahead(batches)
+        batches = loading.for_device(self.cell, batches)
         with self._entered():
             return sessions.Feed(*self._placeholders(self.cell.batch), batches=batches)
 

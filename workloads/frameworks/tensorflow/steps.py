@@ -78,7 +78,7 @@ class Workload(functions.Steps, contract.Images):
 
     def _fed(self, batches):
         """The batches of arrays on the device; while a GPU computes, the next one is gathered."""
-        batches = loading.ahead(batches) if self.cell.device == "gpu" else batches
+        batches = loading.for_device(self.cell, batches)
         return (self._placed(*batch) for batch in batches)
 
     def _placed(self, images, labels):
