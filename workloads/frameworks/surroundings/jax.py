@@ -1,6 +1,8 @@
 """What JAX needs around it. JAX 0.10 and later."""
 import os
 
+from workloads.places.addresses import resolved
+
 SEEN = ("NPROC",)                # the size of XLA's pool of threads, which its adapter sets
 SEEN_FAMILIES = ("JAX_",)
 SERVERS = {}
@@ -18,8 +20,11 @@ def cache_variables(folder):
 
 
 def place_variables(cluster, role):
-    """None: its places find each other once it is imported."""
-    return {}
+    """Where the first place's service of keys and barriers is; alone, a process needs none."""
+    if len(cluster.places) == 1:
+        return {}
+    host, port = cluster.address("worker", 0).split(":")
+    return {"JAX_COORDINATOR_ADDRESS": "%s:%s" % (resolved(host), port)}
 
 
 def gpu_code(jax):
