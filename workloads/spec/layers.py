@@ -108,14 +108,14 @@ class Parameter(NamedTuple):
 
 def places(table, shape, path=""):
     """The tuple of Placed leaves of a table in order of computation; shape is what goes in, without the batch."""
-    placed = []
+    found = []
     for index, layer in enumerate(table):
         here = join(path, index)
-        placed += _inside(layer, shape, here)
+        found += _inside(layer, shape, here)
         out = _out(layer, shape)
-        placed.append(Placed(here, layer, shape, out))
+        found.append(Placed(here, layer, shape, out))
         shape = out
-    return tuple(placed)
+    return tuple(found)
 
 
 def join(path, step):
@@ -176,11 +176,11 @@ def _same(*shapes):
 
 def parameters(table, shape):
     """The tuple of Parameter of a table on an input of shape, running statistics included, in order of computation."""
-    listed = []
+    found = []
     for place in places(table, shape):
         for kind, size in _arrays(place.layer, place.shape):
-            listed.append(Parameter(join(place.path, kind), kind.rsplit(".")[-1], size))
-    return tuple(listed)
+            found.append(Parameter(join(place.path, kind), kind.rsplit(".")[-1], size))
+    return tuple(found)
 
 
 def _arrays(layer, shape):

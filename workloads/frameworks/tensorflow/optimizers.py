@@ -21,13 +21,13 @@ def optimizer(cell, dtype):
     family = keras.optimizers if IS_KERAS_3 else getattr(keras.optimizers, "legacy", keras.optimizers)
     rate, exact = _rate(cell, dtype), _exactly(dtype)
     if cell.optimizer == "adam":
-        own = _adam(family.Adam)(rate, **{name: exact(value) for name, value in ADAM.items() if name != "epsilon"})
+        found = _adam(family.Adam)(rate, **{name: exact(value) for name, value in ADAM.items() if name != "epsilon"})
     elif cell.optimizer == "momentum":
-        own = _decaying(family.SGD)(rate, momentum=exact(0.9))
+        found = _decaying(family.SGD)(rate, momentum=exact(0.9))
     else:
-        own = _decaying(family.SGD)(rate)
-    own.decayed = cell.weight_decay
-    return own
+        found = _decaying(family.SGD)(rate)
+    found.decayed = cell.weight_decay
+    return found
 
 
 def _rate(cell, dtype):
