@@ -39,7 +39,7 @@ class Workload(Steps, contract.Sequences):
     def kernels(self):
         """{"lstm": what an LSTM layer of the model runs}, as facts."""
         has_one = any(parameter.name.endswith(".recurrent.weight") for parameter in self._parameters)
-        return {"lstm": recurrent.told(self.cell.lstm)} if has_one else {}
+        return {"lstm": recurrent.kernel_of(self.cell.lstm)} if has_one else {}
 
     def load(self, weights):
         """Take the arrays of every parameter and running statistic, by canonical name."""

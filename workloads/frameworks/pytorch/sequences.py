@@ -85,8 +85,8 @@ class Workload(Steps, contract.Sequences):
         run = recurrent.lstm if self.precision != "amp" else self._autocast(recurrent.lstm)
         with torch.set_grad_enabled(mode.is_training), torch.autograd.profiler.profile() as profile:
             run(self._net.weights, names[0], x, mode)
-        return dict({"lstm": recurrent.told({event.key for event in profile.key_averages()})},
-                    **recurrent.told_of_memory(self._net.weights, names[0]))
+        return dict({"lstm": recurrent.kernel_of({event.key for event in profile.key_averages()})},
+                    **recurrent.memory_of(self._net.weights, names[0]))
 
     def load(self, weights):
         """Copy the arrays of every parameter and running statistic, by canonical name."""

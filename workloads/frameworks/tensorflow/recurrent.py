@@ -60,7 +60,7 @@ def lstm_step(weights, name, x, state, mode):
     return weights[name].step(x, state, mode)
 
 
-def told(operations):
+def kernel_of(operations):
     """What runs an LSTM, by the names of the operations that ran, as a fact; "not seen" where none are known."""
     fused = sorted({name.split("/")[-1] for name in operations if name.split("/")[-1].startswith(_FUSED)})
     return ", ".join(fused) or ("plain operations in a loop" if operations else "not seen")

@@ -98,7 +98,7 @@ class _Common:
         layers = self._arrays.layers
         if not layers:
             return {}
-        said = recurrent.told(self._ran(layers[0]))
+        said = recurrent.kernel_of(self._ran(layers[0]))
         called = layers[0].called
         return {"lstm": called + ", as called" if called and called not in said else said}
 
