@@ -1,6 +1,7 @@
 """The house's rules: who may import whom, and what no file may say."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import house
+from workloads.spec.frameworks import FRAMEWORKS as FRAMEWORK_TABLE
 
 ROOT = Path(__file__).parents[2]
 STANDARD = sys.stdlib_module_names
@@ -20,6 +22,8 @@ FRAMEWORKS = {"frameworks/pytorch": {"torch", "torchvision", "transformers"},
 # of workloads/, what every adapter may import
 SHARED = ("workloads.spec", "workloads.frameworks.contract", "workloads.frameworks.mode", "workloads.process.errors",
           "workloads.inputs.images", "workloads.inputs.loading", "workloads.inputs.passes")
+# of workloads/: where frameworks' names are data, and the formats of their profilers
+TABLES = {"spec/frameworks.py", "spec/cluster.py", "spec/lstm_kernels.py", "profiles/traces.py"}
 # where the time of day is read: moments for people, TensorFlow's own stamps inside a graph, which know no other, and
 # the probe that tells how far the clocks of a Swarm's nodes lie apart
 WALL_CLOCK = {"runner/measuring/equality.py": 1, "runner/measuring/job.py": 2, "runner/measuring/session.py": 1,
@@ -71,6 +75,27 @@ def test_what_measures_imports_no_framework() -> None:
     for path in shared:
         foreign = {top(name) for name in imports(path)} - STANDARD - {"numpy", "workloads"}
         assert not foreign, f"{path} imports {foreign}"
+
+
+def test_outside_of_adapters_only_tables_name_frameworks() -> None:
+    names = re.compile("|".join({word for framework in FRAMEWORK_TABLE for word in (framework.name, framework.package)}))
+    naming = {str(path.relative_to(ROOT / "workloads")) for path in sources("workloads")
+              if any(names.search(text) for text in code_texts(path))}
+
+    assert {name for name in naming if not name.startswith("frameworks/")} == TABLES
+
+
+def code_texts(path: Path) -> Iterator[str]:
+    """The names and texts of a file's code, without docstrings and comments."""
+    tree = ast.parse(path.read_text())
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docstrings = {id(node.body[0].value) for node in ast.walk(tree) if isinstance(node, documented) and node.body
+                  and isinstance(node.body[0], ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value
+        elif isinstance(node, ast.Name | ast.Attribute | ast.FunctionDef | ast.alias):
+            yield getattr(node, "id", "") or getattr(node, "attr", "") or getattr(node, "name", "")
 
 
 def test_the_runner_takes_only_the_spec_of_the_workloads() -> None:
