@@ -1,17 +1,19 @@
 """The rooms and floors of runner/, and what breaks their order: `python -m tests.house`; 1 where something does.
 
 A room is a folder of runner/. Its modules import one another, and rooms of lower floors: neither a higher room nor
-another one of their own floor. The modules that lie in runner/ itself are one room, the lowest.
+another one of their own floor. The modules that lie in runner/ itself are one room, the lowest. No folder of runner/ or
+workloads/ has more than MOST_MODULES.
 """
 
 import ast
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 GROUND = "runner"
+PACKAGES = (GROUND, "workloads")
 FLOORS = (("cli",), ("screen",), ("report",), ("measuring", "doctor"), ("launchers", "analysis", "planning"),
           ("machine",), ("stacks", "study", "datasets"), ("results",), (GROUND,))
 FLOOR_OF = {room: floor for floor, rooms in enumerate(reversed(FLOORS)) for room in rooms}
@@ -85,31 +87,36 @@ def longest_chain(imports: Imports) -> list[str]:
     return max(map(chain, imports), key=len)
 
 
-def folders(imports: Imports) -> dict[str, int]:
+def modules(root: Path = ROOT) -> list[str]:
+    """The names of all modules of the packages."""
+    return [_name(path.relative_to(root)) for package in PACKAGES for path in sorted((root / package).rglob("*.py"))]
+
+
+def folders(modules: Collection[str]) -> dict[str, int]:
     """How many modules lie in each folder, its own __init__ not counted."""
-    packages = {module.rpartition(".")[0] for module in imports}
-    return dict(Counter(module.rpartition(".")[0] for module in imports if module not in packages))
+    packages = {module.rpartition(".")[0] for module in modules}
+    return dict(Counter(module.rpartition(".")[0] for module in modules if module not in packages))
 
 
-def full(imports: Imports) -> list[str]:
+def full(modules: Collection[str]) -> list[str]:
     """The folders with more than MOST_MODULES."""
-    return [f"{folder}: {count} modules, at most {MOST_MODULES}" for folder, count in folders(imports).items()
+    return [f"{folder}: {count} modules, at most {MOST_MODULES}" for folder, count in folders(modules).items()
             if count > MOST_MODULES]
 
 
 def main() -> int:
     """Print the house."""
-    imports = read()
+    imports, everything = read(), modules()
     for floor, rooms in enumerate(FLOORS):
         counts = (f"{name} ({sum(room(module) == name for module in imports)})" for name in rooms)
         print(f"floor {len(FLOORS) - floor}: {', '.join(counts)}")
     print("largest folders:", ", ".join(f"{folder} {count}" for folder, count in sorted(
-        folders(imports).items(), key=lambda item: -item[1])[:3]))
+        folders(everything).items(), key=lambda item: -item[1])[:3]))
     around = circle(imports)
     if not around:
         chain = longest_chain(imports)
         print(f"longest chain of imports: {len(chain)}: {' > '.join(name.removeprefix('runner.') for name in chain)}")
-    mistakes = [*breaks(imports), *full(imports), *(["circle: " + " > ".join(around)] if around else [])]
+    mistakes = [*breaks(imports), *full(everything), *(["circle: " + " > ".join(around)] if around else [])]
     print("\n".join(mistakes) or "nothing breaks the order")
     return 1 if mistakes else 0
 

@@ -38,10 +38,10 @@ def main(arguments):
 
 def _joined(cell, adapter, text, folder):
     """The Cluster of a parallel cell, its variables set and the helpers of this place started."""
-    found = cluster.read(cell, adapter)
-    os.environ.update(cluster.variables(found, found.place.main))
-    cluster.start_helpers(found, text, folder)
-    return found
+    joined = cluster.read(cell, adapter)
+    os.environ.update(cluster.variables(joined, joined.place.main))
+    cluster.start_helpers(joined, text, folder)
+    return joined
 
 
 def _read(arguments):
@@ -57,17 +57,17 @@ def find_adapter():
 
     Raises CellError where it has none, or several and nobody said which.
     """
-    told = os.environ.get(frameworks.CHOSEN)
+    chosen = os.environ.get(frameworks.CHOSEN)
     installed = [adapter for package, adapter in frameworks.PACKAGES if importlib.util.find_spec(package)]
-    if told:
-        if told not in installed:
-            raise CellError("this interpreter has no %s, which %s names" % (told, frameworks.CHOSEN))
-        return told
+    if chosen:
+        if chosen not in installed:
+            raise CellError("this interpreter has no %s, which %s names" % (chosen, frameworks.CHOSEN))
+        return chosen
     if len(installed) > 1:
         raise CellError("this interpreter has %s: say which one with %s" % (" and ".join(installed), frameworks.CHOSEN))
     if installed:
         return installed[0]
-    if library.found(sys.prefix):
+    if library.installed(sys.prefix):
         return "library"
     raise CellError("this interpreter has none of %s: run the cell in a stack's image or environment"
                     % ", ".join(package for package, _ in frameworks.PACKAGES))
@@ -89,13 +89,8 @@ def _measured(cell, adapter, folder, send, joined):
         status = "oom" if adapter.is_oom(error) else "error"
         traceback.print_exc()
         return _end(send, status, "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:500]),
-                    allocator=_allocator(cell, adapter))
-    return _end(send, "ok", "", allocator=_allocator(cell, adapter))
-
-
-def _allocator(cell, adapter):
-    """The peak of the framework's own allocator on a GPU, {} where it tells none."""
-    return adapter.device_peak_bytes(cell) if hasattr(adapter, "device_peak_bytes") else {}
+                    allocator=adapter.device_peak_bytes(cell))
+    return _end(send, "ok", "", allocator=adapter.device_peak_bytes(cell))
 
 
 def _end(send, status, message, code=None, allocator=None):

@@ -22,14 +22,14 @@ from runner.launchers.protocol import Launcher
 from runner.launchers.watchdog import Ending, Limits, followed
 from runner.results import store
 from runner.stacks.definition import Stack
-from workloads.spec import cluster, layers, tasks
+from workloads.spec import cluster, frameworks, layers, tasks
 from workloads.spec.cell import Cell
 
 KINDS = ("activation", "logits", "loss", "gradient", "weight", "statistic", "decoded")
 # Largest relative differences. A pair with TensorFlow has a wider one, as some of its float64 paths round to float32.
 # Running statistics have it too: MXNet and TensorFlow keep normalisation's decay as a float32 in every precision.
 LIMITS = {"float64": {**dict.fromkeys(KINDS, 1e-10), "statistic": 1e-6},
-          "tensorflow float64": dict.fromkeys(KINDS, 1e-6),
+          "rounded float64": dict.fromkeys(KINDS, 1e-6),
           "float32": {"activation": 1e-3, "logits": 1e-3, "loss": 1e-4, "gradient": 3e-2, "weight": 1e-2,
                       "statistic": 1e-3, "decoded": 1e-3}}
 _FORWARD = ("activation", "logits", "loss", "decoded")      # judged by the worst array in float32 too
@@ -127,8 +127,8 @@ def _verdict(cell: Cell, stack: Stack, reference: Stack, worst: dict[str, float]
 
 
 def _limits(cell: Cell, *pair: Stack) -> dict[str, float]:
-    is_rounded = cell.precision == "float64" and any(stack.framework == "tensorflow" for stack in pair)
-    return LIMITS["tensorflow float64" if is_rounded else cell.precision]
+    is_rounded = cell.precision == "float64" and any(frameworks.rounds_float64(stack.framework) for stack in pair)
+    return LIMITS["rounded float64" if is_rounded else cell.precision]
 
 
 def _is_joint(cell: Cell, kind: str) -> bool:

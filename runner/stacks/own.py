@@ -29,7 +29,6 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")
 _IMAGE = "image:"
 _SECONDS = 120                       # a framework's first import from a cold disk takes most of a minute
 _VERSION = "import sys; print('evenbench %d.%d' % sys.version_info[:2])"
-_TITLES = {"pytorch": "PyTorch", "tensorflow": "TensorFlow", "mxnet": "MXNet", "jax": "JAX"}
 
 
 class Asked(NamedTuple):
@@ -231,7 +230,8 @@ def stack(asked: Asked, root: Path, held: Inventory, python: str, code: GpuCode 
     version = held.frameworks[package] or "unknown"
     where = "image" if image else "environment"
     return OwnStack(name=asked.name, framework=framework, version=version,
-                    python=".".join(held.python.split(".")[:2]), title=f"{_TITLES[framework]} {version} (own {where})",
+                    python=".".join(held.python.split(".")[:2]),
+                    title=f"{frameworks.title(framework)} {version} (own {where})",
                     devices=("cpu", "gpu") if code else ("cpu",), gpu=code, interpreter=python, repository=root,
                     build=held.build, installed=tuple(sorted(held.installed.items())), asked=asked, image=image)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.lifetimes import is_gone
 from workloads.measuring import measures
-from workloads.places import cluster
+from workloads.places import addresses, cluster
 from workloads.spec.cell import Cell, CellError
 from workloads.spec.cluster import MODES, impossible, kind, own_mode, places
 
@@ -115,7 +115,7 @@ def test_an_environment_that_does_not_fit_is_refused(nodes: str, rank: str) -> N
 def test_a_host_that_never_comes_up_is_given_up() -> None:
     times = iter(range(0, 1000, 10))
     with pytest.raises(OSError):
-        cluster.resolved("no-such-host.invalid", clock=lambda: next(times), wait=lambda seconds: None)
+        addresses.resolved("no-such-host.invalid", clock=lambda: next(times), wait=lambda seconds: None)
 
 
 def alone(framework: str, gpus: int, **environment: str) -> cluster.Cluster:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.clock import FakeClock
+from workloads.frameworks import contract
 from workloads.inputs.images import Images
 from workloads.measuring import epochs, measures
 from workloads.process.errors import NotFinite, Unsupported
@@ -16,7 +17,7 @@ TRUTH = np.array([0, 1, 2, 2, 1])
 HELD_OUT = Images(np.arange(5, dtype=np.uint8).reshape(5, 1, 1, 1), TRUTH, {})
 
 
-class Workload:
+class Workload(contract.Images):
     """Trains a step in 1 s and predicts a batch in 0.25 s; says class 2 of image 1, else the truth."""
 
     loop = "native"
@@ -30,12 +31,6 @@ class Workload:
             watch.loaded()
             self.clock.advance(1.0)
             watch.stepped(next(self.losses))
-
-    def fit_epochs(self, batches: object, count: int, steps: int, watch: Any) -> None:
-        for _ in range(count):
-            watch.begun()
-            self.train(batches, steps, watch)
-            watch.ended()
 
     def sync(self, handle: float) -> None:
         self.clock.advance(0.5)
@@ -51,9 +46,13 @@ class Workload:
 
 
 class Fit(Workload):
-    """Its loop drives the epochs by itself."""
+    """Drives the epochs by itself, as Keras' fit does."""
 
-    loop = "fit"
+    def follow(self, batches: object, count: int, steps: int, course: Any) -> None:
+        for _ in range(count):
+            course.begun()
+            self.train(batches, steps, course)
+            course.ended()
 
 
 def followed(kind: type[Workload], losses: list[float]) -> tuple[list[dict[str, Any]], Workload]:

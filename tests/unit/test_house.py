@@ -11,6 +11,7 @@ import pytest
 
 from runner.launchers import choose
 from tests import house
+from workloads.spec.frameworks import FRAMEWORKS as FRAMEWORK_TABLE
 
 ROOT = Path(__file__).parents[2]
 STANDARD = sys.stdlib_module_names
@@ -18,7 +19,12 @@ FRAMEWORKS = {"frameworks/pytorch": {"torch", "torchvision", "transformers"},
               "frameworks/tensorflow": {"tensorflow", "horovod"}, "frameworks/mxnet": {"mxnet"},
               "frameworks/jax": {"jax", "jaxlib", "haiku"},
               "places/mxnet_servers": {"mxnet"}, "places/horovod_rendezvous": {"horovod"},
-              "frameworks/numpy": set(), "frameworks/library": set()}
+              "frameworks/numpy": set(), "frameworks/library": set(), "frameworks/surroundings": set()}
+# of workloads/, what every adapter may import
+SHARED = ("workloads.spec", "workloads.frameworks.contract", "workloads.frameworks.mode", "workloads.process.errors",
+          "workloads.inputs.images", "workloads.inputs.loading", "workloads.inputs.passes")
+# of workloads/: where frameworks' names are data, and the formats of their profilers
+TABLES = {"spec/frameworks.py", "spec/cluster.py", "spec/lstm_kernels.py", "profiles/traces.py"}
 # where the time of day is read: moments for people, TensorFlow's own stamps inside a graph, which know no other, and
 # the probe that tells how far the clocks of a Swarm's nodes lie apart
 WALL_CLOCK = {"runner/measuring/equality.py": 1, "runner/measuring/job.py": 2, "runner/measuring/session.py": 1,
@@ -56,8 +62,8 @@ def test_the_spec_imports_the_standard_library_alone(path: Path) -> None:
 
 @pytest.mark.parametrize("adapter", FRAMEWORKS)
 def test_an_adapter_imports_its_framework_numpy_and_what_all_share(adapter: str) -> None:
-    ours = (f"workloads.{adapter.replace('/', '.')}", "workloads.spec", "workloads.process.errors",
-            "workloads.inputs.images", "workloads.inputs.loading", "workloads.inputs.passes")
+    ours = (f"workloads.{adapter.replace('/', '.')}.", *(f"{name}." for name in SHARED),
+            *(("workloads.places.addresses.",) if adapter == "frameworks/surroundings" else ()))
     for path in sources(f"workloads/{adapter}"):
         for name in imports(path):
             allowed = top(name) in STANDARD | FRAMEWORKS[adapter] | {"numpy"} or f"{name}.".startswith(ours)
@@ -70,6 +76,27 @@ def test_what_measures_imports_no_framework() -> None:
     for path in shared:
         foreign = {top(name) for name in imports(path)} - STANDARD - {"numpy", "workloads"}
         assert not foreign, f"{path} imports {foreign}"
+
+
+def test_outside_of_adapters_only_tables_name_frameworks() -> None:
+    names = re.compile("|".join({word for framework in FRAMEWORK_TABLE for word in (framework.name, framework.package)}))
+    naming = {str(path.relative_to(ROOT / "workloads")) for path in sources("workloads")
+              if any(names.search(text) for text in code_texts(path))}
+
+    assert {name for name in naming if not name.startswith("frameworks/")} == TABLES
+
+
+def code_texts(path: Path) -> Iterator[str]:
+    """The names and texts of a file's code, without docstrings and comments."""
+    tree = ast.parse(path.read_text())
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docstrings = {id(node.body[0].value) for node in ast.walk(tree) if isinstance(node, documented) and node.body
+                  and isinstance(node.body[0], ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value
+        elif isinstance(node, ast.Name | ast.Attribute | ast.FunctionDef | ast.alias):
+            yield getattr(node, "id", "") or getattr(node, "attr", "") or getattr(node, "name", "")
 
 
 def test_the_runner_takes_only_the_spec_of_the_workloads() -> None:
@@ -86,8 +113,8 @@ def test_the_runner_s_modules_import_each_other_in_no_circle() -> None:
     assert [] == house.circle(house.read())
 
 
-def test_no_folder_of_the_runner_is_too_full() -> None:
-    assert [] == house.full(house.read())
+def test_no_folder_of_the_runner_or_the_workloads_is_too_full() -> None:
+    assert [] == house.full(house.modules())
 
 
 def test_no_change_makes_the_runner_s_longest_chain_of_imports_longer() -> None:
@@ -122,10 +149,10 @@ def test_the_longest_chain_is_the_one_with_most_modules() -> None:
 
 
 def test_a_folder_is_full_beyond_its_most_modules() -> None:
-    modules = {f"runner.report.m{number}": frozenset[str]() for number in range(house.MOST_MODULES)}
+    modules = [f"runner.report.m{number}" for number in range(house.MOST_MODULES)]
 
-    assert [] == house.full({"runner.report": frozenset(), **modules})
-    assert ["runner.report: 16 modules, at most 15"] == house.full({**modules, "runner.report.more": frozenset()})
+    assert [] == house.full(["runner.report", *modules])
+    assert ["runner.report: 16 modules, at most 15"] == house.full([*modules, "runner.report.more"])
 
 
 def test_imports_are_seen_in_functions_and_under_other_names(tmp_path: Path) -> None:

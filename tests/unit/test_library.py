@@ -13,12 +13,12 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_library_is_found_by_the_file_that_its_build_leaves(tmp_path: Path) -> None:
-    assert library.found(str(tmp_path)) is None
+    assert library.installed(str(tmp_path)) is None
 
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "liblstm-onednn.so").touch()
 
-    assert "onednn" == library.found(str(tmp_path))
+    assert "onednn" == library.installed(str(tmp_path))
 
 
 @pytest.mark.parametrize(("changes", "words"), [

@@ -4,6 +4,7 @@ import itertools
 import numpy as np
 import pytest
 
+from workloads.frameworks import contract
 from workloads.inputs import loading
 from workloads.spec.cell import Cell
 
@@ -54,6 +55,12 @@ def test_what_a_thread_ahead_raises_is_raised_by_who_asks_for_the_batch():
 
 
 def test_a_cell_on_a_gpu_says_that_a_thread_is_ahead_and_synthetic_input_that_nothing_is_loaded():
-    assert "nothing ahead" in loading.told(cell(), None)
-    assert "one thread" in loading.told(cell(device="gpu"), None)
-    assert "lies on the device" in loading.told(cell(input="synthetic"), None)
+    assert "nothing ahead" in loading.told(cell(), contract.Workload())
+    assert "one thread" in loading.told(cell(device="gpu"), contract.Workload())
+    assert "lies on the device" in loading.told(cell(input="synthetic"), contract.Workload())
+
+
+def test_batches_for_a_cpu_are_not_prepared_ahead_and_those_for_a_gpu_are_the_same():
+    batches = iter([1, 2, 3])
+    assert loading.for_device(cell(), batches) is batches
+    assert [1, 2, 3] == list(loading.for_device(cell(device="gpu"), batches))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from workloads.frameworks.surroundings import tensorflow
 from workloads.process import caches, environment
 from workloads.spec.cell import Cell
 
@@ -63,4 +64,4 @@ def test_the_folder_is_told_to_be_missing_empty_or_filled(tmp_path: Path, monkey
 def test_xla_s_flag_is_for_versions_that_know_it(tmp_path: Path, name: str, expected: bool) -> None:
     (tmp_path / "tensorflow").mkdir()
     (tmp_path / name).mkdir()
-    assert expected == caches._has_xla_cache(str(tmp_path / "tensorflow" / "__init__.py"))
+    assert expected == tensorflow.has_xla_cache(str(tmp_path / "tensorflow" / "__init__.py"))

@@ -56,9 +56,9 @@ def samples(sizes, count, seed, folder):
 
 def marks_of(folder):
     """The Marks of the prepared data set. Raises DataError."""
-    found = ragged.facts(folder, bert.DATA)
+    content = ragged.facts(folder, bert.DATA)
     try:
-        marks = Marks(**{name: int(found["made"]["marks"][name]) for name in Marks._fields})
+        marks = Marks(**{name: int(content["made"]["marks"][name]) for name in Marks._fields})
     except (KeyError, TypeError, ValueError) as error:
         raise DataError('%s: facts.json: key "made": expected marks with %s, found no %s; prepare it again'
                         % (folder, ", ".join(Marks._fields), error)) from error

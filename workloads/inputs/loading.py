@@ -21,7 +21,7 @@ def told(cell, workload):
         return "one batch, which lies on the device"
     how = "padded before, copied each step" if tasks.is_sequence(cell.task) else _GATHERED
     ahead = "one thread, one batch ahead" if cell.device == "gpu" else "nothing ahead"
-    return getattr(workload, "loading", None) or "%s; %s" % (how, ahead)
+    return workload.loading or "%s; %s" % (how, ahead)
 
 
 _GATHERED = "each batch gathered at once by numpy, data normalised before"
@@ -46,8 +46,13 @@ def gathered(arrays, orders, batch, empty=np.empty):
 
 def taken(array, some, empty=np.empty):
     """The samples of some numbers, by one take."""
-    found = empty((len(some),) + array.shape[1:], array.dtype)
-    return array.take(some, 0, found, "clip")         # "raise", the default, would fill another array first
+    batch = empty((len(some),) + array.shape[1:], array.dtype)
+    return array.take(some, 0, batch, "clip")         # "raise", the default, would fill another array first
+
+
+def for_device(cell, batches):
+    """The batches of a cell as they are; for a GPU one thread prepares the next one."""
+    return ahead(batches) if cell.device == "gpu" else batches
 
 
 def ahead(batches):

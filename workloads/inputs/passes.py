@@ -36,10 +36,10 @@ class Passes(NamedTuple):
             for first in range(0, self.samples, cell.batch):
                 some = order[first:first + cell.batch]
                 if self.moves is None:
-                    found = loading.taken(images, some, empty)
+                    batch = loading.taken(images, some, empty)
                 else:
-                    found = moved_batch(images, some, self.moves[index, first:first + cell.batch], cell.image, empty)
-                yield found, loading.taken(labels, some, empty)
+                    batch = moved_batch(images, some, self.moves[index, first:first + cell.batch], cell.image, empty)
+                yield batch, loading.taken(labels, some, empty)
 
 
 def drawn(cell, available):
@@ -90,10 +90,10 @@ def moved(image, move, size):
 def moved_batch(images, some, moves, size, empty=np.empty):
     """Some of padded images, each moved: in the order (3, size, size), or (size, size, 3) where they lie so."""
     is_last = images.shape[-1] == 3
-    found = empty((len(some),) + ((size, size, 3) if is_last else (3, size, size)), images.dtype)
+    batch = empty((len(some),) + ((size, size, 3) if is_last else (3, size, size)), images.dtype)
     for row, (number, move) in enumerate(zip(some, moves)):
-        found[row] = _part(images[number], move, size, 0 if is_last else 1)
-    return found
+        batch[row] = _part(images[number], move, size, 0 if is_last else 1)
+    return batch
 
 
 def _part(image, move, size, axis):

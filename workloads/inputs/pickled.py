@@ -82,8 +82,8 @@ def batch(path, labels):
     with open(path, "rb") as file:
         content = file.read()
     try:
-        found = _Plain(BytesIO(content), encoding="bytes").load()
-        return _images(found[b"data"]), _labels(found[labels])
+        pickled = _Plain(BytesIO(content), encoding="bytes").load()
+        return _images(pickled[b"data"]), _labels(pickled[labels])
     except DataError as error:
         raise DataError("%s: %s" % (path, error)) from error
     except _BROKEN as error:
@@ -91,15 +91,15 @@ def batch(path, labels):
         raise DataError("%s: not a batch of images: %s" % (path, reason)) from error
 
 
-def _images(found):
-    if not isinstance(found, _Array) or found.array.dtype != np.uint8 or found.array.ndim != 2:
+def _images(stored):
+    if not isinstance(stored, _Array) or stored.array.dtype != np.uint8 or stored.array.ndim != 2:
         raise ValueError("found no (n, 3072) array of uint8 under data")
-    return found.array
+    return stored.array
 
 
-def _labels(found):
-    if isinstance(found, _Array) and found.array.ndim == 1:
-        return found.array.astype(np.int64)
-    if not isinstance(found, list) or not all(type(each) is int and 0 <= each < 2 ** 31 for each in found):
+def _labels(numbers):
+    if isinstance(numbers, _Array) and numbers.array.ndim == 1:
+        return numbers.array.astype(np.int64)
+    if not isinstance(numbers, list) or not all(type(each) is int and 0 <= each < 2 ** 31 for each in numbers):
         raise ValueError("found no list of class numbers")
-    return np.array(found, np.int64)
+    return np.array(numbers, np.int64)

@@ -13,14 +13,8 @@ from workloads.process.errors import NotFinite
 
 
 def follow(course, batches):
-    """Train all epochs; Keras' fit drives them by itself, and tells the course as it goes."""
-    if course.workload.loop == "fit":
-        course.workload.fit_epochs(batches, course.cell.epochs, course.steps, course)
-        return
-    for _ in range(course.cell.epochs):
-        course.begun()
-        course.workload.train(batches, course.steps, course)
-        course.ended()
+    """Train all epochs; the workload tells the course as it goes."""
+    course.workload.follow(batches, course.cell.epochs, course.steps, course)
 
 
 class Course:

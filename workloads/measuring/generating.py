@@ -24,7 +24,7 @@ def of_steps(cell, given):
 
 def demand(cell, adapter, workload):
     """Raise Unsupported for a workload that does not generate."""
-    if not hasattr(workload, cell.measure):
+    if not workload.generates:
         raise Unsupported("%s keeps no keys and values here: it trains the model and infers whole sequences"
                           % adapter.NAME)
 
@@ -34,7 +34,7 @@ def check(cell, workload, batches, emit):
 
     Raises ArithmeticError where they are not those of a pass over the whole sequence.
     """
-    if not (sequences.generates(cell.task) and hasattr(workload, "cached")):
+    if not (sequences.generates(cell.task) and workload.generates):
         return
     by_cache, whole = (np.asarray(each, np.float64) for each in workload.cached(*batches))
     difference, limit = np.linalg.norm(by_cache - whole) / np.linalg.norm(whole), LIMITS[cell.precision]

@@ -11,12 +11,12 @@ import tempfile
 import time
 from typing import NamedTuple
 
+from workloads.process.errors import says_out_of_memory
 from workloads.process.lifetime import end_with_parent
 
 MOST = 2 ** 16                   # samples a step: where memory has no limit, the search has
 _FINENESS = 32                   # the search ends when the limit is known to one part in so many
 _WORKER = (sys.executable, "-m", "workloads")
-_WORDS = ("bad_alloc", "out of memory", "memoryerror", "cannot allocate", "can't allocate", "failed to allocate")
 _KILLED, _ABORTED = (-9, 137), (-6, 134, -11, 139)
 
 
@@ -80,7 +80,7 @@ def trial(cell, folder, emit, is_first, worker=_WORKER):
 
 def _word(code, words):
     """How a trial ended that did not say it: the kernel kills where memory is full, C++ aborts where it finds none."""
-    is_full = code in _KILLED or (code in _ABORTED and any(each in words.lower() for each in _WORDS))
+    is_full = code in _KILLED or (code in _ABORTED and says_out_of_memory(words))
     return "oom" if is_full else "error"
 
 

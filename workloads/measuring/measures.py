@@ -50,8 +50,9 @@ def run(cell, adapter, folder, emit, cluster=None):
     measures = SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
     told = {"cluster": cluster} if measures[cell.measure] in (train, phases) else {}
     measures[cell.measure](cell, adapter, workload, images, folder, emit, **told)
-    if hasattr(workload, "compiled"):          # what compiles says how long that took: most of it in the first step
-        emit("compiled", **workload.compiled())
+    compiled = workload.compiled()             # most of it in the first step
+    if compiled:
+        emit("compiled", **compiled)
     del held                                   # not before: arrays would take its place
 
 
@@ -81,8 +82,6 @@ def _workload(cell, adapter, cluster=None):
 def _unweighted(cell, adapter, cluster):
     if tasks.is_sequence(cell.task):
         if cluster or cell.gpus > 1:
-            if not hasattr(parallel(adapter), "Sequences"):
-                raise Unsupported("sequence tasks run in one place, on one GPU")
             return parallel(adapter).Sequences(cell, cluster)
         return importlib.import_module(adapter.__name__ + ".sequences").Workload(cell)
     table = tasks.table(cell.task, cell.classes)
@@ -115,7 +114,7 @@ def _start(cell, adapter, workload, images, emit, cluster=None):
         facts.update(mode=cluster.mode.title, communication=workload.communication)
     if cell.task in tasks.TRANSFORMERS:
         facts["attention"] = workload.attention
-    if hasattr(workload, "mode"):              # which says more than the mode's title
+    if workload.mode:                          # which says more than the mode's title
         facts["mode"] = workload.mode
     emit("start", facts=facts, parameters=workload.parameters(), cpu_seconds=environment.used()["cpu_seconds"],
          **_flops(cell, images))
@@ -144,7 +143,7 @@ def phases(cell, adapter, workload, images, folder, emit, cluster=None):
 
 def _train(cell, workload, images, emit, steps, cluster):
     """Parallel runs send a digest of the weights too: after synchronous steps it is the same in all workers."""
-    is_coordinator = getattr(workload, "is_coordinator", False)
+    is_coordinator = workload.is_coordinator
     watch = WorkersWatch(cell, emit) if is_coordinator else _watch(cell, workload, images, workload.value, emit)
     _take(cell, steps, _batches(cell, workload, images), watch, cluster)
     if is_coordinator:
@@ -154,14 +153,13 @@ def _train(cell, workload, images, emit, steps, cluster):
 
 
 def _watch(cell, workload, images, value, emit):
-    """A Watch, with the device's own clock where the framework has a door to it: PyTorch alone.
+    """A Watch, with the device's own clock where the framework has a door to it.
 
     Images are normalised before the clock, so all passes cost the same; the first pass over sequences meets each shape
     for the first time, and is awaited.
     """
-    clock = workload.device_clock() if hasattr(workload, "device_clock") else None
     pass_steps = images.pass_steps if tasks.is_sequence(cell.task) else 0
-    return Watch(cell, workload.sync, value, emit, device=clock, pass_steps=pass_steps)
+    return Watch(cell, workload.sync, value, emit, device=workload.device_clock(), pass_steps=pass_steps)
 
 
 def _take(cell, steps, batches, watch, cluster=None):
@@ -220,8 +218,6 @@ def kernels(cell, adapter, workload, images, folder, emit):
     """
     if cell.device != "gpu" or cell.gpus > 1:
         raise Unsupported("kernels are traced on one GPU; on a CPU measure operators says where the time goes")
-    if not hasattr(workload, "trace"):
-        raise Unsupported("a bare library has no profiler")
     with Beats(emit):                          # reading a profile can take longer than any step
         trace = workload.trace(_batches(cell, workload, images), cell.warmup, cell.steps)
     if not trace.spans:
@@ -231,8 +227,6 @@ def kernels(cell, adapter, workload, images, folder, emit):
 
 def graph(cell, adapter, workload, images, folder, emit):
     """What the framework's graph optimisers remove from a training step's graph. Raises Unsupported."""
-    if not hasattr(workload, "graph"):
-        raise Unsupported("the nodes of a whole graph are counted in TensorFlow 1 alone")
     emit("graph", **workload.graph(_batches(cell, workload, images)))
 
 

@@ -17,11 +17,12 @@ import tempfile
 import threading
 import time
 
+from workloads.process import cgroup
+
 PATIENCE_SECONDS = 60.0          # containers start one after the other
 _LONGEST_LINE = 2 ** 24 + 1      # the runner refuses longer ones
 _LAST_WORDS = 400                # characters of standard error that an ending quotes
 _SILENCE_SECONDS = 25            # after which a network that has been cut counts as closed
-_GROUPS = "/sys/fs/cgroup/"
 
 
 def main(arguments):
@@ -78,7 +79,7 @@ def serve(connection):
             elif "stop" in order and run is not None:
                 run.kill()
             elif "ask" in order:
-                send({"alive": True, "group_peak_bytes": _number("memory/memory.max_usage_in_bytes", "memory.peak")})
+                send({"alive": True, "group_peak_bytes": cgroup.peak_bytes()})
     except OSError:
         pass                                     # the runner's end broke: the same as closed
     finally:
@@ -105,7 +106,7 @@ class _Run(threading.Thread):
         super().__init__(daemon=True)
         self._send, self._scratch = send, tempfile.mkdtemp(prefix="evenbench-")
         self._errors = tempfile.TemporaryFile()
-        self._kills = out_of_memory_kills()
+        self._kills = cgroup.out_of_memory_kills()
         environment = dict(os.environ, HOME=self._scratch, TMPDIR=self._scratch)
         environment.update(order.get("variables", {}))
         if order["nodes"]:
@@ -123,7 +124,7 @@ class _Run(threading.Thread):
             code = self._process.wait()
             self.kill()                          # what stays of its helpers
             self._send({"exit": code, "last_words": self._last_words(),
-                        "is_out_of_memory": code == -signal.SIGKILL and out_of_memory_kills() > self._kills})
+                        "is_out_of_memory": code == -signal.SIGKILL and cgroup.out_of_memory_kills() > self._kills})
         except OSError:
             self.kill()                          # nobody listens any more
         finally:
@@ -151,58 +152,23 @@ def about():
             "stack": os.environ.get("EVENBENCH_STACK", ""), "base": os.environ.get("EVENBENCH_BASE", ""),
             "fingerprint": os.environ.get("EVENBENCH_FINGERPRINT", ""),
             "workloads": digest(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
-            "affinity": sorted(os.sched_getaffinity(0)), "cpu_quota": _quota(),
-            "memory_bytes": _number("memory/memory.limit_in_bytes", "memory.max")}
+            "affinity": sorted(os.sched_getaffinity(0)), "cpu_quota": cgroup.cpu_quota(),
+            "memory_bytes": cgroup.limit_bytes()}
 
 
 def digest(folder):
     """The SHA-256 of a folder's sources, the same as runner.stacks.definition.workloads_digest."""
-    found = []
+    paths = []
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != "__pycache__"]
-        found += [os.path.join(parent, name) for name in names if not name.endswith(".pyc")]
+        paths += [os.path.join(parent, name) for name in names if not name.endswith(".pyc")]
     total = hashlib.sha256()
-    for path in sorted(found, key=lambda path: path.split(os.sep)):
+    for path in sorted(paths, key=lambda path: path.split(os.sep)):
         with open(path, "rb") as file:
             content = file.read()
         name = os.path.relpath(path, os.path.dirname(folder))
         total.update(("%s\0%d\0" % (name, len(content))).encode() + content)
     return total.hexdigest()
-
-
-def _quota():
-    """How many CPUs' time the control group may use, None without a limit; v1, then v2."""
-    quota, period = _number("cpu/cpu.cfs_quota_us"), _number("cpu/cpu.cfs_period_us")
-    if quota is None:
-        words = (_read("cpu.max") or "max 1").split()
-        quota, period = (int(word) if word.isdigit() else None for word in words)
-    return quota / period if quota and quota > 0 else None
-
-
-def _number(*names):
-    """The whole number in the first of these files that has one; None for no limit."""
-    for name in names:
-        text = (_read(name) or "").strip()
-        if text.lstrip("-").isdigit():
-            return int(text) if int(text) < 2 ** 60 else None
-    return None
-
-
-def out_of_memory_kills():
-    """How often the kernel has killed in this control group for want of memory."""
-    for name in ("memory/memory.oom_control", "memory.events"):
-        for line in (_read(name) or "").splitlines():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    return 0
-
-
-def _read(name):
-    try:
-        with open(_GROUPS + name) as file:
-            return file.read()
-    except OSError:
-        return None
 
 
 if __name__ == "__main__":

@@ -8,14 +8,10 @@ import os
 import sys
 
 from workloads.__main__ import find_adapter
+from workloads.frameworks import surroundings
 from workloads.places import cluster
 from workloads.process import environment
 from workloads.spec.cell import loads
-
-# where a role needs not the whole adapter
-SERVERS = {("mxnet", "server"): "workloads.places.mxnet_servers",
-           ("mxnet", "scheduler"): "workloads.places.mxnet_servers",
-           ("tensorflow", "rendezvous"): "workloads.places.horovod_rendezvous"}
 
 
 def main(arguments):
@@ -30,7 +26,7 @@ def main(arguments):
     if role == "worker":
         train(cell, importlib.import_module("workloads.frameworks." + name), folder, joined)
         return 0
-    module = SERVERS.get((name, role), "workloads.frameworks.%s.parallel" % name)
+    module = surroundings.of(name).SERVERS.get(role, "workloads.frameworks.%s.parallel" % name)
     importlib.import_module(module).serve(role, cell, joined)
     return 0
 

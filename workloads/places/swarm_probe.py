@@ -73,9 +73,9 @@ def reached(name, deadline, port=PORT, clock=time.time, wait=time.sleep):
 def _asked(connection, clock):
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with connection.makefile("rb") as stream:
-        found = [offset(*_exchanged(connection, stream, b"\n", clock)) for _ in range(_EXCHANGES)]
+        exchanges = [offset(*_exchanged(connection, stream, b"\n", clock)) for _ in range(_EXCHANGES)]
         _exchanged(connection, stream, b"x" * _BULK + b"\n", clock)
-    ahead, uncertainty = min(found, key=lambda pair: pair[1])
+    ahead, uncertainty = min(exchanges, key=lambda pair: pair[1])
     return {"ahead_seconds": ahead, "uncertainty_seconds": uncertainty}
 
 
@@ -114,12 +114,12 @@ def _memory():
 
 def _mtu():
     """The least of the interfaces but the loopback; None without any."""
-    found = []
+    sizes = []
     for name in os.listdir("/sys/class/net"):
         if name != "lo":
             with open("/sys/class/net/%s/mtu" % name) as file:
-                found.append(int(file.read()))
-    return min(found) if found else None
+                sizes.append(int(file.read()))
+    return min(sizes) if sizes else None
 
 
 def _named(path, name):
@@ -134,11 +134,11 @@ def _named(path, name):
 
 def listing(folder):
     """The SHA-256 of a folder's file names and sizes: what tells another data set, or half of one, at once."""
-    found = []
+    sources = []
     for parent, _, names in os.walk(folder):
-        found += [(os.path.relpath(os.path.join(parent, name), folder),
-                   os.stat(os.path.join(parent, name)).st_size) for name in names]
-    return hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()
+        sources += [(os.path.relpath(os.path.join(parent, name), folder),
+                     os.stat(os.path.join(parent, name)).st_size) for name in names]
+    return hashlib.sha256(json.dumps(sorted(sources)).encode()).hexdigest()
 
 
 if __name__ == "__main__":

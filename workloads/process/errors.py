@@ -1,5 +1,10 @@
 """What ends a run early inside a worker, each with the word it ends with. Python 3.6 and later."""
 
+# in lower case: what allocators of hosts and GPUs, C++ and the frameworks say where memory ran out
+_OUT_OF_MEMORY = ("out of memory", "memoryerror", "bad_alloc", "alloc_failed", "cannot allocate", "can't allocate",
+                  "failed to allocate", "memory allocation failed", "not enough memory", "resource_exhausted",
+                  "oom when allocating")
+
 
 class Unsupported(Exception):
     """The stack cannot do what the cell asks; the message says which capability is missing."""
@@ -19,3 +24,17 @@ class DataError(Exception):
 
 class NotFinite(Exception):
     """The loss became NaN or infinite: a failed run, not a throughput."""
+
+
+def says_out_of_memory(text):
+    """Whether a message, or what a process last wrote, says that memory ran out."""
+    lower = text.lower()
+    return any(saying in lower for saying in _OUT_OF_MEMORY)
+
+
+def is_out_of_memory(error, of_framework):
+    """Whether an exception says that memory, the host's or the device's, ran out.
+
+    of_framework: the classes of exceptions, one or a tuple, whose messages are the framework's and are read.
+    """
+    return isinstance(error, MemoryError) or (isinstance(error, of_framework) and says_out_of_memory(str(error)))

@@ -30,22 +30,22 @@ def installed(folders):
     list of its files with their hashes (RECORD); without a digest where pip installed nothing, such as a system's
     packages.
     """
-    found = {}
+    digests = {}
     for folder, inside in _packages(folders):
         header = _header(inside)
         name, version = _field(header, "Name"), _field(header, "Version")
-        found[re.sub(r"[-_.]+", "-", name).lower()] = " ".join([version] + _digest(folder))
-    return found
+        digests[re.sub(r"[-_.]+", "-", name).lower()] = " ".join([version] + _digest(folder))
+    return digests
 
 
 def versions(folders):
     """The version of every framework that can be imported, by its package; "" where no package says it."""
-    found = {}
+    versions_by_package = {}
     for package, _ in frameworks.PACKAGES:
         spec = importlib.util.find_spec(package)
         if spec is not None and spec.has_location:           # else what an uninstalled package left behind
-            found[package] = _version(package, folders)
-    return found
+            versions_by_package[package] = _version(package, folders)
+    return versions_by_package
 
 
 def _version(package, folders):
@@ -62,15 +62,15 @@ def _version(package, folders):
 
 def _packages(folders):
     """(folder of a package's metadata or its only file, its METADATA), by name; the first of a name counts."""
-    found = {}
+    folders_by_name = {}
     for folder in folders:
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
             for inside in ("METADATA", "PKG-INFO", ""):
                 path = os.path.join(folder, name, inside).rstrip("/")
                 if name.endswith((".dist-info", ".egg-info")) and os.path.isfile(path):
-                    found.setdefault(name.partition("-")[0].lower(), (os.path.join(folder, name), path))
+                    folders_by_name.setdefault(name.partition("-")[0].lower(), (os.path.join(folder, name), path))
                     break
-    return [found[name] for name in sorted(found)]
+    return [folders_by_name[name] for name in sorted(folders_by_name)]
 
 
 def _header(path):
@@ -123,7 +123,7 @@ def system(path=_STATUS):
                   if entry.get("Status", "").endswith(" installed"))
 
 
-def told():
+def content():
     """All of it, for this interpreter."""
     folders = sys.path[1:]
     is_image = "EVENBENCH_STACK" in os.environ          # else the system is the host's
@@ -133,4 +133,4 @@ def told():
 
 
 if __name__ == "__main__":
-    print(json.dumps(told()))
+    print(json.dumps(content()))

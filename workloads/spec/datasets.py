@@ -49,8 +49,8 @@ def size_problem(name, stem, size, side=SIDE):
     known = DATA_SETS[name]
     record = record_bytes(name, side)
     if known.records:
-        wanted = known.records[stem in known.test] * record
-        return None if size == wanted else "found %d bytes, expected %d: cut short or another file" % (size, wanted)
+        expected = known.records[stem in known.test] * record
+        return None if size == expected else "found %d bytes, expected %d: cut short or another file" % (size, expected)
     if size and size % record == 0:
         return None
     return "found %d bytes, expected a multiple of %d: cut short" % (size, record)

@@ -63,19 +63,19 @@ def width(sizes):
 
 def parameters(sizes):
     """As spec.sequences says."""
-    found, channels = (), 1
+    listed, channels = (), 1
     for index, window in enumerate(WINDOWS):
         name = "conv.%d" % index
-        found += (Parameter(name + ".weight", "weight", (sizes.channels, channels) + window.kernel),
+        listed += (Parameter(name + ".weight", "weight", (sizes.channels, channels) + window.kernel),
                   Parameter(name + ".bias", "bias", (sizes.channels,))) + norm(name + ".norm", sizes.channels)
         channels = sizes.channels
     inputs = width(sizes)
     for index in range(sizes.layers):
         name = "lstm.%d" % index
-        found += norm(name + ".norm", inputs) if index else ()
-        found += gates(name + ".forward", inputs, sizes.units) + gates(name + ".backward", inputs, sizes.units)
+        listed += norm(name + ".norm", inputs) if index else ()
+        listed += gates(name + ".forward", inputs, sizes.units) + gates(name + ".backward", inputs, sizes.units)
         inputs = sizes.units
-    return found + norm("head.norm", inputs) + (Parameter("head.weight", "weight", (sizes.labels, inputs)),
+    return listed + norm("head.norm", inputs) + (Parameter("head.weight", "weight", (sizes.labels, inputs)),
                                                 Parameter("head.bias", "bias", (sizes.labels,)))
 
 

@@ -1,9 +1,27 @@
-"""The frameworks by the package that is imported, and who is told which one to take. Standard library only.
+"""The frameworks by name, and who is told which one to take: host and workers share it. Standard library only.
 
 A stack of ours holds one framework; an environment of a user's may hold several, and its worker is told which one.
 """
+from typing import NamedTuple
 
-PACKAGES = (("torch", "pytorch"), ("tensorflow", "tensorflow"), ("mxnet", "mxnet"), ("jax", "jax"))
+
+class Framework(NamedTuple):
+    """What is known of a framework wherever its name is data."""
+
+    name: str                    # of its adapter, in stacks' files and in results
+    package: str                 # that is imported
+    title: str                   # for people
+    rounds_float64: bool = False         # some of its float64 paths, such as the loss, compute in float32
+
+
+FRAMEWORKS = (
+    Framework("pytorch", "torch", "PyTorch"),
+    Framework("tensorflow", "tensorflow", "TensorFlow", rounds_float64=True),
+    Framework("mxnet", "mxnet", "MXNet"),
+    Framework("jax", "jax", "JAX"),
+)
+PACKAGES = tuple((framework.package, framework.name) for framework in FRAMEWORKS)
+_BY_NAME = {framework.name: framework for framework in FRAMEWORKS}
 CHOSEN = "EVENBENCH_FRAMEWORK"       # in a worker's environment: the adapter's name; for users' own stacks alone
 
 
@@ -14,4 +32,14 @@ def adapter(package):
 
 def package(name):
     """The package of an adapter. Raises KeyError."""
-    return {each: package for package, each in PACKAGES}[name]
+    return _BY_NAME[name].package
+
+
+def title(name):
+    """What people call an adapter's framework. Raises KeyError."""
+    return _BY_NAME[name].title
+
+
+def rounds_float64(name):
+    """Whether some of a stack's float64 paths compute in float32."""
+    return name in _BY_NAME and _BY_NAME[name].rounds_float64

@@ -10,6 +10,6 @@ def path(name, prefix):
     return os.path.join(prefix, "lib", "liblstm-%s.so" % name)
 
 
-def found(prefix):
+def installed(prefix):
     """The name of the library that the environment has, None where it has none."""
     return next((name for name in NAMES if os.path.exists(path(name, prefix))), None)

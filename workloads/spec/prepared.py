@@ -37,28 +37,28 @@ def facts(folder, name):
     path = os.path.join(folder, FACTS)
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            content = json.load(file)
     except FileNotFoundError as error:
         raise FactsError("%s: no such file, expected the prepared %s; "
                          "run `evenbench data prepare %s --from FOLDER`" % (path, name, name)) from error
     except (OSError, ValueError, RecursionError) as error:
         raise FactsError("%s: not readable as JSON: %s" % (path, error)) from error
-    _checked(path, found, name)
-    for file_name, expected in sorted(found["files"].items()):
+    _checked(path, content, name)
+    for file_name, expected in sorted(content["files"].items()):
         _whole(os.path.join(folder, file_name), expected)
-    return found
+    return content
 
 
-def _checked(path, found, name):
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+def _checked(path, content, name):
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FactsError("%s: found format %.80s, expected %d; prepare %s again"
-                         % (path, found.get("format") if isinstance(found, dict) else "none", FORMAT, name))
-    if found.get("name") != name:
-        raise FactsError('%s: found name "%.80s", expected "%s"' % (path, found.get("name"), name))
-    made = found.get("made")
+                         % (path, content.get("format") if isinstance(content, dict) else "none", FORMAT, name))
+    if content.get("name") != name:
+        raise FactsError('%s: found name "%.80s", expected "%s"' % (path, content.get("name"), name))
+    made = content.get("made")
     if not isinstance(made, dict) or not isinstance(made.get("image", 1), int) or made.get("image", 1) < 1:
         raise FactsError('%s: key "made": expected its settings, with image a number of pixels' % path)
-    files = found.get("files")
+    files = content.get("files")
     if not isinstance(files, dict) or not files or not all(isinstance(each, int) for each in files.values()):
         raise FactsError('%s: key "files": expected the bytes of each file' % path)
     if any(os.path.basename(each) != each for each in files):

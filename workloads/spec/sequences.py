@@ -25,6 +25,7 @@ class SequenceTask(NamedTuple):
 
     model: Any            # the module in spec
     title: str
+    stepped: tuple = ()   # what the names of those LSTM layers begin with that are only asked for single steps
 
 
 SEQUENCES = {
@@ -33,7 +34,7 @@ SEQUENCES = {
     "gpt2": SequenceTask(gpt2, "GPT-2"),
     "gnmt": SequenceTask(gnmt, "GNMT"),
     "deepspeech2": SequenceTask(deepspeech2, "Deep Speech 2"),
-    "tacotron2": SequenceTask(tacotron2, "Tacotron 2, text to spectrogram"),
+    "tacotron2": SequenceTask(tacotron2, "Tacotron 2, text to spectrogram", stepped=("decoder.",)),
 }
 
 

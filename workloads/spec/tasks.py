@@ -59,8 +59,8 @@ def defaults(name):
 
 def table(name, classes):
     """The layers of a task with so many classes."""
-    found = TASKS[name].table
-    return found[:-1] + (layers.Dense(classes),)
+    layers_of_task = TASKS[name].table
+    return layers_of_task[:-1] + (layers.Dense(classes),)
 
 
 def input_shape(image):

@@ -5,15 +5,15 @@ import jax
 import jaxlib
 import numpy as np
 
+from workloads.frameworks import contract
 from workloads.frameworks.jax import model, settings
 from workloads.frameworks.jax.steps import Steps, array, cross_entropy
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
+from workloads.process import errors
 from workloads.spec import layers, tasks
 
 NAME = "jax"
-
-_NO_MEMORY = ("resource_exhausted", "out of memory", "can't allocate memory", "failed to allocate", "bad_alloc")
 
 
 def facts(cell):
@@ -30,10 +30,14 @@ def facts(cell):
     }
 
 
+def device_peak_bytes(cell):
+    """{}: XLA's allocator is not asked."""
+    return {}
+
+
 def is_oom(error):
     """Whether an exception says that memory, the host's or the device's, ran out."""
-    text = str(error).lower()
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and any(s in text for s in _NO_MEMORY))
+    return errors.is_out_of_memory(error, RuntimeError)
 
 
 def unbiased_variance(cell):
@@ -41,7 +45,7 @@ def unbiased_variance(cell):
     return False
 
 
-class Workload(Steps):
+class Workload(Steps, contract.Images):
     """A table's model, its loss and optimizer, as a cell says. Raises errors.Unsupported."""
 
     def __init__(self, table, cell):
@@ -84,7 +88,7 @@ class Workload(Steps):
         """The batches on the device; while a GPU computes, the next one is gathered. A CPU's program takes numpy's."""
         if self.cell.device == "cpu" and self.loop != "eager":
             return batches                # copied by the call itself, in a fifth of device_put's time
-        batches = loading.ahead(batches) if self.cell.device == "gpu" else batches
+        batches = loading.for_device(self.cell, batches)
         return (self._placed(*batch) for batch in batches)
 
     def _shuffling(self, count):

@@ -8,32 +8,25 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from workloads.frameworks.mode import Mode as PlainMode
 
-class Mode:
-    """How a forward pass is made: by which LSTM, training or not, with dropout or not; what it keeps and leaves."""
+
+class Mode(PlainMode):
+    """With the key of dropout, the type of products, and the running statistics that the pass leaves."""
 
     def __init__(self, lstm, is_training, key=None, numbers=None, kept=None, attention="plain"):
         """key: of dropout, None for none. numbers: what products are made in, None for the weights' own type.
 
-        kept: a dict that gets what a model keeps; None keeps nothing. statistics: the new running ones by name.
-        attention: as settings.attention says.
+        statistics: the new running ones by name. attention: as settings.attention says.
         """
-        self.lstm, self.is_training, self.numbers, self.kept = lstm, is_training, numbers, kept
-        self.has_dropout = is_training and key is not None
-        self.attention = attention
-        self.statistics = {}
+        super().__init__(lstm, is_training, is_training and key is not None, kept, attention)
+        self.numbers, self.statistics = numbers, {}
         self._key, self._drawn = key, 0
 
     def key(self):
         """Another key for each place that draws."""
         self._drawn += 1
         return jax.random.fold_in(self._key, self._drawn)
-
-    def keep(self, name, x):
-        """x, kept under that name where somebody asked."""
-        if self.kept is not None:
-            self.kept[name] = x
-        return x
 
     def cast(self, *arrays):
         """The arrays in the type that products are made in."""

@@ -18,6 +18,8 @@ class Generation:
     """The next token is that of the greatest logit. A program has one shape for all positions, and reads the whole
     cache, whose memory it is given and writes to (donated)."""
 
+    generates = True
+
     def prefill(self, batches, count, watch):
         """Read a prompt count times; the watch gets the token after each one."""
         first, cache = self._program(self._first, donated=(1,)), self._cache(self.cell.batch)

@@ -29,15 +29,13 @@ class Form(NamedTuple):
     attention: str = "plain"      # as settings.attention says
 
 
-class Mode:
-    """How a forward pass is made; what it keeps for a check, and the running statistics that it leaves."""
+class Mode(blocks.Mode):
+    """How a pass through a table's layers is made: by no LSTM, in a Form."""
 
     def __init__(self, form, is_training, key=None, kept=None):
         """form: a Form. key: of dropout, None for none."""
-        self.layout, self._form, self.is_training, self._key, self.kept = form.layout, form, is_training, key, kept
-        self.attention = form.attention
-        self.statistics = {}
-        self._drawn = 0
+        super().__init__(None, is_training, key, form.numbers, kept, form.attention)
+        self.layout, self.has_own_depthwise = form.layout, form.has_own_depthwise
 
     @property
     def channels(self):
@@ -53,32 +51,6 @@ class Mode:
     def sides(self):
         """The axes of an image's height and width."""
         return (1, 2) if self.layout == "nhwc" else (2, 3)
-
-    @property
-    def has_dropout(self):
-        """Whether shares of the values become zero."""
-        return self.is_training and self._key is not None
-
-    def key(self):
-        """Another key for each layer that draws."""
-        self._drawn += 1
-        return jax.random.fold_in(self._key, self._drawn)
-
-    def keep(self, name, x):
-        """x, kept under that name where somebody asked."""
-        if self.kept is not None:
-            self.kept[name] = x
-        return x
-
-    def cast(self, *arrays):
-        """The arrays in the type that products are made in."""
-        numbers = self._form.numbers
-        return arrays if numbers is None else tuple(array.astype(numbers) for array in arrays)
-
-    @property
-    def has_own_depthwise(self):
-        """Whether depthwise convolutions are written out."""
-        return self._form.has_own_depthwise
 
 
 def own(array, layout):

@@ -35,7 +35,7 @@ def lstm_step(weights, name, x, state, mode):
     return _cell(jnp.matmul(*mode.cast(x, arrays[0])) + arrays[2], state, arrays[1])
 
 
-def told(kind):
+def kernel_of(kind):
     """What runs an LSTM, as a fact."""
     where = "in every step" if kind == "cell" else "of all steps before it"
     return "plain operations in lax.scan, the inputs' product %s" % where

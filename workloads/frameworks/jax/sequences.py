@@ -5,6 +5,7 @@ import itertools
 import jax
 import numpy as np
 
+from workloads.frameworks import contract
 from workloads.frameworks.jax import recurrent, settings
 from workloads.frameworks.jax.blocks import Mode
 from workloads.frameworks.jax.generating import Generation
@@ -13,12 +14,10 @@ from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequences
 
 
-class Workload(Generation, Steps):
+class Workload(Generation, Steps, contract.Sequences):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
-    jax/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the first stands
-    for them; loss(what forward gave, batch, sizes); and, where the framework wants a batch's arrays in another order,
-    arrange(batch).
+    jax/<task>.py has what contract.MODEL says.
     """
 
     def __init__(self, cell):
@@ -42,7 +41,7 @@ class Workload(Generation, Steps):
     def kernels(self):
         """{"lstm": what an LSTM layer of the model runs}, as facts."""
         has_one = any(parameter.name.endswith(".recurrent.weight") for parameter in self._parameters)
-        return {"lstm": recurrent.told(self.cell.lstm)} if has_one else {}
+        return {"lstm": recurrent.kernel_of(self.cell.lstm)} if has_one else {}
 
     def load(self, weights):
         """Take the arrays of every parameter and running statistic, by canonical name."""
@@ -64,8 +63,7 @@ class Workload(Generation, Steps):
 
     def _arranged(self, batch):
         """In the model's order; whole numbers as XLA counts, in 32 bits."""
-        arrange = getattr(self._model, "arrange", None)
-        batch = arrange(batch) if arrange else batch
+        batch = self._model.arrange(batch)
         return {name: found.astype(np.int32) if found.dtype == np.int64 else found for name, found in batch.items()}
 
     def _placed(self, batch):

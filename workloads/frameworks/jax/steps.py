@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from workloads.frameworks import contract
 from workloads.frameworks.jax import compiling, operators, optimizers
 from workloads.process.errors import Unsupported
 
@@ -25,7 +26,7 @@ class State(NamedTuple):
     step: Any
 
 
-class Steps:
+class Steps(contract.Workload):
     """Training and inference of a model on a device.
 
     Who inherits it has cell, _device and loop, calls _begin, and says what a batch, a tuple, is made to:

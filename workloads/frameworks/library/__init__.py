@@ -3,13 +3,15 @@
 The library lies in the stack's environment, compiled there; the lstm task is all it has. A call through ctypes costs a
 few microseconds. Python 3.6 and later.
 """
+from workloads.frameworks import contract
 from workloads.frameworks.library import interface
+from workloads.process import errors
 from workloads.process.errors import Unsupported
 
 NAME = interface.NAME                  # "onednn" or "cudnn"
 
 
-class Workload:
+class Workload(contract.Images):
     """Not there: images are not for bare libraries."""
 
     def __init__(self, table, cell):
@@ -22,10 +24,14 @@ def facts(cell):
             "inter_op_threads": 1, "onednn": NAME == "onednn", "build": interface.library()}
 
 
+def device_peak_bytes(cell):
+    """{}: a bare library does not tell."""
+    return {}
+
+
 def is_oom(error):
     """Whether an exception says that memory, the host's or the device's, ran out."""
-    text = str(error).lower()
-    return isinstance(error, MemoryError) or "out of memory" in text or "bad_alloc" in text
+    return errors.is_out_of_memory(error, Exception)
 
 
 def unbiased_variance(cell):

@@ -18,7 +18,7 @@ class LibraryError(RuntimeError):
     """A call that the library refused, in its words."""
 
 
-NAME = libraries.found(sys.prefix)
+NAME = libraries.installed(sys.prefix)
 _library = ctypes.CDLL(libraries.path(NAME, sys.prefix)) if NAME else None
 
 

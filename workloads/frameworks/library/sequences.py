@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 
+from workloads.frameworks import contract
 from workloads.frameworks.library import interface, settings
 from workloads.process.errors import Unsupported
 from workloads.spec import sequences
@@ -12,7 +13,7 @@ _KINDS = ("lstm.input.weight", "lstm.recurrent.weight", "lstm.bias")
 _MOMENTUM = 0.9
 
 
-class Workload:
+class Workload(contract.Sequences):
     """One LSTM layer, its loss and its update, all in the library. Raises errors.Unsupported."""
 
     loop, layout, precision = "C++", "native", "float32"
@@ -85,6 +86,10 @@ class Workload:
     def profile(self, batches, warmup, steps):
         """Raises Unsupported."""
         raise Unsupported("a bare library has no profiler of operators")
+
+    def trace(self, batches, warmup, steps):
+        """Raises Unsupported."""
+        raise Unsupported("a bare library has no profiler")
 
     def infer(self, batches, count, watch):
         """Take count forward passes; the watch gets nothing: h stays in the library."""

@@ -5,6 +5,10 @@ from workloads.spec import lstm_kernels
 _LOOPS = ("native", "eager")
 
 
+def apply(cell):
+    """Nothing: the library's threads are those of the environment."""
+
+
 def demand(cell, library):
     """Raise Unsupported for what the library has not."""
     missing = lstm_kernels.missing(library, cell.device, cell.lstm)

@@ -7,17 +7,18 @@ import numpy as np
 from mxnet import autograd, gluon
 from mxnet.contrib import amp
 
+from workloads.frameworks import contract
 from workloads.frameworks.mxnet import model, operators, optimizers, settings
 from workloads.frameworks.mxnet.steps import Steps
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
+from workloads.process import errors
 from workloads.process.errors import Unsupported
 from workloads.spec import layers, tasks
 
 NAME = "mxnet"
 
 _RUNNING = {"mean": "running_mean", "variance": "running_var"}
-_NO_MEMORY = ("out of memory", "failed to allocate", "memory allocation failed", "bad_alloc")
 
 
 def facts(cell):
@@ -33,11 +34,14 @@ def facts(cell):
     }, **settings.gpu_facts() if cell.device == "gpu" else {})
 
 
+def device_peak_bytes(cell):
+    """{}: MXNet 1 does not tell."""
+    return {}
+
+
 def is_oom(error):
     """Whether an exception says that memory, the host's or the device's, ran out."""
-    text = str(error).lower()
-    said = isinstance(error, mx.base.MXNetError) and any(words in text for words in _NO_MEMORY)
-    return isinstance(error, MemoryError) or said
+    return errors.is_out_of_memory(error, mx.base.MXNetError)
 
 
 def unbiased_variance(cell):
@@ -50,7 +54,7 @@ def unbiased_variance(cell):
     return bool(norm.running_var.data().asscalar() > 6.0)
 
 
-class Workload(Steps):
+class Workload(Steps, contract.Images):
     """A table's net, its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
     With a key-value store the optimizer runs on its servers.
@@ -149,16 +153,16 @@ class Workload(Steps):
     def profile(self, batches, warmup, steps):
         """(calls, seconds) of every operator by MXNet's name over so many steps after the warm-up; none in bulk."""
         self._hybridize(**operators.ALONE)
-        found = super().profile(batches, warmup, steps)
+        used = super().profile(batches, warmup, steps)
         self._hybridize()
-        return operators.with_kind(found, self._net)
+        return operators.with_kind(used, self._net)
 
     def trace(self, batches, warmup, steps):
         """The Trace of so many training steps on a GPU, after the warm-up; none in bulk."""
         self._hybridize(**operators.ALONE)
-        found = super().trace(batches, warmup, steps)
+        record = super().trace(batches, warmup, steps)
         self._hybridize()
-        return found
+        return record
 
     def _share(self, count):
         """Each sample's share of the mean loss: backward alone would give the gradient of the sum.
@@ -169,11 +173,11 @@ class Workload(Steps):
 
     def predict(self, images):
         """The logits (n, classes) of uint8 images in evaluation mode, a batch at a time."""
-        found = []
+        logits = []
         for first in range(0, len(images), self.cell.batch):
             some = images[first:first + self.cell.batch]
-            found.append(self._forward(self._batch(some, np.zeros(len(some)))[0]).asnumpy())
-        return np.concatenate(found)
+            logits.append(self._forward(self._batch(some, np.zeros(len(some)))[0]).asnumpy())
+        return np.concatenate(logits)
 
     def check(self, images, labels):
         """One update by the loop that is measured, dropout off; every place's activations from a pass before it."""
@@ -187,9 +191,9 @@ class Workload(Steps):
                 losses = self._loss(logits, targets)
             losses.backward(self._share(len(labels)))
         gradient = {name: own.grad() for name, own in self._own.items() if own.grad_req != "null"}
-        found = self._seen(losses, gradient)
+        checked = self._seen(losses, gradient)
         self._trainer.step(1)
-        return dict(found, activation=activation, logits=logits.asnumpy(), weight=self.weights())
+        return dict(checked, activation=activation, logits=logits.asnumpy(), weight=self.weights())
 
     def _seen(self, losses, gradient):
         """The mean loss and the gradient as they leave a check."""
@@ -209,29 +213,29 @@ class Workload(Steps):
 
     def _activations(self, pixels):
         """Every place's output in training mode by path; without a backward pass running statistics stay."""
-        found = {}
+        outputs = {}
         self._net.hybridize(False)            # only then do inner blocks run by themselves and call their hooks
-        hooks = [block.register_forward_hook(_keeping(found, path)) for path, block in self._blocks.items()]
+        hooks = [block.register_forward_hook(_keeping(outputs, path)) for path, block in self._blocks.items()]
         with autograd.train_mode():
             self._net(pixels)
         for hook in hooks:
             hook.detach()
         self._hybridize()
-        return {path: out.asnumpy() for path, out in found.items()}
+        return {path: out.asnumpy() for path, out in outputs.items()}
 
 
-def _keeping(found, path):
+def _keeping(outputs, path):
     def hook(block, inputs, output):
-        found[path] = output
+        outputs[path] = output
     return hook
 
 
-def _by_canonical_name(found, parameters):
+def _by_canonical_name(native, parameters):
     """gluon's Parameter of each of the table's, by the table's name."""
     own = {}
     for parameter in parameters:
         path, kind = parameter.name.rsplit(".", 1)
-        own[parameter.name] = found[layers.join(path, _RUNNING.get(kind, kind))]
+        own[parameter.name] = native[layers.join(path, _RUNNING.get(kind, kind))]
     return own
 
 

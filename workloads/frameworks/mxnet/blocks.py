@@ -10,21 +10,6 @@ import numpy as np
 from mxnet import autograd
 
 
-class Mode:
-    """How a forward pass is made: by which LSTM, training or not, with dropout or not; what it keeps for a check."""
-
-    def __init__(self, lstm, is_training, has_dropout=None, kept=None):
-        """kept: a dict that gets what a model keeps, in order of computation; None keeps nothing."""
-        self.lstm, self.is_training, self.kept = lstm, is_training, kept
-        self.has_dropout = is_training if has_dropout is None else has_dropout
-
-    def keep(self, name, tensor):
-        """The tensor, kept under that name where somebody asked."""
-        if self.kept is not None:
-            self.kept[name] = tensor
-        return tensor
-
-
 def dense(weights, name, x):
     """x times name.weight (out, in) plus name.bias."""
     weight = weights[name + ".weight"]
@@ -41,12 +26,12 @@ def batch_norm(weights, name, x, epsilon, decay, mode, axis=-1):
         return mx.nd.BatchNorm(x, gamma, beta, mean, variance, eps=epsilon, fix_gamma=False, use_global_stats=True,
                                axis=axis)
     # MXNet's own update is the same, but with decay rounded to float32, and it comes with the backward pass only
-    found, seen_mean, scale = mx.nd.BatchNorm(x, gamma, beta, mx.nd.zeros_like(mean), mx.nd.zeros_like(variance),
+    normed, seen_mean, scale = mx.nd.BatchNorm(x, gamma, beta, mx.nd.zeros_like(mean), mx.nd.zeros_like(variance),
                                               eps=epsilon, fix_gamma=False, axis=axis, output_mean_var=True)
     with autograd.pause():
         mean[:] = decay * mean + (1 - decay) * seen_mean
         variance[:] = decay * variance + (1 - decay) * (1 / mx.nd.square(scale) - epsilon)    # 1 / sqrt(it + epsilon)
-    return found
+    return normed
 
 
 def conv2d(weights, name, x, stride, pad):

@@ -17,11 +17,21 @@ _STORES = {"ps-sync": "dist_sync", "ps-async": "dist_async"}
 _PROBE = 10 ** 6                      # a key beyond those of gluon's Trainer, 0 and on
 
 
+def serve(role, cell, cluster):
+    """Raises Unsupported: servers and the scheduler need not the whole adapter (surroundings/mxnet.py)."""
+    raise Unsupported("MXNet has no role %s here" % role)
+
+
 def Workload(table, cell, cluster):
     """The workload of the cell's mode; without a cluster, of many GPUs. Raises errors.Unsupported."""
     if not cluster:
         return devices.Workload(table, cell)
     return (OfDevices if cell.gpus > 1 else Distributed)(table, cell, cluster)
+
+
+def Sequences(cell, cluster):
+    """Raises Unsupported."""
+    raise Unsupported("sequence tasks of MXNet run in one place, on one GPU")
 
 
 class Distributed(mxnet.Workload):
@@ -84,8 +94,8 @@ class Distributed(mxnet.Workload):
         if not self._is_synchronous:
             raise Unsupported("asynchronous workers take no step together, so there is no one update to check")
         with self._together():
-            found = super().check(images, labels)
-        return dict(found, activation={}, logits=np.empty(0))
+            checked = super().check(images, labels)
+        return dict(checked, activation={}, logits=np.empty(0))
 
     def _seen(self, losses, gradient):
         """Loss and gradient over all workers: before the first update the servers only add what is pushed."""

@@ -1,8 +1,6 @@
 """The sequence models as evenbench measures them in MXNet, eagerly. MXNet 1.7 and 1.9.
 
-mxnet/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the first
-stands for them; loss(what forward gave, batch, sizes); and, where the framework wants a batch's arrays in another
-order, arrange(batch). A task without such a file is one that MXNet has no operators for.
+mxnet/<task>.py has what contract.MODEL says. A task without such a file is one that MXNet has no operators for.
 """
 import importlib
 import importlib.util
@@ -13,15 +11,16 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
+from workloads.frameworks import contract
+from workloads.frameworks.mode import Mode
 from workloads.frameworks.mxnet import optimizers, settings
-from workloads.frameworks.mxnet.blocks import Mode
 from workloads.frameworks.mxnet.steps import Steps
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequences
 
 
-class Workload(Steps):
+class Workload(Steps, contract.Sequences):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported."""
 
     def __init__(self, cell):
@@ -72,8 +71,7 @@ class Workload(Steps):
         return itertools.repeat((self._placed(self._arranged(batches[0])),))
 
     def _arranged(self, batch):
-        arrange = getattr(self._model, "arrange", None)
-        return arrange(batch) if arrange else batch
+        return self._model.arrange(batch)
 
     def _placed(self, batch):
         return self._in(self._device, batch)

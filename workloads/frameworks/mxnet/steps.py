@@ -2,10 +2,11 @@
 import mxnet as mx
 from mxnet import autograd
 
+from workloads.frameworks import contract
 from workloads.frameworks.mxnet import operators, phases, trace
 
 
-class Steps:
+class Steps(contract.Workload):
     """Training and inference by a gluon.Trainer, self._trainer.
 
     Who inherits it says what a batch, a tuple, is made to: _losses(*batch) in training, of which _head() is what the
@@ -51,9 +52,9 @@ class Steps:
         """(calls, seconds) of every operator by MXNet's name over so many steps after the warm-up; none in bulk."""
         if warmup:
             self.train(batches, warmup, operators.Unwatched())
-        with operators.profiled() as found:
+        with operators.profiled() as used:
             self.train(batches, steps, operators.Unwatched())
-        return found
+        return used
 
     def trace(self, batches, warmup, steps):
         """The Trace of so many training steps on a GPU, after the warm-up."""

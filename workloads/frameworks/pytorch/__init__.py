@@ -5,15 +5,15 @@ import numpy as np
 import torch
 from torch import nn
 
+from workloads.frameworks import contract
 from workloads.frameworks.pytorch import model, settings
 from workloads.frameworks.pytorch.steps import Steps, array, inductor, no_gradients
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
+from workloads.process import errors
 from workloads.spec import layers, tasks
 
 NAME = "pytorch"
-
-_NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory", "alloc_failed", "bad_alloc")
 
 
 def facts(cell):
@@ -46,8 +46,7 @@ def _build():
 
 def is_oom(error):
     """Whether an exception says that memory, the host's or the device's, ran out."""
-    text = str(error).lower()
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and any(s in text for s in _NO_MEMORY))
+    return errors.is_out_of_memory(error, RuntimeError)
 
 
 def unbiased_variance(cell):
@@ -57,7 +56,7 @@ def unbiased_variance(cell):
     return bool(norm.running_var.item() > 1.5)
 
 
-class Workload(Steps):
+class Workload(Steps, contract.Images):
     """A table's model, its loss and optimizer, as a cell says. Raises errors.Unsupported."""
 
     def __init__(self, table, cell):
@@ -122,7 +121,7 @@ class Workload(Steps):
 
     def _fed(self, batches):
         """The batches of arrays on the device; what _empty made stays where it is until it is copied there."""
-        batches = loading.ahead(batches) if self._device.type == "cuda" else batches
+        batches = loading.for_device(self.cell, batches)
         return (self._placed(self._canonical(torch.from_numpy(images)), torch.from_numpy(labels))
                 for images, labels in batches)
 
@@ -152,12 +151,12 @@ class Workload(Steps):
     def predict(self, images):
         """The logits (n, classes) of uint8 images in evaluation mode, a batch at a time."""
         self._net.eval()
-        found = []
+        logits = []
         with no_gradients():
             for first in range(0, len(images), self.cell.batch):
                 some = images[first:first + self.cell.batch]
-                found.append(array(self._forward(self._batch(some, np.zeros(len(some), np.int64))[0])))
-        return np.concatenate(found)
+                logits.append(array(self._forward(self._batch(some, np.zeros(len(some), np.int64))[0])))
+        return np.concatenate(logits)
 
     def check(self, images, labels):
         """One update in training mode without dropout: every activation, logits, loss, gradients, new weights.

@@ -8,25 +8,6 @@ import torch
 from torch import nn
 
 
-class Mode:
-    """How a forward pass is made: by which LSTM, training or not, with dropout or not; what it keeps for a check."""
-
-    def __init__(self, lstm, is_training, has_dropout=None, kept=None, attention="plain"):
-        """kept: a dict that gets what a model keeps, in order of computation; None keeps nothing.
-
-        attention: "plain", or what else computes it.
-        """
-        self.lstm, self.is_training, self.kept = lstm, is_training, kept
-        self.is_fused = attention != "plain"
-        self.has_dropout = is_training if has_dropout is None else has_dropout
-
-    def keep(self, name, tensor):
-        """The tensor, kept under that name where somebody asked."""
-        if self.kept is not None:
-            self.kept[name] = tensor
-        return tensor
-
-
 def dense(weights, name, x):
     """x times name.weight (out, in) plus name.bias."""
     return nn.functional.linear(x, weights[name + ".weight"], weights[name + ".bias"])
@@ -60,16 +41,16 @@ def batch_norm(weights, name, x, epsilon, decay, mode, axis=-1):
     gamma, beta, mean, variance = (weights[name + "." + kind] for kind in ("gamma", "beta", "mean", "variance"))
     x = x.transpose(1, axis)
     if not mode.is_training:
-        found = nn.functional.batch_norm(x, mean, variance, gamma, beta, False, 0.0, epsilon)
-        return found.transpose(1, axis)
+        normed = nn.functional.batch_norm(x, mean, variance, gamma, beta, False, 0.0, epsilon)
+        return normed.transpose(1, axis)
     # PyTorch's own running variance is n / (n - 1) times the batch's, so it is given one to forget
     seen_mean, seen_variance = torch.zeros_like(mean), torch.zeros_like(variance)
-    found = nn.functional.batch_norm(x, seen_mean, seen_variance, gamma, beta, True, 1.0, epsilon)
+    normed = nn.functional.batch_norm(x, seen_mean, seen_variance, gamma, beta, True, 1.0, epsilon)
     count = x.numel() // x.shape[1]
     with torch.no_grad():
         mean.mul_(decay).add_(seen_mean * (1 - decay))
         variance.mul_(decay).add_(seen_variance * ((1 - decay) * (count - 1) / count))
-    return found.transpose(1, axis)
+    return normed.transpose(1, axis)
 
 
 def conv2d(weights, name, x, stride, pad):

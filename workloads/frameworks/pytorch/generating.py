@@ -14,6 +14,8 @@ class Generation:
     """The next token is that of the greatest logit. Eagerly the cache is read as far as it is written; a compiled
     program has one shape for all positions, and reads all of it."""
 
+    generates = True
+
     def prefill(self, batches, count, watch):
         """Read a prompt count times; the watch gets the token after each one."""
         self._net.eval()

@@ -21,9 +21,9 @@ def profiled(step, steps, unnamed):
     finally:
         for owner, method in unnamed.values():
             delattr(owner, method)
-    found = _outermost(profile)
-    found.update((name, (len(seconds), sum(seconds))) for name, seconds in spent.items())
-    return found
+    used = _outermost(profile)
+    used.update((name, (len(seconds), sum(seconds))) for name, seconds in spent.items())
+    return used
 
 
 def _timed(method, seconds):
@@ -39,9 +39,9 @@ def _outermost(profile):
     """{name: (calls, seconds)} without what a name calls under its own name, as a form with out= in PyTorch 1.7 is."""
     profile.key_averages()                     # up to 1.7 it is this that finds who called whom
     inner = {id(child) for event in profile.function_events for child in event.cpu_children if child.key == event.key}
-    found = {}
+    by_name = {}
     for event in profile.function_events:
         if id(event) not in inner:
-            calls, seconds = found.get(event.key, (0, 0.0))
-            found[event.key] = (calls + 1, seconds + event.cpu_time_total / 1e6)
-    return found
+            calls, seconds = by_name.get(event.key, (0, 0.0))
+            by_name[event.key] = (calls + 1, seconds + event.cpu_time_total / 1e6)
+    return by_name

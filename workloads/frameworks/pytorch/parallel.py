@@ -142,9 +142,9 @@ class _Worker:
 
     def profile(self, batches, warmup, steps):
         """As one worker's; all leave it together."""
-        found = super().profile(batches, warmup, steps)
+        used = super().profile(batches, warmup, steps)
         torch.distributed.barrier()
-        return found
+        return used
 
     def _unnamed(self):
         """The exchange that is a step of its own, too."""
@@ -156,11 +156,11 @@ class _Worker:
 
         No activations and no logits: each worker has those of its own part.
         """
-        found = super().check(*batch)
-        loss = torch.tensor(found["loss"], dtype=torch.float64, device=self._device)
+        checked = super().check(*batch)
+        loss = torch.tensor(checked["loss"], dtype=torch.float64, device=self._device)
         self._mean(loss)
         torch.distributed.barrier()
-        return dict(found, activation={}, logits=np.zeros(0), loss=float(loss))
+        return dict(checked, activation={}, logits=np.zeros(0), loss=float(loss))
 
 
 class Distributed(_Worker, pytorch.Workload):

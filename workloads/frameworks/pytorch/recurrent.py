@@ -41,7 +41,7 @@ def lstm_step(weights, name, x, state, mode):
     return (_cell if mode.lstm == "cell" else _block)(x, state, _arrays(weights, name))
 
 
-def told(operations):
+def kernel_of(operations):
     """What runs an LSTM, by the names of the operations that ran, as a fact."""
     names = {name.replace("aten::", "") for name in operations}
     return ", ".join(sorted(names & set(_FUSED))) or "plain operations"
@@ -63,7 +63,7 @@ def packed(input_weight, recurrent_weight):
     return arrays
 
 
-def told_of_memory(weights, name):
+def memory_of(weights, name):
     """Whether the layer's arrays are one piece of memory, as a fact; {} where nothing was packed."""
     if name + ZERO not in weights:
         return {}

@@ -6,8 +6,9 @@ from collections import OrderedDict
 import torch
 from torch import nn
 
+from workloads.frameworks import contract
+from workloads.frameworks.mode import Mode
 from workloads.frameworks.pytorch import recurrent, settings
-from workloads.frameworks.pytorch.blocks import Mode
 from workloads.frameworks.pytorch.generating import Generation
 from workloads.frameworks.pytorch.steps import Steps, array, inductor
 from workloads.inputs import loading
@@ -17,13 +18,11 @@ from workloads.spec import lstm_kernels, sequences
 _RECURRENT = ".recurrent.weight"
 
 
-class Workload(Generation, Steps):
+class Workload(Generation, Steps, contract.Sequences):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
-    pytorch/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the
-    first stands for them; loss(what forward gave, batch, sizes); and, where the framework wants a batch's arrays in
-    another order, arrange(batch); HOST, the arrays that an operation reads on the host, as name.host: to copy them back
-    from a GPU would wait for it within a step.
+    pytorch/<task>.py has what contract.MODEL says. Arrays that an operation reads on the host are named name.host by
+    arrange: to copy them back from a GPU would wait for it within a step.
     """
 
     def __init__(self, cell):
@@ -88,9 +87,9 @@ class Workload(Generation, Steps):
                         dtype=getattr(torch, self._numbers))
         run = recurrent.lstm if self.precision != "amp" else self._autocast(recurrent.lstm)
         with torch.set_grad_enabled(mode.is_training), torch.autograd.profiler.profile() as profile:
-            run(self._net.given, names[0], x, mode)
-        return dict({"lstm": recurrent.told({event.key for event in profile.key_averages()})},
-                    **recurrent.told_of_memory(self._net.given, names[0]))
+            run(self._net.weights, names[0], x, mode)
+        return dict({"lstm": recurrent.kernel_of({event.key for event in profile.key_averages()})},
+                    **recurrent.memory_of(self._net.weights, names[0]))
 
     def load(self, weights):
         """Copy the arrays of every parameter and running statistic, by canonical name."""
@@ -106,7 +105,7 @@ class Workload(Generation, Steps):
         """The batches on the device, in the order given, over and over."""
         arranged = itertools.cycle([self._arranged(batch) for batch in batches])
         if self._device.type == "cuda":
-            arranged = loading.ahead({name: torch.tensor(found).pin_memory() for name, found in batch.items()}
+            arranged = loading.ahead({name: torch.tensor(values).pin_memory() for name, values in batch.items()}
                                      for batch in arranged)
         return ((self._placed(batch),) for batch in arranged)
 
@@ -115,30 +114,30 @@ class Workload(Generation, Steps):
         return itertools.repeat((self._placed(self._arranged(batches[0])),))
 
     def _arranged(self, batch):
-        arrange = getattr(self._model, "arrange", None)
-        return arrange(batch) if arrange else batch
+        return self._model.arrange(batch)
 
     def _placed(self, batch):
-        """The batch on the device, and the arrays of the model's HOST on the host, as name.host.
+        """The batch on the device, but for the arrays that the model wants on the host."""
+        return {name: self._placed_array(name, array) for name, array in batch.items()}
 
-        A loss that asks a GPU for its lengths would wait for all that the GPU still has to do.
-        """
-        placed = {name: array.to(self._device, non_blocking=True) if isinstance(array, torch.Tensor)
-                  else torch.tensor(array, device=self._device) for name, array in batch.items()}
-        placed.update((name + ".host", torch.as_tensor(batch[name])) for name in getattr(self._model, "HOST", ()))
-        return placed
+    def _placed_array(self, name, array):
+        if name.endswith(".host"):
+            return torch.as_tensor(array)
+        if isinstance(array, torch.Tensor):
+            return array.to(self._device, non_blocking=True)
+        return torch.tensor(array, device=self._device)
 
     def _loss(self, batch):
-        return self._losing(self._net.given, batch, self._sizes, self._training)[1]
+        return self._losing(self._net.weights, batch, self._sizes, self._training)[1]
 
     def _answer(self, batch):
-        return sequences.logits(self._forward(self._net.given, batch, self._sizes, self._evaluating))
+        return sequences.logits(self._forward(self._net.weights, batch, self._sizes, self._evaluating))
 
     def check(self, batch):
         """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
         kept = OrderedDict()
         mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept, attention=self.attention)
-        logits, loss = self._logits_and_loss(self._net.given, self._placed(self._arranged(batch)), self._sizes, mode)
+        logits, loss = self._logits_and_loss(self._net.weights, self._placed(self._arranged(batch)), self._sizes, mode)
         self._optimizer.zero_grad(**self._clearing)
         loss.backward()
         gradients = {name: array(tensor.grad) for name, tensor in self._net.named.items() if tensor.requires_grad}
@@ -156,7 +155,7 @@ def _is_half(cell):
 class _Weights(nn.Module):
     """The arrays of a model by canonical name, which PyTorch's own modules could not have: theirs have no dots.
 
-    given is what a model's forward function takes: the same arrays, and what pack_lstms adds.
+    weights is what a model's forward function takes: the same arrays, and what pack_lstms adds.
     """
 
     def __init__(self, parameters, dtype):
@@ -193,7 +192,7 @@ class _Weights(nn.Module):
     def _collect(self):
         own = dict(itertools.chain(self.named_parameters(), self.named_buffers()))
         self.named = OrderedDict((name, own[_own_name(name)]) for name in self._names)
-        self.given = dict(self.named, **self._zeros)
+        self.weights = dict(self.named, **self._zeros)
 
 
 def _own_name(name):

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import torch
 
+from workloads.frameworks import contract
 from workloads.frameworks.pytorch import operators, trace
 from workloads.frameworks.pytorch.device_clock import DeviceClock
 from workloads.process.errors import Unsupported
@@ -12,7 +13,7 @@ from workloads.process.errors import Unsupported
 no_gradients = getattr(torch, "inference_mode", torch.no_grad)
 
 
-class Steps:
+class Steps(contract.Workload):
     """Training and inference of a net, a torch.nn.Module, on a device.
 
     Who inherits it has _net, _device, calls _optimize, and says what a batch, a tuple, is made to: _loss(*batch) in

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.frameworks.tensorflow import settings
+from workloads.process import errors
 from workloads.spec import layers
 
 if tf.executing_eagerly():
@@ -42,7 +43,7 @@ def _build():
 
 def is_oom(error):
     """Whether an exception says that memory, the host's or the device's, ran out."""
-    return isinstance(error, (MemoryError, tf.errors.ResourceExhaustedError)) or "OOM when allocating" in str(error)
+    return isinstance(error, tf.errors.ResourceExhaustedError) or errors.is_out_of_memory(error, Exception)
 
 
 def unbiased_variance(cell):
@@ -53,6 +54,6 @@ def unbiased_variance(cell):
     table = (layers.Norm(decay=0.0), layers.Flatten(), layers.Dense(cell.classes))
     toy = Workload(table, cell._replace(batch=1, image=2, measure="check", init="framework"))
     images = np.arange(0, 240, 20, dtype=np.uint8).reshape(1, 3, 2, 2)
-    found = toy.check(images, np.zeros(1, np.int64))["weight"]["0.variance"]
+    running = toy.check(images, np.zeros(1, np.int64))["weight"]["0.variance"]
     biased = (images / 127.5).var(axis=(0, 2, 3))
-    return bool((found > 1.15 * biased).all())
+    return bool((running > 1.15 * biased).all())

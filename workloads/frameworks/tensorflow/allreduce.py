@@ -35,11 +35,11 @@ class Workload(meeting.Meeting, steps.Workload):
         """One update of the global batch, of which images and labels are this worker's part."""
         with self.net.without_dropout():
             loss, gradients = self._checked(*self._tensors(images, labels))
-        found = {"activation": {}, "logits": np.empty(0), "loss": float(loss),
+        checked = {"activation": {}, "logits": np.empty(0), "loss": float(loss),
                  "gradient": self.net.canonical_arrays(self.net.network.trainable_weights, gradients),
                  "weight": self.weights()}
         self._meet()
-        return found
+        return checked
 
     def _meet(self):
         """Wait until all workers are here."""

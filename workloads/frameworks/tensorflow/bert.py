@@ -14,6 +14,11 @@ from workloads.frameworks.tensorflow.blocks import (
 from workloads.spec.bert import DROPOUT, EPSILON, PADDING_BIAS
 
 
+def arrange(batch):
+    """As it is."""
+    return batch
+
+
 def forward(weights, batch, sizes, mode):
     """Logits of the masked positions (batch * masked, tokens known)."""
     x = mode.keep("embeddings", embeddings(weights, batch, mode))

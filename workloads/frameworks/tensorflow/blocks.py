@@ -7,21 +7,16 @@ import math
 
 import tensorflow as tf
 
+from workloads.frameworks.mode import Mode as PlainMode
 
-class Mode:
-    """How a forward pass is made: by which LSTM, training or not, with dropout or not; what it keeps for a check."""
+
+class Mode(PlainMode):
+    """With the operations that move running statistics, which TensorFlow 1 must be asked for."""
 
     def __init__(self, lstm, is_training, has_dropout=None, kept=None):
-        """kept: a dict that gets what a model keeps, in order of computation; None keeps nothing."""
-        self.lstm, self.is_training, self.kept = lstm, is_training, kept
-        self.has_dropout = is_training if has_dropout is None else has_dropout
-        self.moved = []             # the operations that move running statistics, which TensorFlow 1 must be asked for
-
-    def keep(self, name, tensor):
-        """The tensor, kept under that name where somebody asked."""
-        if self.kept is not None:
-            self.kept[name] = tensor
-        return tensor
+        """kept: as everywhere."""
+        super().__init__(lstm, is_training, has_dropout, kept)
+        self.moved = []
 
     def move(self, variable, value):
         """Have a running statistic take the value."""
@@ -49,17 +44,17 @@ def batch_norm(weights, name, x, epsilon, decay, mode):
         return tf.nn.batch_normalization(x, mean, variance, beta, gamma, epsilon)
     if x.dtype == tf.float64:                # the fused operation has none
         seen_mean, seen_variance = tf.nn.moments(x, list(range(len(x.shape) - 1)))
-        found = tf.nn.batch_normalization(x, seen_mean, seen_variance, beta, gamma, epsilon)
+        normed = tf.nn.batch_normalization(x, seen_mean, seen_variance, beta, gamma, epsilon)
     else:
         rows = tf.reshape(x, (-1, 1, 1, int(x.shape[-1])))
-        found, seen_mean, seen_variance = tf.compat.v1.nn.fused_batch_norm(rows, gamma, beta, epsilon=epsilon)
+        normed, seen_mean, seen_variance = tf.compat.v1.nn.fused_batch_norm(rows, gamma, beta, epsilon=epsilon)
         count = tf.cast(tf.shape(rows)[0], x.dtype)
         seen_variance *= (count - 1) / count            # the fused operation gives n / (n - 1) times the batch's
-        found = tf.reshape(found, tf.shape(x))
-    found.set_shape(x.shape)
+        normed = tf.reshape(normed, tf.shape(x))
+    normed.set_shape(x.shape)
     mode.move(mean, decay * mean + (1 - decay) * tf.stop_gradient(seen_mean))
     mode.move(variance, decay * variance + (1 - decay) * tf.stop_gradient(seen_variance))
-    return found
+    return normed
 
 
 def conv2d(weights, name, x, stride, pad):

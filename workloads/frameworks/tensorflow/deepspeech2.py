@@ -7,6 +7,11 @@ from workloads.frameworks.tensorflow.recurrent import lstm
 from workloads.spec.deepspeech2 import CLIP, DECAY, EPSILON, WINDOWS, width
 
 
+def arrange(batch):
+    """As it is."""
+    return batch
+
+
 def forward(weights, batch, sizes, mode):
     """Logits (time, batch, labels)."""
     x = mode.keep("conv", convolutions(weights, batch["frames"], batch["steps"], sizes, mode))
@@ -41,5 +46,5 @@ def loss(logits, batch, sizes):
     real = tf.sequence_mask(batch["characters"], tf.shape(batch["text"])[1])
     text = tf.cast(tf.boolean_mask(batch["text"], real), tf.int32)
     labels = tf.SparseTensor(tf.where(real), text, tf.cast(tf.shape(batch["text"]), tf.int64))
-    found = tf.compat.v1.nn.ctc_loss(labels, logits, tf.cast(batch["steps"], tf.int32))
-    return tf.reduce_mean(found)
+    losses = tf.compat.v1.nn.ctc_loss(labels, logits, tf.cast(batch["steps"], tf.int32))
+    return tf.reduce_mean(losses)

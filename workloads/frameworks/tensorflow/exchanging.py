@@ -31,9 +31,9 @@ class _Exchanging(meeting.Meeting):
 
     def check(self, *batch):
         """One update of the global batch, of which this is the worker's part; activations are the part's own."""
-        found = super().check(*batch)
+        checked = super().check(*batch)
         self._meet()
-        return found
+        return checked
 
     def _meet(self):
         """Wait until all workers are here."""
@@ -74,10 +74,10 @@ def _horovod():
         raise Unsupported("Horovod trains TensorFlow 1 here: TensorFlow %s has parallel = allreduce" % tf.__version__)
     if importlib.util.find_spec("horovod") is None:
         raise Unsupported("this stack has no Horovod: tf-1.15-horovod and tf-1.15-nv have it")
-    import horovod.tensorflow as found
-    if not found.gloo_built():
+    import horovod.tensorflow as horovod
+    if not horovod.gloo_built():
         raise Unsupported("this stack's Horovod was built without Gloo, by which its workers meet")
-    return found
+    return horovod
 
 
 def _await(host, port):

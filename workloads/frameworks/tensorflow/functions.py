@@ -2,11 +2,12 @@
 import numpy as np
 import tensorflow as tf
 
+from workloads.frameworks import contract
 from workloads.frameworks.tensorflow import operators, optimizers, phases, settings, trace, waits
 from workloads.process.errors import Unsupported
 
 
-class Steps:
+class Steps(contract.Workload):
     """Training and inference by self.optimizer.
 
     Who inherits it has cell, loop and optimizer, calls _prepare, and says what a batch, a tuple, is made to:

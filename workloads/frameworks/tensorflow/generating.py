@@ -16,6 +16,8 @@ class Generation:
     """The next token is that of the greatest logit. A function has one shape for all positions, as XLA needs it, and
     reads the whole cache."""
 
+    generates = True
+
     def prefill(self, batches, count, watch):
         """Read a prompt count times; the watch gets the token after each one."""
         first = self._generating(self._first, self._cache(self.cell.batch))

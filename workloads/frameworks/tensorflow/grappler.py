@@ -71,8 +71,8 @@ def _written(graph, fetches):
             needed.add(name)
             waiting += inputs[name]
     users = {}
-    for name, found in inputs.items():
-        for used in found:
+    for name, sources in inputs.items():
+        for used in sources:
             users.setdefault(used, []).append(name)
     gone, waiting = set(), [node.name for node in graph.node if node.op == "Placeholder" and node.name not in needed]
     while waiting:

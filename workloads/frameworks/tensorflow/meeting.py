@@ -18,6 +18,6 @@ class Meeting:
 
     def profile(self, batches, warmup, steps):
         """As one worker alone: of its own operations."""
-        found = super().profile(batches, warmup, steps)
+        used = super().profile(batches, warmup, steps)
         self._meet()
-        return found
+        return used

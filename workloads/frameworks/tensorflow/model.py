@@ -29,8 +29,8 @@ class Array(NamedTuple):
 class Net:
     """A model under construction, then what it is made of, by path in the table.
 
-    network: the keras.Model, images -> logits. every: the same layers, images -> the list of every place's output,
-    in the order of `outputs`. arrays: an Array by canonical name.
+    network: the keras.Model, images -> logits. all_outputs: the same layers, images -> the list of every place's
+    output, in the order of `outputs`. arrays: an Array by canonical name.
     """
 
     def __init__(self, table, shape, layout, dtype):
@@ -43,7 +43,7 @@ class Net:
         images = keras.Input(self.native_shape(shape), dtype=_storage(dtype))
         logits = run(table, images, self)
         self.network = keras.Model(images, logits)
-        self.every = keras.Model(images, list(self.outputs.values()))
+        self.all_outputs = keras.Model(images, list(self.outputs.values()))
 
     def native_shape(self, shape):
         """(c, h, w) in the layout's order."""

@@ -52,9 +52,9 @@ def _read(path):
         return _protocol().XSpace.FromString(file.read())
 
 
-def _events(found):
+def _events(spaces_seen):
     """(path of the operation, type, seconds) of each kernel that the profiler saw."""
-    for space in found:
+    for space in spaces_seen:
         for plane in space.planes:
             names = {key: metadata.name.rpartition(":") for key, metadata in plane.event_metadata.items()}
             for line in plane.lines:
@@ -109,6 +109,6 @@ def _traced(stats):
     """(path of the operation, type, seconds) of each kernel; a label reads "path = Type(inputs)"."""
     for device in stats.dev_stats:
         for node in device.node_stats:
-            found = re.search(r" = (\w+)\(", node.timeline_label)
-            if found:
-                yield node.node_name, found.group(1), (node.op_end_rel_micros - node.op_start_rel_micros) / 1e6
+            labelled = re.search(r" = (\w+)\(", node.timeline_label)
+            if labelled:
+                yield node.node_name, labelled.group(1), (node.op_end_rel_micros - node.op_start_rel_micros) / 1e6

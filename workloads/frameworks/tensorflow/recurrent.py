@@ -60,7 +60,7 @@ def lstm_step(weights, name, x, state, mode):
     return weights[name].step(x, state, mode)
 
 
-def told(operations):
+def kernel_of(operations):
     """What runs an LSTM, by the names of the operations that ran, as a fact; "not seen" where none are known."""
     fused = sorted({name.split("/")[-1] for name in operations if name.split("/")[-1].startswith(_FUSED)})
     return ", ".join(fused) or ("plain operations in a loop" if operations else "not seen")
@@ -108,10 +108,10 @@ def layer(name, inputs, hidden, cell, dtype, is_stepped=False):
     if reason:
         raise Unsupported(reason)
     if cell.lstm in ("native", "keras1", "keras2"):
-        found = _Keras(name, inputs, hidden, cell.lstm, dtype)
+        built = _Keras(name, inputs, hidden, cell.lstm, dtype)
         if cell.precision == "amp" or cell.loop == "xla":
-            _try_gradients(found, cell)
-        return found
+            _try_gradients(built, cell)
+        return built
     if cell.precision == "amp":
         raise Unsupported("TensorFlow's mixed precision is a policy of Keras' layers: lstm native, keras1 or keras2")
     if cell.precision == "float64" and cell.lstm != "cell":
@@ -123,15 +123,15 @@ def layer(name, inputs, hidden, cell, dtype, is_stepped=False):
     return _Joint(name, inputs, hidden, cell, dtype)
 
 
-def _try_gradients(found, cell):
+def _try_gradients(built, cell):
     """Raise Unsupported where a Keras layer cannot run as the cell says.
 
     In 2.5 its cuDNN form, which is traced on a CPU too, forbids bfloat16; in 2.4 XLA takes no variable into a loop.
     """
     def gradients():
         with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(found.run_once())
-        return tape.gradient(loss, [stored.variable for stored in found.stored])
+            loss = tf.reduce_sum(built.run_once())
+        return tape.gradient(loss, [stored.variable for stored in built.stored])
 
     switches = settings.xla_switch() if cell.loop == "xla" else {}
     try:
@@ -143,6 +143,8 @@ def _try_gradients(found, cell):
 
 class _Layer:
     """What both kinds of layers share."""
+
+    called = None                # the operation that it calls, where the profiler may see another name
 
     def run_once(self):
         """h of two steps of zeros: what shows which kernel runs."""

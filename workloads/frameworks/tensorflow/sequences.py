@@ -1,8 +1,6 @@
 """The sequence models as evenbench measures them in TensorFlow: a session's graph in 1.15, tf.function or eager in 2.x.
 
-tensorflow/<task>.py has forward(weights, batch, sizes, mode), which gives the logits, or a tuple of which the first
-stands for them; loss(what forward gave, batch, sizes); where the framework wants a batch's arrays in another
-order, arrange(batch); and STEPPED, what the names of LSTM layers begin with that are only asked for single steps.
+tensorflow/<task>.py has what contract.MODEL says.
 """
 import importlib
 import itertools
@@ -11,6 +9,7 @@ from collections import OrderedDict
 import numpy as np
 import tensorflow as tf
 
+from workloads.frameworks import contract
 from workloads.frameworks.tensorflow import functions, operators, optimizers, recurrent, sessions, settings
 from workloads.frameworks.tensorflow.blocks import Mode
 from workloads.frameworks.tensorflow.generating import Generation
@@ -59,11 +58,11 @@ class _Arrays:
 
     def canonical(self, variables, values):
         """The canonical arrays by name of such variables' values, or of their gradients."""
-        known, found = {id(stored.variable): stored for stored in self.stored}, OrderedDict()
+        known, arrays = {id(stored.variable): stored for stored in self.stored}, OrderedDict()
         for variable, value in zip(variables, values):
             stored = known[id(variable)]
-            found.update(zip(stored.names, map(np.ascontiguousarray, stored.canonical(np.asarray(value)))))
-        return found
+            arrays.update(zip(stored.names, map(np.ascontiguousarray, stored.canonical(np.asarray(value)))))
+        return arrays
 
 
 def _same(array):
@@ -88,7 +87,7 @@ class _Common:
         self._model = importlib.import_module("workloads.frameworks.tensorflow." + cell.task)
         self._sizes = sequences.sizes(cell)
         self._arrays = _Arrays(sequences.parameters(cell), cell, (dtype, self._numbers),
-                               getattr(self._model, "STEPPED", ()))
+                               sequences.SEQUENCES[cell.task].stepped)
         if cell.precision == "amp" and not self._arrays.layers:
             raise Unsupported("TensorFlow's mixed precision is a policy of Keras' layers: %s is made of none"
                               % sequences.SEQUENCES[cell.task].title)
@@ -104,8 +103,8 @@ class _Common:
         layers = self._arrays.layers
         if not layers:
             return {}
-        said = recurrent.told(self._ran(layers[0]))
-        called = getattr(layers[0], "called", None)
+        said = recurrent.kernel_of(self._ran(layers[0]))
+        called = layers[0].called
         return {"lstm": called + ", as called" if called and called not in said else said}
 
     def _trained(self):
@@ -123,8 +122,7 @@ class _Common:
         return sequences.logits(self._forward(batch, Mode(self.cell.lstm, is_training=False)))
 
     def _arranged(self, batch):
-        arrange = getattr(self._model, "arrange", None)
-        return arrange(batch) if arrange else batch
+        return self._model.arrange(batch)
 
     def _seen(self, names, kept, logits, loss, gradients):
         """What a check says."""
@@ -133,7 +131,7 @@ class _Common:
                 "weight": self.weights()}
 
 
-class _Functions(_Common, Generation, functions.Steps):
+class _Functions(_Common, Generation, functions.Steps, contract.Sequences):
     """TensorFlow 2."""
 
     def __init__(self, cell):
@@ -218,14 +216,14 @@ class _Functions(_Common, Generation, functions.Steps):
 
 def _signature(batches):
     """The tf.TensorSpec of each array of such batches: a dimension in which they differ is left open."""
-    found = {}
+    specs = {}
     for name, first in batches[0].items():
         shapes = zip(*[batch[name].shape for batch in batches])
-        found[name] = tf.TensorSpec([sizes[0] if len(set(sizes)) == 1 else None for sizes in shapes], first.dtype, name)
-    return found
+        specs[name] = tf.TensorSpec([sizes[0] if len(set(sizes)) == 1 else None for sizes in shapes], first.dtype, name)
+    return specs
 
 
-class _Session(_Common, sessions.Steps):
+class _Session(_Common, sessions.Steps, contract.Sequences):
     """TensorFlow 1."""
 
     def __init__(self, cell):
@@ -261,7 +259,7 @@ class _Session(_Common, sessions.Steps):
         with self._entered():
             slots = {name: v1.placeholder(spec.dtype, spec.shape) for name, spec in _signature(arranged).items()}
         batches = ((batch,) for batch in itertools.cycle(arranged))
-        return sessions.Feed(slots, batches=loading.ahead(batches) if self.cell.device == "gpu" else batches)
+        return sessions.Feed(slots, batches=loading.for_device(self.cell, batches))
 
     def synthetic(self, batches):
         """The Feed of the first batch in variables."""
@@ -282,8 +280,8 @@ class _Session(_Common, sessions.Steps):
             gradients = self._exchanged(self._gradients(loss))
             update = self._apply(gradients, mode.moved)
             session = tf.keras.backend.get_session()
-            found = session.run([list(kept.values()), logits, self._over_all(loss), gradients, update])
-        return self._seen(kept, *found[:4])
+            values = session.run([list(kept.values()), logits, self._over_all(loss), gradients, update])
+        return self._seen(kept, *values[:4])
 
 
 Workload = _Functions if tf.executing_eagerly() else _Session

@@ -195,6 +195,6 @@ def _split(values, count):
 
 def _phases(times):
     """The seconds by name: both ways to the servers are communication."""
-    found = dict(zip(_PARTS, np.diff(times).tolist()))
-    found["communication"] = found.pop("pull") + found.pop("push")
-    return found
+    phases_of_step = dict(zip(_PARTS, np.diff(times).tolist()))
+    phases_of_step["communication"] = phases_of_step.pop("pull") + phases_of_step.pop("push")
+    return phases_of_step

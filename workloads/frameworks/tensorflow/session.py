@@ -2,6 +2,7 @@
 import numpy as np
 import tensorflow as tf
 
+from workloads.frameworks import contract
 from workloads.frameworks.tensorflow import feed, model, optimizers, sessions, settings
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
@@ -11,7 +12,7 @@ v1 = tf.compat.v1
 keras = tf.keras
 
 
-class Workload(sessions.Steps):
+class Workload(sessions.Steps, contract.Images):
     """A table's model, its loss and its optimizer, and the steps of a cell."""
 
     def __init__(self, table, cell):
@@ -64,8 +65,7 @@ class Workload(sessions.Steps):
 
     def _fed(self, batches):
         """The Feed of batches of arrays."""
-        if self.cell.device == "gpu":
-            batches = loading.ahead(batches)
+        batches = loading.for_device(self.cell, batches)
         with self._entered():
             return sessions.Feed(*self._placeholders(self.cell.batch), batches=batches)
 
@@ -99,10 +99,10 @@ class Workload(sessions.Steps):
 
     def _checked_update(self):
         """Every place's output, the loss, the gradients and the update of what is fed."""
-        outputs = self.net.every(self._images, training=True)
+        outputs = self.net.all_outputs(self._images, training=True)
         loss = feed.loss(self._labels, outputs[-1], self._numbers)
         gradients = self._exchanged(self._gradients(loss))
-        update = self._apply(gradients, self.net.every.get_updates_for(self._images))
+        update = self._apply(gradients, self.net.all_outputs.get_updates_for(self._images))
         return outputs, self._over_all(loss), gradients, update
 
     def _evaluated(self, images):

@@ -4,6 +4,7 @@ import time
 
 import tensorflow as tf
 
+from workloads.frameworks import contract
 from workloads.frameworks.tensorflow import grappler, operators, phases, settings, trace
 
 v1 = tf.compat.v1
@@ -26,7 +27,7 @@ class Feed:
         return dict(zip(self._slots, tf.nest.flatten(next(self._batches))))
 
 
-class Steps:
+class Steps(contract.Workload):
     """Training and inference in self._session by self.optimizer.
 
     Who inherits it has cell, and says what a batch's parts are made to: _differentiable(*parts), which gives the loss

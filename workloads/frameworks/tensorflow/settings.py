@@ -181,8 +181,8 @@ def device_peak_bytes():
 
 def _policies():
     """The module with Keras' Policy, None where there is none; before 2.4 it is experimental."""
-    found = getattr(keras, "mixed_precision", None)
-    return found if hasattr(found, "Policy") else getattr(found, "experimental", None)
+    module = getattr(keras, "mixed_precision", None)
+    return module if hasattr(module, "Policy") else getattr(module, "experimental", None)
 
 
 def dtypes(cell):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from workloads.frameworks import contract
 from workloads.frameworks.tensorflow import feed, functions, model, optimizers, settings
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
@@ -15,7 +16,7 @@ from workloads.spec import tasks
 keras = tf.keras
 
 
-class Workload(functions.Steps):
+class Workload(functions.Steps, contract.Images):
     """A table's model, its loss and its optimizer, and the steps of a cell."""
 
     def __init__(self, table, cell):
@@ -79,7 +80,7 @@ class Workload(functions.Steps):
 
     def _fed(self, batches):
         """The batches of arrays on the device; while a GPU computes, the next one is gathered."""
-        batches = loading.ahead(batches) if self.cell.device == "gpu" else batches
+        batches = loading.for_device(self.cell, batches)
         return (self._placed(*batch) for batch in batches)
 
     def _placed(self, images, labels):
@@ -97,8 +98,11 @@ class Workload(functions.Steps):
             return
         super(Workload, self).train(batches, count, watch)
 
-    def fit_epochs(self, batches, count, steps, course):
-        """Take count epochs of so many steps in one call of Keras' fit; the course is told of steps and epochs."""
+    def follow(self, batches, count, steps, course):
+        """As elsewhere; Keras' fit drives all epochs in one call, and the course is told of steps and epochs."""
+        if self.loop != "fit":
+            super(Workload, self).follow(batches, count, steps, course)
+            return
         self.net.network.fit(batches, epochs=count, steps_per_epoch=steps, verbose=0, callbacks=[_Followed(course)])
 
     def sync(self, handle):
@@ -131,7 +135,7 @@ class Workload(functions.Steps):
     def _checked_update(self, images, labels):
         """Every place's output, the loss and the gradients of one update."""
         with tf.GradientTape() as tape:
-            outputs = [tf.cast(output, self._numbers) for output in self.net.every(images, training=True)]
+            outputs = [tf.cast(output, self._numbers) for output in self.net.all_outputs(images, training=True)]
             loss = feed.loss(labels, outputs[-1], self._numbers)
         gradients = tape.gradient(loss, self.net.network.trainable_weights)
         self._apply(gradients)

@@ -20,8 +20,8 @@ def traced(work):
         work()
         seconds.append(time.perf_counter() - began)
 
-    found = operators.spaces(timed, _LEVELS)
-    spans, launches = traces.of_planes([plane for space in found for plane in space.planes])
+    recorded = operators.spaces(timed, _LEVELS)
+    spans, launches = traces.of_planes([plane for space in recorded for plane in space.planes])
     return traces.Trace(spans, launches, seconds[0], _PLANES)
 
 

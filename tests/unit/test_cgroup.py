@@ -1,0 +1,43 @@
+"""What a worker's control group says, in the files of version 1 and of version 2."""
+
+from pathlib import Path
+
+import pytest
+
+from workloads.process import cgroup
+
+FIRST = {"memory/memory.max_usage_in_bytes": "4096\n", "memory/memory.limit_in_bytes": "8192\n",
+         "cpu/cpu.cfs_quota_us": "150000\n", "cpu/cpu.cfs_period_us": "100000\n",
+         "cpu/cpu.stat": "nr_periods 7\nnr_throttled 2\nthrottled_time 12\n",
+         "memory/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"}
+SECOND = {"memory.peak": "4096\n", "memory.max": "8192\n", "cpu.max": "150000 100000\n",
+          "cpu.stat": "usage_usec 5\nnr_periods 7\nnr_throttled 2\n", "memory.events": "low 0\noom 4\noom_kill 3\n"}
+
+
+def group(folder: Path, files: dict[str, str]) -> str:
+    """A control group's folder with these files."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return f"{folder}/"
+
+
+@pytest.mark.parametrize("files", [FIRST, SECOND], ids=["first", "second"])
+def test_both_versions_say_the_same(tmp_path: Path, files: dict[str, str]) -> None:
+    folder = group(tmp_path, files)
+
+    assert (4096, 8192, 1.5, 3) == (cgroup.peak_bytes(folder), cgroup.limit_bytes(folder), cgroup.cpu_quota(folder),
+                                    cgroup.out_of_memory_kills(folder))
+    assert {"periods": 7, "throttled_periods": 2} == cgroup.throttling(folder)
+
+
+@pytest.mark.parametrize("files", [
+    {"memory/memory.limit_in_bytes": "9223372036854771712\n", "cpu/cpu.cfs_quota_us": "-1\n",
+     "cpu/cpu.cfs_period_us": "100000\n", "cpu/cpu.stat": "usage 1\n"},
+    {"memory.max": "max\n", "cpu.max": "max 100000\n", "cpu.stat": "usage_usec 5\n"}, {}],
+    ids=["first", "second", "none"])
+def test_where_nothing_is_limited_nothing_is_said(tmp_path: Path, files: dict[str, str]) -> None:
+    folder = group(tmp_path, files)
+
+    assert (None, None, None) == (cgroup.limit_bytes(folder), cgroup.cpu_quota(folder), cgroup.throttling(folder))
+    assert (None, 0) == (cgroup.peak_bytes(folder), cgroup.out_of_memory_kills(folder))

@@ -1,0 +1,26 @@
+"""What counts as memory that ran out: the sayings of allocators and frameworks, once for all of them."""
+
+import pytest
+
+from workloads.process.errors import is_out_of_memory, says_out_of_memory
+
+
+@pytest.mark.parametrize("text", [
+    "CUDA out of memory. Tried to allocate 2.00 GiB", "[enforce fail at alloc_cpu.cpp:73] . DefaultCPUAllocator: "
+    "can't allocate memory: you tried to allocate 4 bytes", "std::bad_alloc", "CUBLAS_STATUS_ALLOC_FAILED",
+    "RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes", "OOM when allocating tensor with shape[2,3]",
+    "cudaMalloc retry failed: Memory allocation failed", "Failed to allocate CPU Memory", "MemoryError",
+    "DefaultCPUAllocator: not enough memory"])
+def test_what_allocators_say_is_out_of_memory(text: str) -> None:
+    assert says_out_of_memory(text)
+
+
+def test_other_errors_are_not() -> None:
+    assert not says_out_of_memory("shapes (2, 3) and (4, 5) differ")
+    assert not is_out_of_memory(ValueError("shapes differ"), ValueError)
+
+
+def test_an_exception_is_read_where_it_is_the_framework_s_own() -> None:
+    assert is_out_of_memory(MemoryError(), RuntimeError)
+    assert is_out_of_memory(RuntimeError("CUDA out of memory"), RuntimeError)
+    assert not is_out_of_memory(KeyError("out of memory"), RuntimeError)

@@ -1,0 +1,39 @@
+"""What JAX needs around it. JAX 0.10 and later."""
+import os
+
+from workloads.places.addresses import resolved
+
+SEEN = ("NPROC",)                # the size of XLA's pool of threads, which its adapter sets
+SEEN_FAMILIES = ("JAX_",)
+SERVERS = {}
+
+
+def variables(cell):
+    """None: its switches are set once it is imported."""
+    return {}
+
+
+def cache_variables(folder):
+    """All programs, however small and quickly compiled."""
+    return {"JAX_COMPILATION_CACHE_DIR": os.path.join(folder, "jax"),
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
+
+
+def place_variables(cluster, role):
+    """Where the first place's service of keys and barriers is; alone, a process needs none."""
+    if len(cluster.places) == 1:
+        return {}
+    host, port = cluster.address("worker", 0).split(":")
+    return {"JAX_COORDINATOR_ADDRESS": "%s:%s" % (resolved(host), port)}
+
+
+def gpu_code(jax):
+    """CUDA's version; its plugin for CUDA compiles for the GPU that it finds."""
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    try:
+        devices = jax.devices("gpu")
+    except RuntimeError:
+        return "", []
+    version = getattr(devices[0].client, "platform_version", "") if devices else ""
+    digits = [part for part in version.replace(",", " ").split() if part.isdigit() and len(part) >= 4]
+    return ("%d.%d" % divmod(int(digits[0]) // 10, 100) if digits else "0.0") if devices else "", []

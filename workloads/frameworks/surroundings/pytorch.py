@@ -1,0 +1,37 @@
+"""What PyTorch needs around it. PyTorch 1.4 and later, Python 3.6."""
+import os
+
+from workloads.places.addresses import resolved
+
+SEEN = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE")
+SEEN_FAMILIES = ("TORCHINDUCTOR_", "TRITON_")
+SERVERS = {}
+
+
+def variables(cell):
+    """None: its switches are set once it is imported."""
+    return {}
+
+
+def cache_variables(folder):
+    """Of torch.compile and of Triton, which it compiles with on a GPU."""
+    return {"TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "inductor"),
+            "TRITON_CACHE_DIR": os.path.join(folder, "triton")}
+
+
+def place_variables(cluster, role):
+    """Where the first worker is, as an address: PyTorch 1.4 and 1.7 give up at once on a name that is not known yet."""
+    host, port = cluster.address("worker", 0).split(":")
+    own = {"MASTER_ADDR": resolved(host), "MASTER_PORT": port, "RANK": str(cluster.worker),
+           "WORLD_SIZE": str(cluster.workers)}
+    if len(cluster.places) == 1:                 # a container without a network has nothing else to offer
+        own.update(GLOO_SOCKET_IFNAME="lo", NCCL_SOCKET_IFNAME="lo")
+    return own
+
+
+def gpu_code(torch):
+    """CUDA's version and the architectures that torch was compiled for."""
+    if not torch.version.cuda:
+        return "", []
+    asked = getattr(torch.cuda, "get_arch_list", lambda: [])        # not before 1.8; empty without a GPU
+    return torch.version.cuda, list(asked())

@@ -1,0 +1,86 @@
+"""What TensorFlow needs around it. TensorFlow 1.15 and 2.x, Python 3.6."""
+import glob
+import importlib.util
+import json
+import os
+import re
+
+from workloads.places.addresses import resolved
+
+SEEN = ("TF_ENABLE_ONEDNN_OPTS", "XLA_FLAGS", "TF_XLA_FLAGS", "TF_CUDNN_USE_AUTOTUNE", "TF_CUDNN_DETERMINISTIC",
+        "TF_DETERMINISTIC_OPS", "TF_CUDNN_USE_FRONTEND", "TF_CUDNN_RNN_USE_AUTOTUNE", "TF_CUDNN_WORKSPACE_LIMIT_IN_MB",
+        "TF_SYNC_ON_FINISH", "TF_FORCE_GPU_ALLOW_GROWTH", "TF_GPU_ALLOCATOR")
+SEEN_FAMILIES = ()
+SERVERS = {"rendezvous": "workloads.places.horovod_rendezvous"}       # others need the whole adapter
+# How cuDNN's algorithms are chosen. fixed: TensorFlow 1.15 takes the algorithms that PyTorch's deterministic ones are
+# (IMPLICIT_PRECOMP_GEMM, backwards ALGO_1); NVIDIA's build of it only without cuDNN's frontend, a variable that others
+# do not know.
+_CONVOLUTIONS = {"profiling": {"TF_CUDNN_USE_AUTOTUNE": "1"}, "heuristic": {"TF_CUDNN_USE_AUTOTUNE": "0"},
+                 "fixed": {"TF_CUDNN_DETERMINISTIC": "1", "TF_CUDNN_USE_FRONTEND": "0"}}
+_MEETING_SECONDS = 60            # Horovod's workers wait for each other
+_NAMES = {"worker": "worker", "server": "ps", "coordinator": "chief"}       # of roles, in TF_CONFIG
+
+
+def variables(cell):
+    """Its log, oneDNN and the choice of convolutions; of a GPU cuDNN's search for the fastest LSTM, its default."""
+    own = dict({"TF_CPP_MIN_LOG_LEVEL": "2"}, **_CONVOLUTIONS.get(cell.conv, {}))
+    if cell.onednn != "default":
+        own["TF_ENABLE_ONEDNN_OPTS"] = str(int(cell.onednn == "on"))
+    if cell.device == "gpu":
+        own["TF_CUDNN_RNN_USE_AUTOTUNE"] = "1"
+    return own
+
+
+def cache_variables(folder):
+    """XLA's own cache, where TensorFlow here has one."""
+    own = "--tf_xla_persistent_cache_directory=" + os.path.join(folder, "xla")
+    return {"TF_XLA_FLAGS": own} if has_xla_cache() else {}
+
+
+def has_xla_cache(package=None):
+    """Whether TensorFlow here, if any, knows the flag: 2.12 does; an older one ends the process at a flag it does not.
+
+    Asked without importing it, since it reads its flags then.
+    """
+    package = package or getattr(importlib.util.find_spec("tensorflow"), "origin", None)
+    if not package:
+        return False
+    folders = glob.glob(os.path.join(os.path.dirname(os.path.dirname(package)), "tensorflow*.dist-info"))
+    versions = [re.search(r"tensorflow(?:_cpu|_gpu)?-(\d+)\.(\d+)", os.path.basename(path)) for path in folders]
+    return any((int(version.group(1)), int(version.group(2))) >= (2, 12) for version in versions if version)
+
+
+def place_variables(cluster, role):
+    """TF_CONFIG, in which server and coordinator are ps and chief; or what Horovod reads."""
+    if cluster.parallel == "horovod":
+        return _horovod(cluster)
+    names = {"worker": "worker"} if cluster.mode.is_synchronous else _NAMES
+    addresses = {name: [cluster.address(each, rank) for rank, place in enumerate(cluster.places)
+                        if each == place.main or each in place.helpers] for each, name in names.items()}
+    index = 0 if role == "coordinator" else cluster.rank
+    return {"TF_CONFIG": json.dumps({"cluster": addresses, "task": {"type": names[role], "index": index}})}
+
+
+def _horovod(cluster):
+    """What Horovod's own launcher sets where there is no MPI; workers meet at a store of keys on the first node."""
+    host, port = cluster.address("rendezvous", 0).split(":")
+    own = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo",
+           "HOROVOD_RANK": cluster.worker, "HOROVOD_SIZE": cluster.workers,
+           "HOROVOD_LOCAL_RANK": cluster.process, "HOROVOD_LOCAL_SIZE": cluster.processes,
+           "HOROVOD_CROSS_RANK": cluster.rank, "HOROVOD_CROSS_SIZE": len(cluster.places),
+           "HOROVOD_HOSTNAME": cluster.place.name, "HOROVOD_GLOO_TIMEOUT_SECONDS": _MEETING_SECONDS,
+           "HOROVOD_GLOO_RENDEZVOUS_ADDR": resolved(host), "HOROVOD_GLOO_RENDEZVOUS_PORT": port}
+    if resolved(cluster.addresses[cluster.rank][0]).startswith("127."):      # a container without a network
+        own.update(HOROVOD_GLOO_IFACE="lo", NCCL_SOCKET_IFNAME="lo")
+    return {name: str(value) for name, value in own.items()}
+
+
+def gpu_code(tensorflow):
+    """CUDA's version and the architectures that TensorFlow was compiled for, from 2.3 on."""
+    if not tensorflow.test.is_built_with_cuda():
+        return "", []
+    try:
+        build = tensorflow.sysconfig.get_build_info()               # not before 2.3
+    except AttributeError:
+        build = {}
+    return str(build.get("cuda_version", "0.0")), list(build.get("cuda_compute_capabilities", []))
