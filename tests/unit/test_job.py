@@ -1,6 +1,5 @@
 """From a command to a job: settings, launcher, the fingerprint by which it is resumed, and its record."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,9 @@ import pytest
 
 from runner.datasets.choice import Data
 from runner.errors import BuildFailed, EngineUnreachable, InputError
+from runner.launchers import choose
 from runner.launchers.venv import VenvLauncher
+from runner.machine import gpus
 from runner.machine.host import Machine
 from runner.measuring import job
 from runner.planning.plan import Wishes, plan
@@ -75,14 +76,14 @@ def without_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("without_engine")
 def test_where_no_engine_answers_auto_is_venv_and_says_why() -> None:
     said: list[str] = []
-    assert "venv" == job.chosen_launcher("auto", said.append).name
+    assert "venv" == choose.for_stacks("auto", said.append, gpus.NONE, (), ()).name
     assert 1 == len(said) and "virtual environments on this host instead; the results are marked so" in said[0]
 
 
 @pytest.mark.usefixtures("without_engine")
 def test_docker_that_was_asked_for_by_name_is_not_replaced() -> None:
     with pytest.raises(EngineUnreachable):
-        job.chosen_launcher("docker", quiet)
+        choose.for_stacks("docker", quiet, gpus.NONE, (), ())
 
 
 @pytest.mark.parametrize(("name", "words", "message"), [
@@ -90,12 +91,12 @@ def test_docker_that_was_asked_for_by_name_is_not_replaced() -> None:
     ("docker", ("encrypted",), "--swarm encrypted: found --launcher docker, expected --launcher swarm")])
 def test_a_launcher_that_cannot_be_is_refused(name: str, words: tuple[str, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        job.chosen_launcher(name, quiet, words=words)
+        choose.for_stacks(name, quiet, gpus.NONE, words, ())
 
 
 def test_one_machine_is_planned_for_as_it_is() -> None:
-    here = job.machine_of(VenvLauncher(Path("unused")))
-    assert (os.uname().nodename, 1) == (here.hostname, job.hosts_of(VenvLauncher(Path("unused"))))
+    launcher = VenvLauncher(Path("unused"))
+    assert (MACHINE, 1) == (launcher.machine(MACHINE), launcher.hosts())
 
 
 def test_stacks_that_the_launcher_cannot_make_are_left_out_and_told() -> None:
