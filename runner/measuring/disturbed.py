@@ -72,8 +72,10 @@ def waiting(records: Iterable[Record], rounds: Mapping[int, Sequence[Cell]]) -> 
     cells in the order of each round.
     """
     runs, attempts = _read(records)
-    groups = {(index, cell.comparison): [other for other in cells if other.comparison == cell.comparison]
-              for index, cells in rounds.items() for cell in cells}
+    groups: dict[tuple[int, str], list[Cell]] = {}
+    for index, cells in rounds.items():
+        for cell in cells:
+            groups.setdefault((index, cell.comparison), []).append(cell)
     room = max(map(len, rounds.values()), default=0) - sum(run.is_repeated for run in runs.values())
     chosen: set[tuple[str, int]] = set()
     for _, place, keys in sorted(_candidates(runs, groups), key=lambda each: -each[0]):
