@@ -31,7 +31,7 @@ class Comparison(NamedTuple):
 
 
 def comparisons(cells: Iterable[Cell]) -> dict[Cell, Comparison]:
-    """Each cell's comparison; where labels of different ones read alike, they say what differs between them."""
+    """Each cell's comparison. Labels that would read alike also say what differs."""
     keys = {cell: comparison_key(cell) for cell in cells}
     alike: dict[str, dict[str, Cell]] = {}
     for own, cell in {own: cell for cell, own in keys.items()}.items():
@@ -55,7 +55,7 @@ def _hash(values: dict[str, object]) -> str:
 
 
 def label(cell: Cell) -> str:
-    """What is measured, for people: "lenet5 train, batch 42, 32 px", then every switch that is not the default."""
+    """A comparison's label: "lenet5 train, batch 42, 32 px", then every switch that is not the default."""
     sizes = f"{cell.task} {cell.measure}, batch {cell.batch}" + ("" if is_sequence(cell.task) else f", {cell.image} px")
     quiet = {"stack", "steps", "warmup", "warm", "seconds",
              "seed", "cpus", "memory_bytes", "learning_rate", "data", *_SHOWN}

@@ -30,7 +30,7 @@ class _Ends(NamedTuple):
 
 
 def clean(text: object) -> str:
-    """The text with every character that a terminal would obey instead of show written out, on one line."""
+    """The text on one line, with every control character written out."""
     line = str(text).replace("\n", " ")
     if line.isprintable():                # then it has none of them
         return line
@@ -114,7 +114,7 @@ def count(value: int, one: str, many: str = "") -> str:
 
 
 def by_reason(cells: Iterable[tuple[str, str, str]], most: int = 1) -> list[str]:
-    """Lines for (stack, label, reason) of each: more than `most` cells of one stack and reason are only counted."""
+    """A line for each (stack, label, reason); more than `most` cells of one stack and reason are only counted."""
     kinds: dict[tuple[str, str], list[str]] = {}
     for stack, label, reason in cells:
         kinds.setdefault((stack, reason), []).append(label)

@@ -41,7 +41,7 @@ def run(command: list[str], log: Path, heard: Say = lambda line: None, environme
 
 
 def reason(lines: list[str], status: int) -> str:
-    """Why a command failed, in the line in which it says so; a full disk has precedence over what it led to."""
+    """Why a command failed: the line that says so. A full disk comes before its consequences."""
     if any("No space left on device" in line for line in lines):
         return "the disk is full"
     errors = [found[1].strip() for found in map(_ERROR.match, lines) if found]
@@ -57,7 +57,7 @@ def fresh_log(path: Path) -> Path:
 
 
 def clean_environment() -> dict[str, str]:
-    """Ours without what would lead an interpreter to another one's packages; pip's PIP_* settings stay."""
+    """Our environment without what leads an interpreter to another one's packages. PIP_* settings stay."""
     return {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
 
 

@@ -28,7 +28,7 @@ def all_tasks() -> list[dict[str, Any]]:
 
 
 def studies(results: Path, scale: str | None, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Every experiment at the scale, or at its study's default one and those at which something was run."""
+    """Every experiment at the scale, or without one at its study's default and at all scales with results."""
     known_stacks, here, known = definition.read_all(paths.STACKS), host.observe(), coverage.endings(results)
     made_of = {name: definition.fingerprint(each) for name, each in known_stacks.items()}
     rows = []

@@ -163,7 +163,7 @@ def _reasons(job: jobs.Job) -> str:
 
 @contextmanager
 def _signals() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C or SIGTERM came: the session looks between two lines, so that no container is half started.
+    """Whether Ctrl-C or SIGTERM came. The session looks between two lines, so no container is left half started.
 
     A second one ends the session at once.
     """
@@ -183,7 +183,7 @@ def _signals() -> Iterator[Callable[[], bool]]:
 
 
 def _prove(job: jobs.Job, results: Path) -> None:
-    """Check the tasks and stacks of the plan that no check has shown to compute the same yet."""
+    """Check the tasks and stacks of the plan that have not passed a check yet."""
     stacks = [job.stacks[name] for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells)]
     made_of = {each.name: job.launcher.fingerprint(each) for each in stacks}
     known = equality.proved(results, made_of)

@@ -56,7 +56,7 @@ class _Unpacked:
 
 
 def _unzip(archive: Path, folder: Path, most_bytes: int) -> None:
-    """Zip has no filter of its own: names that leave the folder are refused, not bent into it; links become files."""
+    """Unpack a zip. Names that lead out of the folder are refused; links become files."""
     seen = _Unpacked(archive, most_bytes)
     with zipfile.ZipFile(archive) as opened:
         for member in opened.infolist():

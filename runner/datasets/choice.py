@@ -48,7 +48,7 @@ def cached(cache: Path, name: str) -> Path:
 
 
 def verify(name: str, folder: Path) -> None:
-    """Raise InputError unless the folder holds every file of the data set, whole as far as its size says."""
+    """Raise InputError unless the folder holds every file of the data set in its full size."""
     if not folder.is_dir():
         raise InputError(f"--data: {folder}: no such folder")
     known = DATA_SETS.get(name)

@@ -47,7 +47,7 @@ def imagenet(source: Path, folder: Path, options: Options, say: Callable[[str], 
 
 
 def _parts(source: Path, options: Options) -> dict[str, list[Labelled]]:
-    """The images of "train" and "test": the publisher's two parts, or one in five of what there is for testing."""
+    """The images of "train" and "test": the publisher's two parts, or else every fifth image for testing."""
     if (source / "train").is_dir() and (source / "val").is_dir():
         parts = {name: _spread(_of_classes(source / part), options.limit)
                  for name, part in (("train", "train"), ("test", "val"))}

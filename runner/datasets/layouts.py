@@ -109,7 +109,7 @@ def wmt16(folder: Path) -> str:
 
 
 def wmt16_stems(folder: Path) -> list[tuple[Path, Path]]:
-    """The (English, German) files: those split into byte pairs where there are any, else the plain corpora."""
+    """The (English, German) files: those split into byte pairs, else the plain corpora. Raises InputError."""
     for names in ((WMT16_PAIRS,), WMT16_TEXTS):
         english_files = [path for name in names for path in sorted(folder.rglob(f"{name}.en"))]
         pairs = [(path, path.with_suffix(".de")) for path in english_files]

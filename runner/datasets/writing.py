@@ -32,7 +32,7 @@ class Options(NamedTuple):
 
 
 class RaggedWriter:
-    """NAME.npy and NAME.offsets.npy of a folder; values go to the disk as they come, the header when all are there."""
+    """Writes NAME.npy and NAME.offsets.npy. Values go to the disk as they come, the header last."""
 
     def __init__(self, folder: Path, name: str, dtype: "np.dtype[Any]", columns: int | None = None) -> None:
         self._path, self._offsets_path = folder / f"{name}.npy", folder / f"{name}.offsets.npy"
@@ -94,7 +94,7 @@ def whole(folder: Path) -> Iterator[Path]:
 
 
 class Sources:
-    """The digest of all files that a set was made from: SHA-256 over the names and digests of each in order."""
+    """The digest of all files that a set was made from: SHA-256 over their names and digests, in order."""
 
     def __init__(self) -> None:
         self._digest, self._count, self._bytes = hashlib.sha256(), 0, 0

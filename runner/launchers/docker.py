@@ -135,7 +135,7 @@ class DockerLauncher(Launcher):
 
 
 def own_stack(client: DockerClient, asked: Asked, root: Path, own: Sequence[gpus.Gpu]) -> OwnStack:
-    """The stack of an image of the user's, asked what it holds; own: the machine's GPUs. Raises BenchError."""
+    """The stack of an image of the user's, which tells what it holds. own: the machine's GPUs. Raises BenchError."""
     identity = image_id(client, asked.image)
     if identity is None:
         raise InputError(f'--stack {asked}: this engine has no image "{asked.image}": `docker images` shows what there '
@@ -158,7 +158,7 @@ def own_stack(client: DockerClient, asked: Asked, root: Path, own: Sequence[gpus
 
 
 def _output_of(client: DockerClient, image: str, command: list[str], root: Path, more: dict[str, Any]) -> bytes | None:
-    """What a program prints in a container of an image that is not ours, None where it fails or is not there."""
+    """What a program prints in a container of the user's image, None where it fails."""
     try:
         return bytes(client.containers.run(image, **{
             "entrypoint": command, **_QUESTION, "labels": {OWNER: leftovers.mine()}, **_mounted(root), **more}))
@@ -300,7 +300,7 @@ class DockerRunning(Running):
         self._containers: dict[str, _Container] = {}
 
     def create(self, image: str, each: list[dict[str, Any]]) -> None:
-        """Create and start a container a place, one after the other, so that the first imports while the last is made.
+        """Create and start a container a place, one after the other: the first imports while the last is made.
 
         Raises DockerException; what was made is stop's to remove.
         """
@@ -330,7 +330,7 @@ class DockerRunning(Running):
         return {name: {"group_peak_bytes": self._containers[name].peak_bytes()} for name in self.servers}
 
     def stop(self) -> None:
-        """Remove the containers, running or not, and their network; an engine that is being restarted is waited for."""
+        """Remove the containers and their network, after waiting for an engine that is being restarted."""
         self._pipe.close()
         for container in self._containers.values():
             container.close()                         # first: the engine removes no container whose output nobody takes

@@ -1,4 +1,4 @@
-"""Workers' lines, read by a thread each, so that waiting for one can time out and a flood cannot fill the memory."""
+"""The queue of workers' lines. Waiting for a line can time out, and a flood of lines cannot fill the memory."""
 
 import queue
 import threading

@@ -83,7 +83,7 @@ def _node(entry: Mapping[str, Any]) -> Node:
 
 
 def _gpus(resources: Iterable[Mapping[str, Any]]) -> tuple[str, int]:
-    """The first kind that is named for GPUs: named ones count one each, discrete ones say how many."""
+    """The first kind of resource that is named for GPUs, and how many there are."""
     counts: dict[str, int] = {}
     for each in resources:
         kind, spec = next(iter(each.items()))

@@ -37,7 +37,7 @@ def limits(cell: Cell, stall: float | None = None) -> Limits:
 
 
 class Ending(NamedTuple):
-    """A word of contract.ENDINGS, what there is to say of it, and the "end" event's own values."""
+    """A word of contract.ENDINGS with its message, and the values of the "end" event."""
 
     word: str
     message: str = ""
@@ -137,7 +137,7 @@ class _Watchdog:
         return {"places": dict(self._said)}
 
     def ending(self, is_idle: bool) -> Ending | None:
-        """The run's Ending, once it has one; a place's deadline counts when no line of it waits to be read."""
+        """The run's Ending, once it has one. A deadline counts only when no line waits to be read."""
         if self._ending:
             return self._ending
         now = self._clock()

@@ -86,7 +86,7 @@ class Plan(NamedTuple):
         return [planned for block in shuffled for planned in block]
 
     def without(self, reasons: Mapping[str, str]) -> "Plan":
-        """The plan with every cell of some stacks skipped, for reasons by stack; the baseline is one that is left."""
+        """The plan without some stacks, their cells skipped with these reasons. The baseline is one that is left."""
         left = tuple(planned for planned in self.cells if planned.cell.stack not in reasons)
         gone = tuple(Skipped(planned.experiment, planned.cell, reasons[planned.cell.stack])
                      for planned in self.cells if planned.cell.stack in reasons)
@@ -213,7 +213,7 @@ def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
 
 
 def _impossible(cell: Cell, here: Here) -> str | None:
-    """Why no launcher could run the cell in its stack here, from what cell, stack and GPUs say of themselves."""
+    """Why no launcher could run the cell in its stack here, or None."""
     stack = here.stacks[cell.stack]
     if not tasks.is_sequence(cell.task) and cell.image < (least := tasks.TASKS[cell.task].least):
         return f"{cell.task} needs images of at least {least} pixels"
@@ -285,7 +285,7 @@ def _rate(cell: Cell, found: gpus.Gpus, products: Mapping[Unit, Product]) -> flo
 
 
 def _steps(cell: Cell) -> int:
-    """The training steps of a run; a data set of any number of images is taken to have its usual one."""
+    """The training steps of a run. A data set without a fixed number of images counts with its usual one."""
     if cell.measure != "epochs":
         return cell.steps + cell.warmup
     if tasks.is_sequence(cell.task):

@@ -109,7 +109,7 @@ IN_UNIT: dict[str, Callable[[float], str]] = {
 
 
 def here(claim: Claim) -> str:
-    """The number that decides a claim, how many of its cases say the same, and why nothing is said; or what lacks."""
+    """The number that decides a claim and how many cases agree, or what is missing."""
     if claim.verdict is Verdict.NO_DATA or not claim.numbers:
         more = f", and {len(claim.missing) - 1} more" if len(claim.missing) > 1 else ""
         return (claim.missing[0] if claim.missing else "") + more

@@ -62,7 +62,7 @@ def of(columns: Sequence[Column[T]], form: Form, *parts: str) -> list[Column[T]]
 
 def table(caption: str, columns: Sequence[Column[T]], groups: Mapping[str, Sequence[T]], form: Form, note: str = "",
           is_extra: bool = False) -> Iterator[Table]:
-    """A table with a group a label; without the columns that have no value, and none where nothing is left."""
+    """A table with a group a label, without its empty columns. No table without lines."""
     asked = of(columns, form)
     values = {label: [[column.value(line) for column in asked] for line in lines]
               for label, lines in groups.items() if lines}

@@ -1,4 +1,4 @@
-"""What of a session is not as in its study, and what else a reader must know before any number. Pure."""
+"""How a session differs from its study, and what else a reader must know before any number. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What a report is made of, whatever it is written as: plain values that its writers escape. Pure."""
+"""The parts of a report in every form: plain values that its writers escape. Pure."""
 
 from typing import NamedTuple
 

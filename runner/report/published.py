@@ -51,7 +51,7 @@ def _about(number: PublishedNumber, experiments: Sequence[Experiment], cells: Ma
 
 
 def _is_of(number: PublishedNumber, cell: Cell) -> bool:
-    """Whether a cell is one that the number is about, as far as stack, measure and where tell."""
+    """Whether the number is about a cell, by its stack, measure and where."""
     fields = {**{name: (value,) for name, value in number.of.settings.items()}, **number.where}
     return (cell.stack in (number.of.stack, *number.of.also)
             and cell.measure == quantities.measure(number.quantity)

@@ -118,7 +118,7 @@ def tables(summary: Summary, compared: Sequence[Shown], form: Form, results: Seq
 
 
 def machine_limits(summary: Summary) -> list[str]:
-    """What a share of the machine is a share of: a line for each device, precision and number of threads."""
+    """What shares of the machine are shares of: a line a device, precision and number of threads."""
     lines = []
     for limit in summary.limits:
         threads = formatting.count(limit.cpus, "thread") if limit.device == "cpu" else limit.device_name or "the GPU"

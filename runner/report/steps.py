@@ -33,7 +33,7 @@ class StepTimes(NamedTuple):
 
 
 class _Curve(NamedTuple):
-    """A run's points, without the first step where it is told alone; x in seconds from there, y in seconds."""
+    """A run's points in seconds, from the end of the first step where that is known by itself."""
 
     warmup: Line
     timed: Line
@@ -135,7 +135,7 @@ def _medians(values: Samples, size: int) -> list[float]:
 
 
 def _median(lines: Sequence[Line]) -> Line:
-    """Over the lines, at equal shares of each one's points: runs may differ in how many they have."""
+    """The median line, taken at equal shares of each line's points, whose numbers may differ."""
     told = [line for line in lines if line.x]
     if not told:
         return Line((), ())

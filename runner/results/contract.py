@@ -268,7 +268,7 @@ def parsed(line: bytes) -> dict[str, Any]:
 
 
 def _loaded(line: bytes) -> Any:
-    """The line's value. Raises ValueError, RecursionError; also for numbers that are not finite or of many digits."""
+    """The line's value. Raises ValueError, RecursionError; also for numbers that are infinite or very long."""
     return json.loads(line, parse_constant=_refuse, parse_float=_finite, parse_int=_small)
 
 

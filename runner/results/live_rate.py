@@ -15,7 +15,7 @@ class RateSoFar:
         self._timed: dict[str, tuple[int, float]] = {}         # steps and seconds by worker
 
     def hear(self, event: Mapping[str, Any]) -> float | None:
-        """Samples a second and worker so far; None where the event, which a watchdog let pass, brings no timed steps."""
+        """Samples a second and worker so far; None for an event without timed steps."""
         if event["event"] != "steps" or not event["seconds"]:
             return None
         worker = f"{event.get('place', '')} {event.get('worker', '')}"

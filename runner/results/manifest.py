@@ -43,7 +43,7 @@ def text(folder: Path) -> str:
 
 
 def with_file(folder: Path, name: str) -> str | None:
-    """The manifest with a new line for one file; None where there is no manifest, or none that can be read."""
+    """The manifest with a new line for one file; None without a readable manifest."""
     try:
         sums = read(folder)
     except InputError:
@@ -52,7 +52,7 @@ def with_file(folder: Path, name: str) -> str | None:
 
 
 def read(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file by name. Raises InputError where there is no manifest, or another thing in its place."""
+    """The SHA-256 of each file by name. Raises InputError without a readable manifest."""
     path = folder / NAME
     if not _is_plain(path):
         raise InputError(f"{path}: no manifest: the session has not ended, or an older evenbench wrote it; the command "

@@ -1,4 +1,4 @@
-"""What a worker tells of kernels, of graphs, of the largest batch and of compiling, read from its lines. Pure."""
+"""A worker's lines on kernels, graphs, the largest batch and compiling, as models. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -44,7 +44,7 @@ class Kernels(Line):
 
 
 class Compiled(Line):
-    """What a framework compiled by its own account, from its start to the last step; most of it in the first one."""
+    """What a framework compiled from its start to the last step, by its own account."""
 
     programs: NonNegativeInt
     seconds: NonNegativeFloat                 # of the compiler

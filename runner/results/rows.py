@@ -39,7 +39,7 @@ class Row:
 
 
 def by_comparison(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """The rows that are compared with each other, by their comparison's key, in the order of the first."""
+    """The rows of each comparison by its key, in the order of their first rows."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row.comparison.key, []).append(row)

@@ -44,7 +44,7 @@ _SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
 
 
 class Store:
-    """The open file of a session; every append is on disk, as far as the kernel is, when it returns."""
+    """The open file of a session. An append returns once the kernel has the line."""
 
     def __init__(self, folder: Path) -> None:
         """Make or open the folder. Raises InputError where it cannot be written, DiskFull where there is no space."""
@@ -163,7 +163,7 @@ def _parsed(line: bytes) -> Any:
 
 
 def write_beside(folder: Path, name: str, text: str) -> None:
-    """Put a file that is made from the events beside them, whole or not at all, and its line into their manifest."""
+    """Write a file beside the events, whole or not at all, and add it to their manifest."""
     _replace(folder / name, text + "\n")
     sums = manifest.with_file(folder, name)
     if sums is not None:
@@ -171,7 +171,7 @@ def write_beside(folder: Path, name: str, text: str) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all, through another name that is ours and no link. Raises InputError, DiskFull."""
+    """Write a file whole or not at all, by renaming a temporary one. Raises InputError, DiskFull."""
     unfinished = path.with_name(f".{path.name}")
     try:
         unfinished.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Values of records as they must be. What is not raises TypeError or ValueError, with one line that says what it is."""
+"""Checks of single values in records. A wrong value raises TypeError or ValueError with what was found and expected."""
 
 import math
 from collections.abc import Mapping

@@ -222,7 +222,7 @@ _LINES: dict[str, Callable[[Begun, Mapping[str, Any]], None]] = {
 
 
 def mistake(line: Mapping[str, Any]) -> str | None:
-    """What of a worker's line no reader of the results could take, or None: one such line would spoil a session."""
+    """Why a worker's line cannot be read as a result, or None. One such line would spoil its session."""
     run = Begun({})
     try:
         run.hear(line)

@@ -75,7 +75,7 @@ def list_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 
 class PartsView(View):
-    """Lines and tables under each other; a table is mappings with equal keys, or several of them by their label."""
+    """Lines and tables under each other. A table is a list of mappings with equal keys, or such lists by label."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
@@ -94,5 +94,5 @@ class PartsView(View):
 
 
 def parts_view(parts: Sequence[Part]) -> RenderableType:
-    """Lines and tables under each other; a table is mappings with equal keys, or several of them by their label."""
+    """Lines and tables under each other. A table is a list of mappings with equal keys, or such lists by label."""
     return PartsView(parts)

@@ -19,7 +19,7 @@ _STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
 
 
 class SummaryView(View):
-    """A Summary: a row a comparison and a column a stack where they fit, else a block a comparison, a line a stack."""
+    """A Summary: one table with a column a stack where that fits, else a block a comparison with a line a stack."""
 
     def __init__(self, summary: Summary) -> None:
         self._summary = summary

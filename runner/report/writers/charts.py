@@ -59,7 +59,7 @@ def svg(chart: Chart, salt: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """A drawing for the middle of a page: no prologue, no ids that two charts could share, the page's colours."""
+    """The drawing without its prologue and ids, in the page's colours, as a page can hold it."""
     text = text[text.index("<svg") :]
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, count=1, flags=re.DOTALL)
     text = re.sub(r'<g id="[^"]*"', "<g", text)
@@ -119,7 +119,7 @@ def _short(text: str, letters: int) -> str:
 
 
 def _scale(axes: Axes, values: Sequence[float], reference: float | None = None) -> None:
-    """The x axis: logarithmic where values differ by much or are read against one, else from zero."""
+    """Set the x axis: logarithmic for values that differ much or have a reference, else from zero."""
     positive = [value for value in values if value > 0]
     low, high = min(positive, default=1.0), max(positive, default=1.0)
     if reference is None and high / low < _LOG_FROM:
@@ -216,7 +216,7 @@ def _curves(chart: Curves) -> Figure:
 
 
 def _marked(count: int, series: int) -> tuple[int, int]:
-    """The first point with a sign and from there every which; curves that lie on each other have theirs apart."""
+    """The first point with a sign, and every which point from there. Series begin apart, so that equal curves show."""
     every = max(1, count // _MARKED)
     return series % every, every
 
@@ -228,7 +228,7 @@ def _legend(figure: Figure, handles: Sequence[Artist]) -> None:
 
 
 def _scale_curves(axes: Axes, chart: Curves) -> None:
-    """A doubling series of x gets a logarithmic axis with just those numbers; y starts at zero where it should."""
+    """Set both axes. An x that doubles gets a logarithmic axis with just its values."""
     x = sorted({value for curve in chart.curves for value in curve.x})
     y = [value for curve in chart.curves for value in (*curve.y, *curve.high)]
     formatter = FuncFormatter(lambda value, _: f"{value:,.10g}")
