@@ -8,6 +8,8 @@ import pytest
 from runner.analysis.summary import summarise
 from runner.analysis.summary_format import Claim, PublishedNumber
 from runner.report import claim_text
+from runner.report.columns import Form, of
+from runner.report.published import NUMBERS
 from runner.screen.summary import summary_view
 from runner.study import quantities
 from runner.study.claims import Claim as Asked
@@ -52,7 +54,7 @@ def test_every_unit_has_words(unit: str, value: float, expected: str) -> None:
                              experiment="")
 
     assert ["Table 1", "tf lstm cudnn / torch sync gpus 2 (vgg16)", "first epoch", expected,
-            "no data"] == claim_text.beside(number)
+            "no data"] == [column.shown(number, Form.SCREEN) for column in of(NUMBERS, Form.SCREEN)]
 
 
 def test_the_paper_s_own_claims_follow_ours() -> None:
