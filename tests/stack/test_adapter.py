@@ -697,6 +697,19 @@ class Switches(AdapterCase):
         self.assertEqual(1, facts["threads"])
         self.assertLessEqual({"version", "device", "inter_op_threads", "onednn", "build"}, set(facts))
 
+    def test_a_session_may_run_as_many_operations_at_once_as_it_has_cpus(self):
+        self.demand_session()
+        self.assertEqual(3, adapter.settings.inter_op_threads(cell_of(cpus=3)))
+
+    def test_where_operators_are_timed_a_session_runs_one_after_the_other(self):
+        self.demand_session()
+        self.assertEqual(1, adapter.settings.inter_op_threads(cell_of(cpus=3, measure="operators")))
+
+    def demand_session(self):
+        """Skip but where a session runs the steps, as in TensorFlow 1."""
+        if adapter.NAME != "tensorflow" or adapter.tf.executing_eagerly():
+            self.skipTest("only TensorFlow 1 runs a session")
+
     def test_pytorch_s_device_clock_gives_the_seconds_between_marks_and_forgets_them(self):
         if adapter.NAME != "pytorch":
             self.skipTest("only PyTorch has a door to the device's clock")

@@ -36,11 +36,16 @@ def apply(cell):
 def inter_op_threads(cell):
     """How many operations may run at once.
 
-    One for a worker alone: a step is nearly one chain of operations, and LeNet-5 in batches of 42 on two cores gains
-    nothing from a second thread. With all-reduce a second one, for the exchange. With servers one for each worker that
-    asks and one more, as TensorFlow's guide says: with fewer, requests could wait for each other.
+    For a session's worker alone as many as CPUs, TensorFlow's own default: a convolution's two gradients do not need
+    each other, and while one thread waits another computes (docs/measurements.md). One for a tf.function and on a
+    GPU, where nothing was seen to be gained, and where each operator is timed, so that their seconds add up. With
+    all-reduce a second one, for the exchange. With servers one for each worker that asks and one more, as TensorFlow's
+    guide says: with fewer, requests could wait for each other.
     """
-    return {"none": 1, "allreduce": 2, "horovod": 2}.get(cell.parallel, cell.nodes + 1)
+    if cell.parallel == "none":
+        is_session = not tf.executing_eagerly()
+        return cell.cpus if is_session and cell.device == "cpu" and cell.measure != "operators" else 1
+    return {"allreduce": 2, "horovod": 2}.get(cell.parallel, cell.nodes + 1)
 
 
 def refuse_parallel(cell):
