@@ -36,11 +36,12 @@ def apply(cell):
 def inter_op_threads(cell):
     """How many operations may run at once.
 
-    For a session's worker alone as many as CPUs, TensorFlow's own default: a convolution's two gradients do not need
-    each other, and while one thread waits another computes (docs/measurements.md). One for a tf.function and on a
-    GPU, where nothing was seen to be gained, and where each operator is timed, so that their seconds add up. With
-    all-reduce a second one, for the exchange. With servers one for each worker that asks and one more, as TensorFlow's
-    guide says: with fewer, requests could wait for each other.
+    For a session's worker alone on a CPU as many as CPUs, TensorFlow's own default: a convolution's two gradients do
+    not need each other, and ResNet-50's step takes 0.87 of the time on two CPUs (docs/measurements.md). One where each
+    operator is timed, so that their seconds add up; on a GPU, not measured; and for a tf.function, of which only
+    LeNet-5 in batches of 42 was tried, which gained nothing. With all-reduce a second one, for the exchange. With
+    servers one for each worker that asks and one more, as TensorFlow's guide says: with fewer, requests could wait for
+    each other.
     """
     if cell.parallel == "none":
         is_session = not tf.executing_eagerly()
