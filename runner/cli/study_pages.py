@@ -13,6 +13,7 @@ from runner.analysis.paper_check import Judged
 from runner.study import file
 from runner.study.claims import Claim, paper_claim
 from runner.study.file import Study
+from runner.study.published import Published
 from workloads.spec.cell import Cell
 
 FOLDER = paths.STUDIES.parent / "docs" / "studies"
@@ -39,7 +40,7 @@ def page(study: Study) -> str:
     return "\n".join([f"# {study.id}: {study.title}", "",
                       "Written from the study's file by `python -m runner.cli.study_pages`.", "",
                       *_counts(study, judged.values()), *_places(study, judged), *_not_tested(study),
-                      *_contradictions(study, judged)]) + "\n"
+                      *_contradictions(study, judged), *_numbers(study)]).rstrip() + "\n"
 
 
 def _counts(study: Study, judged: Iterable[Judged]) -> Iterator[str]:
@@ -112,8 +113,7 @@ def _over(claim: Claim) -> str:
 def _not_tested(study: Study) -> Iterator[str]:
     if study.told:
         yield from ("## Told, not tested", "")
-        yield from _table(_TOLD_HEAD, study.told and [(each.id, each.source, each.text, each.why)
-                                                      for each in study.told])
+        yield from _table(_TOLD_HEAD, [(each.id, each.source, each.text, each.why) for each in study.told])
 
 
 def _contradictions(study: Study, judged: dict[str, Judged]) -> Iterator[str]:
@@ -123,6 +123,21 @@ def _contradictions(study: Study, judged: dict[str, Judged]) -> Iterator[str]:
     if said:
         yield from ("## The paper's own contradictions", "")
         yield from _table(("id", "arithmetic"), said)
+
+
+def _numbers(study: Study) -> Iterator[str]:
+    """What the paper prints, place by place."""
+    yield from ("## Published numbers", "") if study.published else ()
+    yield from _table(("id", "place", "of", "printed", "remark"), [
+        (number.id, number.source, f"{number.quantity.replace('_', ' ')} of "
+         + " / ".join(str(one) for one in number.subjects), _printed(number), number.text)
+        for number in study.published]) if study.published else ()
+
+
+def _printed(number: Published) -> str:
+    over = [f"of {number.steps:,} steps"] if number.steps > 1 else []
+    over += [number.statistic] if number.statistic != "mean" else []
+    return ", ".join([f"{number.value:.10g} {number.unit}", *over])
 
 
 def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -75,9 +75,10 @@ NUMBERS: tuple[Column[PublishedNumber], ...] = (
 
 
 def _remark(claim: Claim) -> str:
-    """What the study leaves open of it, and where its own numbers contradict it."""
-    remarks = (("assumed", claim.assumed), ("the paper's own contradiction", claim.contradiction))
-    return "; ".join(f"{what}: {text}" for what, text in remarks if text)
+    """Its place in the paper, what that leaves open of it, and where its own numbers contradict it."""
+    remarks = [claim.source, *(f"{what}: {text}" for what, text in (
+        ("assumed", claim.assumed), ("the paper's own contradiction", claim.contradiction)) if text)]
+    return "; ".join(filter(None, remarks))
 
 
 CLAIMS: tuple[Column[Claim], ...] = (

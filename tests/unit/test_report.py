@@ -118,6 +118,22 @@ def test_a_published_number_of_no_experiment_here_is_not_lost() -> None:
     assert "no data" == last.tables[0].lines[0][4]
 
 
+def test_a_published_number_that_its_paper_contradicts_has_the_arithmetic_below() -> None:
+    number = {**NUMBER, "contradiction": "6 / 4 is 1.5, not 3"}
+    (line,) = table(contents(plan={"published": [number]}).sections[0], "Published numbers that do not").lines
+
+    assert ("Table 5", "n", "6 / 4 is 1.5, not 3") == line
+
+
+def test_a_claim_says_its_place_and_what_its_paper_contradicts() -> None:
+    claim = {"id": "c", "text": "faster", "kind": "faster", "quantity": "step", "where": {}, "cases": [[]],
+             "of": {"stack": "tf"}, "to": {"stack": "torch"}, "assumed": "each case", "source": "section 4",
+             "contradiction": "3 is not 2"}
+    (line,) = contents(plan={"claims": [claim]}).claims[0].lines
+
+    assert "section 4; assumed: each case; the paper's own contradiction: 3 is not 2" == line[-1]
+
+
 def test_ratios_are_drawn_against_one() -> None:
     (chart,) = [chart for chart in contents(plan={"published": [NUMBER]}).sections[0].charts
                 if isinstance(chart, Dots) and chart.caption == "Published and here"]
