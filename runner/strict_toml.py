@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from runner.errors import InputError
 from workloads.spec import cell as cells
-from workloads.spec import tasks
+from workloads.spec import datasets, prepared, tasks
 
 _OF_THE_PLAN = ("stack",)        # cell fields that the planner fills in
 _TOO_MUCH = 1e30                 # for a number that a study prints
@@ -159,6 +159,8 @@ def checked(name: str, value: Any, place: Place) -> Any:
         raise place.wrong(str(error)) from error
     if name == "task" and value not in tasks.NAMES:
         raise place.wrong(f'task "{value}" is unknown; known: {", ".join(tasks.NAMES)}')
+    if name == "data" and value not in (known := (*datasets.DATA_SETS, *prepared.SEQUENCE_SETS)):
+        raise place.wrong(f'data "{value}" is unknown; known: {", ".join(known)}')
     return found
 
 

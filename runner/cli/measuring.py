@@ -142,7 +142,7 @@ def _measured(job: jobs.Job, folder: Path, kept: Kept | None, how: _How, show: C
     with store.Store(folder) as opened, progress() as shown, _signals() as is_stopping:
         bench = Bench(job.plan, job.stacks, job.launcher, job.data.folder, opened, shown, how.stall,
                       is_stopping=is_stopping, watches=lambda planned: jobs.gpu_watch(job, planned),
-                      side_by_side=jobs.side_by_side(job) if how.is_side_by_side else None)
+                      side_by_side=jobs.side_by_side(job) if how.is_side_by_side else None, folders=job.folders)
         try:
             is_ok = adaptive.run(job, bench, kept, how.until, progress, screen.say)
         except Stopped:

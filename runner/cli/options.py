@@ -24,7 +24,8 @@ LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or 
 SwarmWords = Annotated[list[str] | None, typer.Option(
     "--swarm", help="With --launcher swarm: encrypted, registry=HOST/NAME, engine:NODE=URL; repeat, or put commas.")]
 DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER; NAME alone: "
-                                                          "what `evenbench data` keeps.")]
+                                                          "what `evenbench data` keeps. Several with commas: "
+                                                          "experiments that say their data read theirs.")]
 Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]

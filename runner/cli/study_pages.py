@@ -118,8 +118,9 @@ def _not_tested(study: Study) -> Iterator[str]:
 
 def _contradictions(study: Study, judged: dict[str, Judged]) -> Iterator[str]:
     """What does not follow from the paper's own other numbers, with the arithmetic."""
-    said = [(each.id, each.contradiction) for each in (*study.claims, *study.published) if each.contradiction
-            and judged[each.id].word == paper_check.CONTRADICTION]
+    contradictions = {**{claim.id: claim.contradiction for claim in study.claims},
+                      **{number.id: number.contradiction for number in study.published}}
+    said = [(name, contradictions[name]) for name, each in judged.items() if each.word == paper_check.CONTRADICTION]
     if said:
         yield from ("## The paper's own contradictions", "")
         yield from _table(("id", "arithmetic"), said)

@@ -1,6 +1,7 @@
 """The data that runs read: a folder of the user's, the cache's, or the real digits written in CIFAR's layout."""
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -16,6 +17,10 @@ from workloads.spec.datasets import DATA_SETS, SIDE, size_problem
 STAND_IN = "digits32"
 DIGITS = Path(__file__).with_name("digits.csv.gz")
 _TEST_DIGITS = 297             # of the 1,797, drawn at random (docs/curves.md says why); the other 1,500 are repeated
+
+
+NAMES = (*DATA_SETS, *prepared.SEQUENCE_SETS)
+_NEXT = re.compile(rf",(?=(?:{'|'.join(NAMES)})(?:=|,|$))")      # a folder's name may have a comma, too
 
 
 class Data(NamedTuple):
@@ -40,6 +45,19 @@ def chosen(argument: str | None, cache: Path, say: Callable[[str], None]) -> Dat
                          f"or name its folder: --data {name}=FOLDER")
     verify(name, path)
     return Data(name, path)
+
+
+def several(argument: str | None, cache: Path, say: Callable[[str], None]) -> tuple[Data, ...]:
+    """The Data of NAME=FOLDER,NAME=FOLDER; cells that name no other read the first. Raises InputError."""
+    found = tuple(chosen(word, cache, say) for word in (_NEXT.split(argument) if argument else [None]))
+    if len({data.name for data in found}) < len(found):
+        raise InputError(f'--data: found "{argument}", expected each name once')
+    return found
+
+
+def names(argument: str | None) -> tuple[str, ...]:
+    """The names in what several() reads."""
+    return tuple(word.partition("=")[0] for word in _NEXT.split(argument)) if argument else (STAND_IN,)
 
 
 def cached(cache: Path, name: str) -> Path:

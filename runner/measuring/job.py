@@ -57,6 +57,12 @@ class Job(NamedTuple):
     data: choice.Data
     found: gpus.Gpus = gpus.NONE
     facts: Mapping[str, Any] = MappingProxyType({})     # what else the session's record says, such as whose rerun it is
+    more_data: tuple[choice.Data, ...] = ()             # for cells that say so
+
+    @property
+    def folders(self) -> dict[str, Path]:
+        """Where each data set lies, by its name."""
+        return {each.name: each.folder for each in (self.data, *self.more_data)}
 
     def command(self) -> str:
         """The fingerprint by which the same command finds its unfinished session; a changed stack is another one."""
@@ -77,7 +83,7 @@ class Job(NamedTuple):
 
     def _digest(self, made_of: Mapping[str, str]) -> str:
         seed = None if "rerun_of" in self.facts else self.plan.seed        # a rerun's is drawn each time
-        content = [self.plan.record(), seed, self.plan.study.id, self.launcher.name, str(self.data.folder),
+        content = [self.plan.record(), seed, self.plan.study.id, self.launcher.name, *map(str, self.folders.values()),
                    dict(made_of), self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
                    *([self.found.record()] if self.found.gpus else []), *self.launcher.record().values()]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -115,14 +121,15 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
     chosen = own_stacks.chosen(asked.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
     launcher = choose.for_stacks(asked.launcher, say, found, asked.swarm, chosen.named)
     here = launcher.machine(host.observe())
-    data = choice.chosen(asked.data, cache_folder(), say)
-    wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name}, stacks=chosen.names)
+    data, *more = choice.several(asked.data, cache_folder(), say)
+    wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name}, stacks=chosen.names,
+                                   data=tuple(each.name for each in (data, *more)))
     asked = asked._replace(wishes=wishes)
     stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks}}
     shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}
     made = plan(read, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), found,
                 launcher.hosts)
-    return Job(asked, made, stacks, launcher, here, data, found)
+    return Job(asked, made, stacks, launcher, here, data, found, more_data=tuple(more))
 
 
 def _is_of_gpus(read: file.Study, wishes: Wishes) -> bool:

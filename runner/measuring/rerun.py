@@ -115,9 +115,10 @@ def data_argument(found: Recorded, given: str | None) -> str | None:
     """NAME=FOLDER as given now or then; None for the stand-in. Raises InputError where a folder is missing."""
     names = {str(item["cell"].get("data", choice.STAND_IN)) for item in found.plan["cells"]} or {choice.STAND_IN}
     argument = given or _told(found.session.get("argv"), "--data")
-    name = argument.partition("=")[0] if argument else choice.STAND_IN
-    if names != {name}:
-        raise InputError(f"{found.id} read {', '.join(sorted(names))}, found {name}: give --data NAME=FOLDER")
+    given_now = choice.names(argument)
+    if not names <= set(given_now):
+        raise InputError(f"{found.id} read {', '.join(sorted(names))}, found {', '.join(given_now)}: "
+                         "give --data NAME=FOLDER, or several with commas")
     return argument
 
 
@@ -160,7 +161,7 @@ def again(found: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say: j
                                   stacks, paths.ROOT, gpus, say)
     stacks = chosen_now.stacks
     launcher = choose.for_stacks(launcher_name(found, asked.launcher), say, gpus, asked.swarm, chosen_now.named)
-    data = choice.chosen(data_argument(found, asked.data), paths.cache_folder(), say)
+    data, *more = choice.several(data_argument(found, asked.data), paths.cache_folder(), say)
     plan = plan_again(found, stacks, asked.wishes.rounds, secrets.randbelow(2**31))
     missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[name]))}
@@ -171,4 +172,4 @@ def again(found: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say: j
     for line in changed or [f"nothing that {found.id} recorded differs now"]:
         say(line)
     facts = {"rerun_of": found.id, "differs": changed}
-    return job.Job(asked, plan, stacks, launcher, here, data, gpus, facts)
+    return job.Job(asked, plan, stacks, launcher, here, data, gpus, facts, tuple(more))

@@ -2,10 +2,11 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from runner.cells import comparison_key, comparisons
@@ -68,6 +69,7 @@ class Bench(NamedTuple):
     readings: Callable[[], machine.Reading] = machine.reading
     watches: Callable[[Planned], telemetry.Watch | None] = lambda planned: None       # of the GPUs that a cell gets
     side_by_side: SideBySide | None = None        # cells on different GPUs at once
+    folders: Mapping[str, Path] = MappingProxyType({})      # of data sets by name, for cells that read another
 
 
 class Turn(NamedTuple):
@@ -257,8 +259,8 @@ def _run(bench: Bench, turn: Turn) -> tuple[str, float]:
     ending = Ending("killed", "the session was interrupted")
     try:
         try:
-            running = bench.launcher.start(turn.cell, bench.stacks[turn.cell.stack], bench.data, name,
-                                           padding=padding)
+            running = bench.launcher.start(turn.cell, bench.stacks[turn.cell.stack],
+                                           bench.folders.get(turn.cell.data, bench.data), name, padding=padding)
         except BenchError as error:
             bench.store.append({**head, "place": None})
             ending = Ending("not_started", str(error))

@@ -127,6 +127,7 @@ class Wishes(NamedTuple):
     seed: int = 1
     baseline: str = ""
     settings: Mapping[str, Any] = MappingProxyType({})     # cell fields, over the study's
+    data: tuple[str, ...] = ()                  # sets that cells may read which say so, and else that of the settings
 
 
 def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wishes,
@@ -184,7 +185,9 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
     for combination in experiment.combinations():
         for name in names:
             for own in experiment.variants_of(name):
-                settings = {**combination, **own, **wishes.settings}
+                own_data = combination.get("data")
+                settings = {**combination, **own, **wishes.settings,
+                            **({"data": own_data} if own_data in wishes.data else {})}
                 cell = _of_forms(forms[name], settings, here)
                 expanded.append((cell, experiment.exception(cell._replace(stack=name)), "seed" in settings))
     return expanded

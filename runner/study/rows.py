@@ -44,7 +44,8 @@ def printed(claims: Sequence[Table]) -> tuple[list[Table], list[Table]]:
 
 def _stated(claim: Table) -> Table:
     """The published number that a claim of a ratio states; of several cases it is their mean, total or greatest."""
-    found = {name: claim[name] for name in ("source", "quantity", "of", "to", "where", "experiment") if name in claim}
+    found: Table = {name: claim[name] for name in ("source", "quantity", "of", "to", "where", "experiment")
+                    if name in claim}
     holds_for = claim.get("holds_for", "each")
     value = next((claim[name] for name in ("about", "at_least", "at_most") if name in claim), None)
     statistic = {} if holds_for in ("each", "mean") else {"statistic": holds_for}
@@ -77,7 +78,7 @@ def _text(entry: Table) -> Table:
     text, of = entry.get("text"), entry.get("of")
     if not isinstance(text, str) or not isinstance(of, dict) or not isinstance(of.get("stack"), str):
         return {}
-    stack = of["stack"]
+    stack = str(of["stack"])
     return {"text": text.replace(WHOSE, _FRAMEWORKS.get(stack.partition("-")[0], stack))}
 
 

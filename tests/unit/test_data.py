@@ -192,3 +192,14 @@ def test_scaling_takes_the_nearest_pixel() -> None:
 def test_pixels_become_numbers_from_minus_one_to_one() -> None:
     found = data.normalised(np.array([0, 255], np.uint8))
     assert [-1.0, 1.0] == found.tolist() and np.float32 == found.dtype
+
+
+def test_several_sets_are_named_with_commas_and_a_folder_may_have_one(tmp_path: Path) -> None:
+    first, second = cifar(tmp_path / "a,b"), cifar(tmp_path / "c")
+    argument = f"cifar10={first},digits32"
+
+    assert [("cifar10", first), ("digits32", choice.digits32_folder(tmp_path))] == list(
+        choice.several(argument, tmp_path, quiet))
+    assert ("cifar10", "digits32") == choice.names(argument)
+    with pytest.raises(InputError, match="expected each name once"):
+        choice.several(f"cifar10={first},cifar10={second}", tmp_path, quiet)

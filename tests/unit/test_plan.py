@@ -63,6 +63,18 @@ def test_cells_take_their_resources_from_the_machine_and_sizes_from_the_task() -
     assert (2, 6 * 2**30, 10) == (cell.cpus, cell.memory_bytes, cell.classes)
 
 
+def test_an_experiment_reads_the_data_that_it_says_where_that_is_given_and_else_that_of_all() -> None:
+    said = STUDY.replace(b'id = "e2"', b'id = "e2"\ndata = "cifar100"')
+
+    def names(*given: str) -> dict[str, str]:
+        wishes = Wishes(settings={"data": given[0]}, data=given)
+        found = plan(parse(said, "s.toml"), STACKS, MACHINE, wishes, lambda stack: None)
+        return {planned.experiment: planned.cell.data for planned in found.cells}
+
+    assert {"e1": "cifar10", "e2": "cifar100"} == names("cifar10", "cifar100")
+    assert {"e1": "cifar10"} == names("cifar10")
+
+
 def test_the_baseline_falls_back_to_a_stack_that_runs() -> None:
     assert "b" == made().baseline
     assert "a" == made(missing={"b": "gone"}).baseline

@@ -45,6 +45,7 @@ def test_a_scale_overrides_settings_and_single_keys_of_the_grid() -> None:
     ("steps = 100", 'steps = "many"', 's.toml: experiment e: key "steps": found "many", expected int'),
     ("steps = 100", "steps = 0", 's.toml: experiment e: key "steps": found 0, expected a number of at least 1'),
     ("steps = 100", "precision = 'half'", 'key "precision": found "half", expected one of float32, float64, amp, tf32'),
+    ("steps = 100", 'data = "cifar11"', 's.toml: experiment e: data "cifar11" is unknown; known: digits32, cifar10'),
     ('"vgg16"]', '"vgg17"]', 's.toml: experiment e: task "vgg17" is unknown'),
     ('measure = "train"', "", 's.toml: experiment e: key "measure" is missing'),
     ('stacks = ["a"]', "", 's.toml: experiment e: key "stacks": expected a list'),
