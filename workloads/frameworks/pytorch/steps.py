@@ -138,7 +138,7 @@ def inductor():
     Forward and backward passes are programs of their own. Names of the timers are those of PyTorch 2.13; one that is
     missing counts as none.
     """
-    from torch._dynamo import utils              # is there since the net was compiled; alone it takes a second
+    from torch._dynamo import utils  # is there since the net was compiled; alone it takes a second
     times = utils.compilation_time_metrics
     seconds = times.get("compile_fx_inner", [])
     whole = sum(sum(times.get(name, [])) for name in ("_compile.compile_inner", "backward._backward_impl"))
