@@ -474,8 +474,8 @@ class Methods(_Model):
                          "over runs, its interval as a rate's: of one worker it is the batch over the rate")
     first_step_seconds: str = "the first warm-up step, compilation included; the median over runs"
     compile_seconds: str = ("of the compiler alone, by the framework's own account (XLA in JAX, Inductor in PyTorch; "
-                            "TensorFlow tells none of its XLA); of one worker, from its start to its last step, most of "
-                            "it in the first; the median over runs, as compiled_programs")
+                            "TensorFlow tells none of its XLA); of one worker, from start to last step, most of it "
+                            "in the first; the median over runs, as compiled_programs")
     load_share: str = "seconds of waiting for input over seconds of the timed steps; the median over runs"
     loss: str = "the first and the last timed step's, or epoch's; the median over runs"
     accuracy: str = "on the held-out images after the last epoch; the median over runs"
