@@ -15,10 +15,10 @@ from runner.machine import data_sheets
 from runner.results.products import Product, Unit, best
 from runner.results.rows import Measurements, Row
 from runner.results.runs import Run
-from workloads.spec import tasks
+from workloads.spec import duration, tasks
 from workloads.spec.cell import Cell
 
-RATED = ("train", "infer", "prefill", "decode")               # measures whose rate has a share of the machine
+RATED = duration.RATED               # measures whose rate has a share of the machine
 _SLICE = "a slice of "
 
 

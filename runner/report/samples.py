@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.analysis.machine_share import RATED
 from runner.report.comparisons import cut, fitting, thousandths
 from runner.report.document import Box, Boxes, Chart, Group, Table
 from runner.results.rows import Row
 from runner.results.values import Samples
+from workloads.spec.duration import RATED
 
 _PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 _LEAST = 8                     # samples of a cell; fewer have no percentiles worth showing

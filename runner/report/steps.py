@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from runner import formatting
-from runner.analysis.machine_share import RATED
 from runner.analysis.stats import median
 from runner.analysis.summary_format import Result
 from runner.report.document import Chart, Line, Strip, Strips
 from runner.results.rows import Row, by_comparison
 from runner.results.runs import Run
 from runner.results.values import Samples
+from workloads.spec.duration import RATED
 
 _MOST_CHARTS = 24              # in a section
 _MOST_WARM, _MOST_TIMED = 32, 96     # points of a run; more steps are put together, their median shown

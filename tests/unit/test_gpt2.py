@@ -119,3 +119,7 @@ def test_a_cache_that_gives_something_else_ends_the_check() -> None:
     with pytest.raises(ArithmeticError, match=r"differs from a pass over the whole sequence by 1\.0e-09, expected at "
                                               "most 1e-10"):
         generating.check(CELL._replace(precision="float64"), _Workload(1e-9), ({},), print)
+
+
+def test_a_pass_of_decode_ends_with_the_last_position() -> None:
+    assert 64 - 20 == generating.of_pass(CELL._replace(prompt=20), batches.read("", CELL)).steps

@@ -4,6 +4,8 @@ prefill: a step reads a prompt of spec.sequences.prompt(cell) tokens, keeps its 
 token: the time to the first token. decode: a step gives one token more for each sequence of the batch, from the token
 before it and the keys and values that were kept; after the last position the same tokens are generated again.
 """
+from typing import NamedTuple
+
 import numpy as np
 
 from workloads.measuring.sketch import encoded, sketch
@@ -20,6 +22,19 @@ def of_steps(cell, given):
         return given
     tokens = cell.batch * (sequences.prompt(cell) if cell.measure == "prefill" else 1)
     return given._replace(facts=dict(given.facts, tokens=tokens, padded_tokens=tokens, prompt=sequences.prompt(cell)))
+
+
+class Pass(NamedTuple):
+    """How many steps there are until the first one's work comes again."""
+
+    steps: int
+
+
+def of_pass(cell, given):
+    """The Pass of a cell's steps: a token's work grows with those before it, up to the last position."""
+    if cell.measure == "decode":
+        return Pass(sequences.sizes(cell).length - sequences.prompt(cell))
+    return Pass(given.steps)
 
 
 def demand(cell, adapter, workload):

@@ -239,7 +239,7 @@ def infer(cell, adapter, workload, images, folder, emit):
 def generate(cell, adapter, workload, given, folder, emit):
     """Warm-up and timed prompts, or tokens after one."""
     generating.demand(cell, adapter, workload)
-    watch = _watch(cell, workload, given, None, emit)
+    watch = _watch(cell, workload, generating.of_pass(cell, given), None, emit)
     _take(cell, getattr(workload, cell.measure), _batches(cell, workload, given), watch)
 
 
