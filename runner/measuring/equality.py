@@ -59,7 +59,7 @@ class Verdict(NamedTuple):
     stack: str
     reference: str
     precision: str
-    worst: dict[str, float]          # by kind
+    worst: dict[str, float]          # by kind; without an optional one that was not compared
     first: str                       # the first layer that differs, "" where none does
     problem: str                     # why there is nothing to compare, "" where there is
     parallel: str = ""               # of three workers against one on the whole batch: the mode
@@ -109,8 +109,8 @@ def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack
     limits = _limits(cell, stack, reference)
     each = {kind: _differences(ours.arrays[kind], theirs.arrays[kind]) for kind in KINDS}
     worst = {kind: _overall(ours.arrays[kind], theirs.arrays[kind]) if _is_joint(cell, kind) else _worst(found)
-             for kind, found in each.items()}
-    failed = [kind for kind in KINDS if not worst[kind] <= limits[kind]]        # NaN fails too
+             for kind, found in each.items() if found or kind not in OPTIONAL}
+    failed = [kind for kind in worst if not worst[kind] <= limits[kind]]        # NaN fails too
     first = _first(cell, each, limits, failed) if failed else ""
     return _verdict(cell, stack, reference, worst, first)
 

@@ -8,7 +8,7 @@ def markdown(verdicts: list[Verdict]) -> str:
     """A table of the worst relative differences, for documents."""
     lines = ["| task | stack | against | " + " | ".join(KINDS) + " | verdict |", "|---" * (len(KINDS) + 4) + "|"]
     for verdict in verdicts:
-        worst = [f"{verdict.worst[kind]:.0e}" if verdict.worst else "" for kind in KINDS]
+        worst = [f"{verdict.worst[kind]:.0e}" if kind in verdict.worst else "" for kind in KINDS]
         cells = [verdict.task, verdict.stack, verdict.reference, *worst, escaped(outcome(verdict))]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
