@@ -33,7 +33,7 @@ _SHARE = 0.1                                   # of a row's runs, that may be un
 _ALIKE = 0.05                                  # p of "these runs drift by chance", from which on they drift alike
 REMEDIES = {Verdict.NOT_STEADY: "--set warm=steady ends the warm-up when steps are steady (where it is set: the page "
                                 "shows the steps over time, and a note who else used the CPUs)",
-            Verdict.TOO_SHORT: "--set seconds=2 --set steps=50 (where workers train together: more --set steps alone)",
+            Verdict.TOO_SHORT: "--set seconds=2 --set steps=50",
             Verdict.TOO_FEW: "--rounds 5"}
 
 
@@ -85,7 +85,7 @@ def of_rows(rows: Iterable[Row]) -> Mapping[str, Runs]:
     """By the row's key, its runs; every step of a session is looked at once."""
     stepped = [row for row in rows if row.cell.measure in STEPPED]
     workers = [worker for row in stepped for run in row.ok_runs for worker in run.workers]
-    judged = iter(steadiness.each([worker.step_seconds for worker in workers],
+    judged = iter(steadiness.each([worker.alike_seconds for worker in workers],
                                   [worker.timed_seconds for worker in workers]))
     return {row.key: _runs(row, [_of_workers([next(judged) for _ in run.workers]) for run in row.ok_runs])
             for row in stepped if row.ok_runs}
@@ -104,7 +104,7 @@ def _runs(row: Row, each: Sequence[Steadiness]) -> Runs:
 
 def _drift(workers: Sequence[Worker]) -> float:
     """Of a run: its workers' mean."""
-    return float(np.mean([steadiness.drift(worker.step_seconds) for worker in workers]))
+    return float(np.mean([steadiness.drift(worker.alike_seconds) for worker in workers]))
 
 
 def _drift_alike(drifts: Sequence[float]) -> bool:

@@ -7,7 +7,8 @@ other. Where a pass begins does not matter to that.
 """
 import math
 
-MEASURES = ("train", "infer", "phases", "prefill", "decode")      # whose numbers of steps may be left open
+RATED = ("train", "infer", "prefill", "decode")      # measures of plain steps: their rate is what they are made for
+MEASURES = RATED + ("phases",)                       # whose numbers of steps may be left open
 
 # of a warm-up that ends when steps are steady
 WARM_UP_STEPS = (10, 10000)
