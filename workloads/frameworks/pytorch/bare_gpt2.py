@@ -57,7 +57,7 @@ def generating(cell, net, batch):
 
     def step():
         if cache.get_seq_length() == length:
-            cache.crop(prompt)
+            cache.crop(prompt - length)          # so many tokens from its end
             state["token"] = first
         with torch.inference_mode():
             said = inner(input_ids=state["token"][:, None], past_key_values=cache, use_cache=True)
