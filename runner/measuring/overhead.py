@@ -22,7 +22,7 @@ _STEPS_A_BLOCK = 40          # LeNet-5's steps take 3 to 15 ms: blocks of some t
 _BLOCKS = 12                 # of each kind in a process
 PEER_GOAL = 1.0              # of the peer's images a second
 _PEER_BLOCKS = 6
-_HARNESSES = ("harness", "harness_infer", "harness_prefill", "harness_decode")      # the last two where a task generates
+_HARNESSES = ("harness", "harness_infer", "harness_prefill", "harness_decode")     # the last two where a task generates
 
 
 class Size(NamedTuple):

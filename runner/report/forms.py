@@ -7,6 +7,7 @@ from runner.analysis.summary_format import Summary
 from runner.errors import InputError
 from runner.report import environment
 from runner.report.contents import report
+from runner.report.document import Report
 from runner.report.writers import latex, markdown, spreadsheet
 from runner.results import store
 from runner.results.rows import Measurements

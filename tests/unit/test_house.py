@@ -79,7 +79,8 @@ def test_what_measures_imports_no_framework() -> None:
 
 
 def test_outside_of_adapters_only_tables_name_frameworks() -> None:
-    names = re.compile("|".join({word for framework in FRAMEWORK_TABLE for word in (framework.name, framework.package)}))
+    words = {word for framework in FRAMEWORK_TABLE for word in (framework.name, framework.package)}
+    names = re.compile("|".join(words))
     naming = {str(path.relative_to(ROOT / "workloads")) for path in sources("workloads")
               if any(names.search(text) for text in code_texts(path))}
 
@@ -188,7 +189,8 @@ def test_plans_rows_and_statistics_touch_no_world() -> None:
     pure = ("cells", "study/claims", "planning/plan", "study/published", "results/rows", "results/worker_lines",
             "results/runs", "results/values", "analysis/stats", "analysis/flags", "analysis/summary",
             "analysis/published", "analysis/student", "analysis/steadiness", "analysis/gate", "analysis/judging",
-            "analysis/between/comparing", "analysis/between/over_time", "analysis/between/regression", "study/operators",
+            "analysis/between/comparing", "analysis/between/over_time", "analysis/between/regression",
+            "study/operators",
             "machine/cpu_sets", "machine/gpus", "launchers/swarm_manager")
     for path in (ROOT / "runner" / f"{name}.py" for name in pure):
         assert not {"os", "time", "subprocess", "socket", "secrets"} & set(map(top, imports(path))), path

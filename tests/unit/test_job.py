@@ -1,5 +1,6 @@
 """From a command to a job: settings, launcher, the fingerprint by which it is resumed, and its record."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path

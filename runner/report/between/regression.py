@@ -25,7 +25,8 @@ def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
     yield from (table_row(tuple(row.values())) for row in rows)
     yield ""
     yield ("Rates are samples a second of one worker, geometric means over runs; brackets are 95 % intervals "
-           "(Student's t), each for itself. Slower than allowed: at most one session in twenty of equal sides says it (Holm).")
+           "(Student's t), each for itself. Slower than allowed: at most one session in twenty of equal sides "
+           "says it (Holm).")
     yield ""
     yield f"Session: {escaped(folder)}"
 

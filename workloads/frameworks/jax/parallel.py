@@ -187,3 +187,8 @@ def _with(spec, value):
     if isinstance(spec, PartitionSpec):
         return jax.tree.map(lambda part: part[None], value) if spec == _OWN else value
     return tuple(_with(each, part) for each, part in zip(spec, value))
+
+
+def Sequences(cell, cluster):
+    """Raises Unsupported: workers run one program, whose batches have one shape."""
+    raise Unsupported("JAX's workers run one program of one shape: sequences train in one place")
