@@ -145,10 +145,8 @@ def _loss(line: Line) -> str:
 
 
 def _compiling(line: Line) -> str:
-    seconds, programs = line.result.compile_seconds, line.result.compiled_programs
-    if seconds is None or programs is None:
-        return ""
-    return f"{formatting.seconds(seconds)} ({formatting.count(programs, 'program')})"
+    seconds = line.result.compile_seconds
+    return "-" if seconds is None else formatting.seconds(seconds)
 
 
 def _ends(name: str, like: Callable[[Result], float | None]) -> Callable[[Line], str]:

@@ -81,6 +81,6 @@ def test_what_a_framework_compiled_stands_beside_the_rate_with_a_dash_where_it_t
     told = silent.model_copy(update={"compile_seconds": 1.23, "compiled_programs": 3})
     (column,) = (each for each in RESULTS if each.title == "compiling")
 
-    assert ["1.2 s (3 programs)", "-"] == [
+    assert ["1.2 s", "-"] == [
         column.shown(Line(summary, comparison, result), Form.SCREEN) for result in (told, silent)]
     assert columns.BESIDE == column.part
