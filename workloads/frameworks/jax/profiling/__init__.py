@@ -1,0 +1,1 @@
+"""What JAX's own profilers and clocks say of steps."""

@@ -1,0 +1,1 @@
+"""What PyTorch's own profilers and clocks say of steps."""

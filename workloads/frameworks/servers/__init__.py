@@ -1,0 +1,1 @@
+"""Processes beside a worker that need not its whole adapter: servers, schedulers, stores of keys."""

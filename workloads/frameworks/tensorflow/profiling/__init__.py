@@ -1,0 +1,1 @@
+"""What TensorFlow's own profilers and clocks say of steps."""

@@ -1,0 +1,1 @@
+"""What goes into each sequence model: samples, batches, padding; numpy only."""

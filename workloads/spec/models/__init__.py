@@ -1,0 +1,1 @@
+"""The models, a file each: dimensions, parameters, FLOPs and the computation as numbered steps."""
