@@ -17,7 +17,6 @@ from runner.datasets import layouts
 from runner.datasets.wordpiece import MARKS, Wordpiece
 from runner.datasets.writing import Options, RaggedWriter, Sources
 from runner.errors import InputError
-from workloads.spec.gnmt import BEGIN, END, FIRST_WORD, PAD, UNKNOWN
 from workloads.spec.lengths import WMT16_LONGEST
 
 Say = Callable[[str], None]

@@ -713,7 +713,7 @@ class Switches(AdapterCase):
     def test_pytorch_s_device_clock_gives_the_seconds_between_marks_and_forgets_them(self):
         if adapter.NAME != "pytorch":
             self.skipTest("only PyTorch has a door to the device's clock")
-        from workloads.frameworks.pytorch.device_clock import DeviceClock
+        from workloads.frameworks.pytorch.profiling.device_clock import DeviceClock
 
         moments = [3.0, 10.0, 12.5, 20.0, 21.0]
 

@@ -6,7 +6,8 @@ import importlib.util
 import unittest
 
 from workloads.inputs import images, weights
-from workloads.spec import graph_operations, tasks
+from workloads.profiles import graph_operations
+from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
 

@@ -135,7 +135,7 @@ class Operators(unittest.TestCase):
     """XLA's names become scopes and operations."""
 
     def test_names_are_the_scope_and_the_operation(self):
-        from workloads.frameworks.jax import operators
+        from workloads.frameworks.jax.profiling import operators
         for operation, expected in (
                 ("jit(_step)/jvp(conv)/conv_general_dilated", "conv/conv_general_dilated"),
                 ("jit(_step)/transpose(jvp(conv))/conv_general_dilated", "gradient/conv/conv_general_dilated"),
@@ -148,7 +148,7 @@ class Operators(unittest.TestCase):
             self.assertEqual(expected, operators.named(operation))
 
     def test_calls_and_seconds_of_a_name_add_up_and_kernels_without_one_keep_their_own(self):
-        from workloads.frameworks.jax import operators
+        from workloads.frameworks.jax.profiling import operators
         found = operators.added_up([("dot.1", 1.0), ("dot.2", 2.0), ("copy.7", 4.0)],
                                    {"dot.1": "jit(f)/dense/dot_general", "dot.2": "jit(f)/dense/dot_general"})
         self.assertEqual({"dense/dot_general": (2, 3.0), "copy": (1, 4.0)}, found)
@@ -177,7 +177,7 @@ class Losses(unittest.TestCase):
         import jax
         import jax.numpy as jnp
 
-        from workloads.frameworks.jax import deepspeech2
+        from workloads.frameworks.jax.models import deepspeech2
         jax.config.update("jax_enable_x64", True)
         shares = np.random.RandomState(1).dirichlet(np.ones(3), (5, 3))          # (time, batch, labels)
         text, steps, characters = np.array([[0, 1], [0, 0], [1, 0]]), np.array([5, 4, 3]), np.array([2, 2, 1])
@@ -189,7 +189,7 @@ class Losses(unittest.TestCase):
         import jax
         import jax.numpy as jnp
 
-        from workloads.frameworks.jax import deepspeech2
+        from workloads.frameworks.jax.models import deepspeech2
         arguments = np.array([[1, 1, 1]]), np.array([5]), np.array([3]), 2
         slope = jax.grad(lambda log_p: deepspeech2.ctc(log_p, *map(jnp.asarray, arguments[:3]), 2).sum())(
             jnp.log(jnp.full((5, 1, 3), 1.0 / 3)))

@@ -196,7 +196,7 @@ class CudnnVector(SequenceCase):
     def setUp(self):
         if "tensorflow" not in adapter.__name__:
             self.skipTest("TensorFlow's layer")
-        self.kernels = importlib.import_module("workloads.frameworks.tensorflow.kernels")
+        self.kernels = importlib.import_module("workloads.frameworks.tensorflow.models.kernels")
         self.kernels.raw, self._own = _PlainCudnn(), self.kernels.raw
 
     def tearDown(self):
@@ -205,8 +205,8 @@ class CudnnVector(SequenceCase):
     def found(self, is_training):
         """(h (batch, time, numbers), the vector's gradient of half the mean square, the layer, weights, batch)."""
         import tensorflow as tf
-        recurrent_layers = importlib.import_module("workloads.frameworks.tensorflow.recurrent")
-        blocks = importlib.import_module("workloads.frameworks.tensorflow.blocks")
+        recurrent_layers = importlib.import_module("workloads.frameworks.tensorflow.models.recurrent")
+        blocks = importlib.import_module("workloads.frameworks.tensorflow.models.blocks")
         weights = {name: array.astype("float32") for name, array in varied(sequences.parameters(cell_of())).items()}
         batch = batches.read(None, cell_of(precision="float32")).batches[0]
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:

@@ -8,9 +8,10 @@ import pytest
 from tests.made_sequences import prepared
 from workloads.inputs import bert as inputs
 from workloads.inputs import sequences
+from workloads.inputs.models import bert as inputs
 from workloads.process.errors import DataError
-from workloads.spec import bert
 from workloads.spec.cell import Cell
+from workloads.spec.models import bert
 
 SIZES = bert.PRESETS["small"]
 POOLER = 768 * 768 + 768

@@ -8,7 +8,7 @@ import pytest
 from tests.made_sequences import prepared
 from workloads.inputs import gnmt as inputs
 from workloads.process.errors import DataError
-from workloads.spec import gnmt
+from workloads.spec.models import gnmt
 
 SIZES = gnmt.PRESETS["small"]
 SECOND_BIASES = 9 * 4 * 1024             # PyTorch's LSTM layers, of which there are nine, have two biases each

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workloads.spec import graph_operations
+from workloads.profiles import graph_operations
 
 
 @pytest.mark.parametrize(("operation", "kind"), [

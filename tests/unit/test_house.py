@@ -21,14 +21,14 @@ FRAMEWORKS = {"frameworks/pytorch": {"torch", "torchvision", "transformers"},
               "places/mxnet_servers": {"mxnet"}, "places/horovod_rendezvous": {"horovod"},
               "frameworks/numpy": set(), "frameworks/library": set(), "frameworks/surroundings": set()}
 # of workloads/, what every adapter may import
-SHARED = ("workloads.spec", "workloads.frameworks.contract", "workloads.frameworks.mode", "workloads.process.errors",
-          "workloads.inputs.images", "workloads.inputs.loading", "workloads.inputs.passes")
+SHARED = ("workloads.spec", "workloads.profiles", "workloads.frameworks.contract", "workloads.frameworks.mode",
+          "workloads.process.errors", "workloads.inputs.images", "workloads.inputs.loading", "workloads.inputs.passes")
 # of workloads/: where frameworks' names are data, and the formats of their profilers
 TABLES = {"spec/frameworks.py", "spec/cluster.py", "spec/lstm_kernels.py", "profiles/traces.py"}
 # where the time of day is read: moments for people, TensorFlow's own stamps inside a graph, which know no other, and
 # the probe that tells how far the clocks of a Swarm's nodes lie apart
 WALL_CLOCK = {"runner/measuring/equality.py": 1, "runner/measuring/job.py": 2, "runner/measuring/session.py": 1,
-              "workloads/frameworks/tensorflow/sessions.py": 1, "workloads/places/swarm_probe.py": 3}
+              "workloads/frameworks/tensorflow/steps_v1.py": 1, "workloads/places/swarm_probe.py": 3}
 LONGEST_CHAIN = 16           # 2026-11-23: from cli.measuring to results.profiles; a shorter one lowers it
 SEEDED = "random.Random"      # the one of that module whose numbers are not drawn anew each time
 OF_THE_WALL = {"time.time", "time.localtime", "time.gmtime", "datetime.now", "datetime.utcnow", "datetime.today"}
@@ -55,9 +55,10 @@ def top(name: str) -> str:
     return name.split(".")[0]
 
 
-@pytest.mark.parametrize("path", sources("workloads/spec"), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*sources("workloads/spec"), *sources("workloads/profiles")], ids=lambda each: each.name)
 def test_the_spec_imports_the_standard_library_alone(path: Path) -> None:
-    assert all(top(name) in STANDARD or name.startswith("workloads.spec") for name in imports(path))
+    assert all(top(name) in STANDARD or name.startswith(("workloads.spec", "workloads.profiles"))
+               for name in imports(path))
 
 
 @pytest.mark.parametrize("adapter", FRAMEWORKS)
@@ -71,8 +72,7 @@ def test_an_adapter_imports_its_framework_numpy_and_what_all_share(adapter: str)
 
 
 def test_what_measures_imports_no_framework() -> None:
-    shared = [path for path in sources("workloads") if path.relative_to(ROOT / "workloads").parts[0] != "frameworks"
-              and path.parent.name not in ("mxnet_servers", "horovod_rendezvous")]
+    shared = [path for path in sources("workloads") if path.relative_to(ROOT / "workloads").parts[0] != "frameworks"]
     for path in shared:
         foreign = {top(name) for name in imports(path)} - STANDARD - {"numpy", "workloads"}
         assert not foreign, f"{path} imports {foreign}"

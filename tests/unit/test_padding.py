@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from workloads.inputs import bert, padding, sequences
+from workloads.inputs import padding, sequences
+from workloads.inputs.models import bert
 from workloads.spec.cell import Cell
 from workloads.spec.sequences import SEQUENCES
 

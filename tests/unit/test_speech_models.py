@@ -9,7 +9,8 @@ from tests.made_sequences import prepared
 from workloads.inputs import deepspeech2 as spoken
 from workloads.inputs import tacotron2 as read
 from workloads.process.errors import DataError
-from workloads.spec import alphabets, deepspeech2, tacotron2
+from workloads.spec import alphabets
+from workloads.spec.models import deepspeech2, tacotron2
 
 LETTERS = alphabets.LIBRISPEECH_LETTERS
 

@@ -1,7 +1,8 @@
 """FLOPs of padded batches: what is computed, and what the samples need."""
 
-from workloads.spec import bert, sequences, tasks
+from workloads.spec import sequences, tasks
 from workloads.spec.cell import Cell
+from workloads.spec.models import bert
 
 LSTM = Cell(stack="s", task="lstm", measure="infer", batch=2, hidden=3, length=10)
 

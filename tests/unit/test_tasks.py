@@ -5,8 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from workloads.spec import image_models, layers
+from workloads.spec import layers
 from workloads.spec.layers import Conv, Flatten, Residual
+from workloads.spec.models import image_models
 from workloads.spec.tasks import TASKS, Task, input_shape, table
 
 CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from runner.results.profiles import Kernels
-from workloads.spec import traces
-from workloads.spec.traces import Span, Trace
+from workloads.profiles import traces
+from workloads.profiles.traces import Span, Trace
 
 
 def kernel(began: int, ended: int, name: str = "gemm") -> Span:

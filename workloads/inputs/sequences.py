@@ -50,7 +50,7 @@ def read(folder, cell):
     A check's is the one with the most padding of CHECKED, so that masks count also where few sequences are short.
     Raises DataError where the folder of the model's own data set is not as it must be.
     """
-    model = importlib.import_module("workloads.inputs." + cell.task)
+    model = importlib.import_module("workloads.inputs.models." + cell.task)
     sizes, own = sequences.sizes(cell), sequences.SEQUENCES[cell.task].model.DATA
     is_own = cell.data == own and cell.input != "synthetic"
     is_searched = cell.measure == "check" and cell.input != "synthetic"

@@ -8,13 +8,14 @@
     SIDES                   how many sequences a sample has, where it is not one
     prefill_flops, decode_flops(sizes, prompt)     of a prompt, and of a token after it, where the model generates
 
-and its docstring says the computation as numbered steps with their source, which frameworks/X/<model>.py follows. What
-goes in is made by inputs/<model>.py. Python 3.6 and later, standard library only.
+and its docstring says the computation as numbered steps with their source, which frameworks/X/models/<model>.py has.
+What goes in is made by inputs/models/<model>.py. Python 3.6 and later, standard library only.
 """
 from typing import Any, NamedTuple
 
 from workloads.spec import bert, deepspeech2, gnmt, gpt2, lstm, tacotron2
 from workloads.spec.duration import is_open
+from workloads.spec.models import bert, deepspeech2, gnmt, lstm, tacotron2
 
 MOST_BATCHES = 64            # that are kept at once; longer runs take them again from the first on
 GENERATING = ("prefill", "decode")     # the measures of a model that generates: a prompt, and one token after another

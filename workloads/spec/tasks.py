@@ -4,8 +4,8 @@ Sequence tasks stand in spec.sequences; NAMES has both kinds.
 """
 from typing import NamedTuple
 
-from workloads.spec import image_models as models
 from workloads.spec import layers, sequences
+from workloads.spec.models import image_models as models
 
 CHANNELS = 3
 FORWARD = ("infer",) + sequences.GENERATING      # measures without a backward pass

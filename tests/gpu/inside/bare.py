@@ -7,7 +7,8 @@ is ours: the same batch, the same optimizer in its fused form, and the settings 
 import torch
 from torch import nn
 
-from workloads.spec import bert, sequences
+from workloads.spec import sequences
+from workloads.spec.models import bert
 
 
 def loop(cell, arrays):

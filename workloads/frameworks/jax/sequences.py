@@ -17,7 +17,7 @@ from workloads.spec import lstm_kernels, sequences
 class Workload(Generation, Steps, contract.Sequences):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
-    jax/<task>.py has what contract.MODEL says.
+    jax/models/<task>.py has what contract.MODEL says.
     """
 
     def __init__(self, cell):

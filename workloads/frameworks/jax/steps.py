@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from workloads.frameworks import contract
-from workloads.frameworks.jax import compiling, operators, optimizers
+from workloads.frameworks.jax import optimizers
+from workloads.frameworks.jax.profiling import compiling, operators
 from workloads.process.errors import Unsupported
 
 

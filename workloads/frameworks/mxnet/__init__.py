@@ -8,7 +8,8 @@ from mxnet import autograd, gluon
 from mxnet.contrib import amp
 
 from workloads.frameworks import contract
-from workloads.frameworks.mxnet import model, operators, optimizers, settings
+from workloads.frameworks.mxnet import model, optimizers, settings
+from workloads.frameworks.mxnet.profiling import operators
 from workloads.frameworks.mxnet.steps import Steps
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes

@@ -1,6 +1,6 @@
 """The sequence models as evenbench measures them in MXNet, eagerly. MXNet 1.7 and 1.9.
 
-mxnet/<task>.py has what contract.MODEL says. A task without such a file is one that MXNet has no operators for.
+mxnet/models/<task>.py has what contract.MODEL says. A task without such a file is one that MXNet has no operators for.
 """
 import importlib
 import importlib.util
@@ -31,7 +31,7 @@ class Workload(Steps, contract.Sequences):
         self.attention = settings.attention(cell)
         self._numbers = "float64" if cell.precision == "float64" else "float32"
         mx.random.seed(cell.seed)
-        self._model = importlib.import_module("workloads.frameworks.mxnet." + cell.task)
+        self._model = importlib.import_module("workloads.frameworks.mxnet.models." + cell.task)
         self._sizes = sequences.sizes(cell)
         self._own = gluon.ParameterDict()
         for parameter in sequences.parameters(cell):
@@ -111,7 +111,7 @@ class Workload(Steps, contract.Sequences):
 
 def _refuse(cell):
     """Raise Unsupported for what sequence models cannot be in MXNet."""
-    if importlib.util.find_spec("workloads.frameworks.mxnet." + cell.task) is None:
+    if importlib.util.find_spec("workloads.frameworks.mxnet.models." + cell.task) is None:
         raise Unsupported("%s is not there for MXNet" % sequences.SEQUENCES[cell.task].title)
     if cell.init == "framework":
         raise Unsupported("the sequence models have evenbench's own weights in every framework")

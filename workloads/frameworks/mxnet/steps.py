@@ -3,7 +3,7 @@ import mxnet as mx
 from mxnet import autograd
 
 from workloads.frameworks import contract
-from workloads.frameworks.mxnet import operators, phases, trace
+from workloads.frameworks.mxnet.profiling import operators, phases, trace
 
 
 class Steps(contract.Workload):

@@ -4,7 +4,8 @@ import torch
 from torch import nn
 
 from workloads.process.errors import Unsupported
-from workloads.spec import bert, sequences
+from workloads.spec import sequences
+from workloads.spec.models import bert
 
 
 def model(cell, place):

@@ -21,8 +21,8 @@ _RECURRENT = ".recurrent.weight"
 class Workload(Generation, Steps, contract.Sequences):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
-    pytorch/<task>.py has what contract.MODEL says. Arrays that an operation reads on the host are named name.host by
-    arrange: to copy them back from a GPU would wait for it within a step.
+    pytorch/models/<task>.py has what contract.MODEL says. Arrays that an operation reads on the host are named name.host
+    by arrange: to copy them back from a GPU would wait for it within a step.
     """
 
     def __init__(self, cell):
@@ -38,7 +38,7 @@ class Workload(Generation, Steps, contract.Sequences):
         self.precision = cell.precision if _is_half(cell) else settings.precision(cell)
         self._numbers = "float64" if cell.precision == "float64" else "float32"
         torch.manual_seed(cell.seed)
-        self._model = importlib.import_module("workloads.frameworks.pytorch." + cell.task)
+        self._model = importlib.import_module("workloads.frameworks.pytorch.models." + cell.task)
         self._net = _Weights(sequences.parameters(cell), getattr(torch, self._numbers)).to(self._device)
         if self._device.type == "cuda":
             self._net.pack_lstms()

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from workloads.frameworks import contract
-from workloads.frameworks.pytorch import operators, trace
-from workloads.frameworks.pytorch.device_clock import DeviceClock
+from workloads.frameworks.pytorch.profiling import operators, trace
+from workloads.frameworks.pytorch.profiling.device_clock import DeviceClock
 from workloads.process.errors import Unsupported
 
 no_gradients = getattr(torch, "inference_mode", torch.no_grad)

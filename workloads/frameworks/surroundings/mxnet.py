@@ -3,7 +3,7 @@ from workloads.places.addresses import resolved
 
 SEEN = ("MXNET_MKLDNN_ENABLED", "MXNET_CUDNN_AUTOTUNE_DEFAULT", "MXNET_ENFORCE_DETERMINISM")
 SEEN_FAMILIES = ()
-SERVERS = dict.fromkeys(("server", "scheduler"), "workloads.places.mxnet_servers")
+SERVERS = dict.fromkeys(("server", "scheduler"), "workloads.frameworks.servers.mxnet")
 # How cuDNN's algorithms are chosen. profiling: all are tried, and the fastest is kept, as PyTorch's cudnn.benchmark
 # does; MXNet's documentation says 2 for that, but from 1.5.1 to 1.9.1 a condition is the wrong way round, and 2 tries
 # only what fits its workspace while 1 tries all. heuristic: cuDNN's own choice.

@@ -11,7 +11,7 @@ SEEN = ("TF_ENABLE_ONEDNN_OPTS", "XLA_FLAGS", "TF_XLA_FLAGS", "TF_CUDNN_USE_AUTO
         "TF_DETERMINISTIC_OPS", "TF_CUDNN_USE_FRONTEND", "TF_CUDNN_RNN_USE_AUTOTUNE", "TF_CUDNN_WORKSPACE_LIMIT_IN_MB",
         "TF_SYNC_ON_FINISH", "TF_FORCE_GPU_ALLOW_GROWTH", "TF_GPU_ALLOCATOR")
 SEEN_FAMILIES = ()
-SERVERS = {"rendezvous": "workloads.places.horovod_rendezvous"}       # others need the whole adapter
+SERVERS = {"rendezvous": "workloads.frameworks.servers.horovod"}       # others need the whole adapter
 # How cuDNN's algorithms are chosen. fixed: TensorFlow 1.15 takes the algorithms that PyTorch's deterministic ones are
 # (IMPLICIT_PRECOMP_GEMM, backwards ALGO_1); NVIDIA's build of it only without cuDNN's frontend, a variable that others
 # do not know.

@@ -1,6 +1,6 @@
 """TensorFlow as evenbench measures it: a session's graph in 1.15, tf.function, eager, fit and XLA in 2.x. Python 3.6.
 
-The Workload of TensorFlow 1 is in session.py, that of TensorFlow 2 in steps.py; both build the model of model.py.
+The Workload of TensorFlow 1 is in images_v1.py, that of TensorFlow 2 in images_v2.py; both build the model of model.py.
 """
 import numpy as np
 import tensorflow as tf
@@ -10,9 +10,9 @@ from workloads.process import errors
 from workloads.spec import layers
 
 if tf.executing_eagerly():
-    from workloads.frameworks.tensorflow.steps import Workload
+    from workloads.frameworks.tensorflow.images_v2 import Workload
 else:
-    from workloads.frameworks.tensorflow.session import Workload
+    from workloads.frameworks.tensorflow.images_v1 import Workload
 
 __all__ = ("NAME", "Workload", "facts", "is_oom", "unbiased_variance")
 NAME = "tensorflow"

@@ -3,7 +3,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.frameworks import contract
-from workloads.frameworks.tensorflow import feed, model, optimizers, sessions, settings
+from workloads.frameworks.tensorflow import feed, model, optimizers, settings, steps_v1
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
 from workloads.spec import tasks
@@ -12,7 +12,7 @@ v1 = tf.compat.v1
 keras = tf.keras
 
 
-class Workload(sessions.Steps, contract.Images):
+class Workload(steps_v1.Steps, contract.Images):
     """A table's model, its loss and its optimizer, and the steps of a cell."""
 
     def __init__(self, table, cell):
@@ -67,12 +67,12 @@ class Workload(sessions.Steps, contract.Images):
         """The Feed of batches of arrays."""
         batches = loading.for_device(self.cell, batches)
         with self._entered():
-            return sessions.Feed(*self._placeholders(self.cell.batch), batches=batches)
+            return steps_v1.Feed(*self._placeholders(self.cell.batch), batches=batches)
 
     def synthetic(self, images, labels):
         """The Feed of one batch in variables; a constant's first operations would be computed once and for all."""
         with self._entered():
-            return sessions.Feed(*[self._kept(array) for array in self._native(images, labels)])
+            return steps_v1.Feed(*[self._kept(array) for array in self._native(images, labels)])
 
     def predict(self, images):
         """Logits (n, classes) of uint8 images in evaluation mode."""

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.frameworks import contract
-from workloads.frameworks.tensorflow import feed, functions, model, optimizers, settings
+from workloads.frameworks.tensorflow import feed, model, optimizers, settings, steps_v2
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
 from workloads.spec import tasks
@@ -16,7 +16,7 @@ from workloads.spec import tasks
 keras = tf.keras
 
 
-class Workload(functions.Steps, contract.Images):
+class Workload(steps_v2.Steps, contract.Images):
     """A table's model, its loss and its optimizer, and the steps of a cell."""
 
     def __init__(self, table, cell):

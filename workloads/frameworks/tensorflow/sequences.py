@@ -1,6 +1,6 @@
 """The sequence models as evenbench measures them in TensorFlow: a session's graph in 1.15, tf.function or eager in 2.x.
 
-tensorflow/<task>.py has what contract.MODEL says.
+tensorflow/models/<task>.py has what contract.MODEL says.
 """
 import importlib
 import itertools
@@ -84,7 +84,7 @@ class _Common:
         dtype, self._numbers = settings.dtypes(cell)
         if cell.precision == "amp" and settings.is_half(cell):
             dtype = settings.half_policy()       # cuDNN's LSTM has float16, which inference needs no loss scaling for
-        self._model = importlib.import_module("workloads.frameworks.tensorflow." + cell.task)
+        self._model = importlib.import_module("workloads.frameworks.tensorflow.models." + cell.task)
         self._sizes = sequences.sizes(cell)
         self._arrays = _Arrays(sequences.parameters(cell), cell, (dtype, self._numbers),
                                sequences.SEQUENCES[cell.task].stepped)
@@ -223,7 +223,7 @@ def _signature(batches):
     return specs
 
 
-class _Session(_Common, sessions.Steps, contract.Sequences):
+class _Session(_Common, steps_v1.Steps, contract.Sequences):
     """TensorFlow 1."""
 
     def __init__(self, cell):
@@ -259,12 +259,12 @@ class _Session(_Common, sessions.Steps, contract.Sequences):
         with self._entered():
             slots = {name: v1.placeholder(spec.dtype, spec.shape) for name, spec in _signature(arranged).items()}
         batches = ((batch,) for batch in itertools.cycle(arranged))
-        return sessions.Feed(slots, batches=loading.for_device(self.cell, batches))
+        return steps_v1.Feed(slots, batches=loading.for_device(self.cell, batches))
 
     def synthetic(self, batches):
         """The Feed of the first batch in variables."""
         with self._entered():
-            return sessions.Feed({name: self._kept(array) for name, array in self._arranged(batches[0]).items()})
+            return steps_v1.Feed({name: self._kept(array) for name, array in self._arranged(batches[0]).items()})
 
     def _differentiable(self, batch):
         mode = Mode(self.cell.lstm, is_training=True)

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow import grappler
+from workloads.frameworks.tensorflow.profiling import grappler
 from workloads.process.errors import Unsupported, refuse_convolutions
 from workloads.spec import tasks
 

@@ -5,7 +5,8 @@ import time
 import tensorflow as tf
 
 from workloads.frameworks import contract
-from workloads.frameworks.tensorflow import grappler, operators, phases, settings, trace
+from workloads.frameworks.tensorflow import settings
+from workloads.frameworks.tensorflow.profiling import grappler, operators, phases, trace
 
 v1 = tf.compat.v1
 keras = tf.keras

@@ -3,7 +3,8 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.frameworks import contract
-from workloads.frameworks.tensorflow import operators, optimizers, phases, settings, trace, waits
+from workloads.frameworks.tensorflow import optimizers, settings, waits
+from workloads.frameworks.tensorflow.profiling import operators, phases, trace
 from workloads.process.errors import Unsupported
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from workloads.inputs import ragged
 from workloads.inputs.padding import mask, padded
 from workloads.process.errors import DataError
-from workloads.spec import bert
 from workloads.spec.lengths import WIKITEXT_LONGEST, lengths
+from workloads.spec.models import bert
 
 PAD = 0
 _MASKED, _REPLACED = 0.8, 0.9         # below the first a token becomes the mask, below the second any word

@@ -3,9 +3,9 @@ import numpy as np
 
 from workloads.inputs import clips
 from workloads.inputs.padding import counts, padded
-from workloads.spec import deepspeech2 as spec
 from workloads.spec.framing import LIBRISPEECH
 from workloads.spec.lengths import LIBRISPEECH_CHARACTERS, LIBRISPEECH_SECONDS, lengths
+from workloads.spec.models import deepspeech2 as spec
 
 _FRAMES_A_SECOND = LIBRISPEECH.rate / LIBRISPEECH.hop
 

@@ -4,9 +4,9 @@ import numpy as np
 from workloads.inputs import ragged
 from workloads.inputs.padding import counts, mask, padded
 from workloads.process.errors import DataError
-from workloads.spec import gnmt
-from workloads.spec.gnmt import BEGIN, END, FIRST_WORD, UNKNOWN
 from workloads.spec.lengths import WMT16_LONGEST, lengths
+from workloads.spec.models import gnmt
+from workloads.spec.models.gnmt import BEGIN, END, FIRST_WORD, UNKNOWN
 
 
 def samples(sizes, count, seed, folder):

@@ -3,8 +3,8 @@ import numpy as np
 
 from workloads.inputs import clips
 from workloads.inputs.padding import counts, mask, padded
-from workloads.spec import tacotron2 as spec
 from workloads.spec.lengths import lengths
+from workloads.spec.models import tacotron2 as spec
 
 _LONGEST_FRAMES = spec.PRESETS["study"].length
 

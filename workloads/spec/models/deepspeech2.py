@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from workloads.spec.framing import LIBRISPEECH
 from workloads.spec.layers import Parameter
-from workloads.spec.lstm import gates
+from workloads.spec.models.lstm import gates
 
 DATA = "librispeech"
 EPSILON, DECAY = 1e-5, 0.9

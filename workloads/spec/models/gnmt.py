@@ -19,7 +19,7 @@ PyTorch has two, 9 x 4 x 1024 fewer. Python 3.6 and later, standard library only
 from typing import NamedTuple
 
 from workloads.spec.layers import Parameter
-from workloads.spec.lstm import gates
+from workloads.spec.models.lstm import gates
 
 DATA = "wmt16"
 SIDES = 2                      # source and target

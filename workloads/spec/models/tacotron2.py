@@ -19,10 +19,10 @@ variance is the biased one. Python 3.6 and later, standard library only.
 """
 from typing import NamedTuple
 
-from workloads.spec.deepspeech2 import norm
 from workloads.spec.framing import LJSPEECH
 from workloads.spec.layers import Parameter
-from workloads.spec.lstm import gates
+from workloads.spec.models.deepspeech2 import norm
+from workloads.spec.models.lstm import gates
 
 DATA = "ljspeech"
 EPSILON, DECAY = 1e-5, 0.9

@@ -1,5 +1,5 @@
-"""BERT (workloads/spec/bert.py) in JAX."""
-from workloads.frameworks.jax.blocks import (
+"""BERT (spec/models/bert.py) in JAX."""
+from workloads.frameworks.jax.models.blocks import (
     attention,
     cross_entropy,
     dense,
@@ -9,7 +9,7 @@ from workloads.frameworks.jax.blocks import (
     layer_norm,
     matmul,
 )
-from workloads.spec.bert import DROPOUT, EPSILON, PADDING_BIAS
+from workloads.spec.models.bert import DROPOUT, EPSILON, PADDING_BIAS
 
 
 def arrange(batch):

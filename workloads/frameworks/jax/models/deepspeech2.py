@@ -1,11 +1,11 @@
-"""Deep Speech 2 (workloads/spec/deepspeech2.py) in JAX. From step 2 on everything is (time, batch, numbers)."""
+"""Deep Speech 2 (spec/models/deepspeech2.py) in JAX. From step 2 on everything is (time, batch, numbers)."""
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from workloads.frameworks.jax.blocks import batch_norm, conv2d, dense, log_softmax, masked
-from workloads.frameworks.jax.recurrent import lstm
-from workloads.spec.deepspeech2 import CLIP, DECAY, EPSILON, WINDOWS
+from workloads.frameworks.jax.models.blocks import batch_norm, conv2d, dense, log_softmax, masked
+from workloads.frameworks.jax.models.recurrent import lstm
+from workloads.spec.models.deepspeech2 import CLIP, DECAY, EPSILON, WINDOWS
 
 
 def arrange(batch):

@@ -1,10 +1,10 @@
-"""GNMT (workloads/spec/gnmt.py) in JAX. Everything is (time, batch, numbers), but within the attention."""
+"""GNMT (spec/models/gnmt.py) in JAX. Everything is (time, batch, numbers), but within the attention."""
 import jax
 import jax.numpy as jnp
 
-from workloads.frameworks.jax.blocks import cross_entropy, dense, dropout, embedding, linear, matmul
-from workloads.frameworks.jax.recurrent import lstm
-from workloads.spec.gnmt import DROPOUT, PADDING_BIAS, SMOOTHING
+from workloads.frameworks.jax.models.blocks import cross_entropy, dense, dropout, embedding, linear, matmul
+from workloads.frameworks.jax.models.recurrent import lstm
+from workloads.spec.models.gnmt import DROPOUT, PADDING_BIAS, SMOOTHING
 
 
 def arrange(batch):

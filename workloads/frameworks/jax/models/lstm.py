@@ -1,7 +1,7 @@
-"""One LSTM layer (workloads/spec/lstm.py) in JAX, time-major, as mahorker has it."""
+"""One LSTM layer (spec/models/lstm.py) in JAX, time-major, as mahorker has it."""
 import numpy as np
 
-from workloads.frameworks.jax.recurrent import lstm
+from workloads.frameworks.jax.models.recurrent import lstm
 
 
 def arrange(batch):

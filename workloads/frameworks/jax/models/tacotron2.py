@@ -1,12 +1,12 @@
-"""Tacotron 2 (workloads/spec/tacotron2.py) in JAX. Convolutions are (batch, numbers, time), the decoder's steps
+"""Tacotron 2 (spec/models/tacotron2.py) in JAX. Convolutions are (batch, numbers, time), the decoder's steps
 (time, batch, numbers)."""
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from workloads.frameworks.jax.blocks import batch_norm, conv1d, dense, dropout, embedding, linear, matmul
-from workloads.frameworks.jax.recurrent import lstm, lstm_step
-from workloads.spec.tacotron2 import (
+from workloads.frameworks.jax.models.blocks import batch_norm, conv1d, dense, dropout, embedding, linear, matmul
+from workloads.frameworks.jax.models.recurrent import lstm, lstm_step
+from workloads.spec.models.tacotron2 import (
     CONVOLUTIONS,
     DECAY,
     DROPOUT,

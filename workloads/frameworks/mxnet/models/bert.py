@@ -1,7 +1,7 @@
-"""BERT (workloads/spec/bert.py) in MXNet. MXNet 1.7 and 1.9."""
+"""BERT (spec/models/bert.py) in MXNet. MXNet 1.7 and 1.9."""
 import mxnet as mx
 
-from workloads.frameworks.mxnet.blocks import (
+from workloads.frameworks.mxnet.models.blocks import (
     attention,
     cross_entropy,
     dense,
@@ -11,7 +11,7 @@ from workloads.frameworks.mxnet.blocks import (
     layer_norm,
     linear,
 )
-from workloads.spec.bert import DROPOUT, EPSILON, PADDING_BIAS
+from workloads.spec.models.bert import DROPOUT, EPSILON, PADDING_BIAS
 
 
 def arrange(batch):

@@ -1,11 +1,11 @@
-"""Deep Speech 2 (workloads/spec/deepspeech2.py) in MXNet. From step 2 on everything is (time, batch, numbers)."""
+"""Deep Speech 2 (spec/models/deepspeech2.py) in MXNet. From step 2 on everything is (time, batch, numbers)."""
 import mxnet as mx
 import numpy as np
 
-from workloads.frameworks.mxnet.blocks import batch_norm, conv2d, dense, masked
-from workloads.frameworks.mxnet.recurrent import lstm
+from workloads.frameworks.mxnet.models.blocks import batch_norm, conv2d, dense, masked
+from workloads.frameworks.mxnet.models.recurrent import lstm
 from workloads.process.errors import Unsupported
-from workloads.spec.deepspeech2 import CLIP, DECAY, EPSILON, WINDOWS
+from workloads.spec.models.deepspeech2 import CLIP, DECAY, EPSILON, WINDOWS
 
 
 def arrange(batch):

@@ -1,9 +1,9 @@
-"""GNMT (workloads/spec/gnmt.py) in MXNet. Everything is (time, batch, numbers), but within the attention."""
+"""GNMT (spec/models/gnmt.py) in MXNet. Everything is (time, batch, numbers), but within the attention."""
 import mxnet as mx
 
-from workloads.frameworks.mxnet.blocks import cross_entropy, dense, dropout, embedding, linear
-from workloads.frameworks.mxnet.recurrent import lstm
-from workloads.spec.gnmt import DROPOUT, PADDING_BIAS, SMOOTHING
+from workloads.frameworks.mxnet.models.blocks import cross_entropy, dense, dropout, embedding, linear
+from workloads.frameworks.mxnet.models.recurrent import lstm
+from workloads.spec.models.gnmt import DROPOUT, PADDING_BIAS, SMOOTHING
 
 
 def arrange(batch):

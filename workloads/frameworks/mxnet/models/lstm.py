@@ -1,7 +1,7 @@
-"""One LSTM layer (workloads/spec/lstm.py) in MXNet, time-major, which is gluon's default."""
+"""One LSTM layer (spec/models/lstm.py) in MXNet, time-major, which is gluon's default."""
 import numpy as np
 
-from workloads.frameworks.mxnet.recurrent import lstm
+from workloads.frameworks.mxnet.models.recurrent import lstm
 
 
 def arrange(batch):

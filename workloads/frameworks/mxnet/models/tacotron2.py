@@ -1,10 +1,10 @@
-"""Tacotron 2 (workloads/spec/tacotron2.py) in MXNet. Convolutions are (batch, numbers, time), the decoder's steps
+"""Tacotron 2 (spec/models/tacotron2.py) in MXNet. Convolutions are (batch, numbers, time), the decoder's steps
 (time, batch, numbers)."""
 import mxnet as mx
 
-from workloads.frameworks.mxnet.blocks import batch_norm, conv1d, dense, dropout, embedding, linear
-from workloads.frameworks.mxnet.recurrent import lstm, lstm_step
-from workloads.spec.tacotron2 import (
+from workloads.frameworks.mxnet.models.blocks import batch_norm, conv1d, dense, dropout, embedding, linear
+from workloads.frameworks.mxnet.models.recurrent import lstm, lstm_step
+from workloads.spec.models.tacotron2 import (
     CONVOLUTIONS,
     DECAY,
     DROPOUT,

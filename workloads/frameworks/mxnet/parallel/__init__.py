@@ -10,7 +10,7 @@ import numpy as np
 from mxnet.base import _LIB, check_call
 
 from workloads.frameworks import mxnet
-from workloads.frameworks.mxnet import devices
+from workloads.frameworks.mxnet.parallel import devices
 from workloads.process.errors import Unsupported
 
 _STORES = {"ps-sync": "dist_sync", "ps-async": "dist_async"}

@@ -6,7 +6,7 @@ import time
 
 import mxnet as mx
 
-from workloads.spec import traces
+from workloads.profiles import traces
 
 _SOURCE = "mxnet.profiler: operators, each with its launch and the wait for it"
 

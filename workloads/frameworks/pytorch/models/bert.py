@@ -1,5 +1,5 @@
-"""BERT (workloads/spec/bert.py) in PyTorch."""
-from workloads.frameworks.pytorch.blocks import (
+"""BERT (spec/models/bert.py) in PyTorch."""
+from workloads.frameworks.pytorch.models.blocks import (
     attention,
     cross_entropy,
     dense,
@@ -9,7 +9,7 @@ from workloads.frameworks.pytorch.blocks import (
     layer_norm,
     linear,
 )
-from workloads.spec.bert import DROPOUT, EPSILON, PADDING_BIAS
+from workloads.spec.models.bert import DROPOUT, EPSILON, PADDING_BIAS
 
 
 def arrange(batch):

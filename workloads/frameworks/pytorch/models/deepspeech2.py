@@ -1,10 +1,10 @@
-"""Deep Speech 2 (workloads/spec/deepspeech2.py) in PyTorch. From step 2 on everything is (time, batch, numbers)."""
+"""Deep Speech 2 (spec/models/deepspeech2.py) in PyTorch. From step 2 on everything is (time, batch, numbers)."""
 import torch
 from torch import nn
 
-from workloads.frameworks.pytorch.blocks import batch_norm, conv2d, dense, masked
-from workloads.frameworks.pytorch.recurrent import lstm
-from workloads.spec.deepspeech2 import CLIP, DECAY, EPSILON, WINDOWS
+from workloads.frameworks.pytorch.models.blocks import batch_norm, conv2d, dense, masked
+from workloads.frameworks.pytorch.models.recurrent import lstm
+from workloads.spec.models.deepspeech2 import CLIP, DECAY, EPSILON, WINDOWS
 
 
 def arrange(batch):

@@ -1,9 +1,9 @@
-"""GNMT (workloads/spec/gnmt.py) in PyTorch. Everything is (time, batch, numbers), but within the attention."""
+"""GNMT (spec/models/gnmt.py) in PyTorch. Everything is (time, batch, numbers), but within the attention."""
 import torch
 
-from workloads.frameworks.pytorch.blocks import cross_entropy, dense, dropout, embedding, linear
-from workloads.frameworks.pytorch.recurrent import lstm
-from workloads.spec.gnmt import DROPOUT, PADDING_BIAS, SMOOTHING
+from workloads.frameworks.pytorch.models.blocks import cross_entropy, dense, dropout, embedding, linear
+from workloads.frameworks.pytorch.models.recurrent import lstm
+from workloads.spec.models.gnmt import DROPOUT, PADDING_BIAS, SMOOTHING
 
 
 def arrange(batch):

@@ -1,7 +1,7 @@
-"""One LSTM layer (workloads/spec/lstm.py) in PyTorch, time-major, as mahorker has it."""
+"""One LSTM layer (spec/models/lstm.py) in PyTorch, time-major, as mahorker has it."""
 import numpy as np
 
-from workloads.frameworks.pytorch.recurrent import lstm
+from workloads.frameworks.pytorch.models.recurrent import lstm
 
 
 def arrange(batch):

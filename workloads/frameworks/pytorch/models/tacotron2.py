@@ -1,11 +1,11 @@
-"""Tacotron 2 (workloads/spec/tacotron2.py) in PyTorch. Convolutions are (batch, numbers, time), the decoder's steps
+"""Tacotron 2 (spec/models/tacotron2.py) in PyTorch. Convolutions are (batch, numbers, time), the decoder's steps
 (time, batch, numbers)."""
 import torch
 from torch import nn
 
-from workloads.frameworks.pytorch.blocks import batch_norm, conv1d, dense, dropout, embedding, linear
-from workloads.frameworks.pytorch.recurrent import lstm, lstm_step
-from workloads.spec.tacotron2 import (
+from workloads.frameworks.pytorch.models.blocks import batch_norm, conv1d, dense, dropout, embedding, linear
+from workloads.frameworks.pytorch.models.recurrent import lstm, lstm_step
+from workloads.spec.models.tacotron2 import (
     CONVOLUTIONS,
     DECAY,
     DROPOUT,

@@ -6,7 +6,7 @@ import time
 
 import torch
 
-from workloads.spec import traces
+from workloads.profiles import traces
 
 _KINETO = "torch.profiler: CUPTI"
 _EVENTS = "torch.autograd.profiler: CUDA events around operators, which hold waits for the host too"

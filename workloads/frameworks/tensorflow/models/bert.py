@@ -1,7 +1,7 @@
-"""BERT (workloads/spec/bert.py) in TensorFlow. TensorFlow 1.15 and 2.x."""
+"""BERT (spec/models/bert.py) in TensorFlow. TensorFlow 1.15 and 2.x."""
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow.blocks import (
+from workloads.frameworks.tensorflow.models.blocks import (
     attention,
     cross_entropy,
     dense,
@@ -11,7 +11,7 @@ from workloads.frameworks.tensorflow.blocks import (
     layer_norm,
     linear,
 )
-from workloads.spec.bert import DROPOUT, EPSILON, PADDING_BIAS
+from workloads.spec.models.bert import DROPOUT, EPSILON, PADDING_BIAS
 
 
 def arrange(batch):

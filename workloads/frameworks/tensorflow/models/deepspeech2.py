@@ -1,10 +1,10 @@
-"""Deep Speech 2 (workloads/spec/deepspeech2.py) in TensorFlow. Convolutions are (batch, time, bins, channels), as a CPU
+"""Deep Speech 2 (spec/models/deepspeech2.py) in TensorFlow. Convolutions are (batch, time, bins, channels), as a CPU
 has kernels for; from step 2 on everything is (time, batch, numbers)."""
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow.blocks import batch_norm, conv2d, dense, masked
-from workloads.frameworks.tensorflow.recurrent import lstm
-from workloads.spec.deepspeech2 import CLIP, DECAY, EPSILON, WINDOWS, width
+from workloads.frameworks.tensorflow.models.blocks import batch_norm, conv2d, dense, masked
+from workloads.frameworks.tensorflow.models.recurrent import lstm
+from workloads.spec.models.deepspeech2 import CLIP, DECAY, EPSILON, WINDOWS, width
 
 
 def arrange(batch):

@@ -1,9 +1,9 @@
-"""GNMT (workloads/spec/gnmt.py) in TensorFlow. Everything is (time, batch, numbers), but within the attention."""
+"""GNMT (spec/models/gnmt.py) in TensorFlow. Everything is (time, batch, numbers), but within the attention."""
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow.blocks import cross_entropy, dense, dropout, embedding, linear
-from workloads.frameworks.tensorflow.recurrent import lstm
-from workloads.spec.gnmt import DROPOUT, PADDING_BIAS, SMOOTHING
+from workloads.frameworks.tensorflow.models.blocks import cross_entropy, dense, dropout, embedding, linear
+from workloads.frameworks.tensorflow.models.recurrent import lstm
+from workloads.spec.models.gnmt import DROPOUT, PADDING_BIAS, SMOOTHING
 
 
 def arrange(batch):

@@ -1,7 +1,7 @@
-"""One LSTM layer (workloads/spec/lstm.py) in TensorFlow, batch-major, as Keras and mahorker have it."""
+"""One LSTM layer (spec/models/lstm.py) in TensorFlow, batch-major, as Keras and mahorker have it."""
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow.recurrent import lstm
+from workloads.frameworks.tensorflow.models.recurrent import lstm
 
 
 def arrange(batch):

@@ -15,8 +15,9 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow import kernels, settings
-from workloads.frameworks.tensorflow.blocks import Mode
+from workloads.frameworks.tensorflow import settings
+from workloads.frameworks.tensorflow.models import kernels
+from workloads.frameworks.tensorflow.models.blocks import Mode
 from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels
 

@@ -1,10 +1,10 @@
-"""Tacotron 2 (workloads/spec/tacotron2.py) in TensorFlow. Convolutions are (batch, time, numbers), the decoder's steps
+"""Tacotron 2 (spec/models/tacotron2.py) in TensorFlow. Convolutions are (batch, time, numbers), the decoder's steps
 (time, batch, numbers)."""
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow.blocks import batch_norm, conv1d, dense, dropout, embedding, linear
-from workloads.frameworks.tensorflow.recurrent import lstm, lstm_step, unrolled
-from workloads.spec.tacotron2 import (
+from workloads.frameworks.tensorflow.models.blocks import batch_norm, conv1d, dense, dropout, embedding, linear
+from workloads.frameworks.tensorflow.models.recurrent import lstm, lstm_step, unrolled
+from workloads.spec.models.tacotron2 import (
     CONVOLUTIONS,
     DECAY,
     DROPOUT,

@@ -1,19 +1,20 @@
 """Training in many places or on many GPUs, by the cell's mode.
 
-allreduce.py, mirrored.py, central.py, servers.py are of TensorFlow from 2.4 on, exchanging.py is of 1.15.
+allreduce.py, mirrored.py, central.py, parameter_servers.py are of TensorFlow from 2.4 on, by_horovod.py is of 1.15.
 """
-from workloads.frameworks.tensorflow import allreduce, central, exchanging, mirrored, servers, settings
+from workloads.frameworks.tensorflow import settings
+from workloads.frameworks.tensorflow.parallel import allreduce, by_horovod, central, mirrored, parameter_servers
 from workloads.process.errors import Unsupported
 
-_MODES = {"allreduce": allreduce.Workload, "ps-async": servers.Workload}
+_MODES = {"allreduce": allreduce.Workload, "ps-async": parameter_servers.Workload}
 _OF_ONE_NODE = {"allreduce": mirrored.Workload, "central": central.Workload}      # on all of its GPUs
-serve = servers.serve
+serve = parameter_servers.serve
 
 
 def Workload(table, cell, cluster):
     """The workload of the cell's mode. Raises Unsupported where the stack cannot do what the cell asks."""
     if cluster and cluster.parallel == "horovod":
-        return exchanging.Workload(table, cell, cluster)
+        return by_horovod.Workload(table, cell, cluster)
     settings.refuse_parallel(cell)
     if not cluster:
         raise Unsupported("TensorFlow trains on many GPUs with parallel = sync")
@@ -28,4 +29,4 @@ def Sequences(cell, cluster):
     """The same for sequence models, which Horovod alone trains together. Raises Unsupported."""
     if not cluster or cluster.parallel != "horovod":
         raise Unsupported("sequence tasks of TensorFlow run in one place, on one GPU, except by Horovod in 1.15")
-    return exchanging.Sequences(cell, cluster)
+    return by_horovod.Sequences(cell, cluster)

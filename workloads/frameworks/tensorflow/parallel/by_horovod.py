@@ -5,7 +5,8 @@ import time
 
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow import meeting, sequences, session, settings
+from workloads.frameworks.tensorflow import images_v1, sequences, settings
+from workloads.frameworks.tensorflow.parallel import meeting
 from workloads.process.errors import Unsupported
 
 _STORE_SECONDS = 30.0        # until the first node's store of keys answers; Horovod itself would try for 2 s
@@ -48,7 +49,7 @@ class _Exchanging(meeting.Meeting):
         return self._horovod.allreduce(value, op=self._horovod.Average)
 
 
-class Workload(_Exchanging, session.Workload):
+class Workload(_Exchanging, images_v1.Workload):
     """A table's model on one of the workers."""
 
     def __init__(self, table, cell, cluster):

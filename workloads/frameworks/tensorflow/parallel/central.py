@@ -4,7 +4,8 @@ TensorFlow's parameter server of one node, from 2.4 on with Keras 2. Without GPU
 """
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow import mirrored, optimizers
+from workloads.frameworks.tensorflow import optimizers
+from workloads.frameworks.tensorflow.parallel import mirrored
 from workloads.process.errors import Unsupported
 
 

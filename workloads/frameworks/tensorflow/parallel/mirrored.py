@@ -5,7 +5,8 @@ Without GPUs, on as many logical CPUs, for tests.
 import numpy as np
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow import allreduce, optimizers
+from workloads.frameworks.tensorflow import optimizers
+from workloads.frameworks.tensorflow.parallel import allreduce
 from workloads.process.errors import Unsupported
 
 

@@ -9,7 +9,8 @@ import contextlib
 import numpy as np
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow import feed, optimizers, phases, settings, steps
+from workloads.frameworks.tensorflow import feed, images_v2, optimizers, settings
+from workloads.frameworks.tensorflow.profiling import phases
 from workloads.process.errors import Unsupported
 
 experimental = tf.distribute.experimental
@@ -34,7 +35,7 @@ def _refuse():
         raise Unsupported("TensorFlow %s has no ClusterCoordinator: it came with 2.4" % tf.__version__)
 
 
-class Workload(steps.Workload):
+class Workload(images_v2.Workload):
     """The coordinator's: its model's variables lie on the servers."""
 
     is_coordinator = True

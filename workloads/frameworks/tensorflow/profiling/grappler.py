@@ -7,7 +7,7 @@ it is.
 import tensorflow as tf
 
 from workloads.process.errors import Unsupported
-from workloads.spec import graph_operations
+from workloads.profiles import graph_operations
 
 PASSES = ("pruning", "constant_folding", "arithmetic", "dependency")       # in the order in which Grappler makes them
 _GRAPPLER = {"pruning": "pruning", "constant_folding": "constfold", "arithmetic": "arithmetic",

@@ -3,8 +3,8 @@ import time
 
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow import operators
-from workloads.spec import traces
+from workloads.frameworks.tensorflow.profiling import operators
+from workloads.profiles import traces
 
 _PLANES = "tf.profiler: CUPTI"
 _STATS = "RunMetadata: CUPTI, in whole microseconds; time between two steps is left out"
