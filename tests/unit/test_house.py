@@ -55,7 +55,7 @@ def top(name: str) -> str:
     return name.split(".")[0]
 
 
-@pytest.mark.parametrize("path", [*sources("workloads/spec"), *sources("workloads/profiles")], ids=lambda each: each.name)
+@pytest.mark.parametrize("path", sources("workloads/spec") + sources("workloads/profiles"), ids=lambda path: path.name)
 def test_the_spec_imports_the_standard_library_alone(path: Path) -> None:
     assert all(top(name) in STANDARD or name.startswith(("workloads.spec", "workloads.profiles"))
                for name in imports(path))
