@@ -163,7 +163,7 @@ class Packed(SequenceCase):
         packed, (plain, weights, given) = self.packed(cell), built(cell)
         packed.load(weights)
         packed.train(packed.synthetic(given.given[0]), 3, Watch())
-        self.assertEqual(0.0, float(packed._net.given["lstm.recurrent.bias"].abs().max()))
+        self.assertEqual(0.0, float(packed._net.weights["lstm.recurrent.bias"].abs().max()))
         self.assertEqual(plain.parameters(), packed.parameters())
         self.assertEqual(sorted(weights), sorted(packed.weights()))
 

@@ -21,8 +21,8 @@ _RECURRENT = ".recurrent.weight"
 class Workload(Generation, Steps, contract.Sequences):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
-    pytorch/models/<task>.py has what contract.MODEL says. Arrays that an operation reads on the host are named name.host
-    by arrange: to copy them back from a GPU would wait for it within a step.
+    pytorch/models/<task>.py has what contract.MODEL says. Arrays that an operation reads on the host are named
+    name.host by arrange: to copy them back from a GPU would wait for it within a step.
     """
 
     def __init__(self, cell):
