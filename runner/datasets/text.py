@@ -18,6 +18,7 @@ from runner.datasets.wordpiece import MARKS, Wordpiece
 from runner.datasets.writing import Options, RaggedWriter, Sources
 from runner.errors import InputError
 from workloads.spec.lengths import WMT16_LONGEST
+from workloads.spec.models.gnmt import BEGIN, END, FIRST_WORD, PAD, UNKNOWN
 
 Say = Callable[[str], None]
 _WORDS = 32_000                      # of a vocabulary that is made here, the marks counted

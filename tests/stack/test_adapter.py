@@ -653,7 +653,7 @@ class Switches(AdapterCase):
                 self.assertGreaterEqual((len(timed), sum(timed)), (3, 0.02 if len(timed) == 3 else 0.0))
 
     def test_the_losses_that_fit_tells_hold_after_very_many_steps(self):
-        steps = sys.modules.get("workloads.frameworks.tensorflow.steps")
+        steps = sys.modules.get("workloads.frameworks.tensorflow.images_v2")
         if steps is None or not hasattr(steps.keras.Model, "train_step"):
             self.skipTest("its own loop tells each batch's loss")
         losses = np.random.RandomState(1).uniform(0.25, 0.35, 200000).astype(np.float32)

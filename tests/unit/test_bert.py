@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tests.made_sequences import prepared
-from workloads.inputs import bert as inputs
 from workloads.inputs import sequences
 from workloads.inputs.models import bert as inputs
 from workloads.process.errors import DataError

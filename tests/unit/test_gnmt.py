@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.made_sequences import prepared
-from workloads.inputs import gnmt as inputs
+from workloads.inputs.models import gnmt as inputs
 from workloads.process.errors import DataError
 from workloads.spec.models import gnmt
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from runner.datasets.writing import RaggedWriter, finished
-from workloads.inputs import gpt2 as inputs
 from workloads.inputs import sequences as batches
+from workloads.inputs.models import gpt2 as inputs
 from workloads.measuring import generating
 from workloads.process.errors import DataError
-from workloads.spec import gpt2, sequences, tasks
+from workloads.spec import sequences, tasks
 from workloads.spec.cell import Cell
+from workloads.spec.models import gpt2
 
 SIZES = gpt2.PRESETS["small"]
 TINY = gpt2.Sizes(layers=1, width=2, heads=1, inner=3, vocabulary=5, positions=4, length=4)

@@ -18,7 +18,7 @@ STANDARD = sys.stdlib_module_names
 FRAMEWORKS = {"frameworks/pytorch": {"torch", "torchvision", "transformers"},
               "frameworks/tensorflow": {"tensorflow", "horovod"}, "frameworks/mxnet": {"mxnet"},
               "frameworks/jax": {"jax", "jaxlib", "haiku"},
-              "places/mxnet_servers": {"mxnet"}, "places/horovod_rendezvous": {"horovod"},
+              "frameworks/servers": {"mxnet", "horovod"},
               "frameworks/numpy": set(), "frameworks/library": set(), "frameworks/surroundings": set()}
 # of workloads/, what every adapter may import
 SHARED = ("workloads.spec", "workloads.profiles", "workloads.frameworks.contract", "workloads.frameworks.mode",

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.made_sequences import prepared
-from workloads.inputs import deepspeech2 as spoken
-from workloads.inputs import tacotron2 as read
+from workloads.inputs.models import deepspeech2 as spoken
+from workloads.inputs.models import tacotron2 as read
 from workloads.process.errors import DataError
 from workloads.spec import alphabets
 from workloads.spec.models import deepspeech2, tacotron2

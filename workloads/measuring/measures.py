@@ -16,7 +16,8 @@ from workloads.measuring.watch import ENDLESS, ENDS, Beats, Over, Watch, Workers
 from workloads.places import agreement
 from workloads.process import environment
 from workloads.process.errors import DataError, Unsupported
-from workloads.spec import duration, layers, placement, tasks, traces
+from workloads.profiles import traces
+from workloads.spec import duration, layers, placement, tasks
 from workloads.spec import sequences as models
 
 

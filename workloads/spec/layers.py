@@ -7,7 +7,7 @@ library only.
 """
 from typing import NamedTuple, Tuple
 
-from workloads.spec import transformer
+from workloads.spec.models import transformer
 
 Shape = Tuple[int, ...]
 

@@ -13,9 +13,8 @@ What goes in is made by inputs/models/<model>.py. Python 3.6 and later, standard
 """
 from typing import Any, NamedTuple
 
-from workloads.spec import bert, deepspeech2, gnmt, gpt2, lstm, tacotron2
 from workloads.spec.duration import is_open
-from workloads.spec.models import bert, deepspeech2, gnmt, lstm, tacotron2
+from workloads.spec.models import bert, deepspeech2, gnmt, gpt2, lstm, tacotron2
 
 MOST_BATCHES = 64            # that are kept at once; longer runs take them again from the first on
 GENERATING = ("prefill", "decode")     # the measures of a model that generates: a prompt, and one token after another

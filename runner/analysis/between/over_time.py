@@ -3,8 +3,8 @@
 A raw rate holds whatever the machine did that day; a ratio to a baseline of the same rounds does not. So a cell's
 course is its ratios, session after session. A step is a ratio that differs from the one before it by more than both
 sessions' noise: Welch's t on their mean log-ratios (stats.between), adjusted for all neighbours of the whole history
-(Holm), so that in nineteen of twenty histories of sessions that differ in nothing no step is marked. What was recorded around the
-two sessions and differed stands beside it: versions, kernel, driver, microcode.
+(Holm), so that in nineteen of twenty histories of sessions that differ in nothing no step is marked. What was recorded
+around the two sessions and differed stands beside it: versions, kernel, driver, microcode.
 """
 
 from collections.abc import Iterator, Sequence

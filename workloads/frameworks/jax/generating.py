@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from workloads.frameworks.jax import settings
-from workloads.frameworks.jax.blocks import Mode
+from workloads.frameworks.jax.models.blocks import Mode
+from workloads.frameworks.jax.models.transformer import Cache, cleared
 from workloads.frameworks.jax.steps import array
-from workloads.frameworks.jax.transformer import Cache, cleared
 from workloads.spec import sequences
 
 

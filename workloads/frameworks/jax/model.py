@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from workloads.frameworks.jax import blocks, transformer
+from workloads.frameworks.jax.models import blocks, transformer
 from workloads.spec import layers
-from workloads.spec.transformer import Form as Layer
+from workloads.spec.models.transformer import Form as Layer
 
 _OWN = {"nhwc": (2, 3, 1, 0), "nchw": (0, 1, 2, 3)}               # of a canonical convolution's weight
 _CANONICAL = {"nhwc": (3, 2, 0, 1), "nchw": (0, 1, 2, 3)}

@@ -6,9 +6,10 @@ import jax
 import numpy as np
 
 from workloads.frameworks import contract
-from workloads.frameworks.jax import recurrent, settings
-from workloads.frameworks.jax.blocks import Mode
+from workloads.frameworks.jax import settings
 from workloads.frameworks.jax.generating import Generation
+from workloads.frameworks.jax.models import recurrent
+from workloads.frameworks.jax.models.blocks import Mode
 from workloads.frameworks.jax.steps import Steps, array
 from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequences
@@ -32,7 +33,7 @@ class Workload(Generation, Steps, contract.Sequences):
         self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), "native"
         self._products = settings.products(cell)
         self.attention = settings.attention_told(cell)
-        self._model = importlib.import_module("workloads.frameworks.jax." + cell.task)
+        self._model = importlib.import_module("workloads.frameworks.jax.models." + cell.task)
         self._sizes, self._parameters = sequences.sizes(cell), sequences.parameters(cell)
         numbers = "float64" if cell.precision == "float64" else "float32"
         self._begin({parameter.name: np.zeros(parameter.shape, numbers) for parameter in self._parameters},

@@ -4,7 +4,8 @@ import torch
 from torch import nn
 
 from workloads.process.errors import Unsupported
-from workloads.spec import gpt2, sequences
+from workloads.spec import sequences
+from workloads.spec.models import gpt2
 
 
 def model(cell, place):

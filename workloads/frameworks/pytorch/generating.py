@@ -5,8 +5,8 @@ decode(weights, tokens, position, cache, sizes, mode), which give logits. PyTorc
 """
 import torch
 
+from workloads.frameworks.pytorch.models.transformer import Cache
 from workloads.frameworks.pytorch.steps import array, no_gradients
-from workloads.frameworks.pytorch.transformer import Cache
 from workloads.spec import sequences
 
 

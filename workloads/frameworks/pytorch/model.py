@@ -2,7 +2,7 @@
 import torch
 from torch import nn
 
-from workloads.frameworks.pytorch import transformer
+from workloads.frameworks.pytorch.models import transformer
 from workloads.spec import layers
 
 # what the two names of an array differ in
@@ -162,7 +162,7 @@ def encoder(layer, shape, before):
 
 
 class Encoder(nn.Module):
-    """The steps of workloads/spec/transformer.py."""
+    """The steps of workloads/spec/models/transformer.py."""
 
     def __init__(self, layer, width):
         super().__init__()

@@ -8,8 +8,9 @@ from torch import nn
 
 from workloads.frameworks import contract
 from workloads.frameworks.mode import Mode
-from workloads.frameworks.pytorch import recurrent, settings
+from workloads.frameworks.pytorch import settings
 from workloads.frameworks.pytorch.generating import Generation
+from workloads.frameworks.pytorch.models import recurrent
 from workloads.frameworks.pytorch.steps import Steps, array, inductor
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported

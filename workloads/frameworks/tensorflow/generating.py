@@ -7,8 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.frameworks.tensorflow import settings
-from workloads.frameworks.tensorflow.blocks import Mode
-from workloads.frameworks.tensorflow.transformer import Cache
+from workloads.frameworks.tensorflow.models.blocks import Mode
+from workloads.frameworks.tensorflow.models.transformer import Cache
 from workloads.spec import sequences
 
 

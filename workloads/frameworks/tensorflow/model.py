@@ -10,9 +10,9 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow import blocks, transformer
+from workloads.frameworks.tensorflow.models import blocks, transformer
 from workloads.spec import layers
-from workloads.spec.transformer import Form
+from workloads.spec.models.transformer import Form
 
 keras = tf.keras
 _FORMATS = {"nhwc": "channels_last", "nchw": "channels_first"}
@@ -343,7 +343,7 @@ class _Tokens(_Weighted):
 
 
 class _Encoder(_Weighted):
-    """The steps of workloads/spec/transformer.py."""
+    """The steps of workloads/spec/models/transformer.py."""
 
     def __init__(self, form, shapes, **arguments):
         super(_Encoder, self).__init__(shapes, **arguments)

@@ -10,9 +10,11 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.frameworks import contract
-from workloads.frameworks.tensorflow import functions, operators, optimizers, recurrent, sessions, settings
-from workloads.frameworks.tensorflow.blocks import Mode
+from workloads.frameworks.tensorflow import optimizers, settings, steps_v1, steps_v2
 from workloads.frameworks.tensorflow.generating import Generation
+from workloads.frameworks.tensorflow.models import recurrent
+from workloads.frameworks.tensorflow.models.blocks import Mode
+from workloads.frameworks.tensorflow.profiling import operators
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import sequences
@@ -131,7 +133,7 @@ class _Common:
                 "weight": self.weights()}
 
 
-class _Functions(_Common, Generation, functions.Steps, contract.Sequences):
+class _Functions(_Common, Generation, steps_v2.Steps, contract.Sequences):
     """TensorFlow 2."""
 
     def __init__(self, cell):

@@ -11,7 +11,7 @@ import time
 
 import jax
 
-from workloads.spec import traces
+from workloads.profiles import traces
 
 # whose kernels are events of their own
 _CONTAINERS = re.compile(r"(while|conditional|call)(\.|$)")

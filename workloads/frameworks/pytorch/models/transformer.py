@@ -1,4 +1,4 @@
-"""The layer of workloads/spec/transformer.py in PyTorch; the same functions as in the other frameworks' transformer.py.
+"""The layer of spec/models/transformer.py in PyTorch; the same functions as in the other frameworks' transformer.py.
 
 x is (batch, time, numbers); queries, keys and values are (batch, heads, time, numbers of a head). How they are brought
 together is a function of the three, mix: all that differs between a whole pass, a prompt and a token after it.
@@ -9,7 +9,7 @@ import math
 import torch
 from torch import nn
 
-from workloads.frameworks.pytorch.blocks import dense, layer_norm
+from workloads.frameworks.pytorch.models.blocks import dense, layer_norm
 
 
 def layer(weights, name, x, form, mode, mix):

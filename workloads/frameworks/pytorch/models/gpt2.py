@@ -1,9 +1,7 @@
-"""GPT-2 (workloads/spec/gpt2.py) in TensorFlow. TensorFlow 1.15 and 2.x."""
-import tensorflow as tf
-
-from workloads.frameworks.tensorflow.blocks import embedding, layer_norm, linear
-from workloads.frameworks.tensorflow.transformer import causal, cross_entropy, layer
-from workloads.spec.gpt2 import form
+"""GPT-2 (workloads/spec/models/gpt2.py) in PyTorch."""
+from workloads.frameworks.pytorch.models.blocks import embedding, layer_norm, linear
+from workloads.frameworks.pytorch.models.transformer import causal, cross_entropy, layer
+from workloads.spec.models.gpt2 import form
 
 
 def arrange(batch):
@@ -15,19 +13,18 @@ def forward(weights, batch, sizes, mode):
     """Logits of every position (batch * time, tokens known)."""
     x = mode.keep("embeddings", embeddings(weights, batch["ids"]))
     for index in range(sizes.layers):
-        x = layer(weights, "layers.%d" % index, x, form(sizes), mode, causal)
-    return predictions(weights, tf.reshape(x, (-1, sizes.width)), sizes, mode)
+        x = layer(weights, "layers.%d" % index, x, form(sizes), mode, causal(mode))
+    return predictions(weights, x.flatten(0, 1), sizes, mode)
 
 
 def loss(logits, batch, sizes):
     """Step 4."""
-    return cross_entropy(logits, tf.reshape(batch["labels"], [-1]))
+    return cross_entropy(logits, batch["labels"].flatten())
 
 
 def embeddings(weights, ids):
     """Step 1: (batch, time, numbers)."""
-    return (embedding(weights, "embeddings.tokens", ids)
-            + weights["embeddings.positions.weight"][:tf.shape(ids)[1]])
+    return embedding(weights, "embeddings.tokens", ids) + weights["embeddings.positions.weight"][:ids.shape[1]]
 
 
 def predictions(weights, x, sizes, mode):
@@ -40,14 +37,21 @@ def prefill(weights, ids, cache, sizes, mode):
     """Step 5: logits (batch, tokens known) after a prompt (batch, time), whose keys and values the cache keeps."""
     x = embeddings(weights, ids)
     for index in range(sizes.layers):
-        x = layer(weights, "layers.%d" % index, x, form(sizes), mode, cache.prompt(index))
+        x = layer(weights, "layers.%d" % index, x, form(sizes), mode, cache.prompt(index, mode))
     return predictions(weights, x[:, -1], sizes, mode)
 
 
 def decode(weights, tokens, position, cache, sizes, mode):
     """Step 5: logits (batch, tokens known) after the tokens (batch,) at the position, which the cache keeps."""
-    x = embedding(weights, "embeddings.tokens", tokens) + weights["embeddings.positions.weight"][position]
+    x = embedding(weights, "embeddings.tokens", tokens) + at(weights, position)
     x = x[:, None]
     for index in range(sizes.layers):
-        x = layer(weights, "layers.%d" % index, x, form(sizes), mode, cache.token(index, position))
+        x = layer(weights, "layers.%d" % index, x, form(sizes), mode, cache.token(index, position, mode))
     return predictions(weights, x[:, 0], sizes, mode)
+
+
+def at(weights, position):
+    """The numbers of a position: an int, or a tensor, whose value a compiled program must not ask for."""
+    if isinstance(position, int):
+        return weights["embeddings.positions.weight"][position]
+    return embedding(weights, "embeddings.positions", position)

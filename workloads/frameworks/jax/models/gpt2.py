@@ -1,8 +1,8 @@
-"""GPT-2 (workloads/spec/gpt2.py) in JAX."""
-from workloads.frameworks.jax.blocks import embedding, layer_norm, matmul
+"""GPT-2 (workloads/spec/models/gpt2.py) in JAX."""
+from workloads.frameworks.jax.models.blocks import embedding, layer_norm, matmul
+from workloads.frameworks.jax.models.transformer import causal, layer
 from workloads.frameworks.jax.steps import cross_entropy
-from workloads.frameworks.jax.transformer import causal, layer
-from workloads.spec.gpt2 import form
+from workloads.spec.models.gpt2 import form
 
 
 def arrange(batch):

@@ -1,10 +1,10 @@
-"""GPT-2 (workloads/spec/gpt2.py) in MXNet, without generation: no cache of keys and values is written here."""
+"""GPT-2 (workloads/spec/models/gpt2.py) in MXNet, without generation: no cache of keys and values is written here."""
 import math
 
 import mxnet as mx
 
-from workloads.frameworks.mxnet.blocks import attention, cross_entropy, dense, embedding, layer_norm, linear
-from workloads.spec.gpt2 import form
+from workloads.frameworks.mxnet.models.blocks import attention, cross_entropy, dense, embedding, layer_norm, linear
+from workloads.spec.models.gpt2 import form
 
 
 def arrange(batch):
@@ -40,7 +40,7 @@ def predictions(weights, x, sizes, mode):
 
 
 def layer(weights, name, x, form, bias, mode):
-    """Steps 1 to 3 of workloads/spec/transformer.py."""
+    """Steps 1 to 3 of workloads/spec/models/transformer.py."""
     x = mode.keep(name + ".attention", x + attended(weights, name + ".attention", x, form, bias, mode))
     return mode.keep(name, x + fed_forward(weights, name, x, form))
 

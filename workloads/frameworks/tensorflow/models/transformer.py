@@ -1,4 +1,4 @@
-"""The layer of workloads/spec/transformer.py in TensorFlow; the same functions as in the other frameworks.
+"""The layer of spec/models/transformer.py in TensorFlow; the same functions as in the other frameworks.
 
 x is (batch, time, numbers); queries, keys and values are (batch, heads, time, numbers of a head). How they are brought
 together is a function of the three, mix: all that differs between a whole pass, a prompt and a token after it.
@@ -8,7 +8,7 @@ import math
 
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow.blocks import dense, layer_norm
+from workloads.frameworks.tensorflow.models.blocks import dense, layer_norm
 
 
 def layer(weights, name, x, form, mode, mix):

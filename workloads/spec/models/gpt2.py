@@ -21,8 +21,8 @@ the whole square and masks it does more than is needed. Python 3.6 and later, st
 """
 from typing import NamedTuple
 
-from workloads.spec import transformer
 from workloads.spec.layers import Parameter
+from workloads.spec.models import transformer
 
 DATA = "wikitext103"
 

@@ -5,7 +5,7 @@ byte pairs are not made here. A token that the model does not know is the set's 
 """
 import numpy as np
 
-from workloads.inputs import bert
+from workloads.inputs.models import bert
 from workloads.process.errors import DataError
 
 

@@ -1,4 +1,4 @@
-"""The layer of workloads/spec/transformer.py in JAX; the same functions as in the other frameworks' transformer.py.
+"""The layer of spec/models/transformer.py in JAX; the same functions as in the other frameworks' transformer.py.
 
 x is (batch, time, numbers); queries, keys and values are (batch, heads, time, numbers of a head). How they are brought
 together is a function of the three, mix: all that differs between a whole pass, a prompt and a token after it.
@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from workloads.frameworks.jax.blocks import dense, layer_norm, matmul
+from workloads.frameworks.jax.models.blocks import dense, layer_norm, matmul
 
 
 def layer(weights, name, x, form, mode, mix):
