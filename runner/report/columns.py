@@ -146,7 +146,7 @@ def _loss(line: Line) -> str:
 
 def _compiling(line: Line) -> str:
     seconds = line.result.compile_seconds
-    return "-" if seconds is None else formatting.seconds(seconds)
+    return "" if seconds is None else formatting.seconds(seconds)
 
 
 def _ends(name: str, like: Callable[[Result], float | None]) -> Callable[[Line], str]:

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from workloads.frameworks import contract
 from workloads.measuring import measures
 from workloads.places import agreement, cluster
 from workloads.spec.cell import Cell
@@ -86,7 +87,7 @@ class Images:
     given, steps = (), 1
 
 
-class Workload:
+class Workload(contract.Workload):
     """One that only tells the watch, and keeps how many steps it was asked for at a time."""
 
     def __init__(self):

@@ -101,6 +101,8 @@ def test_prepared_text_goes_on_from_sample_to_sample_and_words_that_a_preset_doe
 class _Workload:
     """Answers a batch by the cache and by a whole pass."""
 
+    generates = True
+
     def __init__(self, difference: float) -> None:
         self._difference = difference
 
@@ -123,4 +125,4 @@ def test_a_cache_that_gives_something_else_ends_the_check() -> None:
 
 
 def test_a_pass_of_decode_ends_with_the_last_position() -> None:
-    assert 64 - 20 == generating.of_pass(CELL._replace(prompt=20), batches.read("", CELL)).steps
+    assert 64 - 20 == generating.of_pass(CELL._replace(prompt=20), batches.read("", CELL)).pass_steps

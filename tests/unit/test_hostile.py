@@ -124,8 +124,9 @@ def test_a_record_of_another_shape_is_refused_by_all_that_read_results(record: A
 def test_a_stranger_s_published_number_names_a_known_quantity_of_a_cell_s_own_fields() -> None:
     read = study.read("tian", paths.STUDIES)
     record = plan(read, {**STACKS}, fakes.MACHINE, Wishes(), lambda stack: None).record()
+    accuracy = next(each for each in record["published"] if each["to"] is None)
     for change in ({"quantity": "x"}, {"unit": "x"}, {"where": {"x": [1]}}, {"value": float("nan")},
                    {"of": {"stack": "a", "settings": {"__class__": 1}}}):
-        changed = {**record, "published": [{**record["published"][0], **change}]}
+        changed = {**record, "published": [{**accuracy, **change}]}
         with pytest.raises(InputError, match="its plan cannot be repeated"):
             rerun.plan_again(rerun.Recorded({}, changed, {}), STACKS, None)

@@ -97,7 +97,7 @@ def test_a_launcher_that_cannot_be_is_refused(name: str, words: tuple[str, ...],
 
 def test_one_machine_is_planned_for_as_it_is() -> None:
     launcher = VenvLauncher(Path("unused"))
-    assert (MACHINE, 1) == (launcher.machine(MACHINE), launcher.hosts())
+    assert (MACHINE, 1) == (launcher.machine(MACHINE), launcher.hosts)
 
 
 def test_stacks_that_the_launcher_cannot_make_are_left_out_and_told() -> None:

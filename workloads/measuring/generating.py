@@ -21,20 +21,21 @@ def of_steps(cell, given):
     if cell.measure not in sequences.GENERATING:
         return given
     tokens = cell.batch * (sequences.prompt(cell) if cell.measure == "prefill" else 1)
-    return given._replace(facts=dict(given.facts, tokens=tokens, padded_tokens=tokens, prompt=sequences.prompt(cell)))
+    facts = {name: fact for name, fact in given.facts.items() if name != "pass_tokens"}       # steps, not batches
+    return given._replace(facts=dict(facts, tokens=tokens, padded_tokens=tokens, prompt=sequences.prompt(cell)))
 
 
 class Pass(NamedTuple):
-    """How many steps there are until the first one's work comes again."""
+    """How many steps there are until the first one's work comes again; 0 where all have the same."""
 
-    steps: int
+    pass_steps: int
 
 
 def of_pass(cell, given):
     """The Pass of a cell's steps: a token's work grows with those before it, up to the last position."""
     if cell.measure == "decode":
         return Pass(sequences.sizes(cell).length - sequences.prompt(cell))
-    return Pass(given.steps)
+    return Pass(0)
 
 
 def demand(cell, adapter, workload):
