@@ -1,0 +1,108 @@
+"""Results of revision e9b3385 say today what that revision said of them, but for what is listed here.
+
+tests/old_results/NAME has the events of a session that e9b3385 ran, and what its own `evenbench report` wrote of them:
+the terminal's text, the CSV, and the page without its styles and drawings. Paths in the events were shortened.
+"""
+
+import csv
+import io
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from runner.analysis.stats import median
+from runner.analysis.summary import summary_of
+from runner.analysis.summary_format import Summary
+from runner.report.contents import report
+from runner.report.writers import page, spreadsheet
+from runner.results import store
+from runner.results.rows import Measurements, measurements
+from runner.screen.summary import summary_view
+from tests.old_pages import Table, tables
+from tests.printing import printed
+
+OLD = Path(__file__).parents[2] / "tests/old_results"
+NAMES = ("quick", "interrupted")
+WIDTHS = {"quick": 100, "interrupted": 80}
+# columns of the CSV that say something else. Rates are geometric means, they were medians; intervals and tests are
+# Student's t, they were drawn; a stack that was not steady has no word
+OTHERWISE = {"rate_per_worker", "rate_low", "rate_high", "ratio", "ratio_low", "ratio_high", "verdict", "is_winner",
+             "flags", "other_settings"}
+# the same of the page's columns, "to {baseline}" among them
+OTHERWISE_ON_THE_PAGE = r"samples/s|to .*|verdict|here|here / published"
+# lines of the terminal that today's text need not have, whatever they say
+OTHER_LINES = (
+    r"─+",
+    r".*\d \([\d.,]+–[\d.,]+\).*|.*\d+x \([\d.]+–[\d.]+\).*",               # rates and ratios with their intervals
+    r"(lenet5 .*, batch 42, 32 px )?(baseline|\[[\d,]+\]|no difference shown|too few rounds|no data| )+",
+    r"\[\d\] The second half of a run was more than 10 % faster or slower than the first\.",
+    r"Rates are samples a second of one worker: the median run.*",
+    r"\(1\.28–1\.37\) is 1\.32 times as fast.*", r"Faster, slower and WINNER.*", r"1\.",
+)
+
+
+@cache
+def read(name: str) -> tuple[Summary, Measurements]:
+    measured = measurements(store.read(OLD / name))
+    return summary_of(measured), measured
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_csv_has_the_old_rows_columns_and_values_and_more() -> None:
+    old, new = rows((OLD / "quick/report.csv").read_text()), rows(spreadsheet.comma_separated(read("quick")[0]))
+
+    same = [name for name in old[0] if name not in OTHERWISE]
+    assert len(same) > 30 and [{name: row[name] for name in same} for row in old] == [
+        {name: row[name] for name in same} for row in new]
+    assert all(then["other_settings"] in now["other_settings"] for then, now in zip(old, new, strict=True))
+
+
+def test_old_rates_were_the_medians_of_the_same_runs_and_ratios_are_the_same() -> None:
+    old, (summary, measured) = rows((OLD / "quick/report.csv").read_text()), read("quick")
+    medians = {row.key: median(list(row.rates.values())) for row in measured.rows}
+    ratios = {result.key: result.ratio for each in summary.comparisons for result in each.results}
+
+    assert {row["key"]: pytest.approx(float(row["rate_per_worker"]), rel=1e-12) for row in old} == medians
+    assert {row["key"]: pytest.approx(float(row["ratio"]), rel=1e-12) if row["ratio"] else None for row in old} == ratios
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_terminal_has_every_old_line_that_is_not_listed(name: str) -> None:
+    old, new = (OLD / name / "report.txt").read_text(), printed(summary_view(read(name)[0]), width=WIDTHS[name])
+    today = set(spaced(new))
+
+    assert [] == [line for line in spaced(old) if line not in today
+                  and not any(re.fullmatch(other, line) for other in OTHER_LINES)]
+
+
+def spaced(text: str) -> list[str]:
+    """The lines with single spaces, without empty ones."""
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+
+
+def test_the_page_has_every_old_table_with_its_rows_and_its_columns() -> None:
+    summary, measured = read("quick")
+    old, new = tables((OLD / "quick/page.html").read_text()), tables(page.html(report(summary, measured)))
+
+    assert [kind(each) for each in old] == [kind(each) for each in new]
+    for then, now in zip(old, new, strict=True):
+        kept = {title: values for title, values in columns(then).items()
+                if not re.fullmatch(OTHERWISE_ON_THE_PAGE, title)}
+        assert kept.items() <= columns(now).items(), then.title
+
+
+def kind(table: Table) -> str:
+    """What the table is of, without what its title explains."""
+    return re.split("[:,(]", table.title)[0]
+
+
+def columns(table: Table) -> dict[str, tuple[str, ...]]:
+    """The cells of each column, without the lines that are a label alone."""
+    titles, *lines = table.rows
+    whole = [line for line in lines if len(line) == len(titles)]
+    return {title: tuple(line[place] for line in whole) for place, title in enumerate(titles)}
