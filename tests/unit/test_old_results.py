@@ -31,7 +31,8 @@ WIDTHS = {"quick": 100, "made": 300}
 OTHERWISE = {"rate_per_worker", "rate_low", "rate_high", "ratio", "ratio_low", "ratio_high", "verdict", "is_winner",
              "step_seconds", "tokens_per_second", "padded_tokens_per_second", "flags", "other_settings"}
 # the same of the page's columns; a line above the others says what was measured, a number of every epoch has its chart
-OTHERWISE_ON_THE_PAGE = r"samples/s|step|[a-z ]*tokens/s.*|to .*|verdict|here|here / published|what|tried|last loss|last accuracy"
+OTHERWISE_ON_THE_PAGE = (r"samples/s|step|[a-z ]*tokens/s.*|to .*|verdict|here|here / published|what|tried|last loss|"
+                         r"last accuracy")
 RENAMED = {"no operation": "no-op"}
 # lines of the terminal that today's text need not have, whatever they say
 OTHER_LINES = (
@@ -44,7 +45,8 @@ OTHER_LINES = (
     r"\(1\.28–1\.37\) is 1\.32 times as fast.*", r"Faster, slower and WINNER.*", r"1\.",
     # of claims, which one case of many contradicts only with its interval widened, and titles of tables
     r"Claims of .*", r"made-.*", r"Here: the number that decides.*", r"all their 95 % intervals.*",
-    r"kernels copies gaps launches kernels a step", r"before after expensive gone cheap gone no-op gone|tf 200 80 1 9 90",
+    r"kernels copies gaps launches kernels a step",
+    r"before after expensive gone cheap gone no-op gone|tf 200 80 1 9 90",
     r"trains out of memory limit",
 )
 
