@@ -56,7 +56,7 @@ class Generation:
             found = [self._prepared(self._prompted)(ids, cache)]
             found += [decode(ids[:, prompt + turn], position, cache)
                       for turn, position in enumerate(self._positions())]
-            whole = self._forward(self._net.given, {"ids": ids}, self._sizes, self._evaluating)
+            whole = self._forward(self._net.weights, {"ids": ids}, self._sizes, self._evaluating)
         by_cache = torch.stack(found, 1)
         return array(by_cache), array(whole.reshape(ids.shape + (-1,))[:, prompt - 1:])
 
@@ -71,11 +71,11 @@ class Generation:
     def _prompted(self, ids, cache):
         """The logits after the prompt."""
         ids = ids[:, :sequences.prompt(self.cell)]
-        return self._model.prefill(self._net.given, ids, cache, self._sizes, self._evaluating)
+        return self._model.prefill(self._net.weights, ids, cache, self._sizes, self._evaluating)
 
     def _decoded(self, tokens, position, cache):
         """The logits after the tokens at the position."""
-        return self._model.decode(self._net.given, tokens, position, cache, self._sizes, self._evaluating)
+        return self._model.decode(self._net.weights, tokens, position, cache, self._sizes, self._evaluating)
 
     def _positions(self):
         """Those after the prompt, as the cache takes them."""
