@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from runner.errors import InputError
 from workloads.spec import cell as cells
-from workloads.spec import datasets, prepared, tasks
+from workloads.spec import tasks
+from workloads.spec.data import datasets, prepared
 
 _OF_THE_PLAN = ("stack",)        # cell fields that the planner fills in
 _TOO_MUCH = 1e30                 # for a number that a study prints

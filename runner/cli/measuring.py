@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -266,13 +266,19 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
 def _show_aa(folder: Path, title: str, design: self_comparison.Plan, is_json: bool) -> None:
     """Write aa.json beside the events, and print it."""
     verdict = self_comparison.judge(measurements(store.read(folder)), design)
-    text = json.dumps(verdict.record(), indent=2, allow_nan=False)
-    store.write_beside(folder, "aa.json", text)
+    text = _kept(folder, "aa.json", verdict.record())
     if is_json:
         print(text)
     else:
         screen.show(screen.parts_view(self_comparison.words(verdict, title)))
         screen.say(f"results: {folder}")
+
+
+def _kept(folder: Path, name: str, record: Mapping[str, Any]) -> str:
+    """A record as JSON, which then stands beside the events too."""
+    text = json.dumps(record, indent=2, allow_nan=False)
+    store.write_beside(folder, name, text)
+    return text
 
 
 @app.command("gate")
@@ -302,12 +308,11 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     folders: list[Path] = []
     _ran(_named(asked, how), how, folders.append)
     outcome = regression.judge(measurements(store.read(folders[-1])), names[0], names[1], share)
-    text = json.dumps(outcome.record(), indent=2, allow_nan=False)
-    store.write_beside(folders[-1], "gate.json", text)
-    for path, form in ((markdown, regression_forms.markdown(outcome, folders[-1].name)),
-                       (junit, regression_forms.junit(outcome))):
-        if path:
-            screen.say(f"written: {forms.write(form, path)}")
+    text = _kept(folders[-1], "gate.json", outcome.record())
+    if markdown:
+        screen.say(f"written: {forms.write(regression_forms.markdown(outcome, folders[-1].name), markdown)}")
+    if junit:
+        screen.say(f"written: {forms.write(regression_forms.junit(outcome), junit)}")
     if as_json:
         print(text)
     else:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from runner.errors import InputError
-from workloads.spec import prepared
-from workloads.spec.datasets import DATA_SETS, SIDE, size_problem
+from workloads.spec.data import prepared
+from workloads.spec.data.datasets import DATA_SETS, SIDE, size_problem
 
 STAND_IN = "digits32"
 DIGITS = Path(__file__).with_name("digits.csv.gz")

@@ -15,7 +15,7 @@ import numpy as np
 
 from runner.datasets.writing import Options, Sources
 from runner.errors import InputError
-from workloads.spec.datasets import DATA_SETS
+from workloads.spec.data.datasets import DATA_SETS
 
 Labelled = tuple[Path, int]
 _TEST_EVERY = 5                      # of a folder with no training and validation part, one in so many is for testing

@@ -12,8 +12,8 @@ from runner.datasets.download import Net, fetch, missing_bytes
 from runner.datasets.writing import Options, finished, whole
 from runner.errors import DiskFull, InputError
 from runner.processes import locked
-from workloads.spec.datasets import DATA_SETS
-from workloads.spec.prepared import FACTS, SEQUENCE_SETS
+from workloads.spec.data.datasets import DATA_SETS
+from workloads.spec.data.prepared import FACTS, SEQUENCE_SETS
 
 Free = Callable[[Path], int]
 _UNPACKED_MORE = 1.1                  # than the catalogue's round number; beyond it lies another archive, or a bomb

@@ -1,8 +1,9 @@
 """LJSpeech and LibriSpeech as frames and character ids, computed once on the host so that all stacks read equal bytes.
 
-A frame is the natural logarithm of a Hann window's magnitude spectrum (workloads/spec/framing.py), for LJSpeech summed
-into 80 mel bands from 0 to 8,000 Hz; what is under 1e-5 counts as that, as in the public Tacotron 2 implementations.
-Frames are kept as float16: 36 million frames of LibriSpeech fit on a disk, and 0.01 of a logarithm is far below noise.
+A frame is the natural logarithm of a Hann window's magnitude spectrum (workloads/spec/data/framing.py), for LJSpeech
+summed into 80 mel bands from 0 to 8,000 Hz; what is under 1e-5 counts as that, as in the public Tacotron 2
+implementations. Frames are kept as float16: 36 million frames of LibriSpeech fit on a disk, and 0.01 of a logarithm is
+far below noise.
 """
 
 import functools
@@ -17,8 +18,8 @@ import numpy as np
 from runner.datasets import layouts
 from runner.datasets.writing import Options, RaggedWriter, Sources
 from runner.errors import InputError
-from workloads.spec.alphabets import LIBRISPEECH_LETTERS, LJSPEECH_LETTERS, ids
-from workloads.spec.framing import LIBRISPEECH, LJSPEECH, Framing, frame_count
+from workloads.spec.data.alphabets import LIBRISPEECH_LETTERS, LJSPEECH_LETTERS, ids
+from workloads.spec.data.framing import LIBRISPEECH, LJSPEECH, Framing, frame_count
 
 Signal = np.ndarray[Any, np.dtype[np.float64]]
 Clip = tuple[Path, str]

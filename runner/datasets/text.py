@@ -17,7 +17,7 @@ from runner.datasets import layouts
 from runner.datasets.wordpiece import MARKS, Wordpiece
 from runner.datasets.writing import Options, RaggedWriter, Sources
 from runner.errors import InputError
-from workloads.spec.lengths import WMT16_LONGEST
+from workloads.spec.data.lengths import WMT16_LONGEST
 from workloads.spec.models.gnmt import BEGIN, END, FIRST_WORD, PAD, UNKNOWN
 
 Say = Callable[[str], None]

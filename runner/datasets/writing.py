@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.lib import format as npy
 
-from workloads.spec.prepared import FACTS, FORMAT
+from workloads.spec.data.prepared import FACTS, FORMAT
 
 _HEADER = 128            # bytes of an array file's header with the padding that numpy puts there
 

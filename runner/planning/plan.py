@@ -16,7 +16,7 @@ from runner.study.file import Experiment, Study
 from workloads.spec import cell as cells
 from workloads.spec import cluster, duration, sequences, tasks
 from workloads.spec.cell import Cell
-from workloads.spec.datasets import train_images
+from workloads.spec.data.datasets import train_images
 
 _CPU_RATE = 2e10
 _GPU_SHARE = 0.2                 # of its best product's rate, in training and inference of image models

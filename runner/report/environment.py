@@ -9,6 +9,7 @@ from runner.analysis.summary_format import Column, Machine, Summary
 from runner.report.comparisons import without_empty
 from runner.report.document import Table, plain
 from runner.results.rows import Measurements
+from runner.results.values import recorded
 
 _DIGEST_LETTERS = 19           # of "sha256:..." that a table shows; the facts below it have all
 
@@ -26,7 +27,7 @@ def tables(summary: Summary, measured: Measurements) -> Iterator[Table]:
     yield without_empty(plain("Stacks", ("stack", "framework", "version", "Python", "threads", "oneDNN", "isolation",
                                          "base", "image"), tuple(_stack(column) for column in summary.columns)))
     hardware = tuple(_facts({name: value for what in ("hardware", "harness")
-                             for name, value in _recorded(measured, what).items()}))
+                             for name, value in recorded(measured.session, what).items()}))
     if hardware:
         yield plain("The machine and evenbench", ("fact", "value"), hardware, is_extra=True)
     if summary.data:
@@ -54,12 +55,6 @@ def _told(stack: str, measured: Measurements) -> dict[str, Any]:
     facts: Mapping[str, Any] = next((run.facts for run in runs if run.facts), {})
     place: Mapping[str, Any] = next((run.place for run in runs if run.place), {})
     return {**facts, **place}
-
-
-def _recorded(measured: Measurements, what: str) -> Mapping[str, Any]:
-    """Facts that the session's record may hold."""
-    facts = measured.session.get(what)
-    return facts if isinstance(facts, dict) else {}
 
 
 def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

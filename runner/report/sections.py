@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from runner import formatting
-from runner.report import breakdown, curves, published, rates, samples, steps
+from runner.report import breakdown, published, rates
 from runner.report.columns import Form, endings
 from runner.report.comparisons import Context, Shown
 from runner.report.document import Section, Table, plain
+from runner.report.series import curves, samples, steps
 from runner.results.rows import Experiment, Row
 
 

@@ -95,6 +95,12 @@ def mapping(value: Any) -> Facts:
     return value
 
 
+def recorded(record: Facts, name: str) -> Facts:
+    """The object that a record holds under a name; an empty one where it holds none, or something else."""
+    facts = record.get(name)
+    return facts if isinstance(facts, dict) else {}
+
+
 def demand(facts: Mapping[str, Any], kinds: Mapping[str, type]) -> None:
     """Raise TypeError where a value that is there is not of its kind."""
     for name, kind in kinds.items():

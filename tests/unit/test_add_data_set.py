@@ -12,8 +12,8 @@ from runner.datasets import catalogue, choice, library
 from runner.datasets.writing import Options, RaggedWriter
 from runner.errors import InputError
 from workloads.inputs import images, ragged
-from workloads.spec import datasets, prepared
 from workloads.spec.cell import Cell
+from workloads.spec.data import datasets, prepared
 
 CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
 

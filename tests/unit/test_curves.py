@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from runner.analysis import curves
-from runner.report import curves as drawn
 from runner.report.document import Curves
+from runner.report.series import curves as drawn
 from runner.report.writers import charts
 from runner.results import rows
 from tests import made_rows as made

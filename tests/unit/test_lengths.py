@@ -4,8 +4,8 @@ import statistics
 
 import pytest
 
-from workloads.spec.framing import LIBRISPEECH, LJSPEECH, frame_count
-from workloads.spec.lengths import LENGTHS, lengths
+from workloads.spec.data.framing import LIBRISPEECH, LJSPEECH, frame_count
+from workloads.spec.data.lengths import LENGTHS, lengths
 
 
 @pytest.mark.parametrize("name", LENGTHS)

@@ -15,7 +15,7 @@ from runner.errors import InputError
 from tests.fakes import quiet
 from workloads.inputs import images, ragged
 from workloads.spec.cell import Cell
-from workloads.spec.framing import LIBRISPEECH, LJSPEECH, frame_count
+from workloads.spec.data.framing import LIBRISPEECH, LJSPEECH, frame_count
 
 
 def prepared(name: str, source: Path, options: Options | None = None) -> Path:

@@ -9,7 +9,7 @@ from tests.made_sequences import prepared
 from workloads.inputs.models import deepspeech2 as spoken
 from workloads.inputs.models import tacotron2 as read
 from workloads.process.errors import DataError
-from workloads.spec import alphabets
+from workloads.spec.data import alphabets
 from workloads.spec.models import deepspeech2, tacotron2
 
 LETTERS = alphabets.LIBRISPEECH_LETTERS

@@ -17,20 +17,8 @@ from runner.results import history, store
 from runner.results.rows import measurements
 from runner.study.file import parse
 from tests.clock import FakeClock
-from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, stack
-
-STUDY = b"""
-[study]
-id = "s"
-title = "S"
-rounds = 3
-[[experiment]]
-id = "e"
-measure = "train"
-task = "lenet5"
-stacks = ["a", "b"]
-"""
-STACKS = {name: stack(name) for name in ("a", "b")}
+from tests.fake_session import STACKS, STUDY
+from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines
 
 
 @contextmanager

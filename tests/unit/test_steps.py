@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from runner.report import steps
 from runner.report.document import Line, Strip, Strips
+from runner.report.series import steps
 from runner.report.writers import charts
 from runner.report.writers.strips import ticks
 from runner.results.rows import Row, measurements

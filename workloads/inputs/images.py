@@ -10,8 +10,8 @@ import numpy as np
 
 from workloads.inputs import pickled
 from workloads.process.errors import DataError
-from workloads.spec import prepared
-from workloads.spec.datasets import DATA_SETS, SIDE, record_bytes, size_problem
+from workloads.spec.data import prepared
+from workloads.spec.data.datasets import DATA_SETS, SIDE, record_bytes, size_problem
 from workloads.spec.duration import is_open
 
 MOST_BYTES = 2 ** 28             # of normalised images that open-ended steps go round: more than any cache holds

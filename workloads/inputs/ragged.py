@@ -9,7 +9,7 @@ from tokenize import TokenError
 import numpy as np
 
 from workloads.process.errors import DataError
-from workloads.spec import prepared
+from workloads.spec.data import prepared
 
 
 class Ragged:

@@ -17,7 +17,7 @@ from runner.analysis.gate import NO_STEPS, Runs
 from runner.analysis.stats import Ratio, Verdict
 from runner.cells import key
 from runner.results.rows import Measurements, Row
-from runner.results.values import Facts
+from runner.results.values import Facts, recorded
 from workloads.spec.cell import DEFAULTS, Cell
 
 ABSENT = "-"
@@ -95,13 +95,14 @@ class Comparison(NamedTuple):
     def record(self) -> dict[str, Any]:
         """For programs."""
         rows = [{**row._asdict(), "verdict": row.verdict.value,
-                 **{name: _of_ratio(getattr(row, name)) for name in ("ratio_a", "ratio_b", "change")}}
+                 **{name: ratio_record(getattr(row, name)) for name in ("ratio_a", "ratio_b", "change")}}
                 for row in self.rows]
         return {"a": self.a, "b": self.b, "differences": [each._asdict() for each in self.differences],
                 "rows": rows, "alone": [each._asdict() for each in self.alone]}
 
 
-def _of_ratio(ratio: Ratio) -> dict[str, Any]:
+def ratio_record(ratio: Ratio) -> dict[str, Any]:
+    """For programs."""
     return {"value": ratio.value, "interval": ratio.interval and ratio.interval._asdict(), "rounds": ratio.pairs}
 
 
@@ -233,15 +234,9 @@ def _around(measured: Measurements) -> dict[str, str]:
     """What was around all runs, in words, by name."""
     session = measured.session
     found = {f"{what}: {name}": _word(value) for what in ("machine", "hardware", "harness")
-             for name, value in _facts(session, what).items()}
+             for name, value in recorded(session, what).items()}
     found |= {name: _word(session[name]) for name in _SESSION if name in session}
     return found | {"rounds": _word(measured.rounds)}
-
-
-def _facts(session: Facts, what: str) -> Facts:
-    """Facts that a session's record may hold."""
-    facts = session.get(what)
-    return facts if isinstance(facts, dict) else {}
 
 
 def _of_stack(name: str, rows: Sequence[Row]) -> dict[str, str]:

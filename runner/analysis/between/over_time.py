@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from runner.analysis import stats
 from runner.analysis.between import comparing
-from runner.analysis.between.comparing import Comparison, Difference, Moved
+from runner.analysis.between.comparing import Comparison, Difference, Moved, ratio_record
 from runner.analysis.stats import ERROR, Ratio
 from runner.results.rows import Measurements
 
@@ -57,15 +57,12 @@ class History(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """For programs."""
-        def ratio(value: Ratio) -> dict[str, Any]:
-            return {"value": value.value, "interval": value.interval and value.interval._asdict(),
-                    "rounds": value.pairs}
-
         return {"sessions": [{"id": name, "began": began} for name, began in self.sessions],
                 "neighbours": self.neighbours,
                 "courses": [{**course._asdict(),
-                             "points": [{**point._asdict(), "ratio": ratio(point.ratio)} for point in course.points],
-                             "steps": [{**step._asdict(), "change": ratio(step.change),
+                             "points": [{**point._asdict(), "ratio": ratio_record(point.ratio)}
+                                        for point in course.points],
+                             "steps": [{**step._asdict(), "change": ratio_record(step.change),
                                         "differences": [each._asdict() for each in step.differences]}
                                        for step in course.steps]} for course in self.courses]}
 

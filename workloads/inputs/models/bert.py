@@ -1,7 +1,7 @@
 """Packed text with masked tokens: WikiText-103's, or evenly drawn tokens.
 
-Both have the lengths of spec/lengths.py, which are how the authors' code packs text. Of WikiText-103, articles follow
-one another in a seeded order.
+Both have the lengths of spec/data/lengths.py, which are how the authors' code packs text. Of WikiText-103, articles
+follow one another in a seeded order.
 """
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 from workloads.inputs import ragged
 from workloads.inputs.padding import mask, padded
 from workloads.process.errors import DataError
-from workloads.spec.lengths import WIKITEXT_LONGEST, lengths
+from workloads.spec.data.lengths import WIKITEXT_LONGEST, lengths
 from workloads.spec.models import bert
 
 PAD = 0

@@ -1,10 +1,10 @@
-"""Spoken sentences: LibriSpeech's, or seeded frames and characters in their lengths (spec/lengths.py)."""
+"""Spoken sentences: LibriSpeech's, or seeded frames and characters in their lengths (spec/data/lengths.py)."""
 import numpy as np
 
 from workloads.inputs import clips
 from workloads.inputs.padding import counts, padded
-from workloads.spec.framing import LIBRISPEECH
-from workloads.spec.lengths import LIBRISPEECH_CHARACTERS, LIBRISPEECH_SECONDS, lengths
+from workloads.spec.data.framing import LIBRISPEECH
+from workloads.spec.data.lengths import LIBRISPEECH_CHARACTERS, LIBRISPEECH_SECONDS, lengths
 from workloads.spec.models import deepspeech2 as spec
 
 _FRAMES_A_SECOND = LIBRISPEECH.rate / LIBRISPEECH.hop

@@ -1,10 +1,10 @@
-"""Pairs of sentences: WMT'16's in a seeded order, or evenly drawn tokens in their lengths (spec/lengths.py)."""
+"""Pairs of sentences: WMT'16's in a seeded order, or evenly drawn tokens in their lengths (spec/data/lengths.py)."""
 import numpy as np
 
 from workloads.inputs import ragged
 from workloads.inputs.padding import counts, mask, padded
 from workloads.process.errors import DataError
-from workloads.spec.lengths import WMT16_LONGEST, lengths
+from workloads.spec.data.lengths import WMT16_LONGEST, lengths
 from workloads.spec.models import gnmt
 from workloads.spec.models.gnmt import BEGIN, END, FIRST_WORD, UNKNOWN
 

@@ -1,9 +1,9 @@
-"""Read sentences: LJSpeech's, or seeded characters and frames in their lengths (spec/lengths.py)."""
+"""Read sentences: LJSpeech's, or seeded characters and frames in their lengths (spec/data/lengths.py)."""
 import numpy as np
 
 from workloads.inputs import clips
 from workloads.inputs.padding import counts, mask, padded
-from workloads.spec.lengths import lengths
+from workloads.spec.data.lengths import lengths
 from workloads.spec.models import tacotron2 as spec
 
 _LONGEST_FRAMES = spec.PRESETS["study"].length

@@ -15,12 +15,11 @@ next-sentence head, so no pooler either: 109,514,298 parameters, which is transf
 and without the head they would be BERT base's 109,482,240.
 
 Optimizer: the cell's adam, with L2 weight decay where the cell has any. The authors' is Adam with decoupled decay
-(AdamW) and no bias correction; without decay ours is what transformers' example runs, AdamW with decay 0. AdamW and
-LAMB are not offered. Python 3.6 and later, standard library only.
+(AdamW) and no bias correction; without decay ours is what transformers' example runs, AdamW with decay 0. LAMB is
+not offered. Python 3.6 and later, standard library only.
 """
-from typing import NamedTuple
-
 from workloads.spec.layers import Parameter
+from workloads.spec.models import transformer
 
 DATA = "wikitext103"
 DROPOUT = 0.1
@@ -29,18 +28,7 @@ TYPES = 2
 PADDING_BIAS = -10000.0        # on a padded key's score: exp() of it is 0
 
 
-class Sizes(NamedTuple):
-    """Layers, numbers a token, attention heads, numbers within the feed-forward part, tokens known, most positions."""
-
-    layers: int
-    width: int
-    heads: int
-    inner: int
-    vocabulary: int
-    positions: int
-    length: int                # tokens of the longest sequence
-
-
+Sizes = transformer.Sizes
 PRESETS = {"small": Sizes(2, 64, 4, 256, 1000, 64, 48), "study": Sizes(12, 768, 12, 3072, 30522, 512, 128)}
 
 

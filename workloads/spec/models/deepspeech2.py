@@ -14,7 +14,7 @@ library only.
 """
 from typing import NamedTuple
 
-from workloads.spec.framing import LIBRISPEECH
+from workloads.spec.data.framing import LIBRISPEECH
 from workloads.spec.layers import Parameter
 from workloads.spec.models.lstm import gates
 

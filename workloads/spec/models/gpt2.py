@@ -19,26 +19,13 @@ Optimizer: the cell's; adamw is the one that GPT models are trained with, whose 
 FLOPs: attention's products are counted for the pairs that a token may see, about half of all; a framework that computes
 the whole square and masks it does more than is needed. Python 3.6 and later, standard library only.
 """
-from typing import NamedTuple
-
 from workloads.spec.layers import Parameter
 from workloads.spec.models import transformer
 
 DATA = "wikitext103"
 
 
-class Sizes(NamedTuple):
-    """Layers, numbers a token, attention heads, numbers within the feed-forward part, tokens known, most positions."""
-
-    layers: int
-    width: int
-    heads: int
-    inner: int
-    vocabulary: int
-    positions: int
-    length: int                # tokens of a sequence, and of the cache
-
-
+Sizes = transformer.Sizes           # its length is of a sequence, and of the cache
 PRESETS = {"small": Sizes(4, 128, 4, 512, 1000, 128, 64), "study": Sizes(12, 768, 12, 3072, 50257, 1024, 1024)}
 
 

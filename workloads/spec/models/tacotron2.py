@@ -19,7 +19,7 @@ variance is the biased one. Python 3.6 and later, standard library only.
 """
 from typing import NamedTuple
 
-from workloads.spec.framing import LJSPEECH
+from workloads.spec.data.framing import LJSPEECH
 from workloads.spec.layers import Parameter
 from workloads.spec.models.deepspeech2 import norm
 from workloads.spec.models.lstm import gates

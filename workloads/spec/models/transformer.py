@@ -9,6 +9,18 @@ Python 3.6 and later, standard library only.
 from typing import NamedTuple
 
 
+class Sizes(NamedTuple):
+    """Layers, numbers a token, attention heads, numbers within the feed-forward part, tokens known, most positions."""
+
+    layers: int
+    width: int
+    heads: int
+    inner: int
+    vocabulary: int
+    positions: int
+    length: int                # tokens of the longest sequence
+
+
 class Form(NamedTuple):
     """What differs between models: attention's heads, by which formula gelu is computed, normalisation's epsilon."""
 

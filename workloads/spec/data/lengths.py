@@ -7,7 +7,7 @@ import math
 import random
 from typing import Callable, NamedTuple, Tuple
 
-from workloads.spec.framing import LIBRISPEECH, LJSPEECH, frame_count
+from workloads.spec.data.framing import LIBRISPEECH, LJSPEECH, frame_count
 
 # (share of the clips, seconds that they are not longer than); between two points the lengths are spread evenly.
 # LJSpeech: ends from the publisher's page (1.11 s, 10.10 s), quartiles and the 99 % point as k2-fsa/icefall prints

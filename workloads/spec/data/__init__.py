@@ -1,0 +1,1 @@
+"""What the data sets hold, and the limits and forms that all readers of them share. Python 3.6 and later."""
