@@ -15,9 +15,8 @@ or of noise so great that a jump of 7.5 % of the whole would be missed.
 
 Simulated by `python -m tests.coverage` (docs/measurements.md has the table): starts of 5 to 30 of 100 steps at twice to
 ten times the time are found in every run, a slope of 15 % in all at 5 % noise and in 93 of 100 at 10 %, where a test of
-2 % false alarms that knew the noise would find 97; two such runs of five, which withhold a word, in all. False alarms:
-1.5 % at 10 % noise, none at 5 %; 4 to 5 % where neighbours are correlated by 0.3 to 0.5 at 10 %, a third where they are
-by 0.9, which is a drift in all but name.
+2 % false alarms that knew the noise would find 97. False alarms: 1.5 % at 10 % noise, none at 5 %; 4 to 5 % where
+neighbours are correlated by 0.3 to 0.5 at 10 %, a third where they are by 0.9, which is a drift in all but name.
 """
 
 from collections.abc import Sequence
