@@ -191,4 +191,4 @@ def _with(spec, value):
 
 def Sequences(cell, cluster):
     """Raises Unsupported: workers run one program, whose batches have one shape."""
-    raise Unsupported("JAX's workers run one program of one shape: sequences train in one place")
+    raise Unsupported("JAX's workers run one program of one shape: sequence tasks run in one place")
