@@ -20,7 +20,7 @@ A run asks an adapter in this order:
     compiled()
     is_oom(error); device_peak_bytes(cell)         how the run ended
 
-tests/unit/test_contract.py compares every adapter with this file, without importing a framework.
+tests/unit/workloads/frameworks/test_contract.py compares every adapter with this file, without importing a framework.
 Python 3.6 and later, no framework.
 """
 from typing import NamedTuple

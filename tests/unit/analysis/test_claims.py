@@ -1,0 +1,502 @@
+"""Claims: each kind on made rows with known answers, both ways and at the edge; what is refused in a study."""
+
+import copy
+import json
+import math
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.analysis.judging import Finding, Side, judge
+from runner.analysis.stats import Interval
+from runner.analysis.summary import summarise
+from runner.errors import InputError
+from runner.results.rows import Measurements, measurements
+from runner.screen.summary import summary_view
+from runner.study import claims, file
+from runner.study.claims import Claim, Verdict
+from runner.study.subjects import Subject
+from tests import made_rows as made
+from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, took
+from tests.printing import printed
+
+STUDIES = Path(__file__).parents[3] / "studies"
+HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
+
+
+def of_stacks(**seconds: Any) -> Measurements:
+    return took({made.cell(stack): found for stack, found in seconds.items()})
+
+
+def value(found: Finding) -> float:
+    (number,) = found.numbers
+    return number.value
+
+
+# ---- faster, ratio, equal
+
+@pytest.mark.parametrize(("tf", "torch", "expected"), [
+    (1.0, 1.5, HOLDS), (1.5, 1.0, DOES_NOT), ([1.0, 1.2, 0.9] * 2, [1.0, 0.9, 1.2] * 2, INCONCLUSIVE),
+    ([2.0] * 5, [2.0] * 5, DOES_NOT)])
+def test_faster_is_less_time_in_the_same_rounds(tf: Any, torch: Any, expected: Verdict) -> None:
+    assert expected is judge(claim("faster"), of_stacks(tf=tf, torch=torch)).verdict
+
+
+def test_faster_tells_how_many_times_with_the_interval_and_the_rounds() -> None:
+    found = judge(claim("faster"), of_stacks(tf=[1.0, 2.0, 3.0], torch=[1.5, 3.0, 4.5]))
+
+    assert ("torch / tf", 3) == (found.numbers[0].what, found.numbers[0].rounds)
+    assert pytest.approx((1.5, 1.5, 1.5)) == (value(found), *(found.numbers[0].interval or ()))
+
+
+@pytest.mark.parametrize(("thresholds", "expected"), [
+    ({"at_least": 1.9}, HOLDS), ({"at_least": 2.1}, DOES_NOT), ({"at_least": 2.0}, INCONCLUSIVE),
+    ({"at_most": 2.1}, HOLDS), ({"at_most": 1.9}, DOES_NOT), ({"at_most": 2.0}, INCONCLUSIVE),
+    ({"at_least": 1.5, "at_most": 2.5}, HOLDS), ({"at_least": 2.5, "at_most": 3.0}, DOES_NOT),
+    ({"about": 2.2, "within": 0.15}, HOLDS), ({"about": 2.2, "within": 0.1}, INCONCLUSIVE),
+    ({"about": 2.2, "within": 0.05}, DOES_NOT), ({"about": 1.75, "within": 0.1}, DOES_NOT)])
+def test_a_ratio_lies_between_its_thresholds(thresholds: Any, expected: Verdict) -> None:
+    found = judge(claim("ratio", **thresholds), of_stacks(tf=2.0, torch=[1.0] * 5))
+
+    assert (expected, pytest.approx(2.0, rel=0.001)) == (found.verdict, value(found))
+
+
+@pytest.mark.parametrize(("tf", "expected"), [
+    (1.1, HOLDS), (1.2, DOES_NOT), (1 / 1.2, DOES_NOT), (1.15, INCONCLUSIVE), (1 / 1.15, INCONCLUSIVE)])
+def test_equal_reads_the_same_both_ways(tf: float, expected: Verdict) -> None:
+    measured = of_stacks(tf=tf, torch=[1.0] * 5)
+
+    assert expected is judge(claim("equal", within=0.15), measured).verdict
+    assert expected is judge(claim("equal", of=TORCH, to=TF, within=0.15), measured).verdict
+
+
+@pytest.mark.parametrize(("side", "low", "high", "expected"), [
+    (Side(1, 2), 1, 2, HOLDS), (Side(1, 2), 0.9, 1, INCONCLUSIVE), (Side(1, 2), 0.8, 0.9, DOES_NOT),
+    (Side(1, 2), 2, 3, INCONCLUSIVE), (Side(1, 2), 2.1, 3, DOES_NOT), (Side(1, 2), 0.5, 3, INCONCLUSIVE),
+    (Side(1, math.inf, True), 1.1, 9, HOLDS), (Side(1, math.inf, True), 1, 9, INCONCLUSIVE),
+    (Side(1, math.inf, True), 0.5, 1, DOES_NOT), (Side(0, 1, True), 0.5, 0.9, HOLDS),
+    (Side(0, 1, True), 0.5, 1, INCONCLUSIVE), (Side(0, 1, True), 1, 2, DOES_NOT)])
+def test_at_the_edge(side: Side, low: float, high: float, expected: Verdict) -> None:
+    assert expected is side.verdict(Interval(low, high))
+
+
+# ---- share, trend, order
+
+@pytest.mark.parametrize(("thresholds", "expected"), [
+    ({"at_least": 0.09}, HOLDS), ({"at_least": 0.11}, DOES_NOT), ({"at_most": 0.09}, DOES_NOT),
+    ({"about": 0.1, "within": 0.01}, HOLDS)])
+def test_a_share_is_of_the_step_s_seconds_in_the_same_run(thresholds: Any, expected: Verdict) -> None:
+    found = judge(claim("share", to=None, quantity="load", **thresholds),
+                  took({made.cell("tf", measure="phases"): [1.0, 2.0, 4.0, 3.0, 2.0]}))   # a tenth of it is loading
+
+    assert (expected, "tf", pytest.approx(0.1)) == (found.verdict, found.numbers[0].what, value(found))
+
+
+def of_batches(**seconds: Sequence[float]) -> Measurements:
+    return took({made.cell(stack, batch=batch): found for stack, each in seconds.items()
+                 for batch, found in zip((1, 2, 4), each, strict=True)})
+
+
+BATCHES = ((4,), (1,), (2,))
+
+
+@pytest.mark.parametrize(("seconds", "up", "down"), [
+    ((1.0, 1.5, 2.0), HOLDS, DOES_NOT), ((2.0, 1.5, 1.0), DOES_NOT, HOLDS), ((1.0, 1.5, 1.2), DOES_NOT, DOES_NOT),
+    ((1.0, 1.5, [1.5, 1.3, 1.7, 1.4, 1.6]), INCONCLUSIVE, DOES_NOT)])
+def test_a_trend_goes_one_way_from_each_value_to_the_next(seconds: Any, up: Verdict, down: Verdict) -> None:
+    for direction, expected in (("up", up), ("down", down)):
+        found = claim("trend", to=None, cases=BATCHES, along="batch", direction=direction)
+        assert expected is judge(found, of_batches(tf=seconds)).verdict
+
+
+def test_a_trend_tells_its_steps() -> None:
+    found = judge(claim("trend", to=None, cases=BATCHES, along="batch", direction="up"), of_batches(tf=(1.0, 2.0, 6.0)))
+
+    assert [{"batch": "1 to 2"}, {"batch": "2 to 4"}] == [number.case for number in found.numbers]
+    assert [pytest.approx(2.0), pytest.approx(3.0)] == [number.value for number in found.numbers]
+
+
+def test_a_trend_on_average_may_turn_once() -> None:
+    found = judge(claim("trend", to=None, cases=BATCHES, along="batch", direction="up", holds_for="mean"),
+                  of_batches(tf=(1.0, 5.0, 4.0)))
+
+    assert (HOLDS, pytest.approx(2.0)) == (found.verdict, value(found))        # of 5 and 0.8
+
+
+def test_a_trend_may_be_a_ratio_s() -> None:
+    found = claim("trend", cases=BATCHES, along="batch", direction="up")
+
+    assert HOLDS is judge(found, of_batches(tf=(1.0, 3.0, 8.0), torch=(1.0, 2.0, 4.0))).verdict
+    assert DOES_NOT is judge(found, of_batches(tf=(1.0, 1.5, 2.0), torch=(1.0, 2.0, 4.0))).verdict
+
+
+def test_a_trend_along_names_follows_the_order_that_where_gives() -> None:
+    measured = took({made.cell("tf", task=task): found for task, found in (("vgg16", 2.0), ("alexnet", 3.0))})
+    for tasks, expected in ((("vgg16", "alexnet"), HOLDS), (("alexnet", "vgg16"), DOES_NOT)):
+        found = claim("trend", to=None, cases=(("alexnet",), ("vgg16",)), where={"task": tasks}, along="task",
+                      direction="up")
+        assert expected is judge(found, measured).verdict
+
+
+def test_a_trend_needs_two_values() -> None:
+    found = judge(claim("trend", to=None, cases=((1,),), along="batch", direction="up"),
+                  took({made.cell("tf", batch=1): 1.0}))
+
+    assert (NO_DATA, ("the study has only one value of batch at this scale",)) == (found.verdict, found.missing)
+
+
+@pytest.mark.parametrize(("order", "expected"), [
+    ((TORCH, TF, MXNET), HOLDS), ((TORCH, MXNET, TF), DOES_NOT), ((MXNET, TORCH), DOES_NOT), ((TORCH, MXNET), HOLDS)])
+def test_an_order_is_from_the_least_to_the_most(order: tuple[Subject, ...], expected: Verdict) -> None:
+    found = judge(claim("order", of=None, to=None, order=order), of_stacks(torch=1.0, tf=2.0, mxnet=3.0))
+
+    assert expected is found.verdict
+    assert len(order) - 1 == len(found.numbers)
+
+
+def test_an_order_of_two_that_may_be_equal_is_inconclusive() -> None:
+    found = judge(claim("order", of=None, to=None, order=(TORCH, TF, MXNET)),
+                  of_stacks(torch=1.0, tf=[1.0, 0.9, 1.1, 1.05, 0.95], mxnet=3.0))
+
+    assert [INCONCLUSIVE, HOLDS] == [number.verdict for number in found.numbers]
+    assert INCONCLUSIVE is found.verdict
+
+
+# ---- cases
+
+TASKS = (("lenet5",), ("vgg16",))
+
+
+def of_tasks(lenet5: tuple[Any, Any], vgg16: tuple[Any, Any]) -> Measurements:
+    return took({made.cell(stack, task=task): found for task, both in (("lenet5", lenet5), ("vgg16", vgg16))
+                 for stack, found in zip(("tf", "torch"), both, strict=True)})
+
+
+def test_each_case_must_hold() -> None:
+    over = claim("faster", cases=TASKS, over=("task",))
+
+    assert HOLDS is judge(over, of_tasks((1.0, 2.0), (1.0, 3.0))).verdict
+    found = judge(over, of_tasks((1.0, 2.0), (3.0, 1.0)))
+    assert (DOES_NOT, [HOLDS, DOES_NOT]) == (found.verdict, [number.verdict for number in found.numbers])
+    assert [{"task": "lenet5"}, {"task": "vgg16"}] == [number.case for number in found.numbers]
+
+
+def test_a_case_that_is_turned_holds_the_other_way() -> None:
+    turned = claim("faster", cases=TASKS, over=("task",), turned_for=({"task": "vgg16"},))
+
+    assert HOLDS is judge(turned, of_tasks((1.0, 2.0), (3.0, 1.0))).verdict
+    assert DOES_NOT is judge(turned, of_tasks((1.0, 2.0), (1.0, 3.0))).verdict
+
+
+def test_a_turned_trend_goes_the_other_way() -> None:
+    measured = took({made.cell("tf", task=task, batch=batch): found for task, batch, found in (
+        ("lenet5", 1, 1.0), ("lenet5", 2, 2.0), ("vgg16", 1, 3.0), ("vgg16", 2, 1.0))})
+    cases = tuple((task, batch) for task in ("lenet5", "vgg16") for batch in (1, 2))
+    found = claim("trend", to=None, cases=cases, over=("task",), along="batch", direction="up",
+                  turned_for=({"task": "vgg16"},))
+
+    assert HOLDS is judge(found, measured).verdict
+
+
+def test_the_mean_is_the_geometric_one_over_the_cases_in_rounds_that_all_have() -> None:
+    mean = claim("ratio", cases=TASKS, over=("task",), holds_for="mean", about=4.0, within=0.1)
+    found = judge(mean, of_tasks(([2.0] * 5, [1.0] * 5), ([8.0] * 5 + [1.0], [1.0] * 6)))
+
+    assert (HOLDS, pytest.approx(4.0), 5, {}) == (
+        found.verdict, value(found), found.numbers[0].rounds, found.numbers[0].case)
+
+
+def test_sync_and_async_of_one_stack_are_two_subjects() -> None:
+    measured = took({made.cell("tf", parallel=parallel, nodes=3): seconds
+                     for parallel, seconds in (("allreduce", 1.0), ("ps-async", 2.0))})
+    sync, asynchronous = Subject("tf", "sync"), Subject("tf", "async")
+
+    assert HOLDS is judge(claim("faster", of=sync, to=asynchronous), measured).verdict
+
+
+def test_memory_is_compared_as_times_are() -> None:
+    records = [record for stack, peak in (("tf", 2e9), ("torch", 1e9)) for index in range(5)
+               for record in made.run(made.cell(stack), index, made.steps([1.0, 1.0]), after={"peak_bytes": peak})]
+    measured = measurements([made.session(), made.plan(made.cell("tf"), made.cell("torch")), *records])
+
+    assert HOLDS is judge(claim("ratio", quantity="memory", about=2.0, within=0.01), measured).verdict
+
+
+# ---- too little
+
+@pytest.mark.parametrize(("rounds", "has_interval"), [(1, False), (2, False), (4, True)])
+def test_too_few_rounds_are_inconclusive_and_tell_the_value(rounds: int, has_interval: bool) -> None:
+    found = judge(claim("faster"), of_stacks(tf=[1.0] * rounds, torch=[9.0] * rounds))
+
+    assert (INCONCLUSIVE, pytest.approx(9.0), "needs 5 rounds") == (
+        found.verdict, value(found), found.numbers[0].reason)
+    assert has_interval is (found.numbers[0].interval is not None)
+
+
+def test_only_rounds_that_both_have_count() -> None:
+    late = list(made.runs(made.cell("torch"), [1.0] * 5, first_round=3))
+    found = judge(claim("faster"), took({made.cell("tf"): [1.0] * 5}, *late))
+
+    assert (NO_DATA, ("torch: not planned",)) == (found.verdict, found.missing)
+    cells = made.cell("tf"), made.cell("torch")
+    found = judge(claim("faster"), measurements([made.session(), made.plan(*cells), *late,
+                                                 *made.runs(cells[0], [1.0] * 3)]))
+    assert (NO_DATA, ("torch / tf: no round in which all ended ok",)) == (found.verdict, found.missing)
+
+
+def test_a_missing_cell_is_named_with_its_reason_and_the_others_numbers_are_told() -> None:
+    over = claim("faster", cases=(("lenet5",), ("vgg16",), ("alexnet",), ("tiny",)), over=("task",))
+    cells = {made.cell(stack, task=task): 1.0 for stack in ("tf", "torch") for task in ("lenet5", "alexnet")}
+    cells |= {made.cell("tf", task=task): 0.5 for task in ("lenet5", "vgg16", "alexnet")}
+    oom = made.run(made.cell("torch", task="vgg16"), 0, ending="oom")
+    cells |= {made.cell("torch", task="vgg16"): [], made.cell("torch", task="tiny"): []}
+    found = judge(over, took(cells, *oom, skipped={made.cell("tf", task="tiny"): "no image"}))
+
+    assert NO_DATA is found.verdict
+    assert ("torch, vgg16: ended oom", "tf, tiny: no image", "torch, tiny: not run") == found.missing
+    assert ["lenet5", "alexnet"] == [number.case["task"] for number in found.numbers]
+
+
+def test_runs_without_the_quantity_are_no_data() -> None:
+    quiet = claim("faster", quantity="communication")
+    found = judge(quiet, took({made.cell(stack, measure="phases"): 1.0 for stack in ("tf", "torch")}))
+
+    assert ("tf: its runs tell of no communication", "torch: its runs tell of no communication") == found.missing
+
+
+def test_a_phase_that_took_no_time_gives_no_ratio() -> None:
+    records = [record for stack, load in (("tf", 0.0), ("torch", 0.1)) for index in range(3)
+               for record in made.run(made.cell(stack, measure="phases"), index,
+                                      made.steps([1.0], phases={"load": [load]}))]
+    cells = [made.cell(stack, measure="phases") for stack in ("tf", "torch")]
+    found = judge(claim("faster", quantity="load"), measurements([made.session(), made.plan(*cells), *records]))
+
+    assert (NO_DATA, ("tf: 0 in round 0, of which no ratio can be taken",)) == (found.verdict, found.missing)
+
+
+def test_a_scale_without_the_cells_has_no_data() -> None:
+    assert NO_DATA is judge(claim("faster", cases=()), of_stacks(tf=1.0, torch=2.0)).verdict
+
+
+# ---- in a study, in the store, in the summary
+
+STUDY = """
+[study]
+id = "s"
+title = "S"
+scales = ["paper", "quick"]
+[[experiment]]
+id = "e"
+measure = "train"
+stacks = ["tf", "torch"]
+grid = { task = ["lenet5", "vgg16"], batch = [1, 2, 4] }
+scale.quick = { grid = { batch = [1] } }
+[[claim]]
+id = "c"
+text = "TensorFlow is faster"
+kind = "faster"
+quantity = "step"
+of = { stack = "tf" }
+to = { stack = "torch" }
+over = ["task", "batch"]
+turned_for = [{ task = "vgg16" }]
+"""
+
+
+def parsed(*changes: tuple[str, str], scale: str | None = None) -> file.Study:
+    text = STUDY
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return file.parse(text.encode(), "s.toml", scale)
+
+
+def test_a_claim_is_read_with_the_study_s_cases_at_its_scale() -> None:
+    assert {(task, batch) for task in ("lenet5", "vgg16") for batch in (1, 2, 4)} == set(parsed().claims[0].cases)
+    assert (("lenet5", 1), ("vgg16", 1)) == parsed(scale="quick").claims[0].cases
+
+
+def test_a_claim_of_cells_that_only_another_scale_has_is_read() -> None:
+    assert () == parsed(("over =", "where = { batch = [2] }\nover ="), scale="quick").claims[0].cases
+
+
+def test_an_excepted_cell_is_no_case() -> None:
+    found = parsed(("scale.quick", 'except = [{ task = "vgg16", batch = 4, why = "large" }]\nscale.quick'))
+    assert ("vgg16", 4) not in found.claims[0].cases and 5 == len(found.claims[0].cases)
+
+
+OVER, TURNED = 'over = ["task", "batch"]', 'turned_for = [{ task = "vgg16" }]'
+TO = 'to = { stack = "torch" }'
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ([("text =", "txt =")], 'claim c: key "txt" is unknown; did you mean "text"?'),
+    ([('text = "TensorFlow is faster"', "")], 'claim c: key "text": missing'),
+    ([('id = "c"', "")], 's.toml: [[claim]]: key "id": missing'),
+    ([('kind = "faster"', 'kind = "slower"')],
+     'claim c: key "kind": found "slower", expected one of faster, ratio, share, trend, slope, order, equal, differ, '
+     "mpe"),
+    ([('quantity = "step"', 'quantity = "steps"')], 'claim c: key "quantity": found "steps", expected one of step'),
+    ([('quantity = "step"', 'quantity = "memory"')], 'claim c: key "quantity": found "memory", expected a time'),
+    ([('quantity = "step"', 'quantity = "load"')],
+     'claim c: quantity "load" needs an experiment of measure "phases" with tf; found train'),
+    ([('of = { stack = "tf" }', 'of = { stack = "tf-9" }')],
+     'claim c: stack "tf-9" is of no experiment; known: tf, torch'),
+    ([('of = { stack = "tf" }', 'of = { stack = "tf", parallel = "sync" }')],
+     'claim c: quantity "step" needs an experiment of measure "train" with tf sync; found no experiment with it'),
+    ([('of = { stack = "tf" }', 'of = { stack = "torch" }')], "claim c: found torch, torch, expected different"),
+    ([('of = { stack = "tf" }', 'of = "tf"')], 'claim c: of: subject "tf" is not in [subjects]; known: none'),
+    ([('of = { stack = "tf" }', 'of = 3')], 'claim c: key "of": expected a table'),
+    ([(TO, "")], 'claim c: key "to": missing; kind "faster" has of, to, turned_for'),
+    ([(TO, f"{TO}\nat_least = 2")], 'claim c: key "at_least" is not of kind "faster", which has of, to, turned_for'),
+    ([(TO, f"{TO}\nwithin = -1")], 'claim c: key "within": found -1, expected a number above 0'),
+    ([(TO, f"{TO}\nat_least = nan")], 'claim c: key "at_least": found nan, expected a number'),
+    ([('"faster"', '"ratio"'), (TURNED, "")], 'claim c: expected either "about" and "within", or'),
+    ([('"faster"', '"ratio"'), (TURNED, "about = 2")], 'claim c: expected either "about" and "within", or'),
+    ([('"faster"', '"ratio"'), (TURNED, "at_least = 2\nat_most = 1")], 'claim c: key "at_least": found 2, expected'),
+    ([('"faster"', '"equal"'), (TURNED, "")], 'claim c: key "within": missing; kind "equal" has of, to, within'),
+    ([('"faster"', '"share"'), (TO, ""), (TURNED, "at_least = 0.1")],
+     'claim c: key "quantity": found "step", expected a part of a whole: load'),
+    ([('"faster"', '"order"'), ('of = { stack = "tf" }\n' + TO, 'order = [{ stack = "tf" }]')],
+     'claim c: key "order": expected two subjects or more'),
+    ([('"faster"', '"trend"')], 'claim c: key "along": missing; kind "trend" has of, along, direction, to, turned_for'),
+    ([('"faster"', '"trend"'), (OVER, 'over = ["batch"]\nalong = "task"\ndirection = "up"'), (TURNED, "")],
+     'claim c: key "along": task lenet5 has no place in an order: list its values in where'),
+    ([('"faster"', '"trend"'), (OVER, OVER + '\nalong = "task"\ndirection = "up"')],
+     "claim c: over and along name a field twice"),
+    ([('"faster"', '"trend"'), (OVER, 'over = ["task"]\nalong = "batch"\ndirection = "down up"')],
+     'claim c: key "direction": found "down up", expected one of up, down'),
+    ([(OVER, 'over = ["task"]')],
+     'claim c: cells of one case differ in "batch": 1 of tf and 2 of tf; name it in over, or choose in where'),
+    ([(OVER, 'over = ["task", "batches"]')], 'claim c: field "batches": expected one of a cell but'),
+    ([(OVER, 'over = ["task", "stack"]')], 'claim c: field "stack": expected one of a cell but'),
+    ([(OVER, f'{OVER}\nwhere = {{ parallel = ["none"] }}')], 'claim c: field "parallel": expected one'),
+    ([(OVER, f'{OVER}\nwhere = {{ batch = [3] }}')],
+     "claim c: where: no experiment of measure train with tf has batch 3"),
+    ([(OVER, f'{OVER}\nwhere = {{ task = [] }}')], 'claim c: grid key "task": expected a list of values'),
+    ([(TURNED, 'turned_for = [{ image = 64 }]')], 'claim c: turned_for: field "image" is not in over'),
+    ([(TURNED, 'turned_for = [{}]')], 'claim c: key "turned_for": expected a list of tables of cell keys'),
+    ([(TURNED, f'{TURNED}\nholds_for = "mean"')], 'claim c: key "turned_for": a mean over the cases has no exceptions'),
+    ([(TURNED, f'{TURNED}\nholds_for = "most"')], 'claim c: key "holds_for": found "most", expected one of each, mean'),
+    ([('stacks = ["tf", "torch"]', 'stacks = ["tf", "torch"]\nexcept = [{ stack = "tf", batch = 4, why = "no" }]')],
+     "claim c: no experiment has tf, lenet5, batch 4"),
+    ([('[[claim]]', '[[claims]]')], 's.toml: key "claims" is unknown; did you mean "claim"?'),
+])
+def test_a_mistake_is_told_in_one_line_with_file_claim_and_key(changes: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parsed(*changes)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("s.toml: ") and "\n" not in str(caught.value)
+
+
+def test_two_claims_of_one_id_are_refused() -> None:
+    with pytest.raises(InputError, match='claim id "c" is there twice'):
+        file.parse((STUDY + STUDY[STUDY.index("[[claim]]"):]).encode(), "s.toml")
+
+
+def test_subjects_of_different_batches_are_not_compared() -> None:
+    other = '[[experiment]]\nid = "f"\nmeasure = "train"\ntask = "lenet5"\nstacks = ["mxnet"]\nbatch = 1\nsteps = 7\n'
+    with pytest.raises(InputError, match='claim c: cells of one case differ in "steps": 100 of tf and 7 of mxnet'):
+        parsed(("[[claim]]", f"{other}[[claim]]"), (TO, 'to = { stack = "mxnet" }'))
+
+
+@pytest.mark.parametrize("scale", ["paper", "quick"])
+def test_krisilias_seventeen_claims_are_there_and_survive_the_store(scale: str) -> None:
+    found = file.read("krisilias", STUDIES, scale).claims
+
+    assert {f"kri-c{number}" for number in range(1, 18)} == {
+        match[0] for each in found if (match := re.match(r"kri-c\d+", each.id))}
+    assert all(each.cases for each in found)
+    assert list(found) == [claims.from_record(json.loads(json.dumps(each.record()))) for each in found]
+
+
+RECORD = json.loads(json.dumps(parsed().claims[0].record()))
+
+
+@pytest.mark.parametrize("change", [
+    {"kind": "x"}, {"quantity": "x"}, {"of": None}, {"of": "tf"}, {"of": {"stack": 1}}, {"where": []},
+    {"where": {"x": [1]}}, {"cases": [[1]]}, {"cases": [{}]}, {"over": ["task", "x"]}, {"at_least": -1},
+    {"within": "x"}, {"holds_for": 1}, {"turned_for": [{"x": 1}]}, {"turned_for": [[]]}, {"x": 1}, {"direction": "up"}])
+def test_a_store_s_claim_that_cannot_be_is_refused_in_one_line(change: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="the plan's claims: ") as caught:
+        summarise([made.session(), made.plan(made.cell(), claims=[{**RECORD, **change}])])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_store_without_claims_is_read() -> None:
+    plan = made.plan(made.cell())
+    del plan["claims"]
+
+    assert () == summarise([made.session(), plan]).claims
+
+
+def test_the_summary_tells_claims_with_verdicts_numbers_and_what_is_missing() -> None:
+    measured = [record for stack, rate in (("tf", 8.0), ("torch", 2.0))
+                for record in made.runs(made.cell(stack, batch=1), [rate * each for each in ABOUT_ONE])]
+    cells = [made.cell(stack, batch=1) for stack in ("tf", "torch")]
+    record = {**RECORD, "cases": [["lenet5", 1]]}
+    found = summarise([made.session(), made.plan(*cells, claims=[record, {**RECORD, "id": "d"}]), *measured])
+
+    assert [HOLDS, NO_DATA] == [each.verdict for each in found.claims]
+    (number,) = found.claims[0].numbers
+    assert ("torch / tf", {"task": "lenet5", "batch": 1}, pytest.approx(4.0, rel=0.01), 5, 1.0, None) == (
+        number.what, number.case, number.value, number.rounds, number.low, number.high)
+    assert "tf, lenet5, batch 2: not planned" in found.claims[1].missing
+
+
+def test_krisilias_claims_fit_80_columns() -> None:
+    chosen = file.read("krisilias", STUDIES, "quick").claims
+    times = {made.cell(stack, task="lenet5", batch=42, steps=100, nodes=3, parallel=parallel): time
+             for stack, parallel, time in (("tf-2.5", "allreduce", [2.0, 2.02, 1.98, 2.01, 1.99]),
+                                           ("torch-1.7", "allreduce", ABOUT_ONE),
+                                           ("mxnet-1.7", "ps-sync", [3.2, 3.22, 3.2, 3.25, 3.19]))}
+    records = [record for cell, seconds in times.items() for record in made.runs(cell, [99 / each for each in seconds])]
+    plan = made.plan(*times, baseline="torch-1.7", claims=json.loads(json.dumps([each.record() for each in chosen])))
+    shown = printed(summary_view(summarise([made.session(study="krisilias"), plan, *records])))
+    lines = {line.split()[0]: line for line in shown.splitlines() if line.startswith("kri-c")}
+    papers = [lines.pop(f"kri-c{number}") for number in range(1, 18)]
+
+    assert "Claims of krisilias, on this machine: holds " in shown
+    assert len(chosen) == len(lines) and 80 >= max(map(len, shown.splitlines()))
+    assert re.fullmatch(r"kri-c3 +does not hold +holds 2, does not hold 1, no data 2 *", papers[2])
+    assert re.fullmatch(r"kri-c3a +holds +1\.61x \(1\.\d+–1\.\d+\), 2 of 2 cases +in this order *", lines["kri-c3a"])
+    assert re.fullmatch(r"kri-c3b +does not hold +3\.21x \(3\.\d+–3\.\d+\) +1\.8x within 15 % *", lines["kri-c3b"])
+    assert re.fullmatch(r"kri-c3c +holds +1\.61x \(1\.\d+–1\.\d+\) +1\.56x within 15 % *", lines["kri-c3c"])
+    assert re.match(r"kri-c1a +no data +tf-2\.5 sync, alexnet,", lines["kri-c1a"])
+
+
+KRISILIAS = tomllib.loads((STUDIES / "krisilias.toml").read_text())
+ODD = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3),
+                st.sampled_from(["", "x", "stack", "task", "classes", "sync", "up", "mean", "tf-2.5", *claims.KINDS]),
+                st.lists(st.sampled_from(["task", "batch", 1, True, {}]), max_size=2),
+                st.dictionaries(st.sampled_from(["stack", "task", "classes", "parallel"]),
+                                st.sampled_from(["tf-2.5", ["lenet5"], [10], 1, {}]), max_size=2))
+
+
+@given(st.data())
+def test_a_mutated_claim_is_read_or_refused_but_never_breaks(data: st.DataObject) -> None:
+    document = copy.deepcopy(KRISILIAS)
+    index = data.draw(st.integers(0, len(document["claim"]) - 1))
+    table = document["claim"][index]
+    for _ in range(data.draw(st.integers(1, 3))):
+        key = data.draw(st.sampled_from([*table, *Claim._fields]))
+        match data.draw(st.sampled_from(["delete", "rename", "retype", "table"])):
+            case "delete":
+                table.pop(key, None)
+            case "rename":
+                table[data.draw(st.sampled_from([*Claim._fields, "x"]))] = table.pop(key, 1)
+            case "retype":
+                table[key] = data.draw(ODD)
+            case "table":
+                document["claim"][index] = data.draw(ODD)
+    document["claim"] = document["claim"][index:index + 1]
+    try:
+        assert isinstance(file.from_document(document, "s.toml"), file.Study)
+    except InputError as error:
+        assert "\n" not in str(error)

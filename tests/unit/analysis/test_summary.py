@@ -1,0 +1,326 @@
+"""Summaries: what is compared with what, what is said of it, and its form as JSON."""
+
+import json
+from enum import Enum
+from pathlib import Path
+from typing import Any, NoReturn
+
+import jsonschema
+import pytest
+
+from runner.analysis.schema import json_schema
+from runner.analysis.summary import summarise, to_json
+from runner.analysis.summary_format import Comparison, Result, Summary
+from runner.errors import InputError
+from tests import made_rows as made
+from workloads.spec.cell import Cell
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "summary.schema.json"
+SLOW, FAST = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
+TORCH, TF, MXNET = (made.cell(name) for name in ("torch", "tf", "mxnet"))
+PROVED = {("lenet5", "torch"), ("lenet5", "tf"), ("lenet5", "mxnet")}
+DONE = {"event": "closed", "reason": "done"}
+
+
+def summary(rates: dict[Cell, list[float]], *more: Any, proved: Any = PROVED, **plan: Any) -> Summary:
+    records = [record for cell, values in rates.items() for record in made.runs(cell, values)]
+    return summarise([made.session(), made.plan(*rates, **plan), *records, *more], proved)
+
+
+def only(found: Summary) -> Comparison:
+    (comparison,) = found.comparisons
+    return comparison
+
+
+def result(found: Summary, stack: str) -> Result:
+    return next(each for each in only(found).results if each.stack == stack)
+
+
+def test_the_rate_is_the_geometric_mean_of_the_runs_with_its_interval() -> None:
+    found = result(summary({TORCH: SLOW}), "torch")
+
+    assert found.rate_per_worker == pytest.approx((100.0 * 101.0 * 99.0 * 100.5 * 99.5) ** 0.2)
+    assert found.rate_interval is not None
+    assert 98.5 < found.rate_interval.low < 100.0 < found.rate_interval.high < 101.5
+
+
+def test_a_ratio_is_taken_to_the_baseline() -> None:
+    found = summary({TORCH: SLOW, TF: FAST})
+
+    assert result(found, "tf").ratio == pytest.approx(1.5, rel=0.005)
+    assert "faster" == result(found, "tf").verdict
+    assert 5 == result(found, "tf").pairs
+    assert ("baseline", None) == (result(found, "torch").verdict, result(found, "torch").ratio)
+
+
+def test_the_baseline_is_the_first_column() -> None:
+    found = summary({TF: FAST, TORCH: SLOW, MXNET: SLOW})
+
+    assert ["torch", "tf", "mxnet"] == [column.stack for column in found.columns]
+    assert ["torch", "tf", "mxnet"] == [each.stack for each in only(found).results]
+
+
+def test_the_winner_is_faster_than_every_other_stack() -> None:
+    assert "tf" == only(summary({TORCH: SLOW, TF: FAST, MXNET: SLOW})).winner
+    assert "torch" == only(summary({TORCH: FAST, TF: SLOW})).winner
+
+
+def test_two_stacks_that_are_equally_fast_have_no_winner() -> None:
+    mixed = [151.0, 149.5, 150.0, 149.0, 150.5]
+
+    assert only(summary({TORCH: SLOW, TF: FAST, MXNET: mixed})).winner is None
+
+
+def test_two_rounds_have_no_winner() -> None:
+    found = summary({TORCH: SLOW[:2], TF: FAST[:2]}, rounds=2)
+
+    assert only(found).winner is None
+    assert "needs five rounds" == result(found, "tf").verdict
+    assert "few_runs" in result(found, "tf").flags
+
+
+def test_a_stack_alone_does_not_win() -> None:
+    assert only(summary({TORCH: SLOW})).winner is None
+
+
+def test_a_stack_that_ran_out_of_memory_has_its_endings_and_no_rate() -> None:
+    oom = [record for index in range(2) for record in made.run(TF, index, ending="oom", message="no memory")]
+    found = summary({TORCH: SLOW, TF: []}, *oom)
+
+    assert ({"oom": 2}, None, "no data") == (
+        result(found, "tf").endings, result(found, "tf").rate_per_worker, result(found, "tf").verdict)
+    assert [("tf", 0, "oom", "no memory"), ("tf", 1, "oom", "no memory")] == [
+        (failure.stack, failure.round, failure.ending, failure.message) for failure in found.failures]
+
+
+def test_cells_that_differ_in_more_than_the_stack_are_not_compared() -> None:
+    found = summary({TORCH: SLOW, made.cell("tf", batch=20): FAST})
+
+    assert [["torch"], ["tf"]] == [[each.stack for each in comparison.results] for comparison in found.comparisons]
+
+
+def test_labels_that_would_read_alike_say_what_differs() -> None:
+    found = summary({made.cell(steps=2): SLOW, made.cell(steps=4): SLOW})
+
+    assert ["lenet5 train, batch 10, 32 px, steps 2", "lenet5 train, batch 10, 32 px, steps 4"] == [
+        comparison.label for comparison in found.comparisons]
+
+
+def test_checks_are_not_compared_by_their_speed() -> None:
+    assert () == summary({made.cell(measure="check"): []}).comparisons
+
+
+def test_a_skipped_cell_stands_in_its_comparison_and_with_its_reason() -> None:
+    found = summary({TORCH: SLOW}, skipped={TF: "no image"})
+
+    assert {"skipped": 1} == result(found, "tf").endings
+    assert [("tf", "no image")] == [(skip.stack, skip.reason) for skip in found.skipped]
+
+
+def test_the_geometric_mean_leaves_out_comparisons_in_which_a_stack_is_missing() -> None:
+    def batch(size: int) -> dict[str, Cell]:
+        return {name: made.cell(name, batch=size) for name in ("torch", "tf", "mxnet")}
+
+    one, two, three = batch(1), batch(2), batch(4)
+    found = summary({
+        one["torch"]: [1.0] * 3, one["tf"]: [2.0] * 3, one["mxnet"]: [1.0] * 3,
+        two["torch"]: [1.0] * 3, two["tf"]: [8.0] * 3, two["mxnet"]: [1.0] * 3,
+        three["torch"]: [1.0] * 3, three["tf"]: [99.0] * 3, three["mxnet"]: []})
+    (mean,) = found.geometric_means
+
+    assert 2 == mean.comparisons
+    assert mean.ratios == pytest.approx({"tf": 4.0, "mxnet": 1.0})       # the geometric mean of 2 and 8
+
+
+def test_a_comparison_that_was_not_checked_says_so() -> None:
+    found = summary({TORCH: SLOW, TF: FAST}, proved={("lenet5", "torch")})
+
+    assert ("tf",) == only(found).unproved
+    assert ["unproved"] == [note.flag for note in found.footnotes]
+
+
+def test_a_run_far_from_the_others_is_named_and_counts() -> None:
+    found = result(summary({TORCH: [100.0, 101.0, 99.0, 100.0, 10.0]}), "torch")
+
+    assert (4,) == found.outlier_rounds
+    assert {"ok": 5} == found.endings
+
+
+def test_what_was_seen_beside_the_rate() -> None:
+    found = result(summary({TORCH: SLOW}), "torch")
+
+    assert (1.5, 2.0, 1.0, 300_000_000, 62006) == (
+        found.first_step_seconds, found.loss_first, found.loss_last, found.peak_bytes, found.parameters)
+    assert found.load_share == pytest.approx(0.1)
+
+
+def test_tokens_are_those_of_a_batch_over_the_seconds_of_a_step() -> None:
+    cell, data = made.cell(task="gnmt"), {"name": "seeded sequences", "tokens": 150.0, "padded_tokens": 200.0}
+    runs = made.runs(cell, [100.0], facts={**made.FACTS, "data": data})        # a step of 10 samples: 0.1 s
+    found = result(summarise([made.session(), made.plan(cell), *runs]), "torch")
+
+    assert (pytest.approx(1500.0), pytest.approx(2000.0)) == (found.tokens_per_second, found.padded_tokens_per_second)
+    assert result(summary({TORCH: SLOW}), "torch").tokens_per_second is None
+
+
+def test_a_first_step_that_was_not_waited_for_has_no_seconds() -> None:
+    assert result(summary({made.cell(sync="end"): SLOW}), "torch").first_step_seconds is None
+
+
+def test_compiling_is_the_median_over_runs_and_none_where_a_framework_tells_nothing() -> None:
+    def told(seconds: float) -> dict[str, Any]:
+        return {"event": "compiled", "programs": 3, "seconds": seconds}
+
+    lines = [line for round, seconds in enumerate((2.0, 8.0, 3.0))
+             for line in made.run(TORCH, round, made.steps([1.0]), told(seconds))]
+    found = result(summarise([made.session(), made.plan(TORCH), *lines]), "torch")
+
+    assert (3.0, 3) == (found.compile_seconds, found.compiled_programs)
+    silent = result(summary({TORCH: SLOW}), "torch")
+    assert (None, None) == (silent.compile_seconds, silent.compiled_programs)
+
+
+def test_columns_tell_what_the_runs_observed() -> None:
+    (column,) = summary({TORCH: SLOW}).columns
+
+    assert ("2.13.0", "3.11.7", "docker", True, 2) == (
+        column.version, column.python, column.isolation, column.base_is_default, column.threads)
+    assert "sha256:" + "1" * 64 == column.image
+
+
+def test_a_summary_does_not_depend_on_which_stack_was_run_first() -> None:
+    begin = [made.session(), made.plan(TORCH, TF)]
+    slow, fast = list(made.runs(TORCH, SLOW)), list(made.runs(TF, FAST))
+
+    one, other = summarise([*begin, *slow, *fast], PROVED), summarise([*begin, *fast, *slow], PROVED)
+    assert one.comparisons == other.comparisons
+
+
+def test_a_summary_says_the_seed_of_its_session() -> None:
+    assert 11 == summarise([{**made.session(), "seed": 11}, made.plan(TORCH)], PROVED).seed
+
+
+@pytest.mark.parametrize("last", [(), (DONE,)])
+def test_a_session_is_complete_once_it_is_done(last: tuple[Any, ...]) -> None:
+    assert bool(last) is summary({TORCH: SLOW}, *last).is_complete
+
+
+def test_a_session_without_runs_is_summarised() -> None:
+    found = summary({TORCH: [], TF: []})
+
+    assert {} == result(found, "tf").endings
+    assert only(found).winner is None
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"facts": {**made.FACTS, "version": ["2", "13"]}}, r"found version \['2', '13'\], expected str"),
+    ({"place": {**made.PLACE, "image": 5}}, "cannot be summarised: Column image: Input should be a"),
+])
+def test_facts_of_another_type_are_refused_in_one_line(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message) as found:
+        summarise([made.session(), made.plan(TORCH), *made.runs(TORCH, [1.0], **values)])
+    assert "\n" not in str(found.value)
+
+
+def rich_summary() -> Summary:
+    killed = made.run(MXNET, 0, ending="killed", message="the session was interrupted", place=None)
+    skipped = {made.cell("tf-1"): "no image"}
+    return summary({TORCH: SLOW, TF: FAST, MXNET: []}, *killed, DONE, proved=(), skipped=skipped)
+
+
+def test_a_summary_as_json_is_valid_against_the_published_schema() -> None:
+    document = json.loads(to_json(rich_summary()))
+
+    jsonschema.Draft202012Validator.check_schema(json.loads(SCHEMA.read_text()))
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(document)
+    assert Summary.model_validate(document) == rich_summary()
+
+
+@pytest.mark.parametrize("place", [
+    (), ("machine",), ("comparisons", 0), ("comparisons", 0, "results", 0), ("columns", 0)])
+def test_the_schema_refuses_a_key_that_it_does_not_know(place: tuple[Any, ...]) -> None:
+    document = json.loads(to_json(rich_summary()))
+    part = document
+    for step in place:
+        part = part[step]
+    part["mean"] = 1.0
+
+    with pytest.raises(jsonschema.ValidationError, match="Additional properties"):
+        jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+
+
+def test_the_published_schema_is_that_of_the_models() -> None:
+    written = json.loads(SCHEMA.read_text())
+    assert json_schema() == written, "python -m runner.analysis.schema > docs/summary.schema.json"
+
+
+class Pressed(Enum):
+    """A value at which Ctrl-C is pressed."""
+
+    KEY = 1
+
+    @property
+    def value(self) -> NoReturn:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_while_the_summary_is_written_out_is_one() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        to_json(Summary.model_construct(study=Pressed.KEY))
+
+
+def test_a_stranger_s_text_that_is_no_unicode_is_written_out_all_the_same() -> None:
+    cell = made.cell("torch")
+    found = summarise([made.session(id="\ud800"), made.plan(cell, rounds=1, baseline="torch"), *made.run(cell, 0)])
+
+    assert "\ud800" == json.loads(to_json(found))["id"]
+
+
+def test_a_step_is_the_geometric_mean_that_its_rate_has_with_the_same_brackets() -> None:
+    found = result(summary({TORCH: [80.0, 100.0, 125.0, 100.0, 200.0]}), "torch")       # steps of 10 samples
+
+    assert found.step_seconds is not None and found.step_interval and found.rate_interval and found.rate_per_worker
+    assert found.step_seconds * found.rate_per_worker == pytest.approx(10.0)
+    assert found.step_interval.low * found.rate_interval.high == pytest.approx(10.0)
+    assert found.step_interval.high * found.rate_interval.low == pytest.approx(10.0)
+    assert found.step_seconds != pytest.approx(0.1)                                     # the median
+
+
+def test_tokens_have_the_statistic_and_the_brackets_of_rates() -> None:
+    cell, data = made.cell(task="gnmt"), {"name": "seeded sequences", "tokens": 150.0, "padded_tokens": 200.0}
+    runs = made.runs(cell, [50.0, 100.0, 400.0], facts={**made.FACTS, "data": data})    # 15 and 20 tokens a sample
+    found = result(summarise([made.session(), made.plan(cell), *runs]), "torch")
+
+    mean = (50.0 * 100.0 * 400.0) ** (1 / 3)
+    assert (pytest.approx(15 * mean), pytest.approx(20 * mean)) == (
+        found.tokens_per_second, found.padded_tokens_per_second)
+    assert found.tokens_interval and found.padded_tokens_interval and found.rate_interval
+    assert [15 * end for end in (found.rate_interval.low, found.rate_interval.high)] == pytest.approx(
+        [found.tokens_interval.low, found.tokens_interval.high])
+    assert found.padded_tokens_interval.low == pytest.approx(20 * found.rate_interval.low)
+
+
+def test_what_stamping_costs_is_of_the_same_means() -> None:
+    stamped = made.cell(measure="phases")
+    runs = [record for index, seconds in enumerate((0.1, 0.4)) for record in made.run(
+        stamped, index, made.steps([seconds], phases={"forward": [seconds]}))]
+    plain = made.runs(TORCH, [100.0, 100.0])                                            # 0.1 s a step
+    found = summarise([made.session(), made.plan(TORCH, stamped), *plain, *runs])
+    (row,) = [each for each in found.comparisons if each.measure == "phases"]
+
+    assert row.results[0].stamping_cost == pytest.approx(1.0)                           # 0.2 s, not the median of 0.25
+
+
+def test_repeated_and_disturbed_runs_are_counted_and_marked() -> None:
+    first = [*made.runs(TORCH, SLOW)]
+    repeated = [*made.run(TORCH, 2, made.steps([0.1] * 20), attempt=2)]
+    repeated[0].update(repeats="-", together=[first[0]["key"]])
+    for record in first:
+        if record["event"] == "ending" and record["run"].split(".")[1:] in (["2", "1"], ["3", "1"]):
+            record["disturbed"] = {"foreign_cpu_share": 0.3, "is_throttled": False}
+    found = result(summarise([made.session(), made.plan(TORCH), *first, *repeated]), "torch")
+
+    assert (1, 1) == (found.repeated_runs, found.disturbed_runs)
+    assert "made_again" in found.flags
+    untouched = result(summary({TORCH: SLOW}), "torch")
+    assert (0, 0, False) == (untouched.repeated_runs, untouched.disturbed_runs, "made_again" in untouched.flags)

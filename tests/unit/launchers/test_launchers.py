@@ -1,0 +1,104 @@
+"""A launcher is one file and a row of a table: what that row decides, and the example of CONTRIBUTING."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from runner.cli import app
+from runner.cli.options import LauncherName
+from runner.errors import EngineUnreachable, InputError
+from runner.launchers import choose
+from runner.launchers.venv import VenvLauncher
+from runner.machine import gpus
+from tests.clock import FakeClock
+from tests.fakes import FakeLauncher, no_engine
+
+CONTRIBUTING = Path(__file__).parents[3] / "CONTRIBUTING.md"
+STUDY = """[study]
+id = "tiny"
+title = "T"
+rounds = 1
+[[experiment]]
+id = "e"
+measure = "train"
+task = "lenet5"
+stacks = ["torch-2.13-cpu", "tf-2.21"]
+"""
+
+
+def example() -> choose.Entry:
+    """The row that CONTRIBUTING shows, of a launcher whose runs are scripted."""
+    section = CONTRIBUTING.read_text().split("## Add a launcher")[1].split("\n## ")[0]
+    (row,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+
+    class SlurmLauncher(FakeLauncher):
+        name = "slurm"
+
+        def __init__(self) -> None:
+            super().__init__(FakeClock(step=0.001))
+
+    (entry,) = eval(f"({row})", {**vars(choose), "SlurmLauncher": SlurmLauncher})
+    assert isinstance(entry, choose.Entry)
+    return entry
+
+
+def test_the_example_of_contributing_runs_a_session_to_its_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+                                                                   ) -> None:
+    monkeypatch.setitem(choose.LAUNCHERS, "slurm", example())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "tiny.toml").write_text(STUDY)
+    words = ["run", str(tmp_path / "tiny.toml"), "--launcher", "slurm", "--results", str(tmp_path / "results")]
+
+    ended = CliRunner().invoke(app, words)
+
+    assert 0 == ended.exit_code, ended.output
+    (folder,) = (tmp_path / "results").glob("*-tiny-*")
+    summary = json.loads((folder / "summary.json").read_text())
+    assert ("slurm", True) == (summary["launcher"], summary["is_complete"])
+    assert [{"ok": 1}] * 2 == [result["endings"] for result in summary["comparisons"][0]["results"]]
+
+
+def test_the_help_of_the_option_names_every_launcher() -> None:
+    (option,) = LauncherName.__metadata__
+    assert all(re.search(rf"\b{name}\b", option.help) for name in (choose.AUTO, *choose.LAUNCHERS))
+
+
+def test_every_launcher_is_found_by_the_name_that_its_records_have() -> None:
+    assert {entry.kind.name: entry for entry in choose.LAUNCHERS.values()} == choose.LAUNCHERS
+
+
+def test_without_an_engine_environments_are_measured_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(found: gpus.Gpus, options: Any) -> Any:
+        raise no_engine()
+
+    monkeypatch.setitem(choose.LAUNCHERS, "docker", choose.LAUNCHERS["docker"]._replace(make=absent))
+    said: list[str] = []
+
+    assert isinstance(choose.for_stacks("auto", said.append, gpus.NONE, (), ()), VenvLauncher)
+    assert ["the engine went away. Measuring in virtual environments on this host instead; the results are marked so."
+            ] == said
+    with pytest.raises(EngineUnreachable):
+        choose.for_stacks("docker", said.append, gpus.NONE, (), ())
+
+
+def test_a_launcher_that_is_not_in_the_table_is_refused() -> None:
+    with pytest.raises(InputError, match='--launcher: found "fly", expected one of auto, docker, venv, compose, swarm'):
+        choose.for_stacks("fly", print, gpus.NONE, (), ())
+
+
+@pytest.mark.parametrize(("recorded", "name"), [
+    ("venv", "venv"), ("swarm", "swarm"), ("docker", "auto"), ("fly", "auto"), (None, "auto"), (["venv"], "auto")])
+def test_a_record_is_repeated_with_its_launcher_where_that_is_known(recorded: object, name: str) -> None:
+    assert name == choose.again(recorded)
+
+
+@pytest.mark.parametrize(("is_able", "expected"), [
+    (lambda kind: kind.divides_gpus, "docker or venv"), (lambda kind: not kind.uses_images, "venv"),
+    (lambda kind: not kind.has_gpus_here, "swarm")])
+def test_messages_name_the_launchers_that_can_do_something(is_able: Callable[[Any], bool], expected: str) -> None:
+    assert expected == choose.names(is_able)

@@ -1,0 +1,200 @@
+"""Which cells run on which GPUs: machines with a P100, two RTX 2080 Ti, four V100, an H100, MIG slices and none."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+import requests
+
+from runner.errors import EngineUnreachable
+from runner.launchers import docker as docker_launcher
+from runner.launchers import kernel_cache, venv
+from runner.launchers.docker import DockerLauncher
+from runner.machine import gpus, nvml
+from runner.machine.gpus import Gpus
+from runner.planning.plan import Plan, Wishes, plan
+from runner.stacks.definition import read_all
+from tests.fake_nvml import H100, P100, RTX, SLICED, V100, FakeNvml
+from tests.fakes import MACHINE, study
+from workloads.process import caches
+from workloads.spec import cluster
+from workloads.spec.cell import Cell
+
+STACKS = read_all(Path(__file__).parents[3] / "docker")
+STUDY = study("tf-1.15-gpu", "torch-1.4", "mxnet-1.7-gpu", "tf-2.5-gpu", "torch-2.13-gpu", "tf-1.15-nv",
+              task="resnet50", image=224, device="gpu")
+
+
+def seen(*fakes: Any, driver: str | bytes = "580.95.05") -> Gpus:
+    return nvml.observe(FakeNvml(*fakes, driver=driver))
+
+
+def planned(found: Gpus, **settings: Any) -> Plan:
+    return plan(STUDY, STACKS, MACHINE, Wishes(settings=settings), lambda stack: None, found)
+
+
+def running(found: Gpus, **settings: Any) -> list[str]:
+    return [each.cell.stack for each in planned(found, **settings).cells]
+
+
+def reason(found: Gpus, stack: str, **settings: Any) -> str:
+    return next(each.reason for each in planned(found, **settings).skipped if each.cell.stack == stack)
+
+
+def cell(**settings: Any) -> Cell:
+    return Cell(**{"stack": "torch-1.4", "task": "resnet50", "measure": "train", "device": "gpu", **settings})
+
+
+def uuids(found: Gpus, **settings: Any) -> list[str]:
+    return [gpu.uuid for gpu in gpus.assigned(cell(**settings), STACKS["torch-1.4"], found)]
+
+
+@pytest.mark.parametrize(("found", "today"), [(seen(P100), []), (seen(*RTX), ["torch-2.13-gpu"]), (seen(*V100), [])],
+                         ids=["P100", "RTX 2080 Ti", "V100"])
+def test_up_to_turing_every_stack_of_the_studies_runs_and_cuda_13_from_turing_on(found: Gpus,
+                                                                                 today: list[str]) -> None:
+    assert ["tf-1.15-gpu", "torch-1.4", "mxnet-1.7-gpu", "tf-2.5-gpu", *today, "tf-1.15-nv"] == running(found)
+
+
+def test_on_an_h100_the_old_stacks_are_skipped_with_the_one_that_runs_there() -> None:
+    assert ["tf-2.5-gpu", "torch-2.13-gpu", "tf-1.15-nv"] == running(seen(H100))
+    assert ("tf-1.15-gpu needs compute capability ≤ 7.5, not NVIDIA H100 80GB HBM3 (9.0): CUDA 10.0's cuBLAS and cuDNN "
+            "have no code for newer GPUs; tf-1.15-nv runs there") == reason(seen(H100), "tf-1.15-gpu")
+    assert reason(seen(H100), "torch-1.4").endswith("; torch-2.13-gpu runs there")
+
+
+def test_on_a_slice_of_an_a100_a_run_gets_that_slice() -> None:
+    found = seen(SLICED)
+    assert ["tf-2.5-gpu", "torch-2.13-gpu", "tf-1.15-nv"] == running(found)
+    own = gpus.assigned(cell(stack="torch-2.13-gpu"), STACKS["torch-2.13-gpu"], found)
+    assert [("MIG-1", "GPU-a")] == [(gpu.uuid, gpu.board) for gpu in own]
+
+
+def test_without_a_gpu_every_cell_plans_to_the_end_and_says_what_it_needs() -> None:
+    found = nvml.observe(FakeNvml(failure="NVML Shared Library Not Found"))
+    assert [] == running(found)
+    assert "NVML Shared Library Not Found" == found.problem
+    assert "needs an NVIDIA GPU (compute capability ≤ 7.5 for tf-1.15-gpu)" == reason(found, "tf-1.15-gpu")
+    assert "needs an NVIDIA GPU (compute capability ≥ 6.0 for tf-2.5-gpu)" == reason(found, "tf-2.5-gpu")
+
+
+def test_a_stack_for_cpus_names_its_sister_for_gpus() -> None:
+    found = plan(STUDY, STACKS, MACHINE, Wishes(stacks=("tf-1.15",)), lambda stack: None, seen(P100))
+    assert "tf-1.15 has no code for GPUs: tf-1.15-gpu has" == found.skipped[0].reason
+
+
+def test_a_driver_older_than_the_stack_s_cuda_is_told_with_what_it_needs() -> None:
+    found = seen(P100, driver=b"418.87.00")
+    assert "torch-1.4" in running(found)
+    assert ("torch-2.13-gpu (CUDA 13.0) needs driver 580.65.06 or newer, this machine has 418.87.00: update the NVIDIA "
+            "driver") == reason(found, "torch-2.13-gpu")
+
+
+def test_a_cell_for_several_gpus_gets_whole_ones_of_one_model() -> None:
+    assert ["GPU-v0", "GPU-v1"] == uuids(seen(P100, *V100), gpus=2)
+    assert ["GPU-v0", "GPU-v1", "GPU-v2", "GPU-v3"] == uuids(seen(P100, *V100), gpus=4)
+    assert "needs 4 whole NVIDIA GPUs of one model that run torch-1.4; see `evenbench doctor`" == reason(
+        seen(*RTX), "torch-1.4", gpus=4)
+    assert () == gpus.assigned(cell(stack="torch-2.13-gpu", gpus=2), STACKS["torch-2.13-gpu"], seen(SLICED))
+
+
+def test_a_gpu_that_cannot_run_the_stack_is_passed_over() -> None:
+    assert ["GPU-r0"] == uuids(seen(H100, *RTX))
+
+
+def test_an_unknown_capability_is_taken_for_the_newest_known_one_below_it_of_its_major_version() -> None:
+    code = STACKS["torch-2.13-gpu"].gpu
+    assert code
+    assert ["native", "unsupported", "unsupported", "unsupported"] == [
+        gpus.way(code, each) for each in ("8.7", "7.2", "5.2", "13.0")]
+
+
+def test_code_that_is_compiled_first_is_warned_of() -> None:
+    cells = [each.cell for each in planned(seen(H100)).cells]
+    assert ["tf-2.5-gpu has no ready code for NVIDIA H100 80GB HBM3 (compute capability 9.0): its first run "
+            "compiles it, which can take half an hour, and keeps it"] == gpus.warnings(cells, STACKS, seen(H100))
+    assert [] == gpus.warnings(cells, STACKS, seen(P100))
+
+
+class Recording(requests.adapters.BaseAdapter):
+    """An engine that keeps what it is asked and answers that a container was created."""
+
+    def __init__(self, status: int = 201, answer: dict[str, str] | None = None) -> None:
+        super().__init__()
+        self.bodies: list[Any] = []
+        self._status, self._answer = status, answer or {"Id": "c0"}
+
+    def send(self, request: requests.PreparedRequest, **_: Any) -> requests.Response:
+        if request.body:
+            self.bodies.append(json.loads(request.body))
+        found = requests.Response()
+        found.status_code, found.request = self._status, request
+        found._content = json.dumps(self._answer).encode()
+        found.headers["Content-Type"] = "application/json"
+        return found
+
+    def close(self) -> None:
+        pass
+
+
+def client(engine: Recording) -> Any:
+    made = docker.DockerClient(base_url="http://engine.test:1", version="1.41")
+    made.api.mount("http://", engine)
+    return made
+
+
+def test_the_engine_is_asked_for_the_gpu_as_the_container_toolkit_wants_it() -> None:
+    engine = Recording()
+    own = gpus.assigned(cell(), STACKS["torch-1.4"], seen(*RTX))
+    place = cluster.places("pytorch", "none", 1)
+    share = docker_launcher.shared(cell(), {0})
+    how = docker_launcher.settings(cell(), Path("/d"), "r.0.1", place[0], place, share)
+    asked = docker_launcher.on_gpus(how, own, None)
+    client(engine).api.create_container("image", host_config=client(engine).api.create_host_config(
+        device_requests=asked["device_requests"]))
+    assert "device_requests" not in how and not {"shm_size", "ulimits"} & set(asked)
+    # docs of the toolkit: an empty driver lets the engine choose by capability; ids and a count exclude each other
+    assert [{"Driver": "", "Count": 0, "DeviceIDs": ["GPU-r0"], "Capabilities": [["gpu", "compute", "utility"]],
+             "Options": {}}] == engine.bodies[0]["HostConfig"]["DeviceRequests"]
+
+
+def test_several_gpus_get_shared_memory_and_may_pin_as_much_as_they_want() -> None:
+    engine = Recording()
+    asked = docker_launcher.on_gpus({"volumes": {}}, gpus.assigned(cell(gpus=2), STACKS["torch-1.4"], seen(*RTX)), None)
+    client(engine).api.create_container("image", host_config=client(engine).api.create_host_config(
+        **{name: asked[name] for name in ("shm_size", "ulimits")}))
+    host = engine.bodies[0]["HostConfig"]
+    assert (2**30, [{"Name": "memlock", "Soft": -1, "Hard": -1}]) == (host["ShmSize"], host["Ulimits"])
+
+
+def test_compiled_kernels_are_kept_in_a_folder_of_the_stack_that_a_container_s_user_can_write_to(
+        tmp_path: Path) -> None:
+    kernels = kernel_cache.folder(STACKS["torch-1.4"], tmp_path)
+    assert (tmp_path / "kernels" / "torch-1.4", 0o1777) == (kernels, kernels.stat().st_mode & 0o7777)
+    own = gpus.assigned(cell(), STACKS["torch-1.4"], seen(*RTX))
+    asked = docker_launcher.on_gpus({"volumes": {"/d": {"bind": "/data", "mode": "ro"}}}, own, kernels)
+    assert {"/d": {"bind": "/data", "mode": "ro"}, str(kernels): {"bind": "/kernels", "mode": "rw"}} == asked["volumes"]
+    assert {caches.FOLDER: "/kernels"} == asked["environment"]
+    assert caches.FOLDER == kernel_cache.VARIABLE
+
+
+def test_a_cell_of_a_cpu_gets_no_such_folder() -> None:
+    assert {"volumes": {}} == docker_launcher.on_gpus({"volumes": {}}, (), None)
+
+
+def test_an_engine_without_the_container_toolkit_is_told_with_the_command_that_mends_it(
+        monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    said = 'could not select device driver "" with capabilities: [[gpu compute utility]]'
+    launcher = DockerLauncher(client(Recording(500, {"message": said})), seen(P100), tmp_path)
+    image = docker_launcher.images.Image("i", "t", "b", True, "f")
+    monkeypatch.setattr(docker_launcher.images, "find", lambda client, stack: image)
+    with pytest.raises(EngineUnreachable, match=r"could not select device driver .*: install nvidia-container-tool"):
+        launcher.start(cell(cpus=1), STACKS["torch-1.4"], tmp_path, "r.0.1")
+
+
+def test_a_worker_on_the_host_sees_its_gpus_alone() -> None:
+    own = gpus.assigned(cell(gpus=2), STACKS["torch-1.4"], seen(*V100))
+    assert {"CUDA_VISIBLE_DEVICES": "GPU-v0,GPU-v1"} == venv.visible(own)
+    assert {} == venv.visible(())

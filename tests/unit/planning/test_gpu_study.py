@@ -1,0 +1,97 @@
+"""What a GPU machine is measured with: the study gpu, compose.gpu.yaml, and which images nobody builds unasked."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from runner.cli import measuring
+from runner.errors import BuildFailed, InputError
+from runner.launchers.venv import VenvLauncher
+from runner.machine import nvml
+from runner.measuring import job
+from runner.planning.plan import Plan, Wishes, plan
+from runner.stacks import bases, engine
+from runner.stacks.definition import chosen_names, read_all
+from runner.study.file import read
+from tests.fake_nvml import RTX, V100, FakeGpu, FakeNvml
+from tests.fakes import MACHINE
+from workloads.spec.cell import loads
+
+ROOT = Path(__file__).parents[3]
+STACKS = read_all(ROOT / "docker")
+
+
+def planned(scale: str, *fakes: FakeGpu) -> Plan:
+    return plan(read("gpu", ROOT / "studies", scale), STACKS, MACHINE, Wishes(), lambda stack: None,
+                nvml.observe(FakeNvml(*fakes)))
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_on_turing_every_cell_of_the_study_runs_and_on_volta_all_but_those_of_cuda_13(scale: str) -> None:
+    found = planned(scale, *(RTX[0]._replace(uuid=f"GPU-{index}") for index in range(4)))
+    assert len(found.cells) > 60 and () == found.skipped
+    assert {"torch-2.13-gpu"} == {each.cell.stack for each in planned(scale, *V100).skipped}
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_all_frameworks_choose_their_convolutions_alike(scale: str) -> None:
+    found = planned(scale, *V100).cells
+    assert {"profiling"} == {each.cell.conv for each in found if each.experiment != "conv"}
+    assert {"fixed", "heuristic"} <= {each.cell.conv for each in found if each.experiment == "conv"}
+
+
+def test_on_volta_there_is_a_plan_of_gpu_cells_alone() -> None:
+    found = planned("quick", *V100)
+    assert {"gpu"} == {each.cell.device for each in found.cells}
+
+
+def test_without_a_gpu_the_study_is_refused_in_one_line_that_says_how_to_see_the_plan(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = nvml.observe(FakeNvml(failure="NVML Shared Library Not Found"))
+    monkeypatch.setattr(job.nvml, "observe", lambda: nothing)
+    with pytest.raises(InputError, match=r"gpu needs an NVIDIA GPU, and this machine has none \(NVML Shared Library "
+                                         r"Not Found\); `evenbench plan gpu` shows what would run$"):
+        measuring.run("gpu", launcher="venv")
+
+
+def test_compose_gives_the_worker_a_whole_cell() -> None:
+    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", (ROOT / "compose.gpu.yaml").read_text())
+    cell = loads(" ".join(re.search(r"- >-\n((?: {8}.*\n)+)", text)[1].split()))
+    assert ("torch-2.13-gpu", "resnet50", "gpu", 1, 224) == (cell.stack, cell.task, cell.device, cell.gpus, cell.image)
+    assert "capabilities: [gpu, compute, utility]" in text
+
+
+def test_images_for_gpus_are_built_only_where_they_are_named() -> None:
+    unasked = chosen_names(None, STACKS)
+    assert "torch-1.4" in unasked and not [name for name in unasked if STACKS[name].is_gpu_only]
+    assert ["tf-1.15-gpu"] == chosen_names(["tf-1.15-gpu"], STACKS)
+
+
+def test_a_base_of_unknown_digest_is_not_built_on() -> None:
+    with pytest.raises(BuildFailed, match=r"tf-1.15-nv: the digest of its base is on no record: run `docker buildx"):
+        bases.choose(None, STACKS["tf-1.15-nv"], print)     # type: ignore[arg-type]
+
+
+class NoImages:
+    """A client of an engine that has no image."""
+
+    @property
+    def images(self) -> "NoImages":
+        return self
+
+    def get(self, tag: str) -> None:
+        raise engine.ImageNotFound(tag)
+
+
+def test_no_base_of_our_own_stands_in_for_one_with_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docker").write_text("#!/bin/sh\necho 'registry: no answer' >&2\nexit 1\n")
+    (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(BuildFailed, match=r"tf-1.15-gpu: its base tensorflow/tensorflow:1.15.2-gpu-py3 cannot be had "
+                                          r"here \(the registry: no answer\), and no base of our own brings its CUDA"):
+        bases.choose(NoImages(), STACKS["tf-1.15-gpu"], print)      # type: ignore[arg-type]
+
+
+def test_a_stack_whose_framework_is_in_its_base_has_no_virtual_environment(tmp_path: Path) -> None:
+    assert "only there as an image" in str(VenvLauncher(tmp_path).missing(STACKS["tf-1.15-nv"]))

@@ -1,0 +1,86 @@
+"""A column is one row: what that row decides, and the example of CONTRIBUTING."""
+
+import csv
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.report import columns, rates
+from runner.report.columns import RESULTS, Column, Form, Line, table
+from runner.report.comparisons import Shown
+from runner.report.writers import spreadsheet
+from tests import made_report
+
+CONTRIBUTING = Path(__file__).parents[3] / "CONTRIBUTING.md"
+NAMES: tuple[Column[dict[str, Any]], ...] = (
+    Column("name", lambda line: line["name"]),
+    Column("number", lambda line: line.get("number"), "{:,}".format),
+    Column("remark", lambda line: line.get("remark"), forms=frozenset({Form.PAGE})),
+)
+
+
+def example() -> Column[Line]:
+    """The row that CONTRIBUTING shows."""
+    section = CONTRIBUTING.read_text().split("## Add a column")[1].split("\n## ")[0]
+    (row,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+    (column,) = eval(f"({row})", dict(vars(columns)))
+    assert isinstance(column, Column)
+    return column
+
+
+@pytest.mark.parametrize("form", [Form.PAGE, Form.SCREEN])
+def test_the_example_of_contributing_makes_a_column_of_page_and_terminal(form: Form) -> None:
+    summary = made_report.contents(made_report.records())[0]
+    compared = [Shown(each, each.results) for each in summary.comparisons]
+    first = next(iter(rates.tables(summary, compared, form, (*RESULTS, example()))))
+
+    assert "weights" == first.columns[-1] and ["62,006"] * 2 == [line[-1] for line in first.lines]
+
+
+def test_the_example_of_contributing_makes_a_column_of_the_csv() -> None:
+    text = spreadsheet.comma_separated(made_report.contents(made_report.records())[0], (RESULTS[0], example()))
+
+    assert [{"id": "made", "parameters": "62006"}] * 2 == list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_column_that_no_line_has_a_value_for_is_left_out() -> None:
+    (found,) = table("", NAMES, {"a": [{"name": "x"}]}, Form.PAGE)
+
+    assert ("name",) == found.columns
+
+
+def test_a_line_without_a_value_has_a_dash_on_the_terminal_and_nothing_on_the_page() -> None:
+    lines = {"a": [{"name": "x", "number": 1000, "remark": "r"}, {"name": "y"}]}
+    screen, page = (next(iter(table("", NAMES, lines, form))) for form in (Form.SCREEN, Form.PAGE))
+
+    assert (("x", "1,000"), ("y", "-")) == screen.lines
+    assert (("x", "1,000", "r"), ("y", "", "")) == page.lines
+
+
+def test_a_zero_is_a_value() -> None:
+    (found,) = table("", NAMES, {"a": [{"name": "x", "number": 0}]}, Form.PAGE)
+
+    assert (("x", "0"),) == found.lines
+
+
+def test_a_table_without_lines_is_none() -> None:
+    assert [] == list(table("", NAMES, {"a": []}, Form.PAGE))
+
+
+def test_the_csv_s_names_are_unlike_each_other() -> None:
+    assert len(set(spreadsheet.COLUMNS)) == len(spreadsheet.COLUMNS) and all(spreadsheet.COLUMNS)
+
+
+def test_what_a_framework_compiled_stands_beside_the_rate_with_a_dash_where_it_tells_nothing() -> None:
+    summary = made_report.contents(made_report.records())[0]
+    comparison = summary.comparisons[0]
+    silent = comparison.results[0]
+    told = silent.model_copy(update={"compile_seconds": 1.23, "compiled_programs": 3})
+    (column,) = (each for each in RESULTS if each.title == "compiling")
+
+    assert ["1.2 s", "-"] == [
+        column.shown(Line(summary, comparison, result), Form.SCREEN) for result in (told, silent)]
+    assert columns.BESIDE == column.part

@@ -1,0 +1,99 @@
+"""Raw samples as a flat table."""
+
+import builtins
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.errors import InputError
+from runner.report.writers.export import COLUMNS, rows, to_csv, to_parquet
+from runner.results.rows import Measurements, measurements
+from tests import made_rows as made
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "export.md"
+
+
+def measured(**values: Any) -> Measurements:
+    cell = made.cell(**values)
+    lines = made.steps([0.5, 0.25], phases={"load": [0.1, 0.05]})
+    return measurements([made.session(), made.plan(cell), *made.run(cell, 0, lines),
+                         *made.run(cell, 1, ending="oom")])
+
+
+def test_warm_up_and_timed_samples_are_rows_in_order() -> None:
+    found = [row for row in rows(measured()) if row["round"] == 0]
+
+    assert [(True, 0, 1.5), (True, 1, 0.1), (False, 0, 0.5), (False, 1, 0.25)] == [
+        (row["is_warmup"], row["index"], row["seconds"]) for row in found]
+    assert [None, None, 0.1, 0.05] == [row["load_seconds"] for row in found]
+    assert ("made", "torch", 10, "ok") == tuple(found[0][name] for name in ("result", "stack", "batch", "ending"))
+
+
+def test_one_sample_for_all_steps_says_how_many_it_covers() -> None:
+    cell = made.cell(sync="end")
+    run = made.run(cell, 0, made.steps([4.0], count=100))
+    (row,) = [row for row in rows(measurements([made.session(), made.plan(cell), *run])) if not row["is_warmup"]]
+
+    assert (100, 4.0) == (row["steps"], row["seconds"])
+
+
+def test_a_run_without_samples_keeps_a_row_with_its_ending() -> None:
+    cell = made.cell()
+    begin, *_, end = made.run(cell, 0, ending="oom")
+    (row,) = rows(measurements([made.session(), made.plan(cell), begin, end]))
+
+    assert ("oom", None, None) == (row["ending"], row["seconds"], row["is_warmup"])
+
+
+def test_every_row_has_every_column() -> None:
+    assert all(list(row) == list(COLUMNS) for row in rows(measured()))
+
+
+def test_a_csv_file_has_a_line_a_sample(tmp_path: Path) -> None:
+    count = to_csv(measured(), tmp_path / "x.csv")
+    with (tmp_path / "x.csv").open() as file:
+        read = list(csv.DictReader(file))
+
+    assert count == len(read) == 6
+    assert ["1.5", "0.1", "0.5", "0.25", "1.5", "0.1"] == [row["seconds"] for row in read]
+    assert "" == read[0]["load_seconds"]
+
+
+def test_a_parquet_file_has_typed_columns(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    count = to_parquet(measured(), tmp_path / "x.parquet")
+    table = parquet.read_table(tmp_path / "x.parquet")
+
+    assert (6, list(COLUMNS)) == (count, table.column_names)
+    assert ["string", "int64", "double", "bool"] == [str(table.schema.field(name).type)
+                                                    for name in ("stack", "batch", "seconds", "is_warmup")]
+    assert [1.5, 0.1, 0.5, 0.25, 1.5, 0.1] == table["seconds"].to_pylist()
+
+
+def test_without_pyarrow_the_next_command_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = builtins.__import__
+
+    def without(name: str, *others: Any, **more: Any) -> Any:
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return whole(name, *others, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(InputError, match=r"--parquet needs pyarrow: `pip install 'evenbench\[notebook\]'`"):
+        to_parquet(measured(), tmp_path / "x.parquet")
+
+
+def test_a_file_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    for write in (to_csv, to_parquet):
+        with pytest.raises(InputError, match="choose another file") as caught:
+            write(measured(), tmp_path / "no" / "x")
+        assert "\n" not in str(caught.value)
+
+
+def test_every_column_is_documented() -> None:
+    text = DOCUMENT.read_text()
+
+    assert [] == [name for name in COLUMNS if f"`{name}`" not in text]

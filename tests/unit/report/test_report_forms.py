@@ -1,0 +1,202 @@
+"""How reports are written: escaped whatever a file holds, the same for the same values, nothing from outside."""
+
+import csv
+import io
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from runner.analysis.summary import summary_of
+from runner.cli import app
+from runner.errors import InputError
+from runner.paths import STUDIES
+from runner.report import environment, forms
+from runner.report.contents import report
+from runner.report.document import Curve, Curves, Dots, Mark
+from runner.report.writers import charts, latex, markdown, page, spreadsheet
+from runner.report.writers.page import mood
+from runner.results import store
+from runner.results.rows import measurements
+from runner.study import file
+from tests import made_report
+from tests import made_rows as made
+from tests.made_report import EVIL
+
+
+class Read(HTMLParser):
+    """The tags and attributes of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+
+def evil_page() -> str:
+    return page.html(made_report.contents(made_report.evil())[2])
+
+
+def test_a_page_obeys_nothing_that_stands_in_a_file() -> None:
+    text = evil_page()
+    read = Read(text)
+
+    assert "script" not in read.tags and "&lt;script&gt;alert(1)" in text
+    assert not [name for name, _ in read.attributes if name.startswith("on")]
+    assert not set("\x1b\x07\u202e") & set(text)
+    assert "(javascript:b) {{ 7*7 }}" in text and "(javascript:b) 49" not in text
+
+
+def test_a_page_asks_for_nothing_from_outside() -> None:
+    read = Read(page.html(made_report.contents(made_report.records())[2]))
+    outward = [value for name, value in read.attributes if name in ("src", "href", "action", "data", "poster")
+               and value and not value.startswith(("#", "data:"))]
+
+    assert [] == outward
+    assert any("default-src 'none'" in (value or "") for name, value in read.attributes if name == "content")
+    assert {"img", "iframe", "object", "embed", "audio", "video", "form", "base"}.isdisjoint(read.tags)
+
+
+def test_the_same_records_make_the_same_page() -> None:
+    first, second = (page.html(made_report.contents(made_report.records())[2]) for _ in range(2))
+
+    assert first == second
+
+
+def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with store.Store(tmp_path) as opened:
+        for record in made_report.records(made_report.DONE):
+            opened.append(record)
+
+    app(["report", str(tmp_path)], standalone_mode=False)
+    assert "1.50x" in capsys.readouterr().out
+    app(["report", str(tmp_path), "--html", "--out", str(tmp_path / "other.html")], standalone_mode=False)
+    assert capsys.readouterr().out == ""
+
+    measured = measurements(store.read(tmp_path))
+    written = forms.FORMS["html"](summary_of(measured), measured)
+    assert (tmp_path / "report.html").read_text() == (tmp_path / "other.html").read_text() == written
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("faster", "good"), ("fastest", "good"), ("fastest of those that ran", "good"), ("does not hold", "bad"),
+    ("no difference shown (could show 3 %)", "open"), ("not steady (2 of 5 runs)", "open"), ("no data: oom", "none"),
+    ("faster on all models", ""), ("holds for three", ""), ("1.5x", "")])
+def test_words_of_a_verdict_are_coloured_and_no_other_text(text: str, expected: str) -> None:
+    assert expected == page.mood(text)
+
+
+def test_two_charts_of_a_page_share_no_id() -> None:
+    chart = Dots("c", "x", (("g", (Mark("torch", 0, 2.0, 1.0, 3.0, "two"),)),))
+    one, other = (set(re.findall(r' id="([^"]+)"', charts.svg(chart, salt))) for salt in ("a", "b"))
+
+    assert one and other and not one & other
+
+
+def test_a_chart_keeps_its_text_as_text_and_reads_no_mathematics_in_it() -> None:
+    drawn = charts.svg(Dots("c", "x", (("$a_1$ <b>", (Mark("torch", 0, 2.0, None, None, "2.00"),)),)), "s")
+
+    assert "$a_1$ &lt;b&gt;" in drawn and ">torch</text>" in drawn
+    assert "var(--c0)" in drawn and "#c0ffe" not in drawn
+
+
+def test_curves_differ_by_sign_and_line_and_not_by_colour_alone() -> None:
+    curves = tuple(Curve(name, place, (1.0, 2.0, 4.0), (1.0, 2.0, 3.0)) for place, name in enumerate("abc"))
+    drawn = charts.svg(Curves("c", "x", "y", curves), "s")
+
+    assert len(set(re.findall(r"stroke-dasharray: ([\d., ]+)", drawn))) >= 2
+    assert {">a</text>", ">b</text>", ">c</text>"} <= set(re.findall(r">[abc]</text>", drawn))
+
+
+def test_markdown_shows_what_stands_in_a_file_and_does_not_obey_it() -> None:
+    text = markdown.markdown(made_report.contents(made_report.evil())[2])
+
+    assert "<script" not in text and "\x1b" not in text and "](javascript" not in text
+    assert r"\[a\]\(javascript:b\)" in text
+
+
+def test_a_markdown_table_has_as_many_cells_in_every_line() -> None:
+    lines = markdown.markdown(made_report.contents(made_report.evil())[2]).splitlines()
+    blocks = "\n".join(line if line.startswith("|") else "" for line in lines).split("\n\n")
+    for block in filter(None, (block.strip() for block in blocks)):
+        assert 1 == len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}), block
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("a_b & 5 %", r"a\_b \& 5 \%"), ("\\input{x}", r"\textbackslash{}input\{x\}"), ("$x^2$ #1 ~", (
+        r"\$x\textasciicircum{}2\$ \#1 \textasciitilde{}")), ("1–2", "1--2"), ("a\x1bb", r"a\textbackslash{}x1bb")])
+def test_latex_prints_every_letter(text: str, expected: str) -> None:
+    assert expected == latex.escaped(text)
+
+
+def test_latex_has_a_booktabs_table_a_comparison() -> None:
+    summary, _, _ = made_report.contents(made_report.records())
+    text = latex.latex(summary, environment.machine(summary.machine))
+
+    assert 1 == text.count(r"\toprule") == text.count(r"\bottomrule") == text.count(r"\caption")
+    assert r"\textbf{tf} & 150 & " in text and r" & fastest \\" in text
+    assert "\\input" not in latex.latex(made_report.contents(made_report.evil())[0], EVIL)
+
+
+def test_csv_has_a_line_a_result_under_documented_columns() -> None:
+    text = spreadsheet.comma_separated(made_report.contents(made_report.records())[0])
+    rows = list(csv.DictReader(io.StringIO(text)))
+    documented = (Path(__file__).parents[3] / "docs" / "report.md").read_text()
+
+    assert ["torch", "tf"] == [row["stack"] for row in rows]
+    assert float(rows[0]["rate_per_worker"]) == pytest.approx(math.prod(made_report.SLOW) ** 0.2)
+    assert ("1", "ok:5") == (rows[1]["is_winner"], rows[0]["endings"])
+    assert [name for name in spreadsheet.COLUMNS if f"`{name}`" not in documented] == []
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1", " =1"])
+def test_no_spreadsheet_computes_a_text(name: str) -> None:
+    cell = made.cell(name, steps=20)
+    summary = made_report.contents(made_report.records(cells={cell: made_report.SLOW}))[0]
+    (row,) = csv.DictReader(io.StringIO(spreadsheet.comma_separated(summary)))
+
+    assert not row["stack"].startswith(("=", "+", "-", "@", "\t"))
+
+
+def test_a_negative_number_stays_a_number() -> None:
+    line = made.steps([0.1, 0.1], loss=[-2.0, -3.0])
+    summary = made_report.contents(made_report.records(*made.run(made_report.TORCH, 0, line), cells={
+        made_report.TORCH: []}))[0]
+    (row,) = csv.DictReader(io.StringIO(spreadsheet.comma_separated(summary)))
+
+    assert "-3.0" == row["loss_last"]
+
+
+def test_two_forms_at_once_are_refused_and_a_file_needs_a_form(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="found --html and --csv, expected one"):
+        forms.chosen({"html": True, "csv": True}, None)
+    with pytest.raises(InputError, match="give the form too, one of --html, --csv"):
+        forms.chosen({"html": False, "csv": False}, tmp_path / "x")
+
+
+@pytest.mark.parametrize("name", file.available(STUDIES))
+def test_every_study_s_report_names_all_its_experiments_before_anything_ran(name: str) -> None:
+    planned = made_report.planned(name)
+    measured = measurements([made.session(study=name), planned.record()])
+    found = report(summary_of(measured), measured)
+    text = page.html(found)
+
+    assert {one.id for one in planned.study.experiments} <= {section.id for section in found.sections}
+    assert all(page.anchor(one.id) in text for one in planned.study.experiments)
+    assert all(claim.id in text for claim in planned.study.claims)
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("faster", "good"), ("fastest of those that ran", "good"), ("no difference shown (could show 3.0 %)", "open"),
+    ("not steady (2 of 5 runs)", "open"), ("not steady: torch", "open"), ("inconclusive: needs 5 rounds", "open"),
+    ("holds 2, does not hold 1", ""), ("torch", "")])
+def test_a_word_is_shown_as_itself_whatever_reason_follows(text: str, expected: str) -> None:
+    assert expected == mood(text)

@@ -1,0 +1,447 @@
+"""Stacks of the user's own: what is asked for, what they are found to hold, and what is said of a wrong one."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.datasets import choice
+from runner.errors import InputError
+from runner.launchers import choose
+from runner.launchers.docker import DockerLauncher, own_stack, with_workloads
+from runner.launchers.protocol import Launcher
+from runner.launchers.venv import VenvLauncher
+from runner.machine import gpus, nvml
+from runner.machine.gpus import Gpu, Gpus
+from runner.measuring import job, own_stacks
+from runner.planning.plan import Wishes, plan
+from runner.results import history, store
+from runner.stacks import own, sbom
+from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
+from runner.stacks.own import Asked, OwnStack
+from tests import own_environment
+from tests.fake_nvml import H100, FakeNvml
+from tests.fakes import MACHINE, FakeLauncher, stack, study
+from tests.stack_folder import repository
+from workloads.process import environment, inventory
+from workloads.spec.cell import Cell
+
+ROOT = Path(__file__).parents[3]
+PINNED = {"torch-x": stack("torch-x")}
+HELD = {"python": "3.12.1", "build": "3.12.1 (main)", "installed": {"torch": "2.11.0 sha256:aa", "numpy": "2.4.6"},
+        "frameworks": {"torch": "2.11.0"}, "numpy": True}
+
+
+def held(**values: Any) -> own.Inventory:
+    return own.Inventory(**{**HELD, **values})
+
+
+def own_of(code: GpuCode | None = None, image: str = "", **values: Any) -> OwnStack:
+    asked = Asked("mine", "" if image else "/envs/mine", "user/torch:1" if image else "")
+    return own.stack(asked, ROOT, held(**values), "python" if image else "/envs/mine/bin/python", code, image)
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """An environment with torch and numpy."""
+    return own_environment.made(tmp_path / "mine", torch="2.13.0", numpy="2.4.6")
+
+
+def asked_of(path: Path | str, package: str = "") -> Asked:
+    return Asked("mine", str(path), "", package)
+
+
+@pytest.mark.parametrize(("word", "expected"), [
+    ("mine=/envs/a", Asked("mine", "/envs/a")), ("my-2.0=env#jax", Asked("my-2.0", "env", "", "jax")),
+    ("a=image:user/torch:1", Asked("a", "", "user/torch:1")),
+    ("a=image:host:5000/x@sha256:00#tensorflow", Asked("a", "", "host:5000/x@sha256:00", "tensorflow")),
+])
+def test_a_word_asks_for_an_environment_or_an_image(word: str, expected: Asked) -> None:
+    assert expected == own.parse(word, PINNED)
+    assert word == str(expected)
+
+
+@pytest.mark.parametrize(("word", "message"), [
+    ("=/envs/a", 'found the name "", expected up to 40 small letters'), ("My Env=/envs/a", 'found the name "My Env"'),
+    ("torch-x=/envs/a", '"torch-x" is a pinned stack\'s name; choose another, such as my-torch-x'),
+    ("mine=", "expected NAME=PATH of a Python or a virtual environment, or NAME=image:NAME"),
+    ("mine=image:", "expected NAME=PATH"), ("mine=/envs/a#caffe", 'found "#caffe", expected one of #torch, #t'),
+    ("mine=/envs/a#", 'found "#", expected one of'),
+])
+def test_a_word_that_asks_for_nothing_is_refused(word: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        own.parse(word, PINNED)
+
+
+def test_an_environment_is_asked_what_it_holds(mine: Path) -> None:
+    found = own.environment(asked_of(mine), ROOT, has_gpus=False)
+
+    assert ("mine", "pytorch", "2.13.0", ("cpu",)) == (found.name, found.framework, found.version, found.devices)
+    assert str(mine / "bin/python") == found.interpreter
+    versions = {name: entry.split()[0] for name, entry in found.installed}
+    assert {"torch": "2.13.0", "numpy": "2.4.6"} == versions
+
+
+def test_an_interpreter_and_its_folder_are_the_same_stack(mine: Path) -> None:
+    by_folder, by_file = (own.environment(asked_of(path), ROOT, has_gpus=False)
+                          for path in (mine, mine / "bin/python"))
+
+    assert by_folder.made_of() == by_file.made_of()
+
+
+def test_of_several_frameworks_the_word_chooses(mine: Path) -> None:
+    own_environment.install(mine, "jax", "0.11.0")
+
+    with pytest.raises(InputError, match=r"found torch and jax in it; choose by mine=\S+#torch or mine=\S+#jax$"):
+        own.environment(asked_of(mine), ROOT, has_gpus=False)
+    found = [own.environment(asked_of(mine, package), ROOT, has_gpus=False) for package in ("torch", "jax")]
+    assert [("pytorch", "2.13.0"), ("jax", "0.11.0")] == [(each.framework, each.version) for each in found]
+    assert found[0].made_of() != found[1].made_of()
+
+
+def test_what_an_uninstalled_framework_left_behind_is_none(mine: Path) -> None:
+    (site,) = mine.glob("lib/python3*/site-packages")
+    (site / "jax").mkdir()
+
+    assert "pytorch" == own.environment(asked_of(mine), ROOT, has_gpus=False).framework
+
+
+@pytest.mark.parametrize(("packages", "message"), [
+    ({"numpy": "2.0"}, "found no framework in it, expected one of torch, tensorflow, mxnet, jax"),
+    ({"torch": "2.0"}, "found no numpy in it, which the workloads need: install it there"),
+])
+def test_an_environment_that_lacks_what_workers_need_is_refused(tmp_path: Path, packages: dict[str, str],
+                                                                message: str) -> None:
+    home = own_environment.made(tmp_path / "poor", **packages)
+
+    with pytest.raises(InputError, match=message):
+        own.environment(asked_of(home), ROOT, has_gpus=False)
+
+
+def program(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_what_is_no_python_or_too_old_or_gone_is_said(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no program")
+    no_format = program(tmp_path / "noise", "")
+    no_format.write_bytes(b"\x00\x01")
+    for path, message in (
+            (program(tmp_path / "old", "echo evenbench 2.7"), "found Python 2.7, expected 3.6 or newer"),
+            (program(tmp_path / "other", "echo hello"), "other is not a Python interpreter: it did not say"),
+            (program(tmp_path / "fails", "exit 1"), "fails is not a Python interpreter"),
+            (program(tmp_path / "mute", 'test "$1" = -c && echo evenbench 3.9'), "it did not tell what it holds: run"),
+            (no_format, "noise is not a Python interpreter: Exec format error"),
+            (tmp_path / "text", "text is not a Python interpreter: it cannot be run"),
+            (tmp_path / "gone", "gone; expected a Python or a virtual environment's folder"),
+            (tmp_path, "is no environment: it has no bin/python")):
+        with pytest.raises(InputError, match=re.escape(message)) as caught:
+            own.environment(asked_of(path), ROOT, has_gpus=False)
+        assert "\n" not in str(caught.value) and str(caught.value).startswith("--stack mine=")
+
+
+def test_a_changed_package_makes_another_stack_and_is_named(mine: Path) -> None:
+    before = own.environment(asked_of(mine), ROOT, has_gpus=False)
+    own_environment.install(mine, "torch", "2.14.0")
+    own_environment.install(mine, "extra", "1.0")
+    now = own.environment(asked_of(mine), ROOT, has_gpus=False)
+
+    assert before.made_of() != now.made_of()
+    assert "extra absent then, 1.0 now, torch 2.13.0 then, 2.14.0 now" == own.change(before.record(), now)
+    with pytest.raises(InputError, match="mine has changed since the session began: extra absent then"):
+        own.check_unchanged(before)
+
+
+def test_equal_environments_in_two_places_are_equal(tmp_path: Path, mine: Path) -> None:
+    twin = own_environment.made(tmp_path / "twin", torch="2.13.0", numpy="2.4.6")
+
+    one, other = (own.environment(asked_of(path), ROOT, has_gpus=False) for path in (mine, twin))
+    assert one.made_of() == other.made_of()
+
+
+def test_the_workloads_are_part_of_what_a_stack_is_made_of(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repository").parents[1]
+    mine = own_of().model_copy(update={"repository": root})
+    before = mine.made_of()
+    (root / "workloads/__main__.py").write_text("print('another')\n")
+
+    assert before != mine.made_of()
+
+
+@pytest.mark.parametrize(("record", "expected"), [
+    ({"python": "3.11.0 (x)"}, "Python 3.11.0 then, 3.12.1 now"),
+    ({"image": "sha256:1"}, "another image"),
+    ({"packages": {}}, "numpy absent then, 2.4.6 now, torch absent then, 2.11.0 now"),
+    ({"packages": {**HELD["installed"], **{f"p{number}": "1" for number in range(6)}}},
+     "p0 1 then, absent now, p1 1 then, absent now, p2 1 then, absent now, p3 1 then, absent now and 2 more"),
+])
+def test_what_differs_from_a_record_is_named(record: dict[str, Any], expected: str) -> None:
+    assert expected == own.change({**own_of().record(), **record}, own_of())
+
+
+def test_an_archives_hash_counts_before_the_list_of_files(mine: Path) -> None:
+    (site,) = mine.glob("lib/python3*/site-packages")
+    (site / "torch-2.13.0.dist-info/direct_url.json").write_text(
+        json.dumps({"url": "file:///x.whl", "archive_info": {"hash": "sha256=abc"}}))
+    found = inventory.installed([str(site)])
+
+    assert "2.13.0 sha256:abc" == found["torch"]
+    assert re.fullmatch("2.4.6 record-sha256:[0-9a-f]{64}", found["numpy"])
+
+
+def asking(found: OwnStack) -> job.Job:
+    """The job of a study in that stack alone."""
+    stacks: dict[str, Stack] = {"mine": found}
+    made = plan(study("torch-x"), stacks, MACHINE, Wishes(stacks=("mine",)), lambda each: None)
+    return job.Job(job.Asked("s"), made, stacks, VenvLauncher(Path("cache")), MACHINE, choice.Data("digits32", Path()))
+
+
+def test_a_changed_environment_is_said_instead_of_resuming_its_session(tmp_path: Path, mine: Path) -> None:
+    before = asking(own.environment(asked_of(mine), ROOT, has_gpus=False))
+    with store.Store(tmp_path / "results/1-s") as kept:
+        kept.append(job.session_record(before, tmp_path / "results/1-s", is_resumed=False))
+    assert [] == job.changed_since(before._replace(), tmp_path / "no results")
+    own_environment.install(mine, "torch", "2.14.0")
+    now = asking(own.environment(asked_of(mine), ROOT, has_gpus=False))
+
+    assert history.unfinished(tmp_path / "results", before.command()) is not None
+    assert history.unfinished(tmp_path / "results", now.command()) is None
+    assert ["mine has changed: torch 2.13.0 then, 2.14.0 now; so 1-s is not resumed and a new session begins"] == (
+        job.changed_since(now, tmp_path / "results"))
+
+
+def test_the_worker_takes_the_framework_that_it_is_told_and_guesses_none(mine: Path) -> None:
+    own_environment.install(mine, "jax", "0.11.0")
+    command = [str(mine / "bin/python"), "-c", "from workloads.__main__ import find_adapter; print(find_adapter())"]
+
+    def said(**variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True,
+                              check=False)
+
+    assert "jax\n" == said(EVENBENCH_FRAMEWORK="jax").stdout
+    assert "this interpreter has pytorch and jax: say which one with EVENBENCH_FRAMEWORK" in said().stderr
+    assert "this interpreter has no mxnet" in said(EVENBENCH_FRAMEWORK="mxnet").stderr
+
+
+def test_a_worker_of_a_users_stack_alone_tells_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "packages" not in environment.facts()
+    monkeypatch.setenv("EVENBENCH_FRAMEWORK", "pytorch")
+
+    assert re.match(r"\d+\.\d+\S* record-sha256:[0-9a-f]{64}$", environment.facts()["packages"]["numpy"])
+
+
+def test_a_bill_of_materials_has_the_hashes_of_the_archives_that_pip_kept() -> None:
+    headers = ["Name: torch\nVersion: 2.11.0", "Name: numpy\nVersion: 2.4.6"]
+    answer = {**HELD, "installed": {"torch": "2.11.0 sha256:aa", "numpy": "2.4.6 record-sha256:bb"},
+              "packages": headers, "system": []}
+    found = sbom.read(json.dumps(answer).encode(), own_of(), "venv")
+
+    assert [("torch", ("aa",)), ("numpy", ())] == [(each.name, each.sha256) for each in found.packages]
+
+
+def test_several_stacks_stand_beside_pinned_ones_in_the_order_of_the_words(tmp_path: Path, mine: Path) -> None:
+    other = own_environment.made(tmp_path / "other", tensorflow="2.21.0", numpy="2.4.6")
+    found = own_stacks.chosen(["tf=" + str(other), "torch-x", f"mine={mine}"], PINNED, ROOT, gpus.NONE)
+
+    assert ("tf", "torch-x", "mine") == found.names
+    assert ["tensorflow", "pytorch", "pytorch"] == [found.stacks[name].framework for name in found.names]
+    assert ["environment", "pinned", "environment"] == [own.kind(each) for each in found.named]
+
+
+def test_a_name_that_is_given_twice_is_refused(mine: Path) -> None:
+    with pytest.raises(InputError, match='the name "mine" is given twice'):
+        own_stacks.chosen([f"mine={mine}", f"mine={mine}"], PINNED, ROOT, gpus.NONE)
+
+
+def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Path) -> None:
+    then = own.environment(asked_of(mine), ROOT, has_gpus=False)
+    session = {"own": {"mine": then.record(), "theirs": {"asked": "theirs=/bin/sh"}, "torn": 1}}
+    own_environment.install(mine, "numpy", "2.5.0")
+    said: list[str] = []
+    found = own_stacks.again([f"mine={mine}"], session, [{"stack": "mine"}, {"stack": "theirs"}], PINNED, ROOT,
+                             gpus.NONE, said.append)
+
+    assert {"torch-x", "mine"} == set(found.stacks) and ("mine",) == tuple(each.name for each in found.named)
+    assert ["theirs was a stack of its user's own: `--stack theirs=/bin/sh` repeats its cells"] == said
+    assert ["mine has changed: numpy 2.4.6 then, 2.5.0 now"] == own_stacks.changes(session, found.stacks)
+
+
+@pytest.mark.parametrize("session", [{}, {"own": 1}, {"own": {"mine": {"asked": 2}}}])
+def test_a_record_that_names_no_stack_of_the_users_adds_none(session: dict[str, Any]) -> None:
+    assert dict(PINNED) == own_stacks.again([], session, [{"stack": "torch-x"}], PINNED, ROOT, gpus.NONE, print).stacks
+
+
+def test_a_rerun_takes_no_other_pinned_stack() -> None:
+    with pytest.raises(InputError, match="--stack torch-x: found a name, expected NAME=PATH"):
+        own_stacks.again(["torch-x"], {}, [], PINNED, ROOT, gpus.NONE, print)
+
+
+# of PyTorch 2.7 and of TensorFlow 2.21, and a framework that does not say
+@pytest.mark.parametrize(("architectures", "native", "jit"), [
+    (["sm_50", "sm_80", "sm_86", "sm_90a"], ("8.0", "8.6", "8.9", "9.0"), ()),
+    (["sm_60", "sm_70", "sm_80", "sm_89", "compute_90"], ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9"),
+     ("9.0", "10.0", "12.0")),
+    (["sm_120", "compute_120"], ("12.0",), ()),
+    ([], CAPABILITIES, ()),
+])
+def test_the_code_that_a_framework_names_runs_on(architectures: list[str], native: tuple[str, ...],
+                                                 jit: tuple[str, ...]) -> None:
+    assert (native, jit) == own.code_for(architectures)
+
+
+def test_a_framework_without_cuda_has_no_code_for_gpus() -> None:
+    assert own.gpu_code(asked_of("x"), '{"cuda": "", "architectures": []}') is None
+    with pytest.raises(InputError, match="did not say whether it has code for GPUs"):
+        own.gpu_code(asked_of("x"), None)
+
+
+def test_an_environment_with_cuda_runs_cells_of_a_gpu_without_a_table() -> None:
+    here = Gpus((Gpu("GPU-1", "H100", "9.0", 2**36, "GPU-1"),), "580.1", "")
+    code = own.gpu_code(asked_of("x"), '{"cuda": "13.0", "architectures": ["sm_80", "sm_90"]}')
+    stacks = {"mine": own_of(code), "cpu": own_of().model_copy(update={"name": "cpu"})}
+    made = plan(study("torch-x", device="gpu", input="synthetic"), {**PINNED, **stacks}, MACHINE,
+                Wishes(stacks=("mine", "cpu")), lambda each: None, here)
+
+    assert ["mine"] == [planned.cell.stack for planned in made.cells]
+    assert ["cpu has no code for GPUs: mine has"] == [skip.reason for skip in made.skipped]
+    assert "mine" == made.baseline
+
+
+def test_a_framework_is_asked_for_its_code_for_gpus_where_a_cell_is_of_one(mine: Path, monkeypatch: pytest.MonkeyPatch
+                                                                           ) -> None:
+    here = nvml.observe(FakeNvml(H100))
+    monkeypatch.setattr(job.nvml, "observe", lambda: here)
+    (site,) = mine.glob("lib/python3*/site-packages")
+    (site / "torch/__init__.py").write_text(
+        "class version: cuda = '13.0'\nclass cuda: get_arch_list = staticmethod(lambda: ['sm_90'])\n")
+    asked = job.Asked("s", launcher="venv", wishes=Wishes(stacks=(f"mine={mine}",), settings={"device": "gpu"}))
+
+    made = job.planned_study(study("torch-x", input="synthetic"), asked, print)
+    assert ["mine"] == [planned.cell.stack for planned in made.plan.cells]
+    on_cpu = asked._replace(wishes=asked.wishes._replace(settings={}))
+    assert job.planned_study(study("torch-x", input="synthetic"), on_cpu, print).own()["mine"].gpu is None
+
+
+class FakeContainers:
+    """Answers for the interpreters that an image has."""
+
+    def __init__(self, answers: dict[str, bytes]) -> None:
+        self.answers, self.started = answers, list[dict[str, Any]]()
+
+    def run(self, image: str, **settings: Any) -> bytes:
+        from runner.stacks.engine import DockerException
+
+        self.started.append({"image": image, **settings})
+        python, _, module = settings["entrypoint"][:3]
+        if module == own.INVENTORY and python in self.answers:
+            return self.answers[python]
+        raise DockerException("exec: not found")
+
+
+class FakeClient:
+    def __init__(self, identity: str | None, **answers: bytes) -> None:
+        self.containers, self.images, self._identity = FakeContainers(answers), self, identity
+
+    def get(self, tag: str) -> Any:
+        from runner.stacks.engine import ImageNotFound
+
+        if self._identity is None:
+            raise ImageNotFound(tag)
+        return type("Image", (), {"id": self._identity})()
+
+
+def test_an_image_is_asked_in_a_container_without_a_network_that_may_only_read() -> None:
+    client: Any = FakeClient("sha256:1", python3=json.dumps(HELD).encode())
+    found = own_stack(client, Asked("mine", "", "user/torch:1"), ROOT, ())
+
+    assert ("pytorch", "2.11.0", "sha256:1", "python3") == (found.framework, found.version, found.image,
+                                                          found.interpreter)
+    started = client.containers.started[-1]
+    assert ("none", True, True) == tuple(started[key] for key in ("network_mode", "read_only", "remove"))
+    assert [{"bind": "/opt/evenbench/workloads", "mode": "ro"}] == list(started["volumes"].values())
+
+
+@pytest.mark.parametrize(("client", "message"), [
+    (FakeClient(None), 'this engine has no image "user/torch:1": `docker images` shows'),
+    (FakeClient("sha256:1"), "found no Python 3.6 or newer in the image"),
+    (FakeClient("sha256:1", python=b"hello"), "it did not tell what it holds"),
+])
+def test_an_image_that_cannot_be_a_stack_is_refused(client: Any, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        own_stack(client, Asked("mine", "", "user/torch:1"), ROOT, ())
+
+
+def test_another_image_of_the_same_packages_is_another_stack() -> None:
+    assert own_of(image="sha256:1").made_of() != own_of(image="sha256:2").made_of()
+
+
+def test_the_workloads_are_put_into_an_image_of_the_users_alone() -> None:
+    usual = {"entrypoint": ["python", "-m", "workloads"], "volumes": {"/d": {"bind": "/data", "mode": "ro"}},
+             "environment": {"EVENBENCH_RANK": "0"}}
+    found = with_workloads(usual, own_of(image="sha256:1"))
+
+    assert usual == with_workloads(usual, PINNED["torch-x"])
+    assert {"/d", str(ROOT / "workloads")} == set(found["volumes"])
+    assert {"EVENBENCH_RANK": "0", "EVENBENCH_FRAMEWORK": "pytorch", "PYTHONPATH": "/opt/evenbench"}.items() <= (
+        found["environment"].items())
+
+
+def launched(asked: str, *stacks: Stack) -> Launcher:
+    return choose.for_stacks(asked, print, gpus.NONE, (), stacks)
+
+
+@pytest.fixture
+def here_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Launcher], None]:
+    """What makes the table's entry of a launcher's name give that launcher."""
+    return lambda launcher: monkeypatch.setitem(
+        choose.LAUNCHERS, launcher.name, choose.Entry(type(launcher), lambda found, options: launcher))
+
+
+def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, here_is: Callable[[Launcher], None]) -> None:
+    client: Any = FakeClient("sha256:1")
+    engine, host = DockerLauncher(client), VenvLauncher(tmp_path)
+    here_is(engine)
+    here_is(host)
+    here, boxed, pinned = own_of(), own_of(image="sha256:1"), PINNED["torch-x"]
+
+    assert [engine, host] == [launched("docker", pinned), launched("venv", here, pinned)]
+    assert [engine, host] == [launched("auto"), launched("auto", here)]
+    beside_images, on_host = launched("docker", here, pinned), launched("venv", boxed, pinned)
+    assert [host, engine] == [beside_images.of(each) for each in (here, pinned)]
+    assert [engine, host] == [on_host.of(each) for each in (boxed, pinned)]
+    assert ("docker", "venv") == (beside_images.name, on_host.name)
+
+
+def test_a_launcher_of_pinned_stacks_alone_starts_no_stack_of_the_users(here_is: Callable[[Launcher], None]) -> None:
+    here_is(FakeLauncher(None))
+    with pytest.raises(InputError, match=r"--stack mine=/envs/mine: found --launcher fake, which starts pinned stacks "
+                                         "alone; expected --launcher docker or venv$"):
+        launched("fake", own_of())
+
+
+def test_a_worker_starts_in_the_users_environment_told_of_its_framework(tmp_path: Path, mine: Path) -> None:
+    root = repository(tmp_path / "repository").parents[1]
+    (root / "workloads/process").mkdir()
+    for name in ("process/inventory.py", "spec/frameworks.py"):
+        (root / "workloads" / name).write_text((ROOT / "workloads" / name).read_text())
+    (root / "workloads/__main__.py").write_text("import os, sys\n"
+                                                "print(os.environ['EVENBENCH_FRAMEWORK'], sys.prefix)\n")
+    found: Stack = own.environment(asked_of(mine), root, has_gpus=False)
+    launcher = VenvLauncher(tmp_path)
+    launcher.prepare([found], print)
+    running = launcher.start(Cell(stack="mine", task="lenet5", measure="train", cpus=1), found, tmp_path, "run")
+    try:
+        line, end = running.next_line(30), running.next_line(30)
+    finally:
+        running.stop()
+
+    assert (line, end) == (("node0", f"pytorch {mine}\n".encode()), ("node0", b""))
+    assert (False, None) == (running.place["pinned"], running.place["base_is_default"])
+    assert f"not pinned: host, {mine}/bin/python" == running.place["base"]

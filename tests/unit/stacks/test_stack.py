@@ -1,0 +1,193 @@
+import re
+import shlex
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from runner.errors import InputError
+from runner.stacks.definition import fingerprint, read, read_all, read_runner, wheels_fingerprint, workloads_digest
+from tests.stack_folder import DIGEST, STACK_TOML, repository, small_stack
+
+DOCKER = Path(__file__).parents[3] / "docker"
+PINNED = [*read_all(DOCKER).values(), read_runner(DOCKER)]
+
+
+def test_a_folder_is_read_whole(tmp_path):
+    stack = small_stack(tmp_path)
+
+    assert (stack.name, stack.framework, stack.version, stack.python) == ("torch-9", "pytorch", "9.0", "3.11")
+    assert (stack.studies, stack.devices, stack.title) == (("quick",), ("cpu",), "PyTorch 9")
+    assert stack.base_image == f"debian:bookworm-slim@sha256:{DIGEST}"
+    assert (stack.base_verified, stack.wheels_bytes) == (False, 1_000_000)
+    assert stack.lock == tmp_path / "docker/torch-9/requirements.txt"
+    assert stack.pip_lock == tmp_path / "docker/pip/3.11.txt"
+
+
+@pytest.mark.parametrize(("found", "instead", "message"), [
+    ('framework = "pytorch"', 'framework = "caffe"',
+     r"framework: .*'tensorflow', 'pytorch', 'mxnet', 'jax', 'onednn' or 'cudnn'.*found 'caffe'"),
+    ('python = "3.11"', 'python = "2.7"', "python: .*found '2.7'"),
+    ('title = "PyTorch 9"', "", "title: Field required"),
+    ('title = "PyTorch 9"', 'titel = "PyTorch 9"', "stack.titel is unknown; known: name, framework"),
+    ('title = "PyTorch 9"', 'title = "PyTorch 9"\nsync = "horovod"',
+     "sync: pytorch has no parallel horovod: it has allreduce"),
+    ("[size]", "[weight]", '"weight" is unknown; known tables: stack, base, size'),
+    (f"@sha256:{DIGEST}", "", "base_image: .*found 'debian:bookworm-slim'"),
+    ("verified = false", 'verified = "no"', "base_verified: .*found 'no'"),
+    ("verified = false", 'verified = false\npackages = ["-y"]', r"packages\.0: .*found '-y'"),
+    ('name = "torch-9"', 'name = "torch-8"', 'name "torch-8" is not the folder\'s, "torch-9"'),
+    ('name = "torch-9"', "name = torch-9", "not TOML"),
+])
+def test_what_is_wrong_in_a_stack_is_said_with_file_and_key(tmp_path, found, instead, message):
+    folder = repository(tmp_path, STACK_TOML.replace(found, instead))
+
+    with pytest.raises(InputError, match=f"stack.toml: .*{message}" if message != "not TOML" else "not TOML") as caught:
+        read(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_stacks_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no stack here"):
+        read_all(tmp_path)
+
+
+def test_only_folders_with_a_stack_file_are_stacks(tmp_path):
+    repository(tmp_path)
+
+    assert list(read_all(tmp_path / "docker")) == ["torch-9"]
+
+
+def test_a_stack_may_have_another_synchronous_mode_than_its_framework():
+    stacks = read_all(DOCKER)
+
+    assert ["allreduce", "horovod"] == [stacks[name].mode("sync") for name in ("tf-1.15", "tf-1.15-horovod")]
+    assert ["ps-async", "none"] == [stacks["tf-1.15-horovod"].mode(parallel) for parallel in ("async", "none")]
+
+
+def test_what_is_built_from_source_is_part_of_what_a_stack_is_made_of(tmp_path):
+    stack = small_stack(tmp_path)
+    before = wheels_fingerprint(stack), fingerprint(stack)
+    (stack.folder / "source.txt").write_text("ring==1.0\n")
+
+    assert stack.folder / "source.txt" in stack.locks
+    assert not set(before) & {wheels_fingerprint(stack), fingerprint(stack)}
+
+
+@pytest.mark.parametrize("name", ["docker/Dockerfile", "docker/torch-9/requirements.txt",
+                                  "docker/pip/3.11.txt", "docker/system.sh", "workloads/spec/cell.py"])
+def test_an_images_fingerprint_changes_with_each_of_its_inputs(tmp_path, name):
+    stack = small_stack(tmp_path)
+    before = fingerprint(stack)
+    (tmp_path / name).write_text("changed\n")
+
+    assert fingerprint(stack) != before
+
+
+@pytest.mark.parametrize("name", ["runner/__main__.py", "docker/other-1/requirements.txt",
+                                  "workloads/spec/__pycache__/cell.cpython-311.pyc"])
+def test_an_images_fingerprint_stays_when_something_else_changes(tmp_path, name):
+    stack = small_stack(tmp_path)
+    before = fingerprint(stack)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("changed\n")
+
+    assert fingerprint(stack) == before
+
+
+def test_an_environments_fingerprint_depends_on_the_locks_alone(tmp_path):
+    stack = small_stack(tmp_path)
+    before = wheels_fingerprint(stack)
+    (tmp_path / "workloads/__main__.py").write_text("changed\n")
+    (tmp_path / "docker/Dockerfile").write_text("changed\n")
+    assert wheels_fingerprint(stack) == before
+
+    stack.pip_lock.write_text("changed\n")
+    assert wheels_fingerprint(stack) != before
+
+
+def test_a_missing_lock_is_named(tmp_path):
+    stack = small_stack(tmp_path)
+    stack.lock.unlink()
+
+    with pytest.raises(InputError, match=r"requirements\.txt: No such file"):
+        wheels_fingerprint(stack)
+
+
+@pytest.mark.parametrize("own", [each for each in PINNED if not each.build_arguments], ids=lambda each: each.name)
+def test_a_dockerfile_of_its_own_defaults_to_the_base_that_the_stack_file_names(own):
+    assert f"ARG BASE={own.base_image}\n" in own.dockerfile.read_text()
+
+
+def test_a_dockerfile_of_its_own_is_for_what_is_compiled_or_has_its_framework_in_its_base():
+    stacks = read_all(DOCKER).values()
+    assert ({stack.name for stack in stacks if stack.program or stack.base_has_framework}
+            == {stack.name for stack in stacks if not stack.build_arguments})
+
+
+def test_the_shared_dockerfile_is_told_what_the_stack_file_says(tmp_path):
+    with_packages = STACK_TOML.replace("verified = false", 'verified = false\npackages = ["g++", "libgomp1"]')
+    stack = read(repository(tmp_path, with_packages))
+
+    assert stack.dockerfile == tmp_path / "docker/Dockerfile"
+    assert stack.build_arguments == {"BASE": f"debian:bookworm-slim@sha256:{DIGEST}", "STACK": "torch-9",
+                                     "PYTHON": "3.11", "PACKAGES": "g++ libgomp1"}
+
+
+def test_another_package_or_base_makes_another_image(tmp_path):
+    others = [("verified = false", 'verified = false\npackages = ["g++"]'), ("bookworm", "trixie"), ("", "")]
+    made = {fingerprint(read(repository(tmp_path, STACK_TOML.replace(*other)))) for other in others}
+
+    assert len(made) == 3
+
+
+def test_packages_that_the_dockerfile_does_not_read_are_refused(tmp_path):
+    folder = repository(tmp_path, STACK_TOML.replace("verified = false", 'verified = false\npackages = ["g++"]'))
+    (folder / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\n")
+
+    with pytest.raises(InputError, match=r"stack.toml: packages: .*torch-9/Dockerfile installs its own"):
+        read(folder)
+
+
+def test_the_line_to_build_by_hand_says_what_the_stack_file_says():
+    text = (DOCKER / "Dockerfile").read_text()
+    [by_hand] = re.findall(r"docker build (.*?) \.\n", re.sub(r"\\\n# *", "", text), re.DOTALL)
+    arguments = dict(word.split("=", 1) for word in shlex.split(by_hand) if re.match("[A-Z]+=", word))
+    [base] = re.findall(r"^ARG BASE=(\S+)$", text, re.MULTILINE)
+
+    assert {"BASE": base, **arguments} == read(DOCKER / arguments["STACK"]).build_arguments
+    assert f"-t evenbench:{arguments['STACK']} " in by_hand
+
+
+@pytest.mark.parametrize("stack", read_all(DOCKER).values(), ids=lambda stack: stack.name)
+def test_each_stacks_image_says_in_a_container_what_it_is(stack):
+    name = "${STACK}" if stack.build_arguments else stack.name
+    said = f"ENV EVENBENCH_STACK={name} EVENBENCH_BASE=${{BASE}} EVENBENCH_FINGERPRINT=${{FINGERPRINT}}"
+    assert said in stack.dockerfile.read_text()
+
+
+def test_the_runners_image_has_what_the_package_needs():
+    project = tomllib.loads((DOCKER.parent / "pyproject.toml").read_text())["project"]["dependencies"]
+    pins = (DOCKER / "runner/requirements.in").read_text().splitlines()[1:]
+    assert [re.split("[=<>]", line)[0] for line in project] == [line.split("==")[0] for line in pins]
+
+
+@pytest.mark.parametrize("name", ["runner/__main__.py", "workloads/spec/cell.py", "docker/other-1/requirements.txt"])
+def test_the_runners_fingerprint_changes_with_all_that_it_carries(tmp_path, name):
+    repository(tmp_path)
+    shutil.copytree(DOCKER / "runner", tmp_path / "docker/runner")
+    before = fingerprint(read_runner(tmp_path / "docker"))
+    (tmp_path / name).write_text("changed\n")
+
+    assert fingerprint(read_runner(tmp_path / "docker")) != before
+
+
+def test_the_workloads_have_a_digest_of_their_own(tmp_path):
+    repository(tmp_path)
+    before = workloads_digest(tmp_path)
+    (tmp_path / "runner/__main__.py").write_text("changed\n")
+    assert workloads_digest(tmp_path) == before
+
+    (tmp_path / "workloads/spec/cell.py").write_text("changed\n")
+    assert workloads_digest(tmp_path) != before

@@ -1,0 +1,88 @@
+"""The studies of the repository: every figure and claim of the papers is there, every number of cells they have."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from runner.analysis import paper_check
+from runner.study import file, quantities
+from runner.study.claims import paper_claim
+from runner.study.file import Study
+from runner.study.subjects import selection
+from workloads.spec import cell as cells
+from workloads.spec import tasks
+from workloads.spec.cell import Cell
+
+STUDIES = Path(__file__).parents[3] / "studies"
+# figures and tables of each paper, by the ids of its experiments, and of how many of its claims there are any
+FIGURES = {
+    "dai2022": ("dai", "t2 t3 f1 t4 f2 f3 f4 t6 t7", 18),
+    "krisilias": ("kri", "f3 f4 f5 f6 f7 f8 f9 f10 t5 mem", 17),
+    "mahorker": ("mah", "t2 f1 f2 f3 f4 f5 f6", 10),
+    "patel": ("pat", "f1 f2 f3 f4 f5 dp", 6),
+    "tian": ("tian", "f1 f2 f3 f4 f5 f6 f7 f8 f9 51", 8),
+}
+
+
+def cells_of(found: Study) -> list[Cell]:
+    return [cells.parse({**tasks.defaults(settings["task"]), **settings, **own, "stack": stack})
+            for experiment in found.experiments for settings in experiment.combinations()
+            for stack in experiment.stacks for own in experiment.variants_of(stack)]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_and_table_is_an_experiment_and_every_claim_is_there(name: str) -> None:
+    prefix, figures, claims = FIGURES[name]
+    found = file.read(name, STUDIES)
+
+    ids = {experiment.id for experiment in found.experiments if not experiment.title.startswith("Ours")}
+    assert {f"{prefix}-{figure}" for figure in figures.split()} == ids
+    assert {f"{prefix}-c{number}" for number in range(1, claims + 1)} == {paper_claim(each.id) for each in found.claims}
+    assert all(each.cases for each in found.claims)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_claim_holds_on_the_numbers_that_its_paper_prints_or_says_why_not(name: str) -> None:
+    judged = paper_check.check(file.read(name, STUDIES, "paper"))
+
+    assert [each for each in judged if not each.is_right] == []
+    assert all(each.contradiction for each in judged if each.word == paper_check.CONTRADICTION)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_published_number_is_of_cells_that_the_study_has(name: str) -> None:
+    found = file.read(name, STUDIES, "paper")
+    every = cells_of(found)
+
+    for number in found.published:
+        is_about = selection(number.subjects, quantities.measure(number.quantity), number.where)
+        for subject in number.subjects:
+            assert any(subject.owns(cell) for cell in filter(is_about, every)), (number.id, str(subject))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_quick_study_is_of_small_cells_for_a_cpu(name: str) -> None:
+    quick = {cell for cell in cells_of(file.read(name, STUDIES, "quick")) if cell.device == "cpu"}
+
+    assert 0 < len(quick) <= 100
+    assert all(cell.image <= 96 and cell.steps <= 100 and cell.epochs <= 3 for cell in quick)
+
+
+def test_there_are_fifty_nine_claims_of_the_papers_about_forty_two_figures_and_tables() -> None:
+    assert (59, 42) == (sum(claims for _, _, claims in FIGURES.values()),
+                        sum(len(figures.split()) for _, figures, _ in FIGURES.values()))
+
+
+def test_claims_and_figures_are_named_after_their_study() -> None:
+    for name, (prefix, _, _) in FIGURES.items():
+        found = file.read(name, STUDIES)
+        assert all(re.match(f"{prefix}-", each.id) for each in (*found.experiments, *found.published, *found.claims))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_quick_study_stays_small_where_its_gpu_cells_are_put_on_a_cpu(name: str) -> None:
+    moved = [cell for cell in cells_of(file.read(name, STUDIES, "quick"))
+             if (cell.gpus, cell.conv) == (1, "default") and cell.measure != "kernels"]
+
+    assert all(cell.image <= 96 and cell.steps <= 100 and cell.preset == "small" for cell in moved)

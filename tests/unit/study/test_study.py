@@ -1,0 +1,147 @@
+"""Study files: read strictly, refused in one line."""
+
+import copy
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.errors import InputError
+from runner.study.file import Study, available, from_document, parse, read
+
+STUDIES = Path(__file__).parents[3] / "studies"
+GOOD = """
+[study]
+id = "s"
+title = "S"
+scales = ["paper", "quick"]
+[[experiment]]
+id = "e"
+measure = "train"
+stacks = ["a"]
+steps = 100
+grid = { task = ["lenet5", "vgg16"], batch = [1, 2] }
+except = [{ task = "vgg16", why = "large" }]
+scale.quick = { steps = 5, grid = { batch = [1] } }
+"""
+
+
+def changed(old: str, new: str) -> bytes:
+    assert old in GOOD
+    return GOOD.replace(old, new).encode()
+
+
+def test_a_scale_overrides_settings_and_single_keys_of_the_grid() -> None:
+    experiment, = parse(GOOD.encode(), "s.toml", "quick").experiments
+    assert 5 == experiment.settings["steps"]
+    assert {"task": ("lenet5", "vgg16"), "batch": (1,)} == experiment.grid
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("steps = 100", "step = 100", 's.toml: experiment e: key "step" is unknown; did you mean "steps"?'),
+    ("steps = 100", 'steps = "many"', 's.toml: experiment e: key "steps": found "many", expected int'),
+    ("steps = 100", "steps = 0", 's.toml: experiment e: key "steps": found 0, expected a number of at least 1'),
+    ("steps = 100", "precision = 'half'", 'key "precision": found "half", expected one of float32, float64, amp, tf32'),
+    ("steps = 100", 'data = "cifar11"', 's.toml: experiment e: data "cifar11" is unknown; known: digits32, cifar10'),
+    ('"vgg16"]', '"vgg17"]', 's.toml: experiment e: task "vgg17" is unknown'),
+    ('measure = "train"', "", 's.toml: experiment e: key "measure" is missing'),
+    ('stacks = ["a"]', "", 's.toml: experiment e: key "stacks": expected a list'),
+    ("batch = [1, 2]", "batch = []", 'grid key "batch": expected a list of values'),
+    ("batch = [1, 2]", "steps = [1, 2]", 'key "steps" stands both beside and in grid'),
+    ("scale.quick", "scale.fast", 's.toml: experiment e: scale: key "fast" is unknown'),
+    ('title = "S"', 'title = "S"\nrounds = 0', 's.toml: [study]: key "rounds": found 0'),
+    ('title = "S"', "title = 3", 's.toml: [study]: key "title": found 3, expected text'),
+    ('[[experiment]]', "[[experiments]]", 's.toml: key "experiments" is unknown; did you mean "experiment"?'),
+    ('id = "e"', 'id = "e', "s.toml: not TOML"),
+])
+def test_a_mistake_is_told_with_file_place_found_and_expected(old: str, new: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(changed(old, new), "s.toml")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_study_is_told_with_the_nearest_one() -> None:
+    with pytest.raises(InputError, match="did you mean `quick`"):
+        read("quik", STUDIES)
+
+
+@pytest.mark.parametrize("name", available(STUDIES))
+def test_every_study_of_the_repository_is_read(name: str) -> None:
+    assert name == read(name, STUDIES).id
+
+
+@given(st.data())
+def test_a_mutated_study_is_read_or_refused_but_never_breaks(data: st.DataObject) -> None:
+    text = list(GOOD)
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(text) - 1))
+        text[place] = data.draw(st.sampled_from([*'[]{}="\n1a#.', ""]))
+    try:
+        parse("".join(text).encode(), "s.toml")
+    except InputError as error:
+        assert "\n" not in str(error)
+
+
+def test_an_experiment_tells_what_its_scale_changes() -> None:
+    text = """
+        study = { id = "s", title = "S", scales = ["paper", "quick"] }
+        [[experiment]]
+        id = "e"
+        stacks = ["a"]
+        measure = "train"
+        task = "lenet5"
+        steps = 3960
+        grid = { batch = [1, 2] }
+        scale.quick = { steps = 6, warmup = 2, grid = { batch = [1] } }
+    """
+    paper, quick = (parse(text.encode(), "s.toml", scale).experiments[0] for scale in ("paper", "quick"))
+
+    assert () == paper.scaled
+    assert ("steps 6 for 3960", "warmup 2", "batch 1 for 1/2") == quick.scaled
+
+
+DOCUMENTS = {name: tomllib.loads((STUDIES / f"{name}.toml").read_text()) for name in available(STUDIES)}
+ODD = st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.dates(),
+                st.sampled_from(["", "x", "train", "lenet5", "sync", "paper", 10**30, float("nan"), [], {}, [{}],
+                                 [[]]]),
+                st.lists(st.sampled_from(["lenet5", "a", 1, True, {}, {"why": "x"}, []]), max_size=2),
+                st.dictionaries(st.sampled_from(["task", "batch", "quick", "why", "grid", "x"]),
+                                st.sampled_from(["lenet5", ["lenet5"], 1, [], {}, {"steps": 1}, {"grid": {}}]),
+                                max_size=2))
+
+
+def tables(found: Any) -> list[dict[str, Any]]:
+    """Every table in a document, itself first."""
+    inner = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    return [*([found] if isinstance(found, dict) else []), *(table for each in inner for table in tables(each))]
+
+
+@given(st.data())
+@settings(max_examples=1000)
+def test_a_real_study_that_is_mutated_is_read_or_refused_but_never_breaks(data: st.DataObject) -> None:
+    """Claims are mutated in test_claims.py; without them a document takes a thousandth of the time."""
+    whole = DOCUMENTS[data.draw(st.sampled_from(sorted(DOCUMENTS)))]
+    experiment = data.draw(st.sampled_from(whole["experiment"]))
+    names = {name: whole[name] for name in ("subjects", "models", "cells") if name in whole}
+    document = copy.deepcopy({"study": whole["study"], **names, "experiment": [experiment],
+                              "published": whole.get("published", [])[:1]})
+    for _ in range(data.draw(st.integers(1, 3))):
+        table = data.draw(st.sampled_from(tables(document)))
+        key = data.draw(st.sampled_from([*table, "x", "grid", "cases", "scale", "except", "rounds", "scales"]))
+        match data.draw(st.sampled_from(["delete", "rename", "retype", "nest"])):
+            case "delete":
+                table.pop(key, None)
+            case "rename":
+                table[data.draw(st.sampled_from(["x", "steps", "grid", "id", "where"]))] = table.pop(key, 1)
+            case "retype":
+                table[key] = copy.deepcopy(data.draw(ODD))       # what is drawn again must not have changed
+            case "nest":
+                table[key] = {key: copy.deepcopy(table.get(key, 1))}
+    try:
+        assert isinstance(from_document(document, "s.toml"), Study)
+    except InputError as error:
+        assert "\n" not in str(error)

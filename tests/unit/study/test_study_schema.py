@@ -1,0 +1,47 @@
+"""The schema of study files: what it takes, what it refuses, and that it is up to date."""
+
+import copy
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from runner.study.schema import json_schema
+
+ROOT = Path(__file__).parents[3]
+STUDIES = sorted((ROOT / "studies").glob("*.toml"))
+WRITTEN = ROOT / "docs" / "study.schema.json"
+SCHEMA = jsonschema.Draft202012Validator(json_schema())
+
+
+def test_the_published_schema_is_that_of_the_code() -> None:
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+    assert json_schema() == json.loads(WRITTEN.read_text()), "python -m runner.study.schema > docs/study.schema.json"
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_every_study_is_valid_and_names_the_schema(path: Path) -> None:
+    text = path.read_text()
+    SCHEMA.validate(tomllib.loads(text))
+    assert "#:schema ../docs/study.schema.json" == text.splitlines()[0]
+
+
+@pytest.mark.parametrize(("place", "change"), [
+    ((), {"claims": []}), (("study",), {"name": "x"}), (("study",), {"rounds": 0}),
+    (("experiment", 0), {"step": 3}), (("experiment", 0), {"measure": "fly"}), (("experiment", 0), {"steps": 0}),
+    (("experiment", 0), {"task": "lenet6"}), (("experiment", 0), {"grid": {"batch": []}}),
+    (("experiment", 0), {"scale": {"quick": {"stacks": ["a"]}}}), (("claim", 0), {"kind": "best"}),
+    (("claim", 0), {"at_least": "x"}), (("claim", 0), {"over": "task"}), (("claim", 0), {"cases": []}),
+    (("published", 0), {"unit": "m"}), (("published", 0), {"value": "1"}), (("published", 0), {"of": {"stock": "a"}}),
+])
+def test_a_mistake_is_marked(place: tuple[Any, ...], change: dict[str, Any]) -> None:
+    document = copy.deepcopy(tomllib.loads((ROOT / "studies" / "krisilias.toml").read_text()))
+    table: Any = document
+    for name in place:
+        table = table[name]
+    table.update(change)
+
+    assert not SCHEMA.is_valid(document)

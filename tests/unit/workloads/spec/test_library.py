@@ -1,0 +1,78 @@
+"""Bare libraries in a framework's place: where they are found, what they refuse, how their stacks are compiled."""
+
+from pathlib import Path
+
+import pytest
+
+from runner.stacks import definition, environments
+from tests.stack_folder import small_stack
+from workloads.spec import library, lstm_kernels
+from workloads.spec.cell import SWITCHES, Cell
+
+ROOT = Path(__file__).parents[4]
+
+
+def test_a_library_is_found_by_the_file_that_its_build_leaves(tmp_path: Path) -> None:
+    assert library.installed(str(tmp_path)) is None
+
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "liblstm-onednn.so").touch()
+
+    assert "onednn" == library.installed(str(tmp_path))
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"task": "bert"}, "lstm task alone"), ({"precision": "float64"}, "float32"), ({"device": "gpu"}, "runs on a cpu"),
+    ({"lstm": "skip_input"}, "no lstm skip_input"), ({"loop": "graph"}, "no loop graph"),
+    ({"optimizer": "adam"}, "sgd or momentum"), ({"onednn": "off"}, "nothing is left")])
+def test_what_a_bare_library_has_not_is_refused_with_the_reason(changes: dict[str, str], words: str) -> None:
+    from workloads.frameworks.library import settings
+    from workloads.process.errors import Unsupported
+    cell = Cell(**{"stack": "lstm-onednn", "task": "lstm", "measure": "train", **changes})
+
+    with pytest.raises(Unsupported, match=words):
+        settings.demand(cell, "onednn")
+
+
+def test_every_implementation_is_a_value_of_the_switch() -> None:
+    named = {kind for kinds in lstm_kernels.IMPLEMENTATIONS.values() for kind in kinds}
+
+    assert set(SWITCHES["lstm"]) == named
+    assert all(set(kinds) <= named for kinds in lstm_kernels.TABLE_5.values())
+
+
+def test_a_missing_implementation_is_told_with_those_that_are_there() -> None:
+    assert lstm_kernels.missing("pytorch", "cpu", "cell") is None
+    assert "mxnet has no lstm block on a cpu: it has cell" in str(lstm_kernels.missing("mxnet", "cpu", "block"))
+
+
+def with_program(root: Path, script: str) -> definition.Stack:
+    found = small_stack(root)
+    (found.folder / "build.sh").write_text(script)
+    (found.folder / "lstm.cpp").write_text("int one;\n")
+    return found
+
+
+def test_a_program_s_source_is_part_of_environment_and_image(tmp_path: Path) -> None:
+    found = with_program(tmp_path, "true\n")
+    environment, image = definition.wheels_fingerprint(found), definition.fingerprint(found)
+
+    (found.folder / "lstm.cpp").write_text("int two;\n")
+
+    assert environment != definition.wheels_fingerprint(found)
+    assert image != definition.fingerprint(found)
+
+
+def test_a_host_without_the_tools_of_a_program_says_which(tmp_path: Path) -> None:
+    lacking = with_program(tmp_path / "a", 'echo "no g++ here: run it" >&2; exit 1\n')
+    having = with_program(tmp_path / "b", "exit 0\n")
+
+    assert "torch-9: no g++ here: run it" == environments.missing_tools(lacking)
+    assert environments.missing_tools(having) is None
+    assert environments.missing_tools(small_stack(tmp_path / "c")) is None
+
+
+def test_both_programs_have_the_one_interface() -> None:
+    ours, theirs = ((ROOT / "docker" / name / "lstm.h").read_text() for name in ("lstm-onednn", "lstm-cudnn"))
+
+    assert ours == theirs.replace("docker/lstm-onednn/", "docker/lstm-cudnn/")
