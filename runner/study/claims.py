@@ -84,7 +84,7 @@ class Claim(NamedTuple):
     experiment: str = ""                       # the one that it is about, "" where all are
     skips_oom: bool = False                    # a case that ran out of memory says nothing, as in the study's plots
     contradiction: str = ""                    # why it does not hold on the paper's own numbers, as arithmetic
-    source: str = ""                           # its place in the paper
+    source: str = ""                           # where in the paper
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -137,11 +137,11 @@ def shown(case: Mapping[str, Value]) -> list[str]:
 
 def mistake(claim: Claim) -> str | None:
     """What of a claim contradicts its kind, or None."""
-    checks = (_wrong_words, _wrong_keys, _wrong_subjects, _wrong_thresholds, _wrong_fields, _wrong_turns)
+    checks = (_unknown_names, _wrong_keys, _wrong_subjects, _wrong_thresholds, _wrong_fields, _wrong_turns)
     return next((wrong for check in checks if (wrong := check(claim))), None)
 
 
-def _wrong_words(claim: Claim) -> str | None:
+def _unknown_names(claim: Claim) -> str | None:
     for name, known in (("kind", KINDS), ("quantity", QUANTITIES), ("holds_for", HOLDS_FOR),
                         ("direction", (*DIRECTIONS, ""))):
         if getattr(claim, name) not in known:
@@ -152,10 +152,10 @@ def _wrong_words(claim: Claim) -> str | None:
 def _wrong_keys(claim: Claim) -> str | None:
     must, may = _KEYS[claim.kind]
     for name in _OF_KINDS:
-        found = getattr(claim, name)
-        if name in must and not found:
+        value = getattr(claim, name)
+        if name in must and not value:
             return f'key "{name}": missing; kind "{claim.kind}" has {", ".join((*must, *may))}'
-        if name not in (*must, *may) and found:
+        if name not in (*must, *may) and value:
             return f'key "{name}" is not of kind "{claim.kind}", which has {", ".join((*must, *may))}'
     return None
 
@@ -188,11 +188,11 @@ def _wrong_thresholds(claim: Claim) -> str | None:
 def _out_of_range(claim: Claim) -> str | None:
     """A threshold that the kind's numbers cannot reach, or None."""
     for name in ("at_least", "at_most", "about"):
-        found = getattr(claim, name)
-        if found is not None and claim.kind != "mpe" and found <= 0:
-            return f'key "{name}": found {found:g}, expected a number above 0'
-        if found is not None and claim.kind == "mpe" and (found >= 1 or (name == "about" and found == 0)):
-            return f'key "{name}": found {found:g}, expected a share below 1 of the time of "of", and not 0'
+        threshold = getattr(claim, name)
+        if threshold is not None and claim.kind != "mpe" and threshold <= 0:
+            return f'key "{name}": found {threshold:g}, expected a number above 0'
+        if threshold is not None and claim.kind == "mpe" and (threshold >= 1 or (name == "about" and threshold == 0)):
+            return f'key "{name}": found {threshold:g}, expected a share below 1 of the time of "of", and not 0'
     is_of_one = claim.kind == "share" and claim.quantity not in _ABOVE_ONE
     if is_of_one and any((getattr(claim, name) or 0) > 1 for name in ("at_least", "at_most", "about")):
         return "found a threshold above 1, expected shares of a whole"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runner import strict_toml
-from runner.strict_toml import Place, Table
+from runner.strict_toml import Position, Table
 from runner.study import claims, quantities
 from runner.study.claims import Claim
 from runner.study.published import STATISTICS, Published
@@ -28,122 +28,123 @@ class Grounds(NamedTuple):
     forms: Mapping[str, tuple[str, ...]]
 
 
-def published(document: Table, place: Place, grounds: Grounds) -> tuple[Published, ...]:
+def published(document: Table, position: Position, grounds: Grounds) -> tuple[Published, ...]:
     """The published numbers of a study's file. Raises InputError."""
-    found = tuple(_published(each, place, grounds) for each in strict_toml.listed(document, "published", place))
-    strict_toml.refuse_twice("published", [number.id for number in found], place)
-    return found
+    numbers = tuple(_published(each, position, grounds) for each in strict_toml.listed(document, "published", position))
+    strict_toml.refuse_twice("published", [number.id for number in numbers], position)
+    return numbers
 
 
-def claimed(document: Table, place: Place, grounds: Grounds) -> tuple[Claim, ...]:
+def claimed(document: Table, position: Position, grounds: Grounds) -> tuple[Claim, ...]:
     """The claims of a study's file, with their cases at its scale. Raises InputError."""
-    found = tuple(_claim(each, place, grounds) for each in strict_toml.listed(document, "claim", place))
-    strict_toml.refuse_twice("claim", [claim.id for claim in found], place)
-    return found
+    read = tuple(_claim(each, position, grounds) for each in strict_toml.listed(document, "claim", position))
+    strict_toml.refuse_twice("claim", [claim.id for claim in read], position)
+    return read
 
 
-def _published(found: Any, place: Place, grounds: Grounds) -> Published:
-    place = place.entry(found, "published")
-    strict_toml.refuse_unknown(found, Published._fields, place)
-    quantity = strict_toml.one_of(found, "quantity", tuple(QUANTITIES), place)
-    to = _subject(found, "to", place, grounds) if "to" in found else None
-    unit = strict_toml.one_of(found, "unit", quantities.UNITS, place)
+def _published(entry: Any, position: Position, grounds: Grounds) -> Published:
+    position = position.entry(entry, "published")
+    strict_toml.refuse_unknown(entry, Published._fields, position)
+    quantity = strict_toml.one_of(entry, "quantity", tuple(QUANTITIES), position)
+    to = _subject(entry, "to", position, grounds) if "to" in entry else None
+    unit = strict_toml.one_of(entry, "unit", quantities.UNITS, position)
     known = quantities.RATIO_UNITS if to else quantities.units(quantity)
     if unit not in known:
-        raise place.wrong(f'key "unit": found "{unit}", expected one of {", ".join(known)} for {quantity} of '
+        raise position.wrong(f'key "unit": found "{unit}", expected one of {", ".join(known)} for {quantity} of '
                           + ("two subjects, a ratio" if to else "one subject; a ratio has \"of\" and \"to\""))
-    value = strict_toml.number(found, "value", place, above=None if unit in ("mpe", "%", "share") else 0)
+    value = strict_toml.number(entry, "value", position, above=None if unit in ("mpe", "%", "share") else 0)
     if value is None:
-        raise place.wrong('key "value": missing, expected a number')
-    number = Published(strict_toml.string(found, "id", place), strict_toml.string(found, "source", place),
-                       strict_toml.string(found, "text", place, ""), quantity,
-                       _subject(found, "of", place, grounds), to,
-                       _where(found, place), value, unit, _experiment(found, place, grounds),
-                       _contradiction(found, place), _steps(found, unit, to, place),
-                       strict_toml.one_of(found, "statistic", STATISTICS, place, STATISTICS[0]))
+        raise position.wrong('key "value": missing, expected a number')
+    number = Published(strict_toml.string(entry, "id", position), strict_toml.string(entry, "source", position),
+                       strict_toml.string(entry, "text", position, ""), quantity,
+                       _subject(entry, "of", position, grounds), to,
+                       _where(entry, position), value, unit, _experiment(entry, position, grounds),
+                       _contradiction(entry, position), _steps(entry, unit, to, position),
+                       strict_toml.one_of(entry, "statistic", STATISTICS, position, STATISTICS[0]))
     if number.statistic != "mean" and unit != "x":
-        raise place.wrong(f'key "statistic": found unit "{unit}", expected "x"; other numbers are means')
+        raise position.wrong(f'key "statistic": found unit "{unit}", expected "x"; other numbers are means')
     return number._replace(where=_narrowed(number.where, number.experiment, number.subjects, quantity, (), grounds))
 
 
 _CLAIM_KEYS = tuple(name for name in Claim._fields if name != "cases")
 
 
-def _claim(found: Any, place: Place, grounds: Grounds) -> Claim:
-    place = place.entry(found, "claim")
-    strict_toml.refuse_unknown(found, _CLAIM_KEYS, place)
+def _claim(entry: Any, position: Position, grounds: Grounds) -> Claim:
+    position = position.entry(entry, "claim")
+    strict_toml.refuse_unknown(entry, _CLAIM_KEYS, position)
     claim = Claim(
-        id=strict_toml.string(found, "id", place), text=strict_toml.string(found, "text", place),
-        kind=strict_toml.one_of(found, "kind", claims.KINDS, place),
-        quantity=strict_toml.one_of(found, "quantity", tuple(QUANTITIES), place), where=_where(found, place),
-        of=_subject(found, "of", place, grounds) if "of" in found else None,
-        to=_subject(found, "to", place, grounds) if "to" in found else None,
-        order=tuple(_subject({"order": item}, "order", place, grounds)
-                    for item in strict_toml.listed(found, "order", place)),
-        over=strict_toml.strings(found, "over", place) if "over" in found else (),
-        holds_for=strict_toml.one_of(found, "holds_for", claims.HOLDS_FOR, place, "each"),
-        along=strict_toml.string(found, "along", place, ""),
-        direction=strict_toml.one_of(found, "direction", claims.DIRECTIONS, place, ""),
-        at_least=strict_toml.number(found, "at_least", place, above=None),
-        at_most=strict_toml.number(found, "at_most", place, above=None),
-        about=strict_toml.number(found, "about", place, above=None), within=strict_toml.number(found, "within", place),
-        turned_for=tuple(strict_toml.case(item, place, "turned_for")
-                         for item in strict_toml.listed(found, "turned_for", place)),
-        assumed=strict_toml.string(found, "assumed", place, ""), experiment=_experiment(found, place, grounds),
-        skips_oom=strict_toml.flag(found, "skips_oom", place), contradiction=_contradiction(found, place),
-        source=strict_toml.string(found, "source", place, ""),
+        id=strict_toml.string(entry, "id", position), text=strict_toml.string(entry, "text", position),
+        kind=strict_toml.one_of(entry, "kind", claims.KINDS, position),
+        quantity=strict_toml.one_of(entry, "quantity", tuple(QUANTITIES), position), where=_where(entry, position),
+        of=_subject(entry, "of", position, grounds) if "of" in entry else None,
+        to=_subject(entry, "to", position, grounds) if "to" in entry else None,
+        order=tuple(_subject({"order": item}, "order", position, grounds)
+                    for item in strict_toml.listed(entry, "order", position)),
+        over=strict_toml.strings(entry, "over", position) if "over" in entry else (),
+        holds_for=strict_toml.one_of(entry, "holds_for", claims.HOLDS_FOR, position, "each"),
+        along=strict_toml.string(entry, "along", position, ""),
+        direction=strict_toml.one_of(entry, "direction", claims.DIRECTIONS, position, ""),
+        at_least=strict_toml.number(entry, "at_least", position, above=None),
+        at_most=strict_toml.number(entry, "at_most", position, above=None),
+        about=strict_toml.number(entry, "about", position, above=None),
+        within=strict_toml.number(entry, "within", position),
+        turned_for=tuple(strict_toml.case(item, position, "turned_for")
+                         for item in strict_toml.listed(entry, "turned_for", position)),
+        assumed=strict_toml.string(entry, "assumed", position, ""), experiment=_experiment(entry, position, grounds),
+        skips_oom=strict_toml.flag(entry, "skips_oom", position), contradiction=_contradiction(entry, position),
+        source=strict_toml.string(entry, "source", position, ""),
     )
-    place.refuse(claims.mistake(claim))
+    position.refuse(claims.mistake(claim))
     claim = claim._replace(where=_narrowed(claim.where, claim.experiment, claim.subjects, claim.quantity,
                                            claim.fields, grounds))
-    claim = claim._replace(cases=_cases(claim, grounds, place))
-    place.refuse(claims.mistake(claim))
+    claim = claim._replace(cases=_cases(claim, grounds, position))
+    position.refuse(claims.mistake(claim))
     return claim
 
 
-def _contradiction(found: Table, place: Place) -> str:
+def _contradiction(entry: Table, position: Position) -> str:
     """Why a number or claim does not follow from what else the paper prints; "" where it does."""
-    text = strict_toml.string(found, "contradiction", place, "").strip()
-    if "contradiction" in found and not text:
-        raise place.wrong('key "contradiction": found no text, expected the arithmetic; leave the key out where '
+    text = strict_toml.string(entry, "contradiction", position, "").strip()
+    if "contradiction" in entry and not text:
+        raise position.wrong('key "contradiction": found no text, expected the arithmetic; leave the key out where '
                           "nothing contradicts")
     return text
 
 
-def _steps(found: Table, unit: str, to: Subject | None, place: Place) -> int:
+def _steps(entry: Table, unit: str, to: Subject | None, position: Position) -> int:
     """Of how many steps a number of seconds is; one where it does not say."""
-    steps = found.get("steps", 1)
+    steps = entry.get("steps", 1)
     if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
-        raise place.wrong(f'key "steps": found {steps!r}, expected a whole number from 1')
-    if "steps" in found and (unit != "s" or to):
-        raise place.wrong('key "steps": only of a number of one subject in unit "s"')
+        raise position.wrong(f'key "steps": found {steps!r}, expected a whole number from 1')
+    if "steps" in entry and (unit != "s" or to):
+        raise position.wrong('key "steps": only of a number of one subject in unit "s"')
     return steps
 
 
-def _where(found: Table, place: Place) -> dict[str, tuple[Any, ...]]:
-    return {name: strict_toml.options(name, values, place)
-            for name, values in strict_toml.table(found, "where", place, {}).items()}
+def _where(entry: Table, position: Position) -> dict[str, tuple[Any, ...]]:
+    return {name: strict_toml.options(name, values, position)
+            for name, values in strict_toml.table(entry, "where", position, {}).items()}
 
 
-def _experiment(found: Table, place: Place, grounds: Grounds) -> str:
-    if "experiment" not in found:
+def _experiment(entry: Table, position: Position, grounds: Grounds) -> str:
+    if "experiment" not in entry:
         return ""
     known = tuple(dict.fromkeys(each.experiment for each in grounds.anywhere))
-    return strict_toml.one_of(found, "experiment", known, place)
+    return strict_toml.one_of(entry, "experiment", known, position)
 
 
-def _subject(found: Table, key: str, place: Place, grounds: Grounds) -> Subject:
-    values = strict_toml.table(found, key, place)
-    place = place.at(key)
+def _subject(entry: Table, key: str, position: Position, grounds: Grounds) -> Subject:
+    values = strict_toml.table(entry, key, position)
+    position = position.at(key)
     settings = []
     for name, value in values.items():
         if name not in ("stack", "parallel"):
             known = ("stack", *(field for field in strict_toml.settable() if field != "measure"))
-            strict_toml.refuse_unknown({name: value}, known, place)
-            settings.append((name, strict_toml.checked(name, value, place)))
-    stack = strict_toml.string(values, "stack", place)
-    return Subject(stack, strict_toml.one_of(values, "parallel", ("sync", "async"), place, ""), tuple(sorted(settings)),
-                   grounds.forms.get(stack, ()))
+            strict_toml.refuse_unknown({name: value}, known, position)
+            settings.append((name, strict_toml.checked(name, value, position)))
+    stack = strict_toml.string(values, "stack", position)
+    parallel = strict_toml.one_of(values, "parallel", ("sync", "async"), position, "")
+    return Subject(stack, parallel, tuple(sorted(settings)), grounds.forms.get(stack, ()))
 
 
 # where two experiments differ in several fields, those that say most come first; what the user may change, last
@@ -156,9 +157,9 @@ def _narrowed(where: Mapping[str, tuple[Any, ...]], experiment: str, subjects: S
 
     A store knows a cell that two experiments share by the first of them alone, so claims look at fields.
     """
-    found = dict(where)
+    narrowed = dict(where)
     if not experiment:
-        return found
+        return narrowed
     is_about = selection(subjects, quantities.measure(quantity), where)
     cells = [each for each in grounds.here if is_about(each.cell) and any(one.owns(each.cell) for one in subjects)]
     own = dict.fromkeys(each.cell for each in cells if each.experiment == experiment)     # in their order
@@ -168,31 +169,31 @@ def _narrowed(where: Mapping[str, tuple[Any, ...]], experiment: str, subjects: S
         values = tuple(dict.fromkeys(getattr(cell, name) for cell in own))
         left = {cell for cell in others if getattr(cell, name) in values}
         if values and left < others:
-            found[name], others = values, left
-    return found
+            narrowed[name], others = values, left
+    return narrowed
 
 
-def _cases(claim: Claim, grounds: Grounds, place: Place) -> tuple[claims.Case, ...]:
+def _cases(claim: Claim, grounds: Grounds, position: Position) -> tuple[claims.Case, ...]:
     """The claim's cases at the study's scale. Raises InputError where the study has no such cells, or several alike."""
     anywhere = _of(claim.experiment, grounds.anywhere)
     for subject in claim.subjects:
-        place.refuse(_absent(claim, subject, anywhere))
+        position.refuse(_absent(claim, subject, anywhere))
     is_about = claim.selection()
-    found: dict[claims.Case, dict[Subject, Cell]] = {}
+    subjects_cells: dict[claims.Case, dict[Subject, Cell]] = {}
     for cell in filter(is_about, _of(claim.experiment, grounds.here)):
         for subject in claim.subjects:
             if subject.owns(cell):
-                alike = found.setdefault(claim.case(cell), {})
+                alike = subjects_cells.setdefault(claim.case(cell), {})
                 first = alike.setdefault(subject, cell)
-                place.refuse(_different(subject, cell, subject, first, ("measure", "parallel", "stack")))
+                position.refuse(_different(subject, cell, subject, first, ("measure", "parallel", "stack")))
                 for other, theirs in alike.items():
-                    place.refuse(_different(subject, cell, other, theirs, named(claim.subjects)))
-    for case, alike in found.items():
+                    position.refuse(_different(subject, cell, other, theirs, named(claim.subjects)))
+    for case, alike in subjects_cells.items():
         for subject in claim.subjects:
             if subject not in alike:
-                raise place.wrong("no experiment has "
+                raise position.wrong("no experiment has "
                                   + ", ".join([str(subject), *claims.shown(claim.named(case))]))
-    return tuple(found)
+    return tuple(subjects_cells)
 
 
 def _of(experiment: str, cells: Iterable[OfStudy]) -> list[Cell]:
@@ -206,16 +207,16 @@ def _absent(claim: Claim, subject: Subject, anywhere: Sequence[Cell]) -> str | N
     stacks = sorted({cell.stack for cell in anywhere})
     if subject.stack not in stacks:
         return f'stack "{subject.stack}" is of no {what}; known: {", ".join(stacks)}'
-    found = [cell for cell in anywhere if subject.owns(cell)]
-    needed, measures = quantities.measure(claim.quantity), sorted({cell.measure for cell in found})
+    cells = [cell for cell in anywhere if subject.owns(cell)]
+    needed, measures = quantities.measure(claim.quantity), sorted({cell.measure for cell in cells})
     if needed not in measures:
         return (f'quantity "{claim.quantity}" needs an experiment of measure "{needed}" with {subject}; '
                 f'found {", ".join(measures) or "no experiment with it"}')
     for name, values in claim.where.items():
         for value in values:
-            if not any(getattr(cell, name) == value for cell in found if cell.measure == needed):
+            if not any(getattr(cell, name) == value for cell in cells if cell.measure == needed):
                 return f"where: no {what} of measure {needed} with {subject} has {name} {value}"
-    return None if any(map(claim.selection(), found)) else f"where: no {what} has a cell of {subject} with all of it"
+    return None if any(map(claim.selection(), cells)) else f"where: no {what} has a cell of {subject} with all of it"
 
 
 def _different(one: Subject, cell: Cell, other: Subject, theirs: Cell, free: Sequence[str]) -> str | None:

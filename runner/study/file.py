@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from runner import strict_toml
 from runner.errors import InputError
-from runner.strict_toml import Place
+from runner.strict_toml import Position
 from runner.study import claims_file, inheritance, names, rows
 from runner.study.claims import Claim
 from runner.study.published import Published
@@ -58,8 +58,8 @@ class Experiment(NamedTuple):
 
         A stack without variants of its own gets every variant of the study.
         """
-        every = [settings for each in self.variants.values() for settings in each]
-        different = [settings for place, settings in enumerate(every) if settings not in every[:place]]
+        every = [settings for own in self.variants.values() for settings in own]
+        different = [settings for index, settings in enumerate(every) if settings not in every[:index]]
         return self.variants.get(stack) or tuple(different) or ({},)
 
     def exception(self, cell: Cell) -> str | None:
@@ -109,9 +109,9 @@ def repeats_publication(name: str, folder: Path) -> bool:
 def scales(name: str, folder: Path) -> tuple[str, ...]:
     """The scales of the study of that id, the default one first. Raises InputError."""
     path = folder / f"{name}.toml"
-    head = strict_toml.table(_document(path), "study", Place(str(path)))
-    found = strict_toml.strings(head, "scales", Place(str(path), "[study]"), ("paper",))
-    return tuple(sorted(found, key=lambda scale: scale != head.get("default_scale", found[0])))
+    head = strict_toml.table(_document(path), "study", Position(str(path)))
+    declared = strict_toml.strings(head, "scales", Position(str(path), "[study]"), ("paper",))
+    return tuple(sorted(declared, key=lambda scale: scale != head.get("default_scale", declared[0])))
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -125,53 +125,54 @@ def parse(content: bytes, file: str, scale: str | None = None) -> Study:
 
 def from_document(document: dict[str, Any], file: str, scale: str | None = None) -> Study:
     """The study in a file's tables. Raises InputError."""
-    place = Place(file)
-    strict_toml.refuse_unknown(document, _TABLES, place)
-    head = strict_toml.table(document, "study", place)
-    strict_toml.refuse_unknown(head, _STUDY_KEYS, Place(file, "[study]"))
-    text = Place(file, "[study]")
-    scales = strict_toml.strings(head, "scales", text, ("paper",))
-    scale = scale or strict_toml.string(head, "default_scale", text, scales[0])
+    position = Position(file)
+    strict_toml.refuse_unknown(document, _TABLES, position)
+    head = strict_toml.table(document, "study", position)
+    strict_toml.refuse_unknown(head, _STUDY_KEYS, Position(file, "[study]"))
+    here = Position(file, "[study]")
+    scales = strict_toml.strings(head, "scales", here, ("paper",))
+    scale = scale or strict_toml.string(head, "default_scale", here, scales[0])
     if scale not in scales:
-        raise text.wrong(f'scale "{scale}" is unknown; known: {", ".join(scales)}')
-    document = written_out(document, scales, place)
-    found = strict_toml.listed(document, "experiment", place)
-    experiments = tuple(_experiment(each, place, scale, scales) for each in found)
+        raise here.wrong(f'scale "{scale}" is unknown; known: {", ".join(scales)}')
+    document = written_out(document, scales, position)
+    tables = strict_toml.listed(document, "experiment", position)
+    experiments = tuple(_experiment(each, position, scale, scales) for each in tables)
     if not experiments:
-        raise place.wrong("found no [[experiment]], expected at least one")
-    strict_toml.refuse_twice("experiment", [experiment.id for experiment in experiments], place)
-    forms = _forms(head, text)
-    everywhere = [_experiment(each, place, name, scales) for name in scales for each in found]
+        raise position.wrong("found no [[experiment]], expected at least one")
+    strict_toml.refuse_twice("experiment", [experiment.id for experiment in experiments], position)
+    forms = _forms(head, here)
+    everywhere = [_experiment(each, position, name, scales) for name in scales for each in tables]
     if (count := sum(each.size for each in everywhere)) > _MOST_CELLS:
-        raise place.wrong(f"found {count} cells over all scales, expected at most {_MOST_CELLS}")
+        raise position.wrong(f"found {count} cells over all scales, expected at most {_MOST_CELLS}")
     anywhere = [cell for each in everywhere for cell in cells_of(each)]
     grounds = claims_file.Grounds([cell for each in experiments for cell in cells_of(each)], anywhere, forms)
-    return Study(_identifier(head, text), strict_toml.string(head, "title", text),
-                 _rounds(head, text, scale, scales), strict_toml.string(head, "baseline", text, ""), scale, experiments,
-                 claims_file.published(document, place, grounds), claims_file.claimed(document, place, grounds),
-                 forms, told(document["told"], place))
+    return Study(_identifier(head, here), strict_toml.string(head, "title", here),
+                 _rounds(head, here, scale, scales), strict_toml.string(head, "baseline", here, ""), scale, experiments,
+                 claims_file.published(document, position, grounds), claims_file.claimed(document, position, grounds),
+                 forms, told(document["told"], position))
 
 
-def written_out(document: strict_toml.Table, scales: tuple[str, ...], place: Place) -> strict_toml.Table:
-    """The file's tables without names, rows and what is "same as": what they stand for in their place."""
-    known = names.read(document, scales, place)
-    claims, stated = rows.printed(rows.written(document, "claim", known, place))
-    return {**document, "experiment": inheritance.experiments(document, known, place),
-            "published": rows.written(document, "published", known, place) + stated, "claim": claims,
-            "told": rows.written(document, "told", known, place)}
+def written_out(document: strict_toml.Table, scales: tuple[str, ...], position: Position) -> strict_toml.Table:
+    """The file's tables with names, rows and "same as" replaced by what they stand for."""
+    known = names.read(document, scales, position)
+    claims, stated = rows.printed(rows.written(document, "claim", known, position))
+    return {**document, "experiment": inheritance.experiments(document, known, position),
+            "published": rows.written(document, "published", known, position) + stated, "claim": claims,
+            "told": rows.written(document, "told", known, position)}
 
 
-def _identifier(head: dict[str, Any], place: Place) -> str:
+def _identifier(head: dict[str, Any], position: Position) -> str:
     """The study's id, which becomes a part of folders' names."""
-    found = strict_toml.string(head, "id", place)
-    if not re.fullmatch(IDENTIFIER.strip("^$"), found):
-        raise place.wrong(f'key "id": found {found!r}, expected at most 64 letters, digits, dots, dashes or "_"')
-    return found
+    identifier = strict_toml.string(head, "id", position)
+    if not re.fullmatch(IDENTIFIER.strip("^$"), identifier):
+        raise position.wrong(f'key "id": found {identifier!r}, '
+                             'expected at most 64 letters, digits, dots, dashes or "_"')
+    return identifier
 
 
-def _forms(head: dict[str, Any], place: Place) -> dict[str, tuple[str, ...]]:
-    found = strict_toml.table(head, "forms", place, {})
-    return {name: strict_toml.strings(found, name, place.at("forms")) for name in found}
+def _forms(head: dict[str, Any], position: Position) -> dict[str, tuple[str, ...]]:
+    forms = strict_toml.table(head, "forms", position, {})
+    return {name: strict_toml.strings(forms, name, position.at("forms")) for name in forms}
 
 
 def cells_of(experiment: Experiment) -> Iterator[claims_file.OfStudy]:
@@ -184,36 +185,36 @@ def cells_of(experiment: Experiment) -> Iterator[claims_file.OfStudy]:
                     yield claims_file.OfStudy(experiment.id, cell)
 
 
-def _experiment(found: Any, place: Place, scale: str, scales: tuple[str, ...]) -> Experiment:
-    place = place.entry(found, "experiment")
-    values = _scaled(found, place, scale, scales)
+def _experiment(table: Any, position: Position, scale: str, scales: tuple[str, ...]) -> Experiment:
+    position = position.entry(table, "experiment")
+    values = _scaled(table, position, scale, scales)
     settings = {name: value for name, value in values.items() if name not in EXPERIMENT_KEYS}
-    grid = {name: strict_toml.options(name, found, place)
-            for name, found in strict_toml.table(values, "grid", place, {}).items()}
+    grid = {name: strict_toml.options(name, options, position)
+            for name, options in strict_toml.table(values, "grid", position, {}).items()}
     for name, value in settings.items():
-        strict_toml.checked(name, value, place)
-    cases = tuple(strict_toml.case(item, place) for item in strict_toml.listed(values, "cases", place)) or ({},)
+        strict_toml.checked(name, value, position)
+    cases = tuple(strict_toml.case(item, position) for item in strict_toml.listed(values, "cases", position)) or ({},)
     for name in grid:
         if name in settings or any(name in case for case in cases):
-            raise place.wrong(f'key "{name}" stands both beside and in grid')
+            raise position.wrong(f'key "{name}" stands both beside and in grid')
     for name, known in (("measure", cells.MEASURES), ("task", tasks.NAMES)):
         if name not in settings and name not in grid and not all(name in case for case in cases):
-            raise place.wrong(f'key "{name}" is missing; known: {", ".join(known)}')
-    variants = _variants(values, grid, place)
-    return Experiment(strict_toml.string(values, "id", place), strict_toml.string(values, "title", place, ""),
-                      tuple(variants) or strict_toml.strings(values, "stacks", place), settings, cases, grid,
-                      tuple(_excepted(item, place) for item in strict_toml.listed(values, "except", place)),
-                      _assumed(values, place), variants, tuple(_overrides(found, scale)))
+            raise position.wrong(f'key "{name}" is missing; known: {", ".join(known)}')
+    variants = _variants(values, grid, position)
+    return Experiment(strict_toml.string(values, "id", position), strict_toml.string(values, "title", position, ""),
+                      tuple(variants) or strict_toml.strings(values, "stacks", position), settings, cases, grid,
+                      tuple(_excepted(item, position) for item in strict_toml.listed(values, "except", position)),
+                      _assumed(values, position), variants, tuple(_overrides(table, scale)))
 
 
 def _variants(values: strict_toml.Table, grid: Mapping[str, Any],
-              place: Place) -> dict[str, tuple[dict[str, Any], ...]]:
-    """The settings of each stack in the list `subjects`, which takes the place of `stacks`."""
+              position: Position) -> dict[str, tuple[dict[str, Any], ...]]:
+    """The settings of each stack in the list `subjects`, which a study may have instead of `stacks`."""
     if "subjects" in values and "stacks" in values:
-        raise place.wrong('expected either "stacks" or "subjects"')
-    found: dict[str, tuple[dict[str, Any], ...]] = {}
-    for item in strict_toml.listed(values, "subjects", place):
-        here = place.at("subjects")
+        raise position.wrong('expected either "stacks" or "subjects"')
+    variants: dict[str, tuple[dict[str, Any], ...]] = {}
+    for item in strict_toml.listed(values, "subjects", position):
+        here = position.at("subjects")
         if not isinstance(item, dict):
             raise here.wrong('expected a list of tables of "stack" and cell keys')
         own = {name: value for name, value in item.items() if name != "stack"}
@@ -222,63 +223,63 @@ def _variants(values: strict_toml.Table, grid: Mapping[str, Any],
             if name in grid or name in ("task", "measure"):
                 raise here.wrong(f'key "{name}" is of the experiment, not of a stack')
         stack = strict_toml.string(item, "stack", here)
-        found[stack] = (*found.get(stack, ()), own)
-    return found
+        variants[stack] = (*variants.get(stack, ()), own)
+    return variants
 
 
-def _overrides(found: dict[str, Any], scale: str) -> Iterator[str]:
+def _overrides(table: dict[str, Any], scale: str) -> Iterator[str]:
     """What the experiment's checked tables change for a scale, for people."""
-    for name, value in found.get("scale", {}).get(scale, {}).items():
+    for name, value in table.get("scale", {}).get(scale, {}).items():
         if name == "grid":
-            before = found.get("grid", {})
+            before = table.get("grid", {})
             yield from (f"{key} {_listing(options)} for {_listing(before.get(key, []))}"
                         for key, options in value.items())
         elif name == "cases":
             yield "; ".join(", ".join(f"{key} {option}" for key, option in case.items()) for case in value)
         else:
-            yield f"{name} {value}" + (f" for {found[name]}" if name in found else "")
+            yield f"{name} {value}" + (f" for {table[name]}" if name in table else "")
 
 
 def _listing(options: Sequence[Any]) -> str:
     return "/".join(map(str, options)) or "the default"
 
 
-def _scaled(found: dict[str, Any], place: Place, scale: str, scales: tuple[str, ...]) -> dict[str, Any]:
+def _scaled(table: dict[str, Any], position: Position, scale: str, scales: tuple[str, ...]) -> dict[str, Any]:
     """The experiment's values with its overrides for the scale put in; a grid is overridden key by key."""
-    strict_toml.refuse_unknown(found, (*EXPERIMENT_KEYS, *strict_toml.settable()), place)
-    overrides = strict_toml.table(found, "scale", place, {})
-    strict_toml.refuse_unknown(overrides, scales, Place(place.file, f"{place.part}: scale"))
-    values = {name: value for name, value in found.items() if name != "scale"}
-    for name, value in strict_toml.table(overrides, scale, place, {}).items():
-        here = Place(place.file, f"{place.part}: scale.{scale}")
+    strict_toml.refuse_unknown(table, (*EXPERIMENT_KEYS, *strict_toml.settable()), position)
+    overrides = strict_toml.table(table, "scale", position, {})
+    strict_toml.refuse_unknown(overrides, scales, Position(position.file, f"{position.part}: scale"))
+    values = {name: value for name, value in table.items() if name != "scale"}
+    for name, value in strict_toml.table(overrides, scale, position, {}).items():
+        here = Position(position.file, f"{position.part}: scale.{scale}")
         if name not in (*SCALED, *strict_toml.settable()):
             strict_toml.refuse_unknown({name: value}, (*SCALED, *strict_toml.settable()), here)
         if name == "grid":
-            value = {**strict_toml.table(values, "grid", place, {}), **strict_toml.table({name: value}, name, here)}
+            value = {**strict_toml.table(values, "grid", position, {}), **strict_toml.table({name: value}, name, here)}
         values[name] = value
     return values
 
 
-def _excepted(item: Any, place: Place) -> dict[str, Any]:
+def _excepted(item: Any, position: Position) -> dict[str, Any]:
     if not isinstance(item, dict) or not isinstance(item.get("why"), str) or len(item) < 2:
-        raise place.wrong('except: expected tables of cell keys and "why"')
+        raise position.wrong('except: expected tables of cell keys and "why"')
     for name, value in item.items():
         if name not in ("why", "stack"):
-            strict_toml.checked(name, value, place)
+            strict_toml.checked(name, value, position)
     return item
 
 
-def _assumed(values: dict[str, Any], place: Place) -> dict[str, str]:
-    assumed = strict_toml.table(values, "assumed", place, {})
-    return {name: strict_toml.string(assumed, name, place) for name in assumed}
+def _assumed(values: dict[str, Any], position: Position) -> dict[str, str]:
+    assumed = strict_toml.table(values, "assumed", position, {})
+    return {name: strict_toml.string(assumed, name, position) for name in assumed}
 
 
-def _rounds(head: dict[str, Any], place: Place, scale: str, scales: tuple[str, ...]) -> int:
+def _rounds(head: dict[str, Any], position: Position, scale: str, scales: tuple[str, ...]) -> int:
     """One number, or one for each scale."""
     rounds = head.get("rounds", 5)
     if isinstance(rounds, dict):
-        strict_toml.refuse_unknown(rounds, scales, Place(place.file, f"{place.part} rounds"))
+        strict_toml.refuse_unknown(rounds, scales, Position(position.file, f"{position.part} rounds"))
         rounds = rounds.get(scale, 5)
     if not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= 1000:
-        raise place.wrong(f'key "rounds": found {rounds!r}, expected a number from 1 to 1000')
+        raise position.wrong(f'key "rounds": found {rounds!r}, expected a number from 1 to 1000')
     return rounds

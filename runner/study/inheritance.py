@@ -4,58 +4,59 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from runner import strict_toml
-from runner.strict_toml import Place, Table
+from runner.strict_toml import Position, Table
 from runner.study.names import Names
 
 SHARED = ("stacks", "subjects", "cases", "grid", "except", "assumed", "scale")      # of [cells], beside cell fields
 _MERGED = ("grid", "assumed", "scale")     # tables of which an experiment overrides single keys
 
 
-def experiments(document: Table, names: Names, place: Place) -> list[Table]:
+def experiments(document: Table, names: Names, position: Position) -> list[Table]:
     """A study's experiments, each with all that it takes over. Raises InputError."""
-    shared = strict_toml.table(document, "cells", place, {})
-    strict_toml.refuse_unknown(shared, (*SHARED, *strict_toml.settable()), Place(place.file, "[cells]"))
-    found: dict[str, Table] = {}
+    shared = strict_toml.table(document, "cells", position, {})
+    strict_toml.refuse_unknown(shared, (*SHARED, *strict_toml.settable()), Position(position.file, "[cells]"))
+    by_id: dict[str, Table] = {}
     written = []
-    for item in strict_toml.listed(document, "experiment", place):
-        here = place.entry(item, "experiment")
-        whole = _over(_parent(item, found, shared, here), item, here)
-        found[str(item.get("id"))] = whole
+    for item in strict_toml.listed(document, "experiment", position):
+        here = position.entry(item, "experiment")
+        whole = _over(_parent(item, by_id, shared, here), item, here)
+        by_id[str(item.get("id"))] = whole
         written.append(_with_scales(whole, names, here))
     return written
 
 
-def _parent(item: Table, above: Mapping[str, Table], shared: Table, place: Place) -> Table:
+def _parent(item: Table, above: Mapping[str, Table], shared: Table, position: Position) -> Table:
     if "same" not in item:
         return shared
-    name = strict_toml.string(item, "same", place)
+    name = strict_toml.string(item, "same", position)
     if name not in above:
-        raise place.wrong(f'key "same": found "{name}", expected an experiment above it: {", ".join(above) or "none"}')
+        raise position.wrong(f'key "same": found "{name}", '
+                             f'expected an experiment above it: {", ".join(above) or "none"}')
     return above[name]
 
 
-def _over(parent: Table, own: Table, place: Place) -> Table:
-    """What an experiment says over what it takes over; a key of the grid and a setting take each other's place."""
-    grid = strict_toml.table(own, "grid", place, {})
+def _over(parent: Table, own: Table, position: Position) -> Table:
+    """An experiment's own tables over its parent's. A key set in one of grid and settings removes it from the other."""
+    grid = strict_toml.table(own, "grid", position, {})
     taken = {name: value for name, value in parent.items() if name not in ("id", "title", "same")}
-    taken = _without(taken, own, grid, place)
-    scales = {name: _without(each, own, grid, place) if isinstance(each, dict) else each
-              for name, each in strict_toml.table(taken, "scale", place, {}).items()}
+    taken = _without(taken, own, grid, position)
+    scales = {name: _without(each, own, grid, position) if isinstance(each, dict) else each
+              for name, each in strict_toml.table(taken, "scale", position, {}).items()}
     if scales:
         taken["scale"] = scales
-    merged = {name: _merged(strict_toml.table(taken, name, place, {}), strict_toml.table(own, name, place, {}))
+    merged = {name: _merged(strict_toml.table(taken, name, position, {}), strict_toml.table(own, name, position, {}))
               for name in _MERGED if name in taken or name in own}
     return {**taken, **{name: value for name, value in own.items() if name != "same"}, **merged}
 
 
-def _without(table: Table, own: Table, grid: Table, place: Place) -> Table:
-    """A table without what the experiment's own settings, grid, stacks or task take the place of."""
+def _without(table: Table, own: Table, grid: Table, position: Position) -> Table:
+    """A parent's table without the keys that the experiment's own settings, grid, stacks or task replace."""
     instead = {"stacks": "subjects", "subjects": "stacks"}
     gone = {*grid, *(instead[name] for name in own if name in instead),
             *(("cases",) if "task" in own or "task" in grid else ())}
     left = {name: value for name, value in table.items() if name not in gone}
     if "grid" in left:
-        inherited = strict_toml.table(left, "grid", place)
+        inherited = strict_toml.table(left, "grid", position)
         left["grid"] = {name: value for name, value in inherited.items() if name not in own}
     return left
 
@@ -66,24 +67,24 @@ def _merged(taken: Table, own: Table) -> Table:
                         else value for name, value in own.items()}}
 
 
-def _with_scales(whole: Table, names: Names, place: Place) -> Table:
+def _with_scales(whole: Table, names: Names, position: Position) -> Table:
     """The experiment with its models' cells, and for each scale what differs there."""
-    found = dict(whole)
-    if "subjects" in found:
-        subjects = strict_toml.listed(found, "subjects", place)
-        found["subjects"] = [names.subject(each, place.at("subjects")) for each in subjects]
-    cases = strict_toml.listed(found, "cases", place)
-    scales = strict_toml.table(found, "scale", place, {})
-    strict_toml.refuse_unknown(scales, names.scales, place.at("scale"))
-    grid = strict_toml.table(found, "grid", place, {})
-    if "cases" in found:
-        found["cases"] = names.cases(cases, "", grid, place)
-    written = {scale: _scale(scale, scales, _Cases(cases, grid), names, place) for scale in names.scales}
+    expanded = dict(whole)
+    if "subjects" in expanded:
+        subjects = strict_toml.listed(expanded, "subjects", position)
+        expanded["subjects"] = [names.subject(each, position.at("subjects")) for each in subjects]
+    cases = strict_toml.listed(expanded, "cases", position)
+    scales = strict_toml.table(expanded, "scale", position, {})
+    strict_toml.refuse_unknown(scales, names.scales, position.at("scale"))
+    grid = strict_toml.table(expanded, "grid", position, {})
+    if "cases" in expanded:
+        expanded["cases"] = names.cases(cases, "", grid, position)
+    written = {scale: _scale(scale, scales, _Cases(cases, grid), names, position) for scale in names.scales}
     if any(written.values()):
-        found["scale"] = {scale: table for scale, table in written.items() if table}
+        expanded["scale"] = {scale: table for scale, table in written.items() if table}
     else:
-        found.pop("scale", None)
-    return found
+        expanded.pop("scale", None)
+    return expanded
 
 
 class _Cases(NamedTuple):
@@ -93,9 +94,9 @@ class _Cases(NamedTuple):
     grid: Table
 
 
-def _scale(scale: str, scales: Table, cases: _Cases, names: Names, place: Place) -> Table:
+def _scale(scale: str, scales: Table, cases: _Cases, names: Names, position: Position) -> Table:
     """What differs at a scale, with the cases that it has there; a scale may be said to be as another."""
-    here = place.at(f"scale.{scale}")
+    here = position.at(f"scale.{scale}")
     name = _like(scale, scales, names.scales, here)
     table = dict(strict_toml.table(scales, name, here, {}))
     said = {*cases.grid, *strict_toml.table(table, "grid", here, {}), *table}
@@ -106,15 +107,15 @@ def _scale(scale: str, scales: Table, cases: _Cases, names: Names, place: Place)
     return table
 
 
-def _like(scale: str, scales: Table, known: tuple[str, ...], place: Place) -> str:
+def _like(scale: str, scales: Table, known: tuple[str, ...], position: Position) -> str:
     """The scale that one is, itself where nothing else is said."""
     name = scale
     for _ in known:
         if not isinstance(scales.get(name), str):
             return name
-        name = strict_toml.one_of(scales, name, known, place)
-    raise place.wrong(f'found "{scales[scale]}", which is as "{scale}" itself')
+        name = strict_toml.one_of(scales, name, known, position)
+    raise position.wrong(f'found "{scales[scale]}", which is as "{scale}" itself')
 
 
 def _distinct(cases: list[Any]) -> list[Any]:
-    return [case for place, case in enumerate(cases) if case not in cases[:place]]
+    return [case for index, case in enumerate(cases) if case not in cases[:index]]

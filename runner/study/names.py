@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runner import strict_toml
-from runner.strict_toml import Place, Table
+from runner.strict_toml import Position, Table
 
 _MOST_CASES = 20_000           # of one line; as many cells a study may have
 
@@ -19,95 +19,96 @@ class Names(NamedTuple):
     models: Mapping[str, tuple[Table, ...]]     # cell fields, and by scale what differs there
     scales: tuple[str, ...]
 
-    def subject(self, found: Any, place: Place) -> Any:
+    def subject(self, subject: Any, position: Position) -> Any:
         """The table of a subject's name; a table as it is. Raises InputError."""
-        if not isinstance(found, str):
-            return found
-        _refuse_unnamed("subject", found, self.subjects, place)
-        return self.subjects[found]
+        if not isinstance(subject, str):
+            return subject
+        _refuse_unnamed("subject", subject, self.subjects, position)
+        return self.subjects[subject]
 
-    def model(self, found: Any, place: Place) -> tuple[Table, ...]:
+    def model(self, model: Any, position: Position) -> tuple[Table, ...]:
         """The tables of a model's or group's name, or of several names. Raises InputError."""
-        several = found if isinstance(found, list) else [found]
+        several = model if isinstance(model, list) else [model]
         if not several or not all(isinstance(name, str) for name in several):
-            raise place.wrong(f'key "model": found {found!r}, expected a name or a list of names of [models]')
+            raise position.wrong(f'key "model": found {model!r}, expected a name or a list of names of [models]')
         for name in several:
-            _refuse_unnamed("model", name, self.models, place)
+            _refuse_unnamed("model", name, self.models, position)
         return tuple(table for name in several for table in self.models[name])
 
-    def tasks(self, found: Any, place: Place) -> list[Any]:
+    def tasks(self, model: Any, position: Position) -> list[Any]:
         """The tasks of a model's or group's name, each once. Raises InputError."""
-        return list(dict.fromkeys(table["task"] for table in self.model(found, place)))
+        return list(dict.fromkeys(table["task"] for table in self.model(model, position)))
 
-    def cases(self, found: Sequence[Any], scale: str, said: Collection[str], place: Place) -> list[Any]:
+    def cases(self, cases: Sequence[Any], scale: str, said: Collection[str], position: Position) -> list[Any]:
         """The cases of a list of names and tables at a scale; a list in one is a case for each value.
 
         What the grid or the scale has `said` for all of them, a model's own table does not say.
         """
-        return [case for item in found for case in self._case(item, scale, said, place)]
+        return [case for item in cases for case in self._case(item, scale, said, position)]
 
-    def differ(self, found: Sequence[Any], scale: str, said: Collection[str], place: Place) -> bool:
+    def differ(self, cases: Sequence[Any], scale: str, said: Collection[str], position: Position) -> bool:
         """Whether a scale has cases of its own: a table says so, or the scale says what a model's table does."""
-        parts = [both for item in found for both in self._parts(item, place)]
+        parts = [both for item in cases for both in self._parts(item, position)]
         return any(scale in model or scale in own or not model.keys().isdisjoint(said) for model, own in parts)
 
-    def _case(self, item: Any, scale: str, said: Collection[str], place: Place) -> Iterator[Any]:
+    def _case(self, item: Any, scale: str, said: Collection[str], position: Position) -> Iterator[Any]:
         if not isinstance(item, dict | str):
             yield item                    # to be refused where cases are read
             return
-        for model, own in self._parts(item, place):
+        for model, own in self._parts(item, position):
             both = {name: value for name, value in self.without_scales(model).items() if name not in said}
             both |= self.without_scales(own)
             for table in (model, own) if scale else ():
-                both |= strict_toml.table(table, scale, place, {})
+                both |= strict_toml.table(table, scale, position, {})
             choices = [value if isinstance(value, list) and value else [value] for value in both.values()]
             if math.prod(map(len, choices)) > _MOST_CASES:
-                raise place.wrong(f"found {math.prod(map(len, choices))} cases in one, expected at most {_MOST_CASES}")
+                raise position.wrong(f"found {math.prod(map(len, choices))} cases in one, "
+                                     f"expected at most {_MOST_CASES}")
             yield from (dict(zip(both, values, strict=True)) for values in itertools.product(*choices))
 
-    def _parts(self, item: Any, place: Place) -> list[tuple[Table, Table]]:
+    def _parts(self, item: Any, position: Position) -> list[tuple[Table, Table]]:
         """A model's table and what a case says beside its name, for each model that it names."""
         if isinstance(item, str):
-            return [(model, {}) for model in self.model(item, place)]
+            return [(model, {}) for model in self.model(item, position)]
         if not isinstance(item, dict) or "model" not in item:
             return [({}, item if isinstance(item, dict) else {})]
         own = {name: value for name, value in item.items() if name != "model"}
-        return [(model, own) for model in self.model(item["model"], place)]
+        return [(model, own) for model in self.model(item["model"], position)]
 
     def without_scales(self, table: Table) -> Table:
         """A model's or case's table without what differs at a scale."""
         return {name: value for name, value in table.items() if name not in self.scales}
 
 
-def read(document: Table, scales: tuple[str, ...], place: Place) -> Names:
+def read(document: Table, scales: tuple[str, ...], position: Position) -> Names:
     """The names of a study's tables [subjects] and [models]. Raises InputError."""
-    subjects = strict_toml.table(document, "subjects", place, {})
+    subjects = strict_toml.table(document, "subjects", position, {})
     for name in subjects:
-        strict_toml.table(subjects, name, Place(place.file, "[subjects]"))
-    found = Names(subjects, {}, scales)
-    here = Place(place.file, "[models]")
-    for name, value in strict_toml.table(document, "models", place, {}).items():
-        found = found._replace(models={**found.models, name: _model(name, value, found, here)})
-    return found
+        strict_toml.table(subjects, name, Position(position.file, "[subjects]"))
+    names = Names(subjects, {}, scales)
+    here = Position(position.file, "[models]")
+    for name, value in strict_toml.table(document, "models", position, {}).items():
+        names = names._replace(models={**names.models, name: _model(name, value, names, here)})
+    return names
 
 
-def _model(name: str, value: Any, names: Names, place: Place) -> tuple[Table, ...]:
+def _model(name: str, value: Any, names: Names, position: Position) -> tuple[Table, ...]:
     """A model's table, of the task of its name where it says no other, or those of a group of models above it."""
     if isinstance(value, list):
-        return names.model(value, place.at(name))
+        return names.model(value, position.at(name))
     if not isinstance(value, dict):
-        raise place.wrong(f'key "{name}": expected a table of cell keys, or a list of models above it')
+        raise position.wrong(f'key "{name}": expected a table of cell keys, or a list of models above it')
     model = {"task": name, **value}
-    strict_toml.string(model, "task", place.at(name))
-    diffs = [strict_toml.table(model, scale, place.at(name), {}) for scale in names.scales]
+    strict_toml.string(model, "task", position.at(name))
+    diffs = [strict_toml.table(model, scale, position.at(name), {}) for scale in names.scales]
     for fields in (names.without_scales(model), *diffs):
         for field, options in fields.items():
-            strict_toml.options(field, options if isinstance(options, list) else [options], place.at(name))
+            strict_toml.options(field, options if isinstance(options, list) else [options], position.at(name))
     return (model,)
 
 
-def _refuse_unnamed(kind: str, name: str, known: Mapping[str, Any], place: Place) -> None:
+def _refuse_unnamed(kind: str, name: str, known: Mapping[str, Any], position: Position) -> None:
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
         hint = f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(known) or 'none'}"
-        raise place.wrong(f'{kind} "{name}" is not in [{kind}s]{hint}')
+        raise position.wrong(f'{kind} "{name}" is not in [{kind}s]{hint}')

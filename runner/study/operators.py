@@ -132,18 +132,18 @@ NAMES: dict[str, dict[str, Groups]] = {
 
 def named(framework: str, own: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """Seconds by word and own name; what has no word stands under ""."""
-    words = {name: word for word, groups in NAMES.get(framework, {}).items() for name in _seen(groups, own)}
-    found: dict[str, dict[str, float]] = {}
+    words_by_name = {name: word for word, groups in NAMES.get(framework, {}).items() for name in _seen(groups, own)}
+    named_seconds: dict[str, dict[str, float]] = {}
     for name, seconds in own.items():
-        found.setdefault(words.get(name, ""), {})[name] = seconds
-    return found
+        named_seconds.setdefault(words_by_name.get(name, ""), {})[name] = seconds
+    return named_seconds
 
 
 def _seen(groups: Groups, own: Mapping[str, float]) -> list[str]:
     """The own names of the first group that has any."""
     for group in groups:
-        if found := [name for name in own if any(_is_of(name, pattern) for pattern in group)]:
-            return found
+        if present := [name for name in own if any(_is_of(name, pattern) for pattern in group)]:
+            return present
     return []
 
 

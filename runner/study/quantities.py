@@ -75,23 +75,23 @@ UNITS = tuple(dict.fromkeys([*(unit for known in _UNITS.values() for unit in kno
 
 
 def peak_bytes(run: Run) -> float | None:
-    """The peak memory of a run: of all its places together, where there are many."""
+    """The peak memory of a run: the sum over its nodes where there are several."""
     peaks = place_peaks(run)
     return sum(peaks.values()) if peaks else run.after.get("peak_bytes")
 
 
 def place_peaks(run: Run) -> dict[str, float]:
-    """Peak bytes by place: of its control group where it has one of its own, else of the worker's process."""
+    """Peak bytes by node: of its control group where it has one of its own, else of the worker's process."""
     has_groups = run.place.get("isolation") != "venv"
-    found = {place: (used.get("group_peak_bytes") if has_groups else None) or used.get("peak_bytes")
-             for place, used in run.usage.items()}
-    return {place: peak for place, peak in found.items() if peak is not None}
+    peaks = {node: (used.get("group_peak_bytes") if has_groups else None) or used.get("peak_bytes")
+             for node, used in run.usage.items()}
+    return {node: peak for node, peak in peaks.items() if peak is not None}
 
 
 def watts(run: Run) -> float | None:
-    """Mean power of the GPUs over the timed window, of all places together; None where it was not measured."""
-    found = [used["gpu_watts"] for used in (run.after, *run.usage.values()) if used.get("gpu_watts") is not None]
-    return sum(each for each in found if each is not None) if found else None
+    """Mean power of the GPUs of all nodes over the timed window; None where it was not measured."""
+    node_watts = [used["gpu_watts"] for used in (run.after, *run.usage.values()) if used.get("gpu_watts") is not None]
+    return sum(each for each in node_watts if each is not None) if node_watts else None
 
 
 def _step(row: Row, run: Run) -> float | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runner import strict_toml
-from runner.strict_toml import Place, Table
+from runner.strict_toml import Position, Table
 from runner.study.names import Names
 
 BLANK = "-"                       # what a paper leaves blank
@@ -27,13 +27,13 @@ class _Column(NamedTuple):
 
     key: str
     keys: Table
-    source: int                   # the place in a row of what it holds
+    source: int                   # the index in a row of its value
 
 
-def written(document: Table, kind: str, names: Names, place: Place) -> list[Table]:
+def written(document: Table, kind: str, names: Names, position: Position) -> list[Table]:
     """All entries of one kind, those of rows one by one. Raises InputError."""
-    return [named(entry, kind, names, place.entry(entry, kind))
-            for block in strict_toml.listed(document, kind, place) for entry in _spread(block, kind, place)]
+    return [named(entry, kind, names, position.entry(entry, kind))
+            for block in strict_toml.listed(document, kind, position) for entry in _spread(block, kind, position)]
 
 
 def printed(claims: Sequence[Table]) -> tuple[list[Table], list[Table]]:
@@ -44,33 +44,33 @@ def printed(claims: Sequence[Table]) -> tuple[list[Table], list[Table]]:
 
 def _stated(claim: Table) -> Table:
     """The published number that a claim of a ratio states; of several cases it is their mean, total or greatest."""
-    found: Table = {name: claim[name] for name in ("source", "quantity", "of", "to", "where", "experiment")
+    stated: Table = {name: claim[name] for name in ("source", "quantity", "of", "to", "where", "experiment")
                     if name in claim}
     holds_for = claim.get("holds_for", "each")
     value = next((claim[name] for name in ("about", "at_least", "at_most") if name in claim), None)
     statistic = {} if holds_for in ("each", "mean") else {"statistic": holds_for}
     text = {"text": claim["printed"]} if "printed" in claim else {}
-    return {"id": claim["number"], **text, **found, "value": value, "unit": "x", **statistic}
+    return {"id": claim["number"], **text, **stated, "value": value, "unit": "x", **statistic}
 
 
-def named(entry: Table, kind: str, names: Names, place: Place) -> Table:
+def named(entry: Table, kind: str, names: Names, position: Position) -> Table:
     """An entry with tables for the names in it, and its printed percentage as the ratio that it is."""
-    found = {name: value for name, value in entry.items() if name != "model"}
+    written = {name: value for name, value in entry.items() if name != "model"}
     for key in ("of", "to"):
-        if key in found:
-            found[key] = names.subject(found[key], place.at(key))
-    if isinstance(found.get("order"), list):
-        found["order"] = [names.subject(each, place.at("order")) for each in found["order"]]
-    where = strict_toml.table(found, "where", place, {})
+        if key in written:
+            written[key] = names.subject(written[key], position.at(key))
+    if isinstance(written.get("order"), list):
+        written["order"] = [names.subject(each, position.at("order")) for each in written["order"]]
+    where = strict_toml.table(written, "where", position, {})
     if "model" in entry:
-        where = {"task": names.tasks(entry["model"], place), **where}
-    if where or "where" in found:
-        found["where"] = {name: value if isinstance(value, list) else [value] for name, value in where.items()}
-    if kind == "claim" and "over" not in found and (over := _over(found)):
-        found["over"] = over
-    if found.get("over") == []:                # a row says so, whose block is over something
-        del found["over"]
-    return {**found, **_text(found), **(_ratio(found) if found.get("unit") == MORE else {})}
+        where = {"task": names.tasks(entry["model"], position), **where}
+    if where or "where" in written:
+        written["where"] = {name: value if isinstance(value, list) else [value] for name, value in where.items()}
+    if kind == "claim" and "over" not in written and (over := _over(written)):
+        written["over"] = over
+    if written.get("over") == []:                # a row says so, whose block is over something
+        del written["over"]
+    return {**written, **_text(written), **(_ratio(written) if written.get("unit") == MORE else {})}
 
 
 def _text(entry: Table) -> Table:
@@ -91,8 +91,8 @@ def _over(claim: Table) -> list[str]:
     return [name for name, values in claim.get("where", {}).items() if len(values) > 1 and name not in apart]
 
 
-def _tables(found: Any) -> list[Any]:
-    return found if isinstance(found, list) else []
+def _tables(tables: Any) -> list[Any]:
+    return tables if isinstance(tables, list) else []
 
 
 def _ratio(number: Table) -> Table:
@@ -103,8 +103,8 @@ def _ratio(number: Table) -> Table:
     return {"value": round(1 + value / 100, 10), "unit": "x", "text": number.get("text") or f"printed as {value:g} %"}
 
 
-def _spread(block: Any, kind: str, place: Place) -> Iterator[Table]:
-    here = place.entry(block, kind)
+def _spread(block: Any, kind: str, position: Position) -> Iterator[Table]:
+    here = position.entry(block, kind)
     if not {"columns", "rows"} & set(block):
         yield block
         return
@@ -121,12 +121,12 @@ def _spread(block: Any, kind: str, place: Place) -> Iterator[Table]:
         raise here.wrong(f'notes: no row has the id "{min(left)}"')
 
 
-def _columns(found: list[Any], place: Place) -> list[_Column]:
+def _columns(listed: list[Any], position: Position) -> list[_Column]:
     """The columns; one that is the "same" as another holds what that holds, and rows have nothing for it."""
-    here = place.at("columns")
+    here = position.at("columns")
     columns: list[_Column] = []
     names: list[str] = []
-    for column in found:
+    for column in listed:
         if isinstance(column, str) and column:
             columns.append(_Column(column, {}, len(names)))
             names.append(f"key {column}")
@@ -143,12 +143,12 @@ def _columns(found: list[Any], place: Place) -> list[_Column]:
     return columns
 
 
-def _entries(row: Any, columns: list[_Column], shared: Table, place: Place) -> Iterator[Table]:
+def _entries(row: Any, columns: list[_Column], shared: Table, position: Position) -> Iterator[Table]:
     """The numbers or claims of a row."""
     expected = 1 + max(column.source for column in columns)
     last = row[expected:] if isinstance(row, list) else []
     if not isinstance(row, list) or len(row) < expected or len(last) > 1 or not all(isinstance(e, dict) for e in last):
-        raise place.wrong(f"found {len(row) if isinstance(row, list) else row!r} values, expected {expected}, and a "
+        raise position.wrong(f"found {len(row) if isinstance(row, list) else row!r} values, expected {expected}, and a "
                           "table of more keys where there are any")
     own = _joined({}, last[0] if last else {})
     for column in columns:
@@ -178,12 +178,12 @@ def _filled(key: str, value: Any) -> Table:
 
 def _joined(one: Table, other: Mapping[str, Any]) -> Table:
     """Two tables of keys; both their `where` counts, and a row's `assumed` stands before its block's."""
-    found = {**one, **other}
+    joined = {**one, **other}
     if isinstance(one.get("where"), dict) and isinstance(other.get("where"), dict):
-        found["where"] = {**one["where"], **other["where"]}
+        joined["where"] = {**one["where"], **other["where"]}
     if isinstance(one.get("assumed"), str) and isinstance(other.get("assumed"), str):
-        found["assumed"] = f"{other['assumed']}; {one['assumed']}"
-    return found
+        joined["assumed"] = f"{other['assumed']}; {one['assumed']}"
+    return joined
 
 
 def _id(block: Table, row: Table, column: Mapping[str, Any]) -> Any:

@@ -136,9 +136,9 @@ def _of_fields(kind: Any, known: dict[str, Schema], required: tuple[str, ...], m
 
 def _annotated(hint: Any) -> Schema:
     """The schema of an annotation; what may be absent may not be null, which TOML does not have."""
-    found: Schema = TypeAdapter(hint).json_schema()
-    some = [each for each in found.get("anyOf", []) if each != {"type": "null"}]
-    return some[0] if len(some) == 1 else found
+    schema: Schema = TypeAdapter(hint).json_schema()
+    some = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
+    return some[0] if len(some) == 1 else schema
 
 
 if __name__ == "__main__":

@@ -23,33 +23,33 @@ def parted(name: str) -> tuple[str, tuple[str, ...]]:
     return first, _ids(rest)
 
 
-def _ids(words: str) -> tuple[str, ...]:
-    return tuple(word for word in words.split(",") if word)
+def _ids(text: str) -> tuple[str, ...]:
+    return tuple(word for word in text.split(",") if word)
 
 
 def read(name: str, folder: Path, scale: str | None = None) -> Study:
     """The study of that name with the experiments after it. Raises InputError."""
     of, ids = parted(name)
-    found = study.read(of, folder, scale)
-    return selected(found, ids) if ids else found
+    whole = study.read(of, folder, scale)
+    return selected(whole, ids) if ids else whole
 
 
-def selected(found: Study, ids: tuple[str, ...]) -> Study:
+def selected(whole: Study, ids: tuple[str, ...]) -> Study:
     """The study with these experiments alone, and the claims and published numbers that they can say something of.
 
     Raises InputError where it has no such experiment.
     """
-    known = [experiment.id for experiment in found.experiments]
+    known = [experiment.id for experiment in whole.experiments]
     for name in ids:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise InputError(f'study {found.id}: experiment "{name}" is unknown; known: {", ".join(known)}{hint}')
-    chosen = tuple(experiment for experiment in found.experiments if experiment.id in ids)
+            raise InputError(f'study {whole.id}: experiment "{name}" is unknown; known: {", ".join(known)}{hint}')
+    chosen = tuple(experiment for experiment in whole.experiments if experiment.id in ids)
     cells = [each for experiment in chosen for each in study.cells_of(experiment)]
-    return found._replace(experiments=chosen,
-                          published=tuple(number for number in found.published if _can_be_said(number, cells)),
-                          claims=tuple(claim for claim in found.claims if _can_be_said(claim, cells)))
+    return whole._replace(experiments=chosen,
+                          published=tuple(number for number in whole.published if _can_be_said(number, cells)),
+                          claims=tuple(claim for claim in whole.claims if _can_be_said(claim, cells)))
 
 
 def _can_be_said(one: Claim | Published, cells: Sequence[OfStudy]) -> bool:

@@ -12,8 +12,8 @@ Value = str | int | float
 OF_EVERY_SUBJECT = ("stack", "parallel", "measure")     # cell fields that subjects and quantity say
 
 
-def _pairs(found: Any) -> Any:
-    return tuple(found.items()) if isinstance(found, Mapping) else found
+def _pairs(settings: Any) -> Any:
+    return tuple(settings.items()) if isinstance(settings, Mapping) else settings
 
 
 class Subject(NamedTuple):
@@ -57,5 +57,5 @@ def selection(subjects: Sequence[Subject], measure: str, where: Mapping[str, Seq
 
     Cells with overlap = off are selected only when a claim names that field.
     """
-    wanted = {"measure": (measure,), **({} if "overlap" in named(subjects) else {"overlap": ("default",)}), **where}
-    return lambda cell: all(getattr(cell, name) in values for name, values in wanted.items())
+    allowed = {"measure": (measure,), **({} if "overlap" in named(subjects) else {"overlap": ("default",)}), **where}
+    return lambda cell: all(getattr(cell, name) in values for name, values in allowed.items())
