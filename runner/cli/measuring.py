@@ -154,8 +154,8 @@ def _measured(job: jobs.Job, folder: Path, kept: Kept | None, how: _How, show: C
 
 
 def _reasons(job: jobs.Job) -> str:
-    if not job.found.gpus and all(s.cell.device == "gpu" for s in job.plan.skipped) and job.plan.skipped:
-        return (f"{job.asked.study} needs an NVIDIA GPU, and this machine has none ({job.found.problem}); "
+    if not job.gpus.gpus and all(s.cell.device == "gpu" for s in job.plan.skipped) and job.plan.skipped:
+        return (f"{job.asked.study} needs an NVIDIA GPU, and this machine has none ({job.gpus.problem}); "
                 f"`evenbench plan {job.asked.study}` shows what would run")
     reasons = dict.fromkeys(f"{s.cell.stack}: {s.reason}" for s in job.plan.skipped)
     return "; ".join(reasons) or "the study has no cells"
@@ -204,7 +204,7 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
         _plan_every(asked, known, as_json)
         return
     job = jobs.planned(asked, screen.say)
-    seconds = estimate_seconds(job.plan, known, found=job.found)
+    seconds = estimate_seconds(job.plan, known, gpus=job.gpus)
     if as_json:
         print(json.dumps({**job.plan.record(), "estimate_seconds": seconds}, indent=2))
     else:
@@ -217,7 +217,7 @@ def _plan_every(asked: jobs.Asked, known: Mapping[str, float], is_json: bool) ->
     of_study = {name: jobs.planned(asked._replace(study=name), say_once)
                 for name in all_studies.published(paths.STUDIES, asked.scale)}
     plans = {name: each.plan for name, each in of_study.items()}
-    seconds = {name: estimate_seconds(each.plan, known, found=each.found) for name, each in of_study.items()}
+    seconds = {name: estimate_seconds(each.plan, known, gpus=each.gpus) for name, each in of_study.items()}
     print_rows([{"study": name, "cells": len(each.cells), "runs": len(each.cells) * each.rounds,
                  "skipped": len(each.skipped),
                  **({"estimate_seconds": seconds[name]} if is_json else {"about": formatting.seconds(seconds[name])})}
@@ -270,7 +270,7 @@ def _show_aa(folder: Path, title: str, design: self_comparison.Plan, is_json: bo
     if is_json:
         print(text)
     else:
-        screen.show(screen.parts_view(self_comparison.words(verdict, title)))
+        screen.show(screen.parts_view(self_comparison.lines(verdict, title)))
         screen.say(f"results: {folder}")
 
 

@@ -34,28 +34,28 @@ def check(plan: Plan) -> None:
                          f"{plan.study.id}` shows the cells")
 
 
-def run(wanted: job.Job, bench: Bench, kept: Kept | None, wished: Until | None, shown: Shown, say: Say) -> bool:
+def run(measurement: job.Job, bench: Bench, kept: Kept | None, wished: Until | None, shown: Shown, say: Say) -> bool:
     """Run the plan, and more rounds of it as long as `wished` asks for them; whether every run ended well.
 
     Raises Stopped, DiskFull.
     """
     known = history.known_seconds(bench.store.folder.parent)
-    seen: list[list[Width]] = []
+    looks: list[list[Width]] = []
     is_ok, is_resumed = True, kept is not None
-    for rounds in _stages(wanted.plan, kept, wished):
-        plan = wanted.plan._replace(rounds=rounds)
-        bench.store.append(job.session_record(wanted, bench.store.folder, is_resumed))
+    for rounds in _stages(measurement.plan, kept, wished):
+        plan = measurement.plan._replace(rounds=rounds)
+        bench.store.append(job.session_record(measurement, bench.store.folder, is_resumed))
         bench.store.append(plan.record())
         products.measure(bench._replace(plan=plan), say)
         with shown() as progress:
             stage = bench._replace(plan=plan, progress=progress, seconds_estimate=estimate_seconds(
-                plan, known, found=wanted.found, products=products.reached(bench.store.folder)))
+                plan, known, gpus=measurement.gpus, products=products.reached(bench.store.folder)))
             is_ok = session.run(stage, kept) and is_ok
         if wished:
-            seen.append(until.widths(summary.summarise(store.read(bench.store.folder))))
-            if found := until.outcome(seen, rounds, wished):
-                bench.store.append(_record(found))
-                say(until.words(found, wished))
+            looks.append(until.widths(summary.summarise(store.read(bench.store.folder))))
+            if outcome := until.outcome(looks, rounds, wished):
+                bench.store.append(_record(outcome))
+                say(until.lines(outcome, wished))
                 break
         kept, is_resumed = _finished(plan, bench), True
     return is_ok
@@ -75,6 +75,6 @@ def _finished(plan: Plan, bench: Bench) -> Kept:
     return Kept(bench.store.folder, ran, {})
 
 
-def _record(found: until.Outcome) -> Record:
-    return {"event": "until", "is_narrow": found.is_narrow, "rounds": found.rounds,
-            "wide": [{"stack": each.stack, "label": each.label} for each in found.wide]}
+def _record(outcome: until.Outcome) -> Record:
+    return {"event": "until", "is_narrow": outcome.is_narrow, "rounds": outcome.rounds,
+            "wide": [{"stack": each.stack, "label": each.label} for each in outcome.wide]}

@@ -17,7 +17,7 @@ KEPT = "all.jsonl"
 Say = Callable[[str], None]
 
 
-class Turn(NamedTuple):
+class StudyEnding(NamedTuple):
     """How one study went."""
 
     study: str
@@ -42,27 +42,27 @@ def _is_published(name: str, folder: Path) -> bool:
         return True
 
 
-def command(words: object) -> str:
+def command(arguments: object) -> str:
     """The fingerprint by which the same command finds what it has left to do."""
-    return hashlib.sha256(repr(words).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(arguments).encode()).hexdigest()[:16]
 
 
-def unfinished(results: Path, wanted: str) -> dict[str, Turn]:
+def unfinished(results: Path, fingerprint: str) -> dict[str, StudyEnding]:
     """The studies that the last `run all` has done, if it was the same command and did not come to its end."""
-    found: dict[str, Turn] = {}
+    endings: dict[str, StudyEnding] = {}
     is_ours = False
     path = results / KEPT
     for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
         record = _record(line)
         match record.get("event"):
             case "begin":
-                found, is_ours = {}, record.get("command") == wanted
+                endings, is_ours = {}, record.get("command") == fingerprint
             case "study":
                 name = str(record.get("study"))
-                found[name] = Turn(name, record.get("ok") is True, str(record.get("reason", "")))
+                endings[name] = StudyEnding(name, record.get("ok") is True, str(record.get("reason", "")))
             case "end":
-                found, is_ours = {}, False
-    return found if is_ours else {}
+                endings, is_ours = {}, False
+    return endings if is_ours else {}
 
 
 def _record(line: str) -> dict[str, Any]:
@@ -74,41 +74,41 @@ def _record(line: str) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def run(studies: Path, results: Path, wanted: str, scale: str | None, is_fresh: bool,
-        one: Callable[[str], bool], say: Say) -> list[Turn]:
+def run(studies: Path, results: Path, fingerprint: str, scale: str | None, is_fresh: bool,
+        one: Callable[[str], bool], say: Say) -> list[StudyEnding]:
     """Run every published study that has the scale, one after the other; one that fails does not stop the next.
 
     one(name) runs a study and says whether all of it went well. Raises DiskFull, and whatever ends the session.
     """
-    done = {} if is_fresh else unfinished(results, wanted)
+    done = {} if is_fresh else unfinished(results, fingerprint)
     if not done:
-        _append(results, {"event": "begin", "command": wanted})
+        _append(results, {"event": "begin", "command": fingerprint})
     names = _published(studies)
-    turns = []
+    endings = []
     for number, name in enumerate(names, 1):
         if name in done:
             say(f"study {number} of {len(names)}, {name}: done before")
-            turns.append(done[name])
+            endings.append(done[name])
             continue
         say(f"study {number} of {len(names)}, {name}")
-        turn = _turn(name, studies, scale, one)
-        if turn.reason:
-            say(f"{name}: {turn.reason}")
-        _append(results, {"event": "study", "study": name, "ok": turn.is_ok, "reason": turn.reason})
-        turns.append(turn)
+        ending = _run_study(name, studies, scale, one)
+        if ending.reason:
+            say(f"{name}: {ending.reason}")
+        _append(results, {"event": "study", "study": name, "ok": ending.is_ok, "reason": ending.reason})
+        endings.append(ending)
     _append(results, {"event": "end"})
-    return turns
+    return endings
 
 
-def _turn(name: str, studies: Path, scale: str | None, one: Callable[[str], bool]) -> Turn:
+def _run_study(name: str, studies: Path, scale: str | None, one: Callable[[str], bool]) -> StudyEnding:
     try:
         if scale and scale not in study.scales(name, studies):
-            return Turn(name, True, f'left out: it has no scale "{scale}"')
-        return Turn(name, one(name))
+            return StudyEnding(name, True, f'left out: it has no scale "{scale}"')
+        return StudyEnding(name, one(name))
     except DiskFull:
         raise
     except BenchError as error:
-        return Turn(name, False, str(error))
+        return StudyEnding(name, False, str(error))
 
 
 def _append(results: Path, record: dict[str, Any]) -> None:

@@ -51,14 +51,15 @@ def key_of(cell: Cell) -> str:
 
 def endings(results: Path) -> Endings:
     """The endings of all runs in a folder of results; results that cannot be read are passed over."""
-    found: dict[str, dict[str, set[str]]] = {}
+    by_cell: dict[str, dict[str, set[str]]] = {}
     for path in sorted(results.glob(f"*/{store.EVENTS}")):
         try:
             for cell_key, fingerprint, ending in _ended(store.read(path.parent)):
-                found.setdefault(cell_key, {}).setdefault(fingerprint, set()).add(ending)
+                by_cell.setdefault(cell_key, {}).setdefault(fingerprint, set()).add(ending)
         except (InputError, CellError, KeyError, TypeError, AttributeError):
             continue
-    return {cell_key: {made_of: frozenset(words) for made_of, words in by.items()} for cell_key, by in found.items()}
+    return {cell_key: {made_of: frozenset(words) for made_of, words in by_stack.items()}
+            for cell_key, by_stack in by_cell.items()}
 
 
 def _ended(records: Iterable[store.Record]) -> Iterator[tuple[str, str, str]]:
@@ -77,13 +78,13 @@ def _ended(records: Iterable[store.Record]) -> Iterator[tuple[str, str, str]]:
 
 def experiments(plans: Iterable[Plan], known: Endings, fingerprints: Mapping[str, str]) -> list[Experiment]:
     """The state of each experiment, from plans of one experiment each; fingerprints are the present ones, by stack."""
-    found = []
+    experiment_states = []
     for plan in plans:
         states = Counter(_state(planned.cell, known, fingerprints) for planned in plan.cells)
-        found.append(Experiment(plan.study.id, plan.study.scale, plan.study.experiments[0].id,
+        experiment_states.append(Experiment(plan.study.id, plan.study.scale, plan.study.experiments[0].id,
                                 len(plan.cells) + len(plan.skipped), states["done"], states["stale"], states["failed"],
                                 states["missing"], len(plan.skipped)))
-    return found
+    return experiment_states
 
 
 def _state(cell: Cell, known: Endings, fingerprints: Mapping[str, str]) -> str:
@@ -91,6 +92,6 @@ def _state(cell: Cell, known: Endings, fingerprints: Mapping[str, str]) -> str:
     now = by.get(fingerprints[cell.stack], frozenset())
     if now & RESULTS:
         return "done"
-    if any(words & RESULTS for words in by.values()):
+    if any(endings & RESULTS for endings in by.values()):
         return "stale"
     return "failed" if now else "missing"

@@ -78,10 +78,10 @@ def waiting(records: Iterable[Record], rounds: Mapping[int, Sequence[Cell]]) -> 
             groups.setdefault((index, cell.comparison), []).append(cell)
     room = max(map(len, rounds.values()), default=0) - sum(run.is_repeated for run in runs.values())
     chosen: set[tuple[str, int]] = set()
-    for _, place, keys in sorted(_candidates(runs, groups), key=lambda each: -each[0]):
+    for _, group, keys in sorted(_candidates(runs, groups), key=lambda each: -each[0]):
         if len(keys) <= room:
             room -= len(keys)
-            chosen.update((key, place[0]) for key in keys)
+            chosen.update((key, group[0]) for key in keys)
     return [Repetition(cell.key, index, runs[cell.key, index].name, attempts[cell.key, index] + 1,
                        _together(runs, groups[index, cell.comparison], index), runs[cell.key, index].disturbance)
             for index, cells in sorted(rounds.items()) for cell in cells if (cell.key, index) in chosen]
@@ -95,7 +95,7 @@ def _candidates(runs: Runs, groups: Groups) -> Iterator[tuple[float, tuple[int, 
     """(how disturbed, round and comparison, the keys that are still to run) of each round to repeat."""
     for (index, comparison), cells in groups.items():
         keys = _together(runs, cells, index)
-        worst = max((found.rank for key in keys if (found := runs[key, index].disturbance)), default=None)
+        worst = max((disturbance.rank for key in keys if (disturbance := runs[key, index].disturbance)), default=None)
         left = [key for key in keys if not runs[key, index].is_repeated]
         if worst is not None and left and not _was_repeated_alone(runs, keys, index):
             is_begun = any(runs[key, index].together for key in keys)
@@ -119,35 +119,35 @@ def _read(records: Iterable[Record]) -> tuple[Runs, Mapping[tuple[str, int], int
     begun: dict[str, Record] = {}
     for record in records:
         if record["event"] == "begin":
-            turn = record["key"], record["round"]
+            slot = record["key"], record["round"]
             begun[record["run"]] = record
-            attempts[turn] = attempts.get(turn, 0) + 1
-            if "repeats" in record and turn in runs:
-                runs[turn] = runs[turn]._replace(together=tuple(record.get("together", (record["key"],))))
+            attempts[slot] = attempts.get(slot, 0) + 1
+            if "repeats" in record and slot in runs:
+                runs[slot] = runs[slot]._replace(together=tuple(record.get("together", (record["key"],))))
         elif record["event"] == "ending" and record["run"] in begun and record["ending"] in FINAL:
             head = begun[record["run"]]
-            turn = head["key"], head["round"]
-            if "repeats" in head and turn in runs:
-                runs[turn] = runs[turn]._replace(is_repeated=True)
+            slot = head["key"], head["round"]
+            if "repeats" in head and slot in runs:
+                runs[slot] = runs[slot]._replace(is_repeated=True)
             else:
-                runs[turn] = _Run(record["run"], record["ending"], _disturbance(record))
+                runs[slot] = _Run(record["run"], record["ending"], _disturbance(record))
     return runs, attempts
 
 
 def _disturbance(record: Mapping[str, Any]) -> Disturbance | None:
     """What an ending's record says, None of one that was not disturbed."""
-    found = record.get("disturbed")
-    return Disturbance(float(found["foreign_cpu_share"]), bool(found["is_throttled"])) if found else None
+    fields = record.get("disturbed")
+    return Disturbance(float(fields["foreign_cpu_share"]), bool(fields["is_throttled"])) if fields else None
 
 
-def announcement(found: Sequence[Repetition]) -> str:
+def announcement(repetitions: Sequence[Repetition]) -> str:
     """What is about to be repeated, in one line."""
-    amiss = [each.disturbance for each in found if each.disturbance]
+    amiss = [each.disturbance for each in repetitions if each.disturbance]
     by_cpu = sum(each.foreign_cpu_share > FOREIGN_SHARE for each in amiss)
     by_gpu = sum(each.is_throttled for each in amiss)
     reasons = [f"other programs took more than {FOREIGN_SHARE:.0%} of the CPUs in {by_cpu}".replace("%", " %")
                if by_cpu else "", f"a GPU was throttled in {by_gpu}" if by_gpu else ""]
     runs = "1 disturbed run is" if len(amiss) == 1 else f"{len(amiss)} disturbed runs are"
-    beside = len(found) - len(amiss)
+    beside = len(repetitions) - len(amiss)
     others = f" with {beside} of the other stacks in the same rounds" if beside else ""
     return f"{runs} made again{others}: {', '.join(reason for reason in reasons if reason)}"

@@ -86,39 +86,39 @@ def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: i
 def sent(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]
          ) -> dict[str, Sent] | Ending:
     """Run the cell's check; what each place sent, or the run's ending where that is not ok."""
-    found: dict[str, Sent] = {}
+    by_place: dict[str, Sent] = {}
     limits = watchdog.limits(cell, Limits().stall)
     events, ending = followed(launcher.start(cell, stack, data, f"check-{cell.task}.0.1"), limits, clock)
     for event in events:
         if event["event"] == "tensor":
-            place = found.setdefault(event.get("place", ""), Sent({kind: {} for kind in KINDS}))
+            place = by_place.setdefault(event.get("place", ""), Sent({kind: {} for kind in KINDS}))
             place.arrays[event["kind"]][event["name"]] = np.frombuffer(base64.b64decode(event["sketch"]), dtype="<f8")
-    return found if ending.word == "ok" else ending
+    return by_place if ending.word == "ok" else ending
 
 
 def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack, reference: Stack) -> Verdict:
     """The verdict on a stack's arrays against the reference's."""
-    for found, who in ((ours, stack), (theirs, reference)):
-        if isinstance(found, Ending):
-            return _verdict(cell, stack, reference, {}, problem=f"{who.name}: {found.word}: {found.message}")
+    for of_arrays, who in ((ours, stack), (theirs, reference)):
+        if isinstance(of_arrays, Ending):
+            return _verdict(cell, stack, reference, {}, problem=f"{who.name}: {of_arrays.word}: {of_arrays.message}")
     assert isinstance(ours, Sent) and isinstance(theirs, Sent)
     ours, theirs = _shared(ours, theirs)
     differing = [kind for kind in KINDS if ours.arrays[kind].keys() != theirs.arrays[kind].keys()]
     if differing:
         return _verdict(cell, stack, reference, {}, problem=f"the stacks sent other names of {differing[0]}")
     limits = _limits(cell, stack, reference)
-    each = {kind: _differences(ours.arrays[kind], theirs.arrays[kind]) for kind in KINDS}
-    worst = {kind: _overall(ours.arrays[kind], theirs.arrays[kind]) if _is_joint(cell, kind) else _worst(found)
-             for kind, found in each.items() if found or kind not in OPTIONAL}
+    differences = {kind: _differences(ours.arrays[kind], theirs.arrays[kind]) for kind in KINDS}
+    worst = {kind: _overall(ours.arrays[kind], theirs.arrays[kind]) if _is_joint(cell, kind) else _worst(of_arrays)
+             for kind, of_arrays in differences.items() if of_arrays or kind not in OPTIONAL}
     failed = [kind for kind in worst if not worst[kind] <= limits[kind]]        # NaN fails too
-    first = _first(cell, each, limits, failed) if failed else ""
+    first = _first(cell, differences, limits, failed) if failed else ""
     return _verdict(cell, stack, reference, worst, first)
 
 
 def _shared(*both: Sent) -> tuple[Sent, ...]:
     """Both without the optional kinds that one of them lacks."""
-    missing = [kind for kind in OPTIONAL if not all(found.arrays[kind] for found in both)]
-    return tuple(Sent({**found.arrays, **{kind: {} for kind in missing}}) for found in both)
+    missing = [kind for kind in OPTIONAL if not all(sketches.arrays[kind] for sketches in both)]
+    return tuple(Sent({**sketches.arrays, **{kind: {} for kind in missing}}) for sketches in both)
 
 
 def _verdict(cell: Cell, stack: Stack, reference: Stack, worst: dict[str, float], first: str = "",
@@ -143,8 +143,8 @@ def _differences(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, floa
             for name in ours}
 
 
-def _worst(found: dict[str, float]) -> float:
-    return float(np.max(list(found.values()))) if found else 0.0        # NaN, unlike max's
+def _worst(differences: dict[str, float]) -> float:
+    return float(np.max(list(differences.values()))) if differences else 0.0        # NaN, unlike max's
 
 
 def _overall(ours: dict[str, Any], theirs: dict[str, Any]) -> float:
@@ -156,12 +156,12 @@ def _length(arrays: Iterable[Any]) -> float:
     return float(np.sqrt(sum(float(np.dot(array, array)) for array in arrays)))
 
 
-def _first(cell: Cell, each: dict[str, dict[str, float]], limits: dict[str, float], failed: list[str]) -> str:
+def _first(cell: Cell, differences: dict[str, dict[str, float]], limits: dict[str, float], failed: list[str]) -> str:
     """The first array of the first kind that failed, in order of computation, with its layer."""
     kind = failed[0]
-    names = [name for name, difference in each[kind].items() if not difference <= limits[kind]]
-    name = names[0] if names else max(each[kind], key=lambda name: each[kind][name])
-    placed = {place.path: place.layer for place in _places(cell)}
+    names = [name for name, difference in differences[kind].items() if not difference <= limits[kind]]
+    name = names[0] if names else max(differences[kind], key=lambda name: differences[kind][name])
+    placed = {each.path: each.layer for each in _places(cell)}
     layer = next((placed[path] for path in (name, name.rpartition(".")[0]) if path in placed), None)
     return f"{kind} {name}" + (f" ({type(layer).__name__})" if layer is not None else "")
 
@@ -185,23 +185,23 @@ def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launche
         for stack in stacks:
             say(f"check: {task} in {stack.name}")
             cell = check_cell(task, stack.name, precision, *resources)
-            found = _tried(cell, stack, launcher, data, clock)
-            if reference is None and isinstance(found, Sent):
-                reference = (stack, found)
+            arrays = _tried(cell, stack, launcher, data, clock)
+            if reference is None and isinstance(arrays, Sent):
+                reference = (stack, arrays)
             elif reference is not None:
-                verdicts.append(compare(cell, found, reference[1], stack, reference[0]))
+                verdicts.append(compare(cell, arrays, reference[1], stack, reference[0]))
             else:
-                verdicts.append(compare(cell, found, found, stack, stack))
+                verdicts.append(compare(cell, arrays, arrays, stack, stack))
     return verdicts
 
 
 def _tried(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]) -> Sent | Ending:
     """What the one place of a cell sent."""
-    found = _tried_places(cell, stack, launcher, data, clock)
-    return found if isinstance(found, Ending) else found.get("", _NOTHING_SENT)
+    by_place = _sent_by_places(cell, stack, launcher, data, clock)
+    return by_place if isinstance(by_place, Ending) else by_place.get("", _NOTHING_SENT)
 
 
-def _tried_places(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]
+def _sent_by_places(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]
                   ) -> dict[str, Sent] | Ending:
     try:
         return sent(cell, stack, launcher, data, clock)
@@ -224,7 +224,7 @@ def run_parallel(names: list[str], stacks: list[Stack], precision: str, launcher
             one = check_cell(task, stack.name, precision, *resources)._replace(optimizer="sgd", weight_decay=0.0)
             whole = _tried(one._replace(batch=NODES * BATCH), stack, launcher, data, clock)
             many = one._replace(nodes=NODES, parallel=stack.mode("sync"), cpus=1)
-            parts = _tried_places(many, stack, launcher, data, clock)
+            parts = _sent_by_places(many, stack, launcher, data, clock)
             verdicts.append(_compare_parallel(many, parts, whole, stack))
     return verdicts
 
@@ -232,8 +232,8 @@ def run_parallel(names: list[str], stacks: list[Stack], precision: str, launcher
 def _compare_parallel(cell: Cell, parts: dict[str, Sent] | Ending, whole: Sent | Ending, stack: Stack) -> Verdict:
     """The verdict on the worst of the workers."""
     if isinstance(parts, Ending) or isinstance(whole, Ending):
-        found = parts if isinstance(parts, Ending) else whole
-        verdict = compare(cell, found, found, stack, stack)
+        ending = parts if isinstance(parts, Ending) else whole
+        verdict = compare(cell, ending, ending, stack, stack)
     else:
         verdicts = [compare(cell, _joint(part), _joint(whole), stack, stack) for part in parts.values()]
         verdict = max(verdicts, key=lambda each: (not each.passed, *each.worst.values()))
@@ -264,7 +264,7 @@ def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
 
     The last verdict of a pair counts. Lines that are not verdicts are left out: they prove nothing.
     """
-    found: dict[tuple[str, str, str], bool] = {}
+    passed_pairs: dict[tuple[str, str, str], bool] = {}
     path = results / VERDICTS
     for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
         try:
@@ -273,7 +273,7 @@ def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
             is_current = (fingerprints[pair[1]], fingerprints[pair[2]]) == (
                 record["fingerprint"], record["reference_fingerprint"])
             if record["precision"] == "float64" and is_current and not record.get("parallel"):
-                found[pair] = record["passed"] is True
+                passed_pairs[pair] = record["passed"] is True
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
-    return {(task, name) for (task, *names), passed in found.items() if passed for name in names}
+    return {(task, name) for (task, *names), passed in passed_pairs.items() if passed for name in names}

@@ -19,7 +19,7 @@ from runner.stacks.definition import Stack
 T = TypeVar("T")
 
 
-class Given(NamedTuple):
+class RunOnGpus(NamedTuple):
     """What a run that has some of the GPUs is made with."""
 
     launcher: Launcher
@@ -29,35 +29,35 @@ class Given(NamedTuple):
 class SideBySide(NamedTuple):
     """The machine's GPUs, and what a run on some of them is made with."""
 
-    found: gpus.Gpus
-    given: Callable[[gpus.Gpus], Given]
+    all_gpus: gpus.Gpus
+    on: Callable[[gpus.Gpus], RunOnGpus]
 
 
 class Slots:
     """The GPUs that no run has at the moment."""
 
-    def __init__(self, found: gpus.Gpus) -> None:
-        self._found, self._free = found, list(found.gpus)
-        self._given_back = threading.Condition()
+    def __init__(self, all_gpus: gpus.Gpus) -> None:
+        self._all, self._free = all_gpus, list(all_gpus.gpus)
+        self._change = threading.Condition()
 
     def take(self, planned: Planned, stack: Stack) -> gpus.Gpus:
         """The GPUs of a cell, once they are free; all of them for a cell on the CPU."""
-        with self._given_back:
-            while not (own := self._wanted(planned, stack)):
-                self._given_back.wait()
+        with self._change:
+            while not (own := self._next_free(planned, stack)):
+                self._change.wait()
             self._free = [gpu for gpu in self._free if gpu not in own]
-            return self._found._replace(gpus=own)
+            return self._all._replace(gpus=own)
 
-    def _wanted(self, planned: Planned, stack: Stack) -> tuple[gpus.Gpu, ...]:
+    def _next_free(self, planned: Planned, stack: Stack) -> tuple[gpus.Gpu, ...]:
         if planned.cell.device != "gpu":
-            return self._found.gpus if len(self._free) == len(self._found.gpus) else ()
-        return gpus.assigned(planned.cell, stack, self._found._replace(gpus=tuple(self._free)))
+            return self._all.gpus if len(self._free) == len(self._all.gpus) else ()
+        return gpus.assigned(planned.cell, stack, self._all._replace(gpus=tuple(self._free)))
 
     def give(self, own: gpus.Gpus) -> None:
         """A run is over."""
-        with self._given_back:
-            self._free = [gpu for gpu in self._found.gpus if gpu in self._free or gpu in own.gpus]
-            self._given_back.notify_all()
+        with self._change:
+            self._free = [gpu for gpu in self._all.gpus if gpu in self._free or gpu in own.gpus]
+            self._change.notify_all()
 
 
 def each(turns: Sequence[T], slots: Slots, needs: Callable[[T], tuple[Planned, Stack]],
@@ -77,4 +77,4 @@ def each(turns: Sequence[T], slots: Slots, needs: Callable[[T], tuple[Planned, S
                 slots.give(own)
                 break
             begun.append(pool.submit(ran, turn, own))
-        return [found.result() for found in begun]
+        return [future.result() for future in begun]

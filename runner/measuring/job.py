@@ -21,8 +21,9 @@ from runner.errors import BenchError, BuildFailed, DiskFull, InputError
 from runner.launchers import choose
 from runner.launchers.protocol import Launcher
 from runner.machine import gpus, hardware, host, nvml, telemetry
+from runner.machine.gpus import NONE, Gpus
 from runner.measuring import own_stacks
-from runner.measuring.gpu_slots import Given, SideBySide
+from runner.measuring.gpu_slots import RunOnGpus, SideBySide
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder
 from runner.planning.plan import Plan, Planned, Wishes, plan
 from runner.results import history, store
@@ -43,7 +44,7 @@ class Asked(NamedTuple):
     launcher: str = "auto"
     data: str | None = None
     wishes: Wishes = Wishes()
-    swarm: tuple[str, ...] = ()      # the words of --swarm
+    swarm: tuple[str, ...] = ()      # the arguments of --swarm
 
 
 class Job(NamedTuple):
@@ -55,7 +56,7 @@ class Job(NamedTuple):
     launcher: Launcher
     machine: host.Machine
     data: choice.Data
-    found: gpus.Gpus = gpus.NONE
+    gpus: Gpus = NONE
     facts: Mapping[str, Any] = MappingProxyType({})     # what else the session's record says, such as whose rerun it is
     more_data: tuple[choice.Data, ...] = ()             # for cells that say so
 
@@ -70,7 +71,7 @@ class Job(NamedTuple):
 
     def own(self) -> dict[str, OwnStack]:
         """The user's own stacks that it measures, by name."""
-        return {name: found for name in self._names() if isinstance(found := self.stacks[name], OwnStack)}
+        return {name: stack for name in self._names() if isinstance(stack := self.stacks[name], OwnStack)}
 
     def asked_command(self) -> str:
         """As command, but of the user's own stacks by what was asked for: another session's differs in those alone."""
@@ -85,25 +86,25 @@ class Job(NamedTuple):
         seed = None if "rerun_of" in self.facts else self.plan.seed        # a rerun's is drawn each time
         content = [self.plan.record(), seed, self.plan.study.id, self.launcher.name, *map(str, self.folders.values()),
                    dict(made_of), self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
-                   *([self.found.record()] if self.found.gpus else []), *self.launcher.record().values()]
+                   *([self.gpus.record()] if self.gpus.gpus else []), *self.launcher.record().values()]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def settings(pairs: list[str]) -> dict[str, Any]:
-    """Cell fields from KEY=VALUE words. Raises InputError."""
-    found: dict[str, Any] = {}
+    """Cell fields from arguments KEY=VALUE. Raises InputError."""
+    fields: dict[str, Any] = {}
     for pair in pairs:
         name, separator, text = pair.partition("=")
         kind = cells.FIELDS.get(name)
         if not separator or kind is None or name in ("stack", "data"):
             raise InputError(f'--set: found "{pair}", expected KEY=VALUE with KEY one of {", ".join(cells.FIELDS)}')
         try:
-            found[name] = cells.checked(name, kind(text))
+            fields[name] = cells.checked(name, kind(text))
         except (ValueError, cells.CellError) as error:
             raise InputError(f"--set {pair}: {error}") from error
         if name == "task" and text not in tasks.NAMES:
             raise InputError(f'--set {pair}: task "{text}" is unknown; known: {", ".join(tasks.NAMES)}')
-    return found
+    return fields
 
 
 def planned(asked: Asked, say: Say) -> Job:
@@ -116,10 +117,10 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
 
     names: more names of stacks, each with the stack that it is: to the plan another one, to the launcher the same.
     """
-    found = nvml.observe()
-    asked_about = found if _is_of_gpus(read, asked.wishes) else gpus.NONE
+    here_gpus = nvml.observe()
+    asked_about = here_gpus if _is_of_gpus(read, asked.wishes) else NONE
     chosen = own_stacks.chosen(asked.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
-    launcher = choose.for_stacks(asked.launcher, say, found, asked.swarm, chosen.named)
+    launcher = choose.for_stacks(asked.launcher, say, here_gpus, asked.swarm, chosen.named)
     here = launcher.machine(host.observe())
     data, *more = choice.several(asked.data, cache_folder(), say)
     wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name}, stacks=chosen.names,
@@ -127,9 +128,9 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
     asked = asked._replace(wishes=wishes)
     stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks}}
     shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}
-    made = plan(read, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), found,
+    made = plan(read, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus,
                 launcher.hosts)
-    return Job(asked, made, stacks, launcher, here, data, found, more_data=tuple(more))
+    return Job(asked, made, stacks, launcher, here, data, here_gpus, more_data=tuple(more))
 
 
 def _is_of_gpus(read: file.Study, wishes: Wishes) -> bool:
@@ -141,14 +142,14 @@ def _is_of_gpus(read: file.Study, wishes: Wishes) -> bool:
 
 def buildable(stacks: list[definition.Stack], launcher: Launcher, say: Say) -> list[definition.Stack]:
     """The stacks that the launcher has built or can build here; the others are told with the reason."""
-    found = []
+    built = []
     for each in stacks:
         try:
             launcher.prepare([each], say)
-            found.append(each)
+            built.append(each)
         except BenchError as error:
             say(f"{each.name}: {error}")
-    return found
+    return built
 
 
 def prepared(job: Job, say: Say) -> Job:
@@ -159,7 +160,7 @@ def prepared(job: Job, say: Say) -> Job:
         return job
     if job.plan.study.experiments:             # another form of a stack may stand for one that cannot be built
         replanned = plan(job.plan.study, job.stacks, job.machine, job.asked.wishes,
-                         lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.found,
+                         lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.gpus,
                          job.launcher.hosts)
     else:
         replanned = job.plan.without(failures)
@@ -188,14 +189,14 @@ def _built(job: Job, names: list[str], say: Say) -> list[str]:
 
 def warnings(job: Job) -> list[str]:
     """What to know before the cells of a job start on GPUs."""
-    return gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.found)
+    return gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)
 
 
 def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
     """Who watches the GPUs of a cell while it runs; None for a cell on CPUs."""
     if planned.cell.device != "gpu" or not job.launcher.has_gpus_here:
         return None
-    own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], job.found)
+    own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], job.gpus)
     return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
 
 
@@ -203,11 +204,11 @@ def side_by_side(job: Job) -> SideBySide:
     """What cells on different GPUs at once are run with. Raises InputError where there are no two, or no way to."""
     launcher = job.launcher
     choose.check_able(launcher, "--gpus-in-parallel", lambda each: each.divides_gpus)
-    if len(job.found.gpus) < 2:
-        raise InputError(f"--gpus-in-parallel: found {len(job.found.gpus)} GPUs, expected two or more; see "
+    if len(job.gpus.gpus) < 2:
+        raise InputError(f"--gpus-in-parallel: found {len(job.gpus.gpus)} GPUs, expected two or more; see "
                          "`evenbench doctor`")
-    return SideBySide(job.found, lambda own: Given(
-        launcher.with_gpus(own), lambda planned: gpu_watch(job._replace(found=own), planned)))
+    return SideBySide(job.gpus, lambda own: RunOnGpus(
+        launcher.with_gpus(own), lambda planned: gpu_watch(job._replace(gpus=own), planned)))
 
 
 def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
@@ -218,7 +219,7 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
             "launcher": job.launcher.name, "governor": host.governor(), "command": job.command(),
             "hardware": hardware.hardware(), "harness": _harness(), "resumed": is_resumed, **_own_record(job),
             **job.facts, **job.launcher.record(),
-            **({"gpus": job.found.record()} if job.found.gpus else {})}
+            **({"gpus": job.gpus.record()} if job.gpus.gpus else {})}
 
 
 def _harness() -> dict[str, Any]:
@@ -226,8 +227,8 @@ def _harness() -> dict[str, Any]:
     if not (ROOT / ".git").exists():               # it may be somebody else's, around an installed evenbench
         return {}
     try:
-        commit, changes = (subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True)
-                           for words in (("rev-parse", "HEAD"), ("status", "--porcelain")))
+        commit, changes = (subprocess.run(["git", "-C", str(ROOT), *git], capture_output=True, text=True, check=True)
+                           for git in (("rev-parse", "HEAD"), ("status", "--porcelain")))
     except (OSError, subprocess.CalledProcessError):
         return {}
     return {"commit": commit.stdout.strip(), "changed": bool(changes.stdout.strip())}

@@ -131,8 +131,8 @@ def harness(stack: Stack, setup: Setup) -> Cost:
     """
     cell = Cell(stack=stack.name, task="lenet5", measure="harness", input="synthetic", init="framework", steps=_BLOCKS,
                 warmup=_STEPS_A_BLOCK, cpus=setup.cpus, device=setup.device)
-    found, ending = _processes(cell, stack, setup)
-    quotients = [_median([block["reported"] / block["bare"] for block in blocks]) for blocks in found]
+    processes, ending = _processes(cell, stack, setup)
+    quotients = [_median([block["reported"] / block["bare"] for block in blocks]) for blocks in processes]
     return _cost("loop / bare loop", stack, quotients, "x", HARNESS_GOAL, ending)
 
 
@@ -153,23 +153,23 @@ def _peer_cell(task: str, measure: str, stack: Stack, setup: Setup) -> Cell:
 
 
 def _peer(cell: Cell, library: str, stack: Stack, setup: Setup) -> Cost:
-    found, ending = _processes(cell, stack, setup)
-    quotients = [_median([block["bare"] / block["reported"] for block in blocks]) for blocks in found]
+    processes, ending = _processes(cell, stack, setup)
+    quotients = [_median([block["bare"] / block["reported"] for block in blocks]) for blocks in processes]
     what = f"{cell.task} {cell.measure.removeprefix('harness_') if '_' in cell.measure else 'train'}, ours / {library}"
     return _cost(what, stack, quotients, "x", PEER_GOAL, ending, is_more_better=True)
 
 
 def _processes(cell: Cell, stack: Stack, setup: Setup) -> tuple[list[list[dict[str, Any]]], Ending]:
     """The blocks of each process, which differ in their seeds, and how the last one ended."""
-    found, ending = [], Ending("ok")
+    processes, ending = [], Ending("ok")
     for turn in range(setup.turns):
         running = setup.launcher.start(cell._replace(seed=turn), stack, setup.data, "self.0.1")
         events, ending = followed(running, Limits(), setup.clock)
         blocks = [event for event in events if event["event"] == "harness"]
         if ending.word != "ok" or not blocks:
             break
-        found.append(blocks)
-    return found, ending
+        processes.append(blocks)
+    return processes, ending
 
 
 def _median(values: list[float]) -> float:
@@ -243,10 +243,10 @@ def run_peers(stacks: list[Stack], setup: Setup, say: Callable[[str], None], onl
     for stack in _with_images(stacks):
         if not isinstance(stack, PinnedStack):        # whose peers no lock names
             continue
-        wanted = [peer for peer in peers_of(stack, only) if peer.tasks]
-        if wanted:
+        peers_with_tasks = [peer for peer in peers_of(stack, only) if peer.tasks]
+        if peers_with_tasks:
             libraries.ready(stack, setup.data, say)
-        for peer in wanted:
+        for peer in peers_with_tasks:
             say(f"bench-self: {stack.name} and {peer.library}")
             yield from peers(peer, stack, setup)
 

@@ -1,4 +1,4 @@
-"""From the words of --stack to stacks: pinned ones by their names, the user's own asked what they hold."""
+"""From the arguments of --stack to stacks: pinned ones by their names, the user's own asked what they hold."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from runner.errors import InputError
 from runner.launchers import docker
-from runner.machine import gpus
+from runner.machine.gpus import NONE, Gpus
 from runner.processes import Say
 from runner.stacks import engine, own
 from runner.stacks.definition import Stack
@@ -15,7 +15,7 @@ from runner.stacks.definition import Stack
 class Chosen(NamedTuple):
     """What --stack chose."""
 
-    names: tuple[str, ...]           # in the order in which they were given
+    names: tuple[str, ...]           # in the order of the command line
     stacks: dict[str, Stack]         # all there are: ours, and the user's own that were named
 
     @property
@@ -24,37 +24,37 @@ class Chosen(NamedTuple):
         return tuple(self.stacks[name] for name in self.names if name in self.stacks)
 
 
-def chosen(words: Sequence[str], pinned: Mapping[str, Stack], root: Path, found: gpus.Gpus) -> Chosen:
-    """The stacks that words name, such as torch-2.13-cpu or mine=PATH; found: the machine's GPUs. Raises InputError."""
-    asked = [own.parse(word, pinned) for word in words if own.is_own(word)]
+def chosen(arguments: Sequence[str], pinned: Mapping[str, Stack], root: Path, gpus: Gpus) -> Chosen:
+    """The stacks that arguments such as torch-2.13-cpu or mine=PATH name; gpus: the machine's. Raises InputError."""
+    asked = [own.parse(argument, pinned) for argument in arguments if own.is_own(argument)]
     stacks: dict[str, Stack] = {}
     for each in asked:
         if each.name in stacks:
             raise InputError(f'--stack {each}: the name "{each.name}" is given twice; choose another')
-        stacks[each.name] = stack(each, root, found)
-    names = tuple(word.partition("=")[0] if own.is_own(word) else word for word in words)
+        stacks[each.name] = stack(each, root, gpus)
+    names = tuple(argument.partition("=")[0] if own.is_own(argument) else argument for argument in arguments)
     return Chosen(names, {**pinned, **stacks})
 
 
-def stack(asked: own.Asked, root: Path, found: gpus.Gpus) -> own.OwnStack:
+def stack(asked: own.Asked, root: Path, gpus: Gpus) -> own.OwnStack:
     """An environment or image of the user's, asked what it holds. Raises BenchError."""
     if asked.image:
-        return docker.own_stack(engine.connect(), asked, root, found.gpus)
-    return own.environment(asked, root, bool(found.gpus))
+        return docker.own_stack(engine.connect(), asked, root, gpus.gpus)
+    return own.environment(asked, root, bool(gpus.gpus))
 
 
-def again(words: Sequence[str], session: Mapping[str, Any], cells: Sequence[Mapping[str, Any]],
-          pinned: Mapping[str, Stack], root: Path, found: gpus.Gpus, say: Say) -> Chosen:
-    """The stacks for a record's cells: ours, and the user's own as words name them now. Raises BenchError.
+def again(arguments: Sequence[str], session: Mapping[str, Any], cells: Sequence[Mapping[str, Any]],
+          pinned: Mapping[str, Stack], root: Path, gpus: Gpus, say: Say) -> Chosen:
+    """The stacks for a record's cells: ours, and the user's own as the arguments name them now. Raises BenchError.
 
     What the record says of a path or an image is shown and never started: it may be a stranger's.
     """
-    for word in words:
-        if not own.is_own(word):
-            raise InputError(f"--stack {word}: found a name, expected NAME=PATH or NAME=image:NAME of a stack of your "
-                             "own; the others are the record's")
+    for argument in arguments:
+        if not own.is_own(argument):
+            raise InputError(f"--stack {argument}: found a name, expected NAME=PATH or NAME=image:NAME of a stack of "
+                             "your own; the others are the record's")
     are_of_gpus = any(cell.get("device") == "gpu" for cell in cells)
-    here = chosen(words, pinned, root, found if are_of_gpus else gpus.NONE)
+    here = chosen(arguments, pinned, root, gpus if are_of_gpus else NONE)
     here = here._replace(names=tuple(dict.fromkeys(str(cell["stack"]) for cell in cells)))
     for name, asked in _recorded(session).items():
         if name in here.names and name not in here.stacks:
@@ -63,7 +63,7 @@ def again(words: Sequence[str], session: Mapping[str, Any], cells: Sequence[Mapp
 
 
 def _recorded(session: Mapping[str, Any]) -> dict[str, str]:
-    """The words that named the user's own stacks in a session, by name."""
+    """The arguments that named the user's own stacks in a session, by name."""
     records = session.get("own")
     return {name: record["asked"] for name, record in (records if isinstance(records, dict) else {}).items()
             if isinstance(record, dict) and isinstance(record.get("asked"), str)}
@@ -72,9 +72,9 @@ def _recorded(session: Mapping[str, Any]) -> dict[str, str]:
 def changes(session: Mapping[str, Any], stacks: Mapping[str, Stack]) -> list[str]:
     """A line for each of the user's own stacks that is made of something else than in an earlier session."""
     records = session.get("own")
-    found = []
+    changed = []
     for name, record in records.items() if isinstance(records, dict) else ():
         now = stacks.get(name)
         if isinstance(now, own.OwnStack) and isinstance(record, dict) and record.get("fingerprint") != now.made_of():
-            found.append(f"{name} has changed: {own.change(record, now) or 'the workloads are others'}")
-    return found
+            changed.append(f"{name} has changed: {own.change(record, now) or 'the workloads are others'}")
+    return changed

@@ -20,14 +20,14 @@ from workloads.spec.cell import Cell
 
 def cells(plan: Plan) -> list[Cell]:
     """A cell for each stack, device, precision and number of threads that the plan has rates of; one GPU."""
-    found: dict[tuple[str, Unit], Cell] = {}
+    by_unit: dict[tuple[str, Unit], Cell] = {}
     for planned in plan.cells:
         cell = planned.cell
         if cell.measure in machine_share.RATED:
-            found.setdefault((cell.stack, Unit.of(cell)), Cell(
+            by_unit.setdefault((cell.stack, Unit.of(cell)), Cell(
                 stack=cell.stack, task=cell.task, measure="product", device=cell.device, precision=cell.precision,
                 cpus=cell.cpus, memory_bytes=cell.memory_bytes, input="synthetic", onednn=cell.onednn))
-    return list(found.values())
+    return list(by_unit.values())
 
 
 def missing(plan: Plan, records: Iterable[Record]) -> list[Cell]:
@@ -50,9 +50,9 @@ def measure(bench: Bench, say: Callable[[str], None]) -> None:
     for number, cell in enumerate(waiting):
         if bench.is_stopping():
             return
-        found = _measured(bench, cell, f"product.{number}.1")
-        if found["ending"] != "killed":            # else the same command measures it
-            bench.store.append(found)
+        product = _measured(bench, cell, f"product.{number}.1")
+        if product["ending"] != "killed":            # else the same command measures it
+            bench.store.append(product)
 
 
 def _measured(bench: Bench, cell: Cell, run: str) -> Record:

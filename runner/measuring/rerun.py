@@ -53,31 +53,31 @@ def recorded(folder: Path) -> Recorded:
     return Recorded(session, plan, history.made_of(folder))
 
 
-def chosen(found: Recorded, key: str, number: int | None) -> Recorded:
+def chosen(recorded: Recorded, key: str, number: int | None) -> Recorded:
     """The record with one cell alone, by its key (or the key's beginning) or its number; with neither as it is.
 
     Claims and published numbers are of the whole study and are left out of one cell's. Raises InputError.
     """
-    cells = found.plan["cells"]
+    cells = recorded.plan["cells"]
     if not key and number is None:
-        return found
+        return recorded
     if key and number is not None:
         raise InputError("found --key and --cell, expected one of them")
     if number is not None and not 1 <= number <= len(cells):
-        raise InputError(f"--cell: found {number}, expected 1 to {len(cells)}, as in {found.id}'s plan")
+        raise InputError(f"--cell: found {number}, expected 1 to {len(cells)}, as in {recorded.id}'s plan")
     some = [cells[number - 1]] if number is not None else [item for item in cells if item["key"].startswith(key)]
     if len(some) != 1:
         known = ", ".join(item["key"] for item in cells[:8]) + (" ..." if len(cells) > 8 else "")
-        raise InputError(f'--key: found "{key}", which {len(some)} cells of {found.id} begin with; known: {known}')
-    return found._replace(plan={**found.plan, "cells": some, "skipped": [], "claims": [], "published": []})
+        raise InputError(f'--key: found "{key}", which {len(some)} cells of {recorded.id} begin with; known: {known}')
+    return recorded._replace(plan={**recorded.plan, "cells": some, "skipped": [], "claims": [], "published": []})
 
 
-def plan_again(found: Recorded, stacks: Mapping[str, Stack], rounds: int | None, seed: int = 1) -> Plan:
+def plan_again(recorded: Recorded, stacks: Mapping[str, Stack], rounds: int | None, seed: int = 1) -> Plan:
     """The plan of a record in the orders that this seed draws: the same order twice would hide what it does.
 
     Cells of stacks and tasks that are gone are skipped. Raises InputError.
     """
-    record, name = found.plan, str(found.session.get("study", "rerun"))
+    record, name = recorded.plan, str(recorded.session.get("study", "rerun"))
     try:
         numbers = tuple(map(published.from_record, record.get("published", ())))
         claimed = tuple(map(claims.from_record, record.get("claims", ())))
@@ -88,7 +88,7 @@ def plan_again(found: Recorded, stacks: Mapping[str, Stack], rounds: int | None,
         study = Study(name, name, _rounds(record["rounds"]), str(record["baseline"]), str(record.get("scale") or ""),
                       (), numbers, claimed)
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{found.id}: its plan cannot be repeated: {' '.join(str(error).split())}") from error
+        raise InputError(f"{recorded.id}: its plan cannot be repeated: {' '.join(str(error).split())}") from error
     skipped += [Skipped(each.experiment, each.cell, reason) for each in cells if (reason := _gone(each.cell, stacks))]
     left = tuple(each for each in cells if not _gone(each.cell, stacks))
     return Plan(study, rounds or study.rounds, study.baseline, seed, left, tuple(skipped))
@@ -111,65 +111,65 @@ def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:
     return None if cell.task in NAMES else f"task {cell.task} is not here any more"
 
 
-def data_argument(found: Recorded, given: str | None) -> str | None:
-    """NAME=FOLDER as given now or then; None for the stand-in. Raises InputError where a folder is missing."""
-    names = {str(item["cell"].get("data", choice.STAND_IN)) for item in found.plan["cells"]} or {choice.STAND_IN}
-    argument = given or _told(found.session.get("argv"), "--data")
-    given_now = choice.names(argument)
-    if not names <= set(given_now):
-        raise InputError(f"{found.id} read {', '.join(sorted(names))}, found {', '.join(given_now)}: "
+def data_argument(recorded: Recorded, asked: str | None) -> str | None:
+    """NAME=FOLDER of this command or the recorded one; None for the stand-in. Raises InputError without a folder."""
+    names = {str(item["cell"].get("data", choice.STAND_IN)) for item in recorded.plan["cells"]} or {choice.STAND_IN}
+    argument = asked or _told(recorded.session.get("argv"), "--data")
+    names_now = choice.names(argument)
+    if not names <= set(names_now):
+        raise InputError(f"{recorded.id} read {', '.join(sorted(names))}, found {', '.join(names_now)}: "
                          "give --data NAME=FOLDER, or several with commas")
     return argument
 
 
-def _told(words: Any, option: str) -> str | None:
+def _told(arguments: Any, option: str) -> str | None:
     """An option's value in an earlier command line."""
-    known = [word for word in words if isinstance(word, str)] if isinstance(words, list) else []
-    for word, after in pairwise([*known, ""]):
-        if word == option:
+    known = [argument for argument in arguments if isinstance(argument, str)] if isinstance(arguments, list) else []
+    for argument, after in pairwise([*known, ""]):
+        if argument == option:
             return after
-        if word.startswith(f"{option}="):
-            return word.removeprefix(f"{option}=")
+        if argument.startswith(f"{option}="):
+            return argument.removeprefix(f"{option}=")
     return None
 
 
-def launcher_name(found: Recorded, given: str) -> str:
-    """What was used then, where that can be; a missing engine is told and done without."""
-    return given or choose.again(found.session.get("launcher"))
+def launcher_name(recorded: Recorded, asked: str) -> str:
+    """The launcher of this command, else the recorded one; where its engine is missing, another with a notice."""
+    return asked or choose.again(recorded.session.get("launcher"))
 
 
-def differences(found: Recorded, now: host.Machine, launcher: str, fingerprints: Mapping[str, str]
+def differences(recorded: Recorded, now: host.Machine, launcher: str, fingerprints: Mapping[str, str]
                 ) -> list[str]:
     """What has changed since the record, a line each: machine, launcher, evenbench, what stacks are made of."""
     lines = []
-    then = found.session.get("machine")
+    then = recorded.session.get("machine")
     for name, value in now._asdict().items():
         if isinstance(then, dict) and then.get(name) != value:
             lines.append(f"machine: {name} was {then.get(name)}, is {value}")
     for what, value in (("launcher", launcher), ("evenbench", __version__), ("governor", host.governor())):
-        if what in found.session and found.session[what] != value:
-            lines.append(f"{what} was {found.session[what]}, is {value}")
+        if what in recorded.session and recorded.session[what] != value:
+            lines.append(f"{what} was {recorded.session[what]}, is {value}")
     return lines + [f"{name}: stack or workloads have changed ({before[:8]} then, {fingerprints[name][:8]} now)"
-                    for name, before in found.fingerprints.items()
+                    for name, before in recorded.fingerprints.items()
                     if name in fingerprints and fingerprints[name] != before]
 
 
-def again(found: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say: job.Say) -> job.Job:
+def again(recorded: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say: job.Say) -> job.Job:
     """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
     gpus = nvml.observe()
-    chosen_now = own_stacks.again(asked.wishes.stacks, found.session, [item["cell"] for item in found.plan["cells"]],
-                                  stacks, paths.ROOT, gpus, say)
+    cells = [item["cell"] for item in recorded.plan["cells"]]
+    chosen_now = own_stacks.again(asked.wishes.stacks, recorded.session, cells, stacks, paths.ROOT, gpus, say)
     stacks = chosen_now.stacks
-    launcher = choose.for_stacks(launcher_name(found, asked.launcher), say, gpus, asked.swarm, chosen_now.named)
-    data, *more = choice.several(data_argument(found, asked.data), paths.cache_folder(), say)
-    plan = plan_again(found, stacks, asked.wishes.rounds, secrets.randbelow(2**31))
+    launcher = choose.for_stacks(launcher_name(recorded, asked.launcher), say, gpus, asked.swarm, chosen_now.named)
+    data, *more = choice.several(data_argument(recorded, asked.data), paths.cache_folder(), say)
+    plan = plan_again(recorded, stacks, asked.wishes.rounds, secrets.randbelow(2**31))
     missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[name]))}
     plan, here = plan.without(missing), launcher.machine(host.observe())
     used = {each.cell.stack: launcher.fingerprint(stacks[each.cell.stack]) for each in plan.cells
             if not isinstance(stacks[each.cell.stack], OwnStack)}
-    changed = differences(found, here, launcher.name, used) + own_stacks.changes(found.session, stacks)
-    for line in changed or [f"nothing that {found.id} recorded differs now"]:
+    changed = differences(recorded, here, launcher.name, used) + own_stacks.changes(recorded.session, stacks)
+    for line in changed or [f"nothing that {recorded.id} recorded differs now"]:
         say(line)
-    facts = {"rerun_of": found.id, "differs": changed}
+    facts = {"rerun_of": recorded.id, "differs": changed}
     return job.Job(asked, plan, stacks, launcher, here, data, gpus, facts, tuple(more))

@@ -35,7 +35,7 @@ class Plan(NamedTuple):
         return self.rounds * self.repetitions
 
 
-class Found(NamedTuple):
+class FalseAlarms(NamedTuple):
     """What came of it."""
 
     comparisons: tuple[Ratio, ...]     # a ratio a repetition that has one
@@ -62,16 +62,16 @@ def again(stack: str) -> str:
 
 def study(stack: str, task: str, measure: str, asked: Plan) -> Study:
     """The study of one cell under two names. Raises InputError."""
-    for what, found, known in (("task", task, NAMES), ("--measure", measure, MEASURES)):
-        if found not in known:
-            raise InputError(f'aa: {what} "{found}" is unknown; known: {", ".join(known)}')
+    for what, value, known in (("task", task, NAMES), ("--measure", measure, MEASURES)):
+        if value not in known:
+            raise InputError(f'aa: {what} "{value}" is unknown; known: {", ".join(known)}')
     title = f"{stack} against itself: {formatting.count(asked.repetitions, 'comparison')} of {asked.rounds} rounds"
     settings = {"task": task, "measure": measure, "warm": "steady", "seconds": 2.0, "steps": 50}     # as quick's
     one = Experiment(ID, title, (stack, again(stack)), settings, ({},), {}, (), {})
     return Study(ID, title, asked.all_rounds, stack, f"{asked.repetitions}x{asked.rounds}", (one,))
 
 
-def judge(measured: Measurements, asked: Plan) -> Found:
+def judge(measured: Measurements, asked: Plan) -> FalseAlarms:
     """The false words among the repetitions. Raises InputError where the session is not of one cell under two names."""
     if len(measured.rows) != 2:
         raise InputError(f"aa: found {len(measured.rows)} cells, expected one under two names")
@@ -80,17 +80,17 @@ def judge(measured: Measurements, asked: Plan) -> Found:
               {index: rate for index, rate in one.items() if index // asked.rounds == repetition})
              for repetition in range(asked.repetitions)]
     both = sorted(one.keys() & other.keys())
-    return _found([ratio for ratio in stats.ratios(pairs) if ratio.value is not None],
+    return _false_alarms([ratio for ratio in stats.ratios(pairs) if ratio.value is not None],
                   [math.log(other[index] / one[index]) for index in both], [math.log(one[index]) for index in both])
 
 
-def _found(ratios: list[Ratio], log_ratios: list[float], log_rates: list[float]) -> Found:
+def _false_alarms(ratios: list[Ratio], log_ratios: list[float], log_rates: list[float]) -> FalseAlarms:
     with_word = [ratio for ratio in ratios if stats.p_value(ratio) is not None]
     alarms = sum(stats.verdict(ratio) in _ALARMS for ratio in with_word)
     widths = [(ratio.interval.high - ratio.interval.low) / ratio.value for ratio in with_word
               if ratio.interval and ratio.value]
     count = len(with_word)
-    return Found(tuple(ratios), count, alarms, alarms / count if count else None, binomial(alarms, count),
+    return FalseAlarms(tuple(ratios), count, alarms, alarms / count if count else None, binomial(alarms, count),
                  stats.median(widths), stats.lag_one(log_ratios), stats.lag_one(log_rates), len(log_ratios))
 
 
@@ -104,23 +104,23 @@ def binomial(hits: int, trials: int) -> Interval | None:
     return Interval(low, high)
 
 
-def words(found: Found, title: str) -> list[str]:
+def lines(outcome: FalseAlarms, title: str) -> list[str]:
     """The result for people, line by line."""
-    if found.rate is None or found.interval is None or found.width is None:
+    if outcome.rate is None or outcome.interval is None or outcome.width is None:
         return [f"{title}: no comparison has {stats.LEAST_ROUNDS} rounds that ended ok under both names, so nothing "
                 "can be said."]
-    low, high = (f"{end * 100:.1f}" for end in found.interval)
+    low, high = (f"{end * 100:.1f}" for end in outcome.interval)
     return [f"{title}:",
-            f"{found.alarms} of {found.judged} comparisons called it faster or slower than itself: "
-            f"{found.rate * 100:.1f} % ({low} to {high} %, exact binomial 95 %).",
-            f"A word allows itself 5 %; here intervals were {found.width * 100:.1f} % wide, the median.",
-            *_of_lags(found)]
+            f"{outcome.alarms} of {outcome.judged} comparisons called it faster or slower than itself: "
+            f"{outcome.rate * 100:.1f} % ({low} to {high} %, exact binomial 95 %).",
+            f"A word allows itself 5 %; here intervals were {outcome.width * 100:.1f} % wide, the median.",
+            *_of_lags(outcome)]
 
 
-def _of_lags(found: Found) -> list[str]:
+def _of_lags(outcome: FalseAlarms) -> list[str]:
     """How alike neighbouring rounds are, beside what chance alone gives."""
-    if found.lag_ratios is None or found.lag_rates is None:
+    if outcome.lag_ratios is None or outcome.lag_rates is None:
         return []
-    chance = _NORMAL / math.sqrt(found.rounds)
-    return [f"A round's ratio is correlated with the next one's by {found.lag_ratios:+.2f} (rounds that are "
-            f"independent: within {chance:.2f} of 0 in 95 %), its rate by {found.lag_rates:+.2f}."]
+    chance = _NORMAL / math.sqrt(outcome.rounds)
+    return [f"A round's ratio is correlated with the next one's by {outcome.lag_ratios:+.2f} (rounds that are "
+            f"independent: within {chance:.2f} of 0 in 95 %), its rate by {outcome.lag_rates:+.2f}."]

@@ -72,7 +72,7 @@ class Bench(NamedTuple):
     folders: Mapping[str, Path] = MappingProxyType({})      # of data sets by name, for cells that read another
 
 
-class Turn(NamedTuple):
+class PendingRun(NamedTuple):
     """A run that is ahead."""
 
     planned: Planned
@@ -102,84 +102,84 @@ class Turn(NamedTuple):
 
 def run(bench: Bench, kept: Kept | None = None) -> bool:
     """Run what is not finished yet; whether every run ended well. Raises Stopped, DiskFull."""
-    turns = _turns(bench.plan, kept)
+    pending_runs = _turns(bench.plan, kept)
     memory = Memory.of(bench)
-    share = len(turns) / max(1, bench.plan.rounds * len(bench.plan.cells))
-    bench.progress.begin(len(turns), bench.seconds_estimate and bench.seconds_estimate * share)
-    words: set[str] = set()
+    share = len(pending_runs) / max(1, bench.plan.rounds * len(bench.plan.cells))
+    bench.progress.begin(len(pending_runs), bench.seconds_estimate and bench.seconds_estimate * share)
+    endings: set[str] = set()
     try:
-        for index, alike in groupby(turns, lambda turn: turn.round):
-            words.update(_round(bench, list(alike), memory))
-            if ahead := [turn.planned.key for turn in turns if turn.round > index]:
+        for index, alike in groupby(pending_runs, lambda pending: pending.round):
+            endings.update(_round(bench, list(alike), memory))
+            if ahead := [pending.planned.key for pending in pending_runs if pending.round > index]:
                 bench.progress.left(sum(memory.seconds.get(key, 0.0) for key in ahead))
-        words.update(_repeated(bench, len(turns), memory))
-        bench.store.append({"event": "closed", "reason": "done" if words <= FINAL else "incomplete"})
+        endings.update(_repeated(bench, len(pending_runs), memory))
+        bench.store.append({"event": "closed", "reason": "done" if endings <= FINAL else "incomplete"})
     except (Stopped, KeyboardInterrupt) as stop:
         bench.store.append({"event": "closed", "reason": "interrupted"})
         raise Stopped from stop
     finally:
         bench.progress.close()
-    return words <= WELL and (not words or "ok" in words)
+    return endings <= WELL and (not endings or "ok" in endings)
 
 
-def _turns(plan: Plan, kept: Kept | None) -> list[Turn]:
+def _turns(plan: Plan, kept: Kept | None) -> list[PendingRun]:
     """What is not finished yet, in order."""
     waiting = [(planned, index) for index in range(plan.rounds) for planned in plan.order(index)
                if not kept or (planned.key, index) not in kept.finished]
     attempts = kept.attempts if kept else {}
     labels = _labels(plan)
-    return [Turn(planned, index, attempts.get((planned.key, index), 0) + 1, number, labels[planned.cell])
+    return [PendingRun(planned, index, attempts.get((planned.key, index), 0) + 1, number, labels[planned.cell])
             for number, (planned, index) in enumerate(waiting)]
 
 
 def _labels(plan: Plan) -> dict[Cell, str]:
     """Of each cell's comparison, as reports will have it."""
-    found = comparisons([*(planned.cell for planned in plan.cells), *(skip.cell for skip in plan.skipped)])
-    return {cell: comparison.label for cell, comparison in found.items()}
+    by_cell = comparisons([*(planned.cell for planned in plan.cells), *(skip.cell for skip in plan.skipped)])
+    return {cell: comparison.label for cell, comparison in by_cell.items()}
 
 
-def _round(bench: Bench, turns: list[Turn], memory: "Memory") -> Iterator[str]:
+def _round(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[str]:
     """The words of a round's runs, one after the other or side by side. Raises Stopped."""
     many = bench.side_by_side
     if many is None:
-        for turn in turns:
-            yield _ended(bench, turn, memory)
+        for pending in pending_runs:
+            yield _ended(bench, pending, memory)
             if bench.is_stopping():
                 raise Stopped
         return
 
-    def on(turn: Turn, own: gpus.Gpus) -> str:
-        return _ended(bench._replace(**many.given(own)._asdict()), turn, memory)
+    def on(pending: PendingRun, own: gpus.Gpus) -> str:
+        return _ended(bench._replace(**many.on(own)._asdict()), pending, memory)
 
-    yield from gpu_slots.each(turns, gpu_slots.Slots(many.found), lambda turn: (
-        turn.planned, bench.stacks[turn.planned.cell.stack]), on, bench.is_stopping)
+    yield from gpu_slots.each(pending_runs, gpu_slots.Slots(many.all_gpus), lambda pending: (
+        pending.planned, bench.stacks[pending.planned.cell.stack]), on, bench.is_stopping)
     if bench.is_stopping():
         raise Stopped
 
 
-def _ended(bench: Bench, turn: Turn, memory: "Memory") -> str:
+def _ended(bench: Bench, pending: PendingRun, memory: "Memory") -> str:
     """The word of a run's ending, made or inferred."""
-    if smaller := memory.smaller(turn.planned.cell):
-        return _inferred(bench, turn, smaller)
-    word, memory.seconds[turn.planned.key] = _run(bench, turn)
-    memory.heard(turn.planned.cell, word)
+    if smaller := memory.smaller(pending.planned.cell):
+        return _inferred(bench, pending, smaller)
+    word, memory.seconds[pending.planned.key] = _run(bench, pending)
+    memory.heard(pending.planned.cell, word)
     return word
 
 
 def _repeated(bench: Bench, number: int, memory: "Memory") -> Iterator[str]:
     """The words of the runs that are made again; number: how many runs there were. Raises Stopped."""
     of = {each.key: comparison_key(each.cell) for each in bench.plan.cells}
-    found = disturbed.waiting(store.read(bench.store.folder), {
+    repetitions = disturbed.waiting(store.read(bench.store.folder), {
         index: [disturbed.Cell(each.key, of[each.key]) for each in bench.plan.order(index)]
         for index in range(bench.plan.rounds)})
-    if not found:
+    if not repetitions:
         return
-    bench.progress.more(len(found), disturbed.announcement(found))
+    bench.progress.more(len(repetitions), disturbed.announcement(repetitions))
     planned, labels = {each.key: each for each in bench.plan.cells}, _labels(bench.plan)
-    turns = [Turn(planned[each.key], each.round, each.attempt, number + place, labels[planned[each.key].cell], each.of,
-                  each.together)
-             for place, each in enumerate(found)]
-    yield from _round(bench, turns, memory)
+    pending_runs = [PendingRun(planned[each.key], each.round, each.attempt, number + index,
+                               labels[planned[each.key].cell], each.of, each.together)
+                    for index, each in enumerate(repetitions)]
+    yield from _round(bench, pending_runs, memory)
 
 
 class Memory:
@@ -196,14 +196,14 @@ class Memory:
     @classmethod
     def of(cls, bench: Bench) -> "Memory":
         """What the session's stored runs say, of an earlier stage and before an interruption."""
-        found, runs = cls({}), {}
+        memory, runs = cls({}), {}
         cells = {planned.key: planned.cell for planned in bench.plan.cells}
         for record in store.read(bench.store.folder):
             if record["event"] == "begin":
                 runs[record["run"]] = record["key"]
             elif record["event"] == "ending" and runs.get(record["run"]) in cells:
-                found.heard(cells[runs[record["run"]]], record["ending"])
-        return found
+                memory.heard(cells[runs[record["run"]]], record["ending"])
+        return memory
 
     def heard(self, cell: Cell, word: str) -> None:
         """A run of the cell ended so."""
@@ -217,35 +217,35 @@ class Memory:
         return known if known and known < cell.batch and cell.measure != "max_batch" else None
 
 
-def _inferred(bench: Bench, turn: Turn, smaller: int) -> str:
+def _inferred(bench: Bench, pending: PendingRun, smaller: int) -> str:
     """Store that a run was not made, since a smaller batch had too little memory; its word, which is oom as well."""
     message = f"inferred, not run: batch {smaller} was out of memory"
     host = bench.readings().record()
-    bench.progress.run_started(turn.shown, turn.number, turn.planned.key)
-    bench.store.append({**_head(turn, host), "place": None})
-    bench.store.append({"event": "ending", "run": turn.name, "ending": "oom", "message": message, "seconds": 0.0,
+    bench.progress.run_started(pending.shown, pending.number, pending.planned.key)
+    bench.store.append({**_head(pending, host), "place": None})
+    bench.store.append({"event": "ending", "run": pending.name, "ending": "oom", "message": message, "seconds": 0.0,
                         "host": host, "inferred": True})
-    bench.progress.run_ended(turn.shown, "oom", None, 0.0, message)
+    bench.progress.run_ended(pending.shown, "oom", None, 0.0, message)
     return "oom"
 
 
-def _head(turn: Turn, host: dict[str, Any]) -> dict[str, Any]:
+def _head(pending: PendingRun, host: dict[str, Any]) -> dict[str, Any]:
     """The record of a run's beginning, but for its place."""
-    return {"event": "begin", "run": turn.name, "key": turn.planned.key, "round": turn.round, "attempt": turn.attempt,
-            "seed": turn.cell.seed,
-            **({"repeats": turn.repeats, "together": list(turn.together)} if turn.repeats else {}),
+    return {"event": "begin", "run": pending.name, "key": pending.planned.key, "round": pending.round,
+            "attempt": pending.attempt, "seed": pending.cell.seed,
+            **({"repeats": pending.repeats, "together": list(pending.together)} if pending.repeats else {}),
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host}
 
 
-def _padding(bench: Bench, turn: Turn) -> int:
+def _padding(bench: Bench, pending: PendingRun) -> int:
     """How long the run's unused variable is: drawn for each run of each session, so that places average out."""
-    return random.Random(f"{bench.store.folder.name}:{turn.name}").randint(0, placement.MOST)
+    return random.Random(f"{bench.store.folder.name}:{pending.name}").randint(0, placement.MOST)
 
 
-def _run(bench: Bench, turn: Turn) -> tuple[str, float]:
+def _run(bench: Bench, pending: PendingRun) -> tuple[str, float]:
     """One run from start to ending, stored as it goes; the ending's word, and how long it took."""
-    planned, name = turn.planned, turn.name
-    bench.progress.run_started(turn.shown, turn.number, planned.key)
+    planned, name = pending.planned, pending.name
+    bench.progress.run_started(pending.shown, pending.number, planned.key)
     watch, seen = bench.watches(planned), None
     if watch:
         watch.wait_idle()
@@ -254,13 +254,13 @@ def _run(bench: Bench, turn: Turn) -> tuple[str, float]:
     running: Running | None = None
     rates: list[float] = []
     share: float | None = None
-    padding = _padding(bench, turn)
-    head = {**_head(turn, before.record()), "padding": padding}
+    padding = _padding(bench, pending)
+    head = {**_head(pending, before.record()), "padding": padding}
     ending = Ending("killed", "the session was interrupted")
     try:
         try:
-            running = bench.launcher.start(turn.cell, bench.stacks[turn.cell.stack],
-                                           bench.folders.get(turn.cell.data, bench.data), name, padding=padding)
+            running = bench.launcher.start(pending.cell, bench.stacks[pending.cell.stack],
+                                           bench.folders.get(pending.cell.data, bench.data), name, padding=padding)
         except BenchError as error:
             bench.store.append({**head, "place": None})
             ending = Ending("not_started", str(error))
@@ -273,17 +273,17 @@ def _run(bench: Bench, turn: Turn) -> tuple[str, float]:
         raise
     finally:
         seen = watch.ended() if watch else None
-        found, used = _went(running, Limits().leave if ending.word == "ok" else 0.0)
+        exit_status, used = _went(running, Limits().leave if ending.word == "ok" else 0.0)
         if running:
             running.stop()
         seconds = bench.clock() - began
-        bench.progress.run_ended(turn.shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
+        bench.progress.run_ended(pending.shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
         bench.store.append(_with_gpus(
-            _ending_record(bench, planned, name, _judged(ending, found), seconds, used, share, seen), seen))
-    return _judged(ending, found).word, seconds
+            _ending_record(bench, planned, name, _judged(ending, exit_status), seconds, used, share, seen), seen))
+    return _judged(ending, exit_status).word, seconds
 
 
-def _with_gpus(record: dict[str, Any], seen: telemetry.Seen | None) -> dict[str, Any]:
+def _with_gpus(record: dict[str, Any], seen: telemetry.GpuWindow | None) -> dict[str, Any]:
     """An ending's record with what the GPUs did."""
     if seen is None:
         return record
@@ -322,8 +322,8 @@ def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates
 
 def _affinity(start: dict[str, Any]) -> tuple[int, ...]:
     """The CPUs that a worker may use, as its "start" says; () where it does not."""
-    found = start["facts"].get("affinity")
-    return tuple({cpu for cpu in found if isinstance(cpu, int)}) if isinstance(found, list) else ()
+    cpus = start["facts"].get("affinity")
+    return tuple({cpu for cpu in cpus if isinstance(cpu, int)}) if isinstance(cpus, list) else ()
 
 
 def _foreign_share(bench: Bench, mark: _Mark | None, ending: Ending) -> float | None:
@@ -341,18 +341,18 @@ def _went(running: Running | None, seconds: float) -> tuple[Exit, dict[str, Any]
         return Exit(None), {}
     used = running.used()
     exits = [running.exit(place, seconds) for place in running.reporters]
-    return next((found for found in exits if found.code not in (0, None)), exits[0]), used
+    return next((exit_status for exit_status in exits if exit_status.code not in (0, None)), exits[0]), used
 
 
-def _judged(ending: Ending, found: Exit) -> Ending:
+def _judged(ending: Ending, exit_status: Exit) -> Ending:
     """An ok run whose process then hung or failed is told so, and still counts: the samples were whole."""
-    if ending.word == "ok" and found.code not in (0, None):
-        return ending._replace(message=f"exit code {found.code} after its end")
+    if ending.word == "ok" and exit_status.code not in (0, None):
+        return ending._replace(message=f"exit code {exit_status.code} after its end")
     return ending
 
 
 def _ending_record(bench: Bench, planned: Planned, name: str, ending: Ending, seconds: float, used: dict[str, Any],
-                   share: float | None, seen: telemetry.Seen | None) -> dict[str, Any]:
+                   share: float | None, seen: telemetry.GpuWindow | None) -> dict[str, Any]:
     after, said = bench.readings(), ending.said
     amiss = disturbed.disturbance(ending.word, planned.cell.measure, share, bool(seen and seen.is_throttled))
     places = {**used, **{place: _usage(end) for place, end in said.get("places", {}).items()}}

@@ -57,8 +57,8 @@ class Outcome(NamedTuple):
 
 def parse(text: str, cap: int) -> Until:
     """The Until of "2%" or "2 %". Raises InputError."""
-    found = re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?) ?%", text.strip())
-    width = float(found[1]) / 100 if found else 0.0
+    match = re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?) ?%", text.strip())
+    width = float(match[1]) / 100 if match else 0.0
     if not 0 < width <= 1:
         raise InputError(f'--until: found "{text}", expected a share above 0 % and at most 100 %, such as 2%')
     return Until(width, cap)
@@ -66,10 +66,10 @@ def parse(text: str, cap: int) -> Until:
 
 def looks(first: int, cap: int) -> list[int]:
     """After how many rounds the widths are looked at; the last one is the cap."""
-    found = [min(max(first, FIRST_LOOK), cap)]
-    while found[-1] < cap:
-        found.append(min(cap, math.ceil(found[-1] * _GROWTH)))
-    return found
+    rounds = [min(max(first, FIRST_LOOK), cap)]
+    while rounds[-1] < cap:
+        rounds.append(min(cap, math.ceil(rounds[-1] * _GROWTH)))
+    return rounds
 
 
 def widths(summary: Summary) -> list[Width]:
@@ -80,9 +80,9 @@ def widths(summary: Summary) -> list[Width]:
             for comparison in summary.comparisons for result in comparison.results if result.ratio is not None]
 
 
-def too_wide(found: Iterable[Width], until: Until) -> tuple[Width, ...]:
+def too_wide(widths: Iterable[Width], until: Until) -> tuple[Width, ...]:
     """Those that are wider than asked for, the widest first."""
-    return tuple(sorted((each for each in found if each.width > until.width), key=lambda each: -each.width))
+    return tuple(sorted((each for each in widths if each.width > until.width), key=lambda each: -each.width))
 
 
 def outcome(seen: Sequence[Sequence[Width]], rounds: int, until: Until) -> Outcome | None:
@@ -92,17 +92,17 @@ def outcome(seen: Sequence[Sequence[Width]], rounds: int, until: Until) -> Outco
     return Outcome(is_narrow, rounds, wide) if is_narrow or rounds >= until.cap else None
 
 
-def words(found: Outcome, until: Until) -> str:
+def lines(outcome: Outcome, until: Until) -> str:
     """The outcome in a line or two, with what repeated looking costs."""
     asked = f"--until {until.width * 100:g}%"
-    if found.is_narrow:
-        said = f"{asked}: every interval is narrower after {found.rounds} rounds, at two looks in succession."
-    elif not found.wide:
-        said = f"{asked}: the cap of {found.rounds} rounds is reached; all intervals are narrower, at one look only."
+    if outcome.is_narrow:
+        said = f"{asked}: every interval is narrower after {outcome.rounds} rounds, at two looks in succession."
+    elif not outcome.wide:
+        said = f"{asked}: the cap of {outcome.rounds} rounds is reached; all intervals are narrower, at one look only."
     else:
-        worst = found.wide[0]
+        worst = outcome.wide[0]
         width = "without an interval" if math.isinf(worst.width) else f"{worst.width * 100:.1f} % wide"
-        still = "1 interval is" if len(found.wide) == 1 else f"{len(found.wide)} intervals are"
-        said = (f"{asked}: the cap of {found.rounds} rounds is reached; {still} still too wide, the widest "
+        still = "1 interval is" if len(outcome.wide) == 1 else f"{len(outcome.wide)} intervals are"
+        said = (f"{asked}: the cap of {outcome.rounds} rounds is reached; {still} still too wide, the widest "
                 f"{worst.stack}, {worst.label}: {width}.")
     return f"{said} {WARNING}"

@@ -131,12 +131,12 @@ class Wishes(NamedTuple):
 
 
 def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wishes,
-         missing: Callable[[Stack], str | None], found: gpus.Gpus = gpus.NONE, hosts: int = 1) -> Plan:
-    """The cells of a study, and the skipped ones with reasons; found: the machine's GPUs; hosts: how many machines.
+         missing: Callable[[Stack], str | None], gpus: gpus.Gpus = gpus.NONE, hosts: int = 1) -> Plan:
+    """The cells of a study, and the skipped ones with reasons; gpus: the machine's; hosts: how many machines.
 
     missing(stack) says why the launcher cannot run a stack, or None. Raises InputError for an unknown stack.
     """
-    here = Here(stacks, machine, found, hosts)
+    here = Here(stacks, machine, gpus, hosts)
     planned: dict[str, Planned] = {}
     keys: dict[str, dict[str, None]] = {}
     skipped: list[Skipped] = []
@@ -251,12 +251,12 @@ def _baseline(chosen: tuple[Planned, ...], wished: str, study: Study, stacks: Ma
 
 
 def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0,
-                     found: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({})) -> float:
+                     gpus: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({})) -> float:
     """How long the plan takes: known seconds of earlier runs by key, else start-up and a guess from the FLOPs.
 
-    found: the machine's GPUs; products: what matrix products reached here, where that was measured already.
+    gpus: the machine's; products: what matrix products reached here, where that was measured already.
     """
-    return chosen.rounds * sum(known.get(p.key) or start_seconds + _guess(p.cell, _rate(p.cell, found, products))
+    return chosen.rounds * sum(known.get(p.key) or start_seconds + _guess(p.cell, _rate(p.cell, gpus, products))
                                for p in chosen.cells)
 
 
@@ -273,7 +273,7 @@ def _pass_steps(cell: Cell) -> int:
     return max(1, int(sequences.pass_batches(cell)) // (cell.nodes * cell.gpus))
 
 
-def _rate(cell: Cell, found: gpus.Gpus, products: Mapping[Unit, Product]) -> float:
+def _rate(cell: Cell, gpus: gpus.Gpus, products: Mapping[Unit, Product]) -> float:
     """The FLOPs a second that are assumed of a cell; of all its batch's GPUs one's, since each has such a batch.
 
     A CPU: 20 GFLOP/s each, half of what small models reach on old cores. A GPU: a share of what its matrix products
@@ -283,7 +283,7 @@ def _rate(cell: Cell, found: gpus.Gpus, products: Mapping[Unit, Product]) -> flo
         return _CPU_RATE * cell.cpus
     if product := products.get(Unit.of(cell)):
         return _GPU_SHARE * product.flops_per_second
-    name = found.gpus[0].name if found.gpus else ""
+    name = gpus.gpus[0].name if gpus.gpus else ""
     return _GPU_SHARE * (data_sheets.flops_per_second(name, cell.precision) or _UNKNOWN_GPU)
 
 

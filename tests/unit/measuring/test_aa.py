@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from runner.errors import InputError
-from runner.measuring.self_comparison import Plan, again, binomial, judge, study, words
+from runner.measuring.self_comparison import Plan, again, binomial, judge, lines, study
 from runner.planning.plan import Wishes, plan
 from runner.results.rows import Measurements, measurements
 from tests import made_rows as made
@@ -46,7 +46,7 @@ def test_a_drift_favours_no_name_and_shows_in_the_rates_alone() -> None:
     assert found.interval and found.interval.low < 0.05 < found.interval.high
     assert found.lag_ratios is not None and found.lag_rates is not None
     assert abs(found.lag_ratios) < 0.1 and found.lag_rates > 0.9
-    assert "its rate by +0.9" in words(found, "t")[-1]
+    assert "its rate by +0.9" in lines(found, "t")[-1]
 
 
 def test_every_repetition_is_of_its_own_rounds() -> None:
@@ -72,7 +72,7 @@ def test_the_interval_of_a_share_is_clopper_and_pearson_s(hits: int, trials: int
 def test_nothing_is_said_of_too_few_rounds() -> None:
     found = judge(measured([100.0] * 4, [100.0] * 4), Plan(4, 1))
 
-    assert found.rate is None and "nothing can be said" in words(found, "t")[0]
+    assert found.rate is None and "nothing can be said" in lines(found, "t")[0]
     assert None is json.loads(json.dumps(found.record()))["interval"]
 
 

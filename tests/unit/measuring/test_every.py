@@ -6,7 +6,7 @@ import pytest
 
 from runner.errors import DiskFull, InputError
 from runner.measuring import all_studies
-from runner.measuring.all_studies import Turn
+from runner.measuring.all_studies import StudyEnding
 
 OURS = '[study]\nid = "{id}"\ntitle = "T"\nscales = [{scales}]\n[[experiment]]\nid = "e"\nmeasure = "train"\n' \
        'task = "lenet5"\nstacks = ["a"]\n'
@@ -26,7 +26,8 @@ class Runner:
             raise found
         return bool(found)
 
-    def run(self, folder: Path, command: str = "c", scale: str | None = "quick", is_fresh: bool = False) -> list[Turn]:
+    def run(self, folder: Path, command: str = "c", scale: str | None = "quick",
+            is_fresh: bool = False) -> list[StudyEnding]:
         return all_studies.run(folder / "studies", folder / "results", command, scale, is_fresh, self.one,
                                self.said.append)
 
@@ -44,7 +45,7 @@ def test_every_study_with_the_scale_is_run_and_the_others_are_named(place: Path)
     turns = runner.run(place)
 
     assert ["a", "b", "c"] == runner.ran and all(turn.is_ok for turn in turns)
-    assert Turn("d", True, 'left out: it has no scale "quick"') == turns[-1]
+    assert StudyEnding("d", True, 'left out: it has no scale "quick"') == turns[-1]
 
 
 def test_studies_of_our_own_are_not_among_all(place: Path) -> None:
@@ -67,7 +68,8 @@ def test_a_study_that_fails_does_not_stop_the_next(place: Path) -> None:
     runner = Runner(a=InputError("nothing can run here"), b=False)
     turns = runner.run(place)
 
-    assert [Turn("a", False, "nothing can run here"), Turn("b", False), Turn("c", True)] == turns[:3]
+    assert [StudyEnding("a", False, "nothing can run here"), StudyEnding("b", False),
+            StudyEnding("c", True)] == turns[:3]
 
 
 def test_a_broken_study_file_does_not_stop_the_next(place: Path) -> None:

@@ -11,7 +11,7 @@ from runner.launchers.compose import ComposeLauncher
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
 from runner.measuring import job
-from runner.measuring.gpu_slots import Given, SideBySide, Slots
+from runner.measuring.gpu_slots import RunOnGpus, SideBySide, Slots
 from runner.measuring.session import Bench, run
 from runner.planning.plan import Wishes, plan
 from runner.results import store
@@ -56,9 +56,9 @@ def bench(folder: Path, found: gpus.Gpus, script: Any, rounds: int = 1, **settin
 
     launcher = FakeLauncher(clock, counted)
 
-    def given(own: gpus.Gpus) -> Given:
+    def given(own: gpus.Gpus) -> RunOnGpus:
         seen.given.append(tuple(gpu.uuid for gpu in own.gpus))
-        return Given(launcher, lambda planned: None)
+        return RunOnGpus(launcher, lambda planned: None)
 
     opened = store.Store(folder)
     opened.append({"event": "session", "schema": 1, "command": "c"})
@@ -136,7 +136,7 @@ def wanted(launcher: Any, found: gpus.Gpus) -> job.Job:
 def test_the_launcher_gives_a_run_its_own_gpus_alone(tmp_path: Path) -> None:
     launcher = VenvLauncher(tmp_path, TWO)
     own = TWO._replace(gpus=TWO.gpus[1:])
-    found: Any = job.side_by_side(wanted(launcher, TWO)).given(own).launcher
+    found: Any = job.side_by_side(wanted(launcher, TWO)).on(own).launcher
     assert (own, TWO) == (found._gpus, launcher._gpus)
 
 

@@ -8,7 +8,7 @@ import pytest
 from runner.analysis.stats import Interval, intervals
 from runner.analysis.summary import summarise
 from runner.errors import InputError
-from runner.measuring.until import Outcome, Until, Width, looks, outcome, parse, widths, words
+from runner.measuring.until import Outcome, Until, Width, lines, looks, outcome, parse, widths
 from tests import made_rows as made
 
 TWO = Until(0.02, 30)
@@ -59,14 +59,14 @@ def test_it_stops_at_the_cap_and_names_what_is_too_wide() -> None:
     found = outcome([WIDE], 30, TWO)
 
     assert found and not found.is_narrow and ["mxnet", "tf"] == [each.stack for each in found.wide]
-    assert "1 interval is still too wide, the widest tf" in words(Outcome(False, 30, tuple(WIDE[:1])), TWO)
-    assert "--until 2%: the cap of 30 rounds is reached; 2 intervals are still too wide, the widest mxnet" in words(
+    assert "1 interval is still too wide, the widest tf" in lines(Outcome(False, 30, tuple(WIDE[:1])), TWO)
+    assert "--until 2%: the cap of 30 rounds is reached; 2 intervals are still too wide, the widest mxnet" in lines(
         found, TWO)
 
 
 def test_the_words_say_what_repeated_looking_costs() -> None:
     for found in (Outcome(True, 8, ()), Outcome(False, 30, ()), Outcome(False, 30, tuple(WIDE))):
-        assert "5 to 7 in a hundred" in words(found, TWO)
+        assert "5 to 7 in a hundred" in lines(found, TWO)
 
 
 def test_five_to_seven_of_a_hundred_intervals_of_equal_stacks_miss_one() -> None:

@@ -120,12 +120,12 @@ def test_the_record_has_every_experiment_with_its_cells_those_it_shares_too() ->
     assert 1 < sum(keys[0] in item["cells"] for item in record["experiments"])
 
 
-def estimated(*, found: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({}),
+def estimated(*, gpus_here: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({}),
               **values: object) -> float:
     """Seconds of one run of a cell; nothing is known of earlier ones, and the start costs none."""
     cell = Cell(**{"stack": "a", "task": "lenet5", "measure": "train", "batch": 100, **values})  # type: ignore[arg-type]
     one = made()._replace(rounds=1, cells=(Planned(key(cell), "e", cell),))
-    return estimate_seconds(one, {}, 0.0, found, products)
+    return estimate_seconds(one, {}, 0.0, gpus_here, products)
 
 
 def test_an_epoch_of_images_is_guessed_by_the_data_set_and_not_by_the_steps() -> None:
@@ -163,13 +163,13 @@ TRAINING = {"task": "resnet50", "batch": 32, "image": 224, "classes": 1000, "ste
 
 def test_a_cell_of_a_gpu_is_guessed_by_the_gpu_and_not_by_the_cpus() -> None:
     flops = 100 * tasks.step_flops(Cell(stack="a", measure="train", **TRAINING))  # type: ignore[arg-type]
-    by_sheet = estimated(device="gpu", found=gpus.Gpus((H100,)), **TRAINING)
+    by_sheet = estimated(device="gpu", gpus_here=gpus.Gpus((H100,)), **TRAINING)
 
     assert pytest.approx(flops / (0.2 * 67e12) + 0.2) == by_sheet
     assert pytest.approx(flops / (0.2 * 989.4e12) + 0.2) == estimated(
-        device="gpu", precision="amp", found=gpus.Gpus((H100,)), **TRAINING)
-    assert by_sheet == estimated(device="gpu", cpus=16, found=gpus.Gpus((H100,)), **TRAINING)
-    assert by_sheet < estimated(device="gpu", found=gpus.Gpus((H100._replace(name="a new one"),)), **TRAINING)
+        device="gpu", precision="amp", gpus_here=gpus.Gpus((H100,)), **TRAINING)
+    assert by_sheet == estimated(device="gpu", cpus=16, gpus_here=gpus.Gpus((H100,)), **TRAINING)
+    assert by_sheet < estimated(device="gpu", gpus_here=gpus.Gpus((H100._replace(name="a new one"),)), **TRAINING)
 
 
 def test_what_the_gpu_reached_here_says_more_than_its_data_sheet() -> None:
@@ -178,7 +178,7 @@ def test_what_the_gpu_reached_here_says_more_than_its_data_sheet() -> None:
     flops = 100 * tasks.step_flops(Cell(stack="a", measure="train", **TRAINING))  # type: ignore[arg-type]
 
     assert pytest.approx(flops / 2e12 + 0.2) == estimated(
-        device="gpu", found=gpus.Gpus((H100,)), products={reached.unit: reached}, **TRAINING)
+        device="gpu", gpus_here=gpus.Gpus((H100,)), products={reached.unit: reached}, **TRAINING)
 
 
 GRID = b"""
