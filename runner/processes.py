@@ -44,7 +44,7 @@ def reason(lines: list[str], status: int) -> str:
     """Why a command failed: the line that says so. A full disk comes before its consequences."""
     if any("No space left on device" in line for line in lines):
         return "the disk is full"
-    errors = [found[1].strip() for found in map(_ERROR.match, lines) if found]
+    errors = [match[1].strip() for match in map(_ERROR.match, lines) if match]
     said = errors or [line.strip() for line in reversed(lines) if line.strip()]
     return said[0] if said else f"exit status {status}"
 

@@ -108,11 +108,11 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
     if len(folders) < 2:
         raise InputError(f"history: found {formatting.count(len(folders), 'result')} in {results}, expected two "
                          "or more sessions; `evenbench run quick` makes one")
-    found = over_time.over_time([measurements(store.read(folder)) for folder in folders])
+    trend = over_time.over_time([measurements(store.read(folder)) for folder in folders])
     if as_json:
-        print(json.dumps(found.record(), indent=2, allow_nan=False))
+        print(json.dumps(trend.record(), indent=2, allow_nan=False))
         return
-    page = over_time_report.report(found, str(results))
+    page = over_time_report.report(trend, str(results))
     screen.show(screen.parts_view([page.title, *page.in_short]))
     screen.say(f"page: {forms.write(forms.drawn(page), out or results / 'history.html')}")
 

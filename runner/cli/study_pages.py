@@ -45,21 +45,21 @@ def page(study: Study) -> str:
 
 def _counts(study: Study, judged: Iterable[Judged]) -> Iterator[str]:
     ids = {claim.id for claim in study.claims}
-    words = Counter(each.word for each in judged if each.id in ids)
+    verdicts = Counter(each.word for each in judged if each.id in ids)
     statements = len({paper_claim(name) for name in ids})
     yield from _table(("what", "number"), [
         ("statements of the paper", f"{statements + len(study.told)}"), ("of them tested", f"{statements}"),
         (f"of them {_TOLD}", f"{len(study.told)}"), ("claims that test them", f"{len(study.claims)}"),
-        *((f"claims: {word}", f"{count}") for word, count in sorted(words.items())),
+        *((f"claims: {word}", f"{count}") for word, count in sorted(verdicts.items())),
         ("published numbers", f"{len(study.published)}")])
 
 
-def _places(study: Study, judged: dict[str, Judged]) -> Iterator[str]:
+def _claims_by_source(study: Study, judged: dict[str, Judged]) -> Iterator[str]:
     """A table a place of the paper, in the file's order."""
-    for place in dict.fromkeys(claim.source for claim in study.claims):
-        yield from (f"## {place or 'No place said'}", "")
+    for source in dict.fromkeys(claim.source for claim in study.claims):
+        yield from (f"## {source or 'No place said'}", "")
         yield from _table(_HEAD, [_line(claim, study, judged[claim.id]) for claim in study.claims
-                                  if claim.source == place])
+                                  if claim.source == source])
 
 
 def _line(claim: Claim, study: Study, judged: Judged) -> tuple[str, ...]:

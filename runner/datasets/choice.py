@@ -49,10 +49,10 @@ def chosen(argument: str | None, cache: Path, say: Callable[[str], None]) -> Dat
 
 def several(argument: str | None, cache: Path, say: Callable[[str], None]) -> tuple[Data, ...]:
     """The Data of NAME=FOLDER,NAME=FOLDER; cells that name no other read the first. Raises InputError."""
-    found = tuple(chosen(word, cache, say) for word in (_NEXT.split(argument) if argument else [None]))
-    if len({data.name for data in found}) < len(found):
+    data_sets = tuple(chosen(word, cache, say) for word in (_NEXT.split(argument) if argument else [None]))
+    if len({data.name for data in data_sets}) < len(data_sets):
         raise InputError(f'--data: found "{argument}", expected each name once')
-    return found
+    return data_sets
 
 
 def names(argument: str | None) -> tuple[str, ...]:

@@ -27,11 +27,11 @@ AUTO = "auto"
 
 
 class Entry(NamedTuple):
-    """A launcher, and how one is made with this host's GPUs and the words of --swarm."""
+    """A launcher, and how one is made with this host's GPUs and the arguments of --swarm."""
 
     kind: type[Launcher]
     make: Callable[[gpus.Gpus, Sequence[str]], Launcher]
-    has_options: bool = False            # whether it reads the words of --swarm
+    has_options: bool = False            # whether it reads the arguments of --swarm
 
 
 LAUNCHERS = {entry.kind.name: entry for entry in (

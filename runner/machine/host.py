@@ -94,13 +94,13 @@ def busy_by_cpu(stat: str, ticks: int) -> Mapping[int, float]:
 
     Read here, since psutil counts the lines and an offline CPU has none.
     """
-    found = {}
+    busy_seconds = {}
     for line in stat.splitlines():
         name, *rest = line.split() or [""]
         if name.startswith("cpu") and name[3:].isdigit() and len(rest) >= 7 and all(map(str.isdigit, rest[:7])):
             user, nice, system, _, _, interrupts, soft = map(int, rest[:7])
-            found[int(name[3:])] = (user + nice + system + interrupts + soft) / ticks
-    return MappingProxyType(found)
+            busy_seconds[int(name[3:])] = (user + nice + system + interrupts + soft) / ticks
+    return MappingProxyType(busy_seconds)
 
 
 def foreign_share(before: Reading, after: Reading, own_seconds: float, seconds: float,

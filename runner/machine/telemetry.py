@@ -30,7 +30,7 @@ class Sample(NamedTuple):
     gpus: tuple[GpuReading, ...]
 
 
-class Seen(NamedTuple):
+class GpuWindow(NamedTuple):
     """What the samples of a run's timed steps say."""
 
     readings: dict[str, float | None]       # for the ending's host readings
@@ -104,7 +104,7 @@ class Watch:
             self._samples.append(sample)
         return sample.seconds
 
-    def ended(self) -> Seen:
+    def ended(self) -> GpuWindow:
         """Stop, and what was seen."""
         self._is_over.set()
         if self._thread.is_alive():
@@ -117,7 +117,7 @@ class Watch:
             self.sample()
 
 
-def seen(samples: Sequence[Sample], window: tuple[float, float] | None, was_idle: bool | None) -> Seen:
+def seen(samples: Sequence[Sample], window: tuple[float, float] | None, was_idle: bool | None) -> GpuWindow:
     """What samples within a window say; every reading is None where there is no window."""
     first, last = window or (0.0, -1.0)
     timed = [sample for sample in samples if first <= sample.seconds <= last]
@@ -125,7 +125,7 @@ def seen(samples: Sequence[Sample], window: tuple[float, float] | None, was_idle
     seconds = timed[-1].seconds - timed[0].seconds if timed else 0.0
     reasons = [[gpu.throttle for gpu in sample.gpus if gpu.throttle is not None] for sample in timed]
     told = [{name for names in each for name in names} for each in reasons if each]
-    return Seen({
+    return GpuWindow({
         "gpu_joules": joules,
         "gpu_watts": joules / seconds if joules is not None and seconds > 0 else None,
         "gpu_seconds": seconds if timed else None,

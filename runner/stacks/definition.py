@@ -242,8 +242,8 @@ def _read(path: Path, fields: _Tables, made: Callable[[dict[str, Any]], _Kind]) 
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         where = f"{path}: {key}" if key else str(path)
-        found = f" (found {first['input']!r})" if first["type"] not in ("missing", "value_error") else ""
-        raise InputError(f"{where}: {first['msg'].removeprefix('Value error, ')}{found}") from error
+        input_found = f" (found {first['input']!r})" if first["type"] not in ("missing", "value_error") else ""
+        raise InputError(f"{where}: {first['msg'].removeprefix('Value error, ')}{input_found}") from error
     if stack.name != folder.name:
         raise InputError(f'{path}: name "{stack.name}" is not the folder\'s, "{folder.name}"')
     return stack
