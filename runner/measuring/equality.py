@@ -169,7 +169,7 @@ def _first(cell: Cell, differences: dict[str, dict[str, float]], limits: dict[st
 def _places(cell: Cell) -> tuple[layers.Placed, ...]:
     if tasks.is_sequence(cell.task):
         return ()
-    placed: tuple[layers.Placed, ...] = layers.places(tasks.table(cell.task, cell.classes),
+    placed: tuple[layers.Placed, ...] = layers.leaves(tasks.table(cell.task, cell.classes),
                                                       tasks.input_shape(cell.image))
     return placed
 

@@ -135,10 +135,10 @@ class Equality(AdapterCase):
         self.assert_close(reference.logits(sample.images), workload.predict(sample.images), FORWARD, "predict")
         found = workload.check(sample.images, sample.labels)
         activations = reference.activations(sample.images)
-        places = [place.path for place in layers.places(table, tasks.input_shape(cell.image))]
-        self.assertEqual(sorted(places), sorted(found["activation"]))
+        paths = [leaf.path for leaf in layers.leaves(table, tasks.input_shape(cell.image))]
+        self.assertEqual(sorted(paths), sorted(found["activation"]))
         self.assert_all_close(activations, found["activation"], FORWARD)
-        last = places[-1]
+        last = paths[-1]
         self.assert_close(activations[last], found["logits"], FORWARD, "logits")
         loss = numpy.model.cross_entropy(activations[last], sample.labels)
         self.assert_close(loss, found["loss"], BACKWARD, "loss")
@@ -171,7 +171,7 @@ class Equality(AdapterCase):
     def statistics(self, table, cell, weights, activations):
         """The running mean and variance after one batch."""
         after = {}
-        for place in layers.places(table, tasks.input_shape(cell.image)):
+        for place in layers.leaves(table, tasks.input_shape(cell.image)):
             if isinstance(place.layer, Norm):
                 x = activations[_before(place.path)]
                 values = x.size // x.shape[1]

@@ -26,7 +26,7 @@ def built(cell):
     from workloads.frameworks import tensorflow
     workload = tensorflow.Workload(tasks.table(cell.task, cell.classes), cell)
     workload.load(weights.seeded(tasks.parameters(cell), cell.seed))
-    return workload, workload.synthetic(*images.synthetic(cell).given)
+    return workload, workload.synthetic(*images.synthetic(cell).inputs)
 
 
 class Watch:

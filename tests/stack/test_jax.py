@@ -52,7 +52,7 @@ def built(cell):
     from workloads.frameworks import jax
     workload = jax.Workload(tasks.table(cell.task, cell.classes), cell)
     workload.load(weights.seeded(tasks.parameters(cell), cell.seed))
-    return workload, workload.synthetic(*images.synthetic(cell).given)
+    return workload, workload.synthetic(*images.synthetic(cell).inputs)
 
 
 def trained(cpus):

@@ -127,7 +127,7 @@ class Layer(SequenceCase):
         if found:
             workload, weights, given = found
             watch = Watch()
-            workload.infer(workload.batches(*given.given), 1, watch)
+            workload.infer(workload.batches(*given.inputs), 1, watch)
             logits = np.asarray(workload.value(watch.handles[0]), np.float64)
             expected = recurrent.lstm(weights, "lstm", given.batches[0]["x"])
             self.assert_close(expected, logits, 0.05, "h")
@@ -152,7 +152,7 @@ class Packed(SequenceCase):
             packed = self.packed(cell)
             plain, weights, given = built(cell)
             packed.load(weights)
-            found, expected = (each.check(given.given[0][0]) for each in (packed, plain))
+            found, expected = (each.check(given.inputs[0][0]) for each in (packed, plain))
             for kind in ("gradient", "weight"):
                 self.assertEqual(list(expected[kind]), list(found[kind]))
                 for name in expected[kind]:
@@ -162,7 +162,7 @@ class Packed(SequenceCase):
         cell = cell_of()
         packed, (plain, weights, given) = self.packed(cell), built(cell)
         packed.load(weights)
-        packed.train(packed.synthetic(given.given[0]), 3, Watch())
+        packed.train(packed.synthetic(given.inputs[0]), 3, Watch())
         self.assertEqual(0.0, float(packed._net.weights["lstm.recurrent.bias"].abs().max()))
         self.assertEqual(plain.parameters(), packed.parameters())
         self.assertEqual(sorted(weights), sorted(packed.weights()))
@@ -250,7 +250,7 @@ class Models(SequenceCase):
                 found = self.tried(cell_of(task=task, loop=loop))
                 if found and task == "lstm":          # the others have dropout, which no two loops draw alike
                     watch = Watch()
-                    found[0].train(found[0].batches(*found[2].given), 3, watch)
+                    found[0].train(found[0].batches(*found[2].inputs), 3, watch)
                     trained[loop] = [found[0].value(handle) for handle in watch.handles]
             for loop in trained:
                 self.assert_close(trained["native"], trained[loop], 1e-6, task + " " + loop)
@@ -261,9 +261,9 @@ class Models(SequenceCase):
             if found:
                 workload, weights, given = found
                 watch = Watch()
-                workload.train(workload.batches(*given.given), 2, watch)
+                workload.train(workload.batches(*given.inputs), 2, watch)
                 self.assertTrue(np.isfinite([workload.value(handle) for handle in watch.handles]).all(), task)
-                workload.infer(workload.synthetic(*given.given), 2, watch)
+                workload.infer(workload.synthetic(*given.inputs), 2, watch)
                 self.assertTrue(np.isfinite(workload.value(watch.handles[-1])).all(), task)
                 after = workload.weights()
                 for parameter in sequences.parameters(cell_of(task=task)._replace(length=0, hidden=0)):
@@ -276,7 +276,7 @@ class Models(SequenceCase):
         workload, _, given = found
         watch = Watch()
         try:
-            workload.train_phases(workload.batches(*given.given), 2, watch)
+            workload.train_phases(workload.batches(*given.inputs), 2, watch)
         except errors.Unsupported as reason:
             self.assertGreater(len(str(reason)), 10)
         else:

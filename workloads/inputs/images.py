@@ -31,7 +31,7 @@ class Images(NamedTuple):
     facts: dict
 
     @property
-    def given(self):
+    def inputs(self):
         """What a workload's batches and synthetic take."""
         return self.images, self.labels
 

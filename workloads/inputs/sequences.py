@@ -14,7 +14,7 @@ class Sequences(NamedTuple):
     facts: dict
 
     @property
-    def given(self):
+    def inputs(self):
         """What a workload's batches and synthetic take."""
         return (self.batches,)
 
@@ -26,7 +26,7 @@ class Sequences(NamedTuple):
     def part(self, rank, count):
         """Every count-th of the batches, from rank on, as often as all have one; of fewer than count, one each."""
         kept = [(rank + turn * count) % len(self.batches) for turn in range(max(1, len(self.batches) // count))]
-        return Sequences(tuple(self.batches[place] for place in kept), dict(
+        return Sequences(tuple(self.batches[index] for index in kept), dict(
             self.facts, batches=len(kept), shard="%d of %d" % (rank, count), **self._of_pass(kept)))
 
     @property
@@ -36,8 +36,8 @@ class Sequences(NamedTuple):
 
     def _of_pass(self, kept):
         """The fact of the tokens of these batches."""
-        found = self.facts.get("pass_tokens")
-        return {"pass_tokens": [found[place] for place in kept]} if found else {}
+        tokens = self.facts.get("pass_tokens")
+        return {"pass_tokens": [tokens[index] for index in kept]} if tokens else {}
 
     def first(self, count):
         """What a workload's check takes: a batch."""
@@ -54,11 +54,11 @@ def read(folder, cell):
     sizes, own = sequences.sizes(cell), sequences.SEQUENCES[cell.task].model.DATA
     is_own = cell.data == own and cell.input != "synthetic"
     is_searched = cell.measure == "check" and cell.input != "synthetic"
-    wanted = CHECKED if is_searched else sequences.pass_batches(cell)
-    found = model.samples(sizes, wanted * cell.batch, cell.seed, folder if is_own else None)
+    count = CHECKED if is_searched else sequences.pass_batches(cell)
+    samples = model.samples(sizes, count * cell.batch, cell.seed, folder if is_own else None)
     numbers = "float64" if cell.precision == "float64" else "float32"
-    batches = tuple(model.collate(sizes, found[first:first + cell.batch], numbers, cell.padding == "buckets")
-                    for first in range(0, len(found) - cell.batch + 1, cell.batch))
+    batches = tuple(model.collate(sizes, samples[first:first + cell.batch], numbers, cell.padding == "buckets")
+                    for first in range(0, len(samples) - cell.batch + 1, cell.batch))
     if cell.measure == "check":
         batches = (min(batches, key=lambda batch: _share(*model.tokens(batch))),)
     counts = [model.tokens(batch) for batch in batches]

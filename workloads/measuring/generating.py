@@ -16,13 +16,13 @@ from workloads.spec import sequences
 LIMITS = {"float64": 1e-10, "float32": 1e-3, "tf32": 1e-1, "amp": 1e-1}
 
 
-def of_steps(cell, given):
+def of_steps(cell, series):
     """The Sequences with facts that say what a step of prefill or decode takes; of other measures as they are."""
     if cell.measure not in sequences.GENERATING:
-        return given
+        return series
     tokens = cell.batch * (sequences.prompt(cell) if cell.measure == "prefill" else 1)
-    facts = {name: fact for name, fact in given.facts.items() if name != "pass_tokens"}       # steps, not batches
-    return given._replace(facts=dict(facts, tokens=tokens, padded_tokens=tokens, prompt=sequences.prompt(cell)))
+    facts = {name: fact for name, fact in series.facts.items() if name != "pass_tokens"}       # steps, not batches
+    return series._replace(facts=dict(facts, tokens=tokens, padded_tokens=tokens, prompt=sequences.prompt(cell)))
 
 
 class Pass(NamedTuple):
@@ -31,7 +31,7 @@ class Pass(NamedTuple):
     pass_steps: int
 
 
-def of_pass(cell, given):
+def of_pass(cell, series):
     """The Pass of a cell's steps: a token's work grows with those before it, up to the last position."""
     if cell.measure == "decode":
         return Pass(sequences.sizes(cell).length - sequences.prompt(cell))

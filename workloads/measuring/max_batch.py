@@ -71,16 +71,16 @@ def trial(cell, folder, emit, is_first, worker=_WORKER):
         process.stdout.close()
         code = process.wait()
         errors.seek(0)
-        words = errors.read().decode(errors="replace")
-    ending = end.get("status") or _word(code, words)
-    message = end.get("message") or "exit code %d; last words: %s" % (code, " ".join(words.split())[-400:])
+        output = errors.read().decode(errors="replace")
+    ending = end.get("status") or _word(code, output)
+    message = end.get("message") or "exit code %d; last words: %s" % (code, " ".join(output.split())[-400:])
     return Tried(cell.batch, ending, "" if ending == "ok" else message, time.perf_counter() - began,
                  end.get("peak_bytes"))
 
 
-def _word(code, words):
+def _word(code, output):
     """How a trial ended that did not say it: the kernel kills where memory is full, C++ aborts where it finds none."""
-    is_full = code in _KILLED or (code in _ABORTED and says_out_of_memory(words))
+    is_full = code in _KILLED or (code in _ABORTED and says_out_of_memory(output))
     return "oom" if is_full else "error"
 
 

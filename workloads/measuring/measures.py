@@ -98,8 +98,8 @@ def parallel(adapter):
 def _images(cell, folder, cluster):
     """What this worker reads: enough for all of them, of which it takes its own part where the mode shards."""
     if tasks.is_sequence(cell.task):
-        given = generating.of_steps(cell, sequences.read(folder, cell))
-        return given.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else given
+        series = generating.of_steps(cell, sequences.read(folder, cell))
+        return series.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else series
     whole = cell._replace(batch=cell.batch * (cluster.workers if cluster else 1))
     images = data.synthetic(whole) if cell.input == "synthetic" else data.read(folder, whole)
     return images.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else images
@@ -121,15 +121,15 @@ def _start(cell, adapter, workload, images, emit, cluster=None):
          **_flops(cell, images))
 
 
-def _flops(cell, given):
+def _flops(cell, series):
     """flops: what a step computes, the padding of sequences too; needed_flops: what its samples alone need.
 
     At the mean length of the batches, so that attention, which is quadratic in it, is counted a little too low.
     """
     if not tasks.is_sequence(cell.task):
         return {"flops": tasks.step_flops(cell)}
-    return {"flops": tasks.step_flops(cell, given.facts["padded_tokens"]),
-            "needed_flops": tasks.step_flops(cell, given.facts["tokens"])}
+    return {"flops": tasks.step_flops(cell, series.facts["padded_tokens"]),
+            "needed_flops": tasks.step_flops(cell, series.facts["tokens"])}
 
 
 def train(cell, adapter, workload, images, folder, emit, cluster=None):
@@ -185,7 +185,7 @@ def _take_together(cell, steps, batches, watch, agreed):
         steps(batches, left, watch)
         left = agreed.say(watch.left())
         watch.resumed()                            # what they waited for each other is of no step
-    count = agreed.say(watch.wanted())
+    count = agreed.say(watch.timed_steps())
     agreed.close()
     watch.begin(ENDS[-left], count)
     steps(batches, count, watch)
@@ -207,8 +207,8 @@ def _is_running(name):
 def operators(cell, adapter, workload, images, folder, emit):
     """What the framework's profiler says of cell.steps training steps: calls and seconds by its own names."""
     with Beats(emit):                          # reading a profile can take longer than any step
-        found = workload.profile(_batches(cell, workload, images), cell.warmup, cell.steps)
-    emit("operators", steps=cell.steps, operators={name: list(used) for name, used in found.items()})
+        profile = workload.profile(_batches(cell, workload, images), cell.warmup, cell.steps)
+    emit("operators", steps=cell.steps, operators={name: list(used) for name, used in profile.items()})
 
 
 def kernels(cell, adapter, workload, images, folder, emit):
@@ -237,16 +237,16 @@ def infer(cell, adapter, workload, images, folder, emit):
     _take(cell, workload.infer, _batches(cell, workload, images), watch)
 
 
-def generate(cell, adapter, workload, given, folder, emit):
+def generate(cell, adapter, workload, series, folder, emit):
     """Warm-up and timed prompts, or tokens after one."""
     generating.demand(cell, adapter, workload)
-    watch = _watch(cell, workload, generating.of_pass(cell, given), None, emit)
-    _take(cell, getattr(workload, cell.measure), _batches(cell, workload, given), watch)
+    watch = _watch(cell, workload, generating.of_pass(cell, series), None, emit)
+    _take(cell, getattr(workload, cell.measure), _batches(cell, workload, series), watch)
 
 
 def _batches(cell, workload, images):
     feed = workload.synthetic if cell.input == "synthetic" else workload.batches
-    return feed(*images.given)
+    return feed(*images.inputs)
 
 
 def epochs(cell, adapter, workload, images, folder, emit):
@@ -262,10 +262,10 @@ def epochs(cell, adapter, workload, images, folder, emit):
         course.follow(course.Course(cell, workload, held_out, steps, emit), batches)
 
 
-def sequence_epochs(cell, adapter, workload, given, folder, emit):
+def sequence_epochs(cell, adapter, workload, series, folder, emit):
     """Whole passes over the batches; there is nothing to classify, so no validation."""
     with Beats(emit):
-        course.follow(course.Course(cell, workload, None, given.steps, emit), _batches(cell, workload, given))
+        course.follow(course.Course(cell, workload, None, series.steps, emit), _batches(cell, workload, series))
 
 
 def check(cell, adapter, workload, images, folder, emit):
@@ -273,36 +273,36 @@ def check(cell, adapter, workload, images, folder, emit):
 
     Running variances are sent as the biased estimate, so that stacks that keep n / (n - 1) times it can be compared.
     """
-    found = workload.check(*images.first(cell.batch))
+    update = workload.check(*images.first(cell.batch))
     if adapter.unbiased_variance(cell):
-        _unbias(cell, found["weight"])
-    _send_update(found, emit)
+        _unbias(cell, update["weight"])
+    _send_update(update, emit)
 
 
-def sequence_check(cell, adapter, workload, given, folder, emit):
+def sequence_check(cell, adapter, workload, series, folder, emit):
     """The same; the models of sequences keep biased running variances themselves."""
-    generating.check(cell, workload, given.first(cell.batch), emit)
-    _send_update(workload.check(*given.first(cell.batch)), emit)
+    generating.check(cell, workload, series.first(cell.batch), emit)
+    _send_update(workload.check(*series.first(cell.batch)), emit)
 
 
-def _send_update(found, emit):
+def _send_update(update, emit):
     for kind in ("activation", "gradient"):
-        _send(emit, kind, found[kind])
-    running = {name: array for name, array in found["weight"].items() if _is_running(name)}
-    _send(emit, "weight", {name: array for name, array in found["weight"].items() if name not in running})
+        _send(emit, kind, update[kind])
+    running = {name: array for name, array in update["weight"].items() if _is_running(name)}
+    _send(emit, "weight", {name: array for name, array in update["weight"].items() if name not in running})
     _send(emit, "statistic", running)
-    _send(emit, "logits", {"logits": found["logits"]})
-    _send(emit, "loss", {"loss": found["loss"]})
+    _send(emit, "logits", {"logits": update["logits"]})
+    _send(emit, "loss", {"loss": update["loss"]})
 
 
 def _unbias(cell, arrays):
     """Turn new = decay * old + (1 - decay) * n / (n - 1) * variance into what it is without n / (n - 1), in place."""
     table = tasks.table(cell.task, cell.classes)
-    for place in layers.places(table, tasks.input_shape(cell.image)):
-        if isinstance(place.layer, layers.Norm):
-            name = layers.join(place.path, "variance")
-            count = cell.batch * place.out[-1] * place.out[-2]
-            kept = place.layer.decay * 1.0             # seeded running variances begin at 1
+    for leaf in layers.leaves(table, tasks.input_shape(cell.image)):
+        if isinstance(leaf.layer, layers.Norm):
+            name = layers.join(leaf.path, "variance")
+            count = cell.batch * leaf.out[-1] * leaf.out[-2]
+            kept = leaf.layer.decay * 1.0             # seeded running variances begin at 1
             arrays[name] = kept + (arrays[name] - kept) * (count - 1) / count
 
 

@@ -40,8 +40,8 @@ class Watch:
     a block, and takes a sample a block, whose steps "counts" says. Where the device has a clock of its own, the
     same seconds by that clock are sent beside ours, as "device_seconds", so that either can be doubted.
 
-    Where workers train together, an open cell's watch ends nothing by itself: left() and wanted() say what it would
-    do, and begin() tells it what all of them do.
+    Where workers train together, an open cell's watch ends nothing by itself: left() and timed_steps() say what it
+    would do, and begin() tells it what all of them do.
     """
 
     def __init__(self, cell, sync, value, emit, clock=time.perf_counter, device=None, pass_steps=0):
@@ -139,7 +139,7 @@ class Watch:
         """After how many more steps a led warm-up may be over; once it may, minus the place of the reason in ENDS."""
         return -ENDS.index(self._ended) if self._ended else self._warm_up.left()
 
-    def wanted(self):
+    def timed_steps(self):
         """How many timed steps this worker would take."""
         return duration.agreed(self._cell, _typical(self._seconds), self._pass_steps)
 
@@ -336,8 +336,8 @@ class WorkersWatch:
         """As Watch.left."""
         return -ENDS.index(self._ended) if self._ended else self._warm_up.left()
 
-    def wanted(self):
-        """As Watch.wanted."""
+    def timed_steps(self):
+        """As Watch.timed_steps."""
         block = self._blocks.get(self._shown_by)
         return duration.agreed(self._cell, _typical(block["seconds"] if block else []))
 

@@ -155,8 +155,8 @@ def of_mxnet(events):
 
 def _is_copy(name):
     """Whether a name is a copy's: MemcpyHtoD, [CUDA memcpy HtoD], CopyCPU2GPU, but no kernel that copies."""
-    words = name.lower().lstrip("[")
-    return words.startswith(("memcpy", "memset", "cuda memcpy", "cuda memset", "copycpu2gpu", "copygpu2cpu"))
+    lowered = name.lower().lstrip("[")
+    return lowered.startswith(("memcpy", "memset", "cuda memcpy", "cuda memset", "copycpu2gpu", "copygpu2cpu"))
 
 
 def _is_launch(name):

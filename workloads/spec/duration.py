@@ -63,14 +63,14 @@ def agreed(cell, step, pass_steps=0):
 
     The least number of them that are_enough.
     """
-    wanted = max(cell.steps, math.ceil(cell.seconds / step)) if step > 0 else cell.steps
-    until_late = math.ceil(_most(cell) / step) if step > 0 else wanted
+    enough = max(cell.steps, math.ceil(cell.seconds / step)) if step > 0 else cell.steps
+    until_late = math.ceil(_most(cell) / step) if step > 0 else enough
     if not pass_steps or not is_open(cell):
-        return min(wanted, max(LEAST_STEPS, until_late)) if cell.seconds else wanted
-    cut = max(until_late, min(wanted, LEAST_STEPS) if cell.seconds else wanted)
+        return min(enough, max(LEAST_STEPS, until_late)) if cell.seconds else enough
+    cut = max(until_late, min(enough, LEAST_STEPS) if cell.seconds else enough)
     if cut < pass_steps and step > 0:
         return cut
-    passes = math.ceil(wanted / float(pass_steps))
+    passes = math.ceil(enough / float(pass_steps))
     if cell.seconds and step > 0:
         one = step * pass_steps
         passes = min(passes, max(1, math.ceil(cell.seconds / one), int(_most(cell) / one)))

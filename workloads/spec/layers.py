@@ -132,16 +132,16 @@ class Parameter(NamedTuple):
         return self.kind not in ("mean", "variance")
 
 
-def places(table, shape, path=""):
-    """The tuple of Placed leaves of a table in order of computation; shape is what goes in, without the batch."""
-    found = []
+def leaves(table, shape, path=""):
+    """The tuple of Placed leaves of a table in order of computation, for an input of shape, without the batch."""
+    placed = []
     for index, layer in enumerate(table):
         here = join(path, index)
-        found += _inside(layer, shape, here)
+        placed += _inside(layer, shape, here)
         out = _out(layer, shape)
-        found.append(Placed(here, layer, shape, out))
+        placed.append(Placed(here, layer, shape, out))
         shape = out
-    return tuple(found)
+    return tuple(placed)
 
 
 def join(path, step):
@@ -151,9 +151,9 @@ def join(path, step):
 
 def _inside(layer, shape, path):
     if isinstance(layer, Residual):
-        return places(layer.body, shape, join(path, "body")) + places(layer.shortcut, shape, join(path, "shortcut"))
+        return leaves(layer.body, shape, join(path, "body")) + leaves(layer.shortcut, shape, join(path, "shortcut"))
     if isinstance(layer, Branch):
-        return sum((places(branch, shape, join(path, i)) for i, branch in enumerate(layer.branches)), ())
+        return sum((leaves(branch, shape, join(path, i)) for i, branch in enumerate(layer.branches)), ())
     return ()
 
 
@@ -206,11 +206,11 @@ def _same(*shapes):
 
 def parameters(table, shape):
     """The tuple of Parameter of a table on an input of shape, running statistics included, in order of computation."""
-    found = []
-    for place in places(table, shape):
-        for kind, size in arrays(place.layer, place.shape):
-            found.append(Parameter(join(place.path, kind), kind.rsplit(".")[-1], size))
-    return tuple(found)
+    all_parameters = []
+    for leaf in leaves(table, shape):
+        for kind, size in arrays(leaf.layer, leaf.shape):
+            all_parameters.append(Parameter(join(leaf.path, kind), kind.rsplit(".")[-1], size))
+    return tuple(all_parameters)
 
 
 def arrays(layer, shape):
@@ -246,19 +246,19 @@ def forward_flops(table, shape):
     Element-wise work (activation, normalisation, pooling, bias) is left out, as in the papers that count multiply-adds.
     Training is counted as 3 times that: the gradients of inputs and of weights cost one forward pass each.
     """
-    return 2 * sum(_multiply_adds(place) for place in places(table, shape))
+    return 2 * sum(_multiply_adds(leaf) for leaf in leaves(table, shape))
 
 
-def _multiply_adds(place):
-    layer = place.layer
+def _multiply_adds(leaf):
+    layer = leaf.layer
     if isinstance(layer, Conv):
-        return _product(place.out) * (place.shape[0] // layer.groups) * _product(layer.kernel)
+        return _product(leaf.out) * (leaf.shape[0] // layer.groups) * _product(layer.kernel)
     if isinstance(layer, SqueezeExcite):
-        return 2 * layer.squeezed * place.shape[0]
+        return 2 * layer.squeezed * leaf.shape[0]
     if isinstance(layer, Dense):
-        return layer.units * place.shape[0]
+        return layer.units * leaf.shape[0]
     if isinstance(layer, Encoder):
-        tokens, width = place.shape
+        tokens, width = leaf.shape
         return transformer.multiply_adds(width, layer.inner, tokens, tokens * tokens)
     return 0
 

@@ -34,7 +34,7 @@ def built(cell, adapter="pytorch"):
         workload = module.Workload(tasks.table(cell.task, cell.classes), cell)
     numbers = "float64" if cell.precision == "float64" else "float32"
     workload.load(weights.seeded(tasks.parameters(cell), cell.seed, numbers))
-    return workload, workload.synthetic(*data.given), data
+    return workload, workload.synthetic(*data.inputs), data
 
 
 def block(cell, workload, batches):

@@ -70,8 +70,8 @@ class Workload(Steps, contract.Images):
 
     def weights(self):
         """Copies of the arrays by canonical name."""
-        found = self._arrays()
-        return {parameter.name: array(model.canonical(found[parameter.name], self.layout))
+        arrays = self._arrays()
+        return {parameter.name: array(model.canonical(arrays[parameter.name], self.layout))
                 for parameter in self._parameters}
 
     def batches(self, images, labels):
@@ -118,12 +118,12 @@ class Workload(Steps, contract.Images):
 
     def predict(self, images):
         """The logits (n, classes) of uint8 images in evaluation mode, a batch at a time."""
-        answer, found = self._program(self._answering), []
+        answer, logits = self._program(self._answering), []
         for first in range(0, len(images), self.cell.batch):
             some = images[first:first + self.cell.batch]
             batch = self._placed(self._normalised(some), np.zeros(len(some)))
-            found.append(array(answer(self._state.weights, self._state.running, *batch)))
-        return np.concatenate(found)
+            logits.append(array(answer(self._state.weights, self._state.running, *batch)))
+        return np.concatenate(logits)
 
     def check(self, images, labels):
         """One update in training mode without dropout: every activation, logits, loss, gradients, new weights."""
@@ -137,7 +137,7 @@ class Workload(Steps, contract.Images):
 
     def _paths(self):
         """Those of all layers, in order of computation: a program gives its results in the order of their names."""
-        return [place.path for place in layers.places(self._table, tasks.input_shape(self.cell.image))]
+        return [leaf.path for leaf in layers.leaves(self._table, tasks.input_shape(self.cell.image))]
 
     def _checked(self, state, images, labels):
         def loss_of(weights):
@@ -151,11 +151,11 @@ class Workload(Steps, contract.Images):
 
 def _initial(parameters, seed, numbers):
     """JAX has no initialisation of its own: flax's, as jax.nn has it: LeCun's normal weights, and zeros for biases."""
-    key, found = jax.random.key(seed), {}
+    key, arrays = jax.random.key(seed), {}
     for index, parameter in enumerate(parameters):
         if parameter.kind == "weight":
             draw = jax.nn.initializers.lecun_normal(in_axis=tuple(range(1, len(parameter.shape))), out_axis=0)
-            found[parameter.name] = np.asarray(draw(jax.random.fold_in(key, index), parameter.shape, numbers))
+            arrays[parameter.name] = np.asarray(draw(jax.random.fold_in(key, index), parameter.shape, numbers))
         else:
-            found[parameter.name] = np.full(parameter.shape, parameter.kind in ("gamma", "variance"), numbers)
-    return found
+            arrays[parameter.name] = np.full(parameter.shape, parameter.kind in ("gamma", "variance"), numbers)
+    return arrays

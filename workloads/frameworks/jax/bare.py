@@ -101,12 +101,12 @@ def _resnet50(cell, folder):
 
 def _haiku(cell, folder):
     """The library from the folder of the stack's peers; it is no part of the stack. Raises Unsupported."""
-    place = os.path.join(folder, "peers", cell.stack)
-    sys.path.append(place)                     # the end: nothing of the stack's own is hidden
+    path = os.path.join(folder, "peers", cell.stack)
+    sys.path.append(path)                     # the end: nothing of the stack's own is hidden
     try:
         import haiku
     except ImportError as error:
-        raise Unsupported("%s: no Haiku that can be imported: %s" % (place, error)) from error
+        raise Unsupported("%s: no Haiku that can be imported: %s" % (path, error)) from error
     return haiku
 
 

@@ -53,12 +53,12 @@ class Generation:
         placed, prompt = self._placed(self._arranged(batch)), sequences.prompt(self.cell)
         ids, decode = placed["ids"], self._program(self._decoded, donated=(1,))
         logits, cache = self._program(self._prompted, donated=(1,))(self._state.weights, self._cache(len(ids)), ids)
-        found = [array(logits)]
+        by_cache = [array(logits)]
         for turn, position in enumerate(self._positions()):
             logits, cache = decode(self._state.weights, cache, ids[:, prompt + turn], position)
-            found.append(array(logits))
+            by_cache.append(array(logits))
         whole = self._program(self._answering)(self._state.weights, self._state.running, placed)
-        return np.stack(found, 1), array(whole).reshape(ids.shape + (-1,))[:, prompt - 1:]
+        return np.stack(by_cache, 1), array(whole).reshape(ids.shape + (-1,))[:, prompt - 1:]
 
     def _first(self, weights, cache, ids):
         """The token (batch,) after the prompt, the first ones of ids."""

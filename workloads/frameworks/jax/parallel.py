@@ -64,8 +64,8 @@ class Workload(alone.Workload):
     def _settled(self, state):
         """The State on all devices; numbers that every process has alike need no exchange."""
         numbers = state._replace(key=np.asarray(jax.random.key_data(state.key)), running={
-            name: np.repeat(found[None], self._mesh.size, 0) for name, found in state.running.items()})
-        made = jax.jit(lambda found: found._replace(key=jax.random.wrap_key_data(found.key)),
+            name: np.repeat(values[None], self._mesh.size, 0) for name, values in state.running.items()})
+        made = jax.jit(lambda plain: plain._replace(key=jax.random.wrap_key_data(plain.key)),
                        out_shardings=jax.tree.map(self._over, _STATE))
         return made(numbers)
 
@@ -75,21 +75,21 @@ class Workload(alone.Workload):
     def _arrays(self):
         """Those of this process's first worker."""
         state = self._state
-        return dict({name: found.addressable_data(0) for name, found in state.weights.items()},
-                    **{name: found.addressable_data(0)[0] for name, found in state.running.items()})
+        return dict({name: values.addressable_data(0) for name, values in state.weights.items()},
+                    **{name: values.addressable_data(0)[0] for name, values in state.running.items()})
 
     def _made(self, function, donated):
         """The function as one program of all workers, each with its part."""
-        taken, given = _PLACED[function.__name__]
+        specs_in, specs_out = _PLACED[function.__name__]
 
         def work(*arguments):
-            own = [_without(spec, value) for spec, value in zip(taken, arguments)]
-            return _with(given, function(*own, *arguments[len(taken):]))
+            own = [_without(spec, value) for spec, value in zip(specs_in, arguments)]
+            return _with(specs_out, function(*own, *arguments[len(specs_in):]))
 
         def program(*arguments):
-            batch = (PartitionSpec(_WORKERS),) * (len(arguments) - len(taken))
+            batch = (PartitionSpec(_WORKERS),) * (len(arguments) - len(specs_in))
             # weights that are the same everywhere come out the same, which JAX cannot see
-            return jax.shard_map(work, mesh=self._mesh, in_specs=taken + batch, out_specs=given,
+            return jax.shard_map(work, mesh=self._mesh, in_specs=specs_in + batch, out_specs=specs_out,
                                  check_vma=False)(*arguments)
 
         return jax.jit(program, donate_argnums=donated)
@@ -128,9 +128,9 @@ class Workload(alone.Workload):
         """
         batch = self._placed(self._normalised(images), labels)
         self._state, loss, gradients = self._program(self._checked)(self._state, *batch)
-        found = {name: found.addressable_data(0) for name, found in gradients.items()}
+        own = {name: values.addressable_data(0) for name, values in gradients.items()}
         return {"activation": {}, "logits": np.zeros(0), "loss": float(loss.addressable_data(0)),
-                "gradient": {parameter.name: array(model.canonical(found[parameter.name], self.layout))
+                "gradient": {parameter.name: array(model.canonical(own[parameter.name], self.layout))
                              for parameter in self._parameters if parameter.is_trainable},
                 "weight": self.weights()}
 
@@ -166,11 +166,11 @@ def _join(cell, cluster):
 def _devices(cell):
     """So many devices of each process as the cell has, process by process. Raises Unsupported."""
     settings.device(cell)
-    found = [[device for device in jax.devices(settings.platform(cell)) if device.process_index == process]
+    by_process = [[device for device in jax.devices(settings.platform(cell)) if device.process_index == process]
              for process in range(jax.process_count())]
-    if min(map(len, found)) < cell.gpus:
-        raise Unsupported("JAX sees %d GPUs here, expected %d" % (min(map(len, found)), cell.gpus))
-    return [device for devices in found for device in devices[:cell.gpus]]
+    if min(map(len, by_process)) < cell.gpus:
+        raise Unsupported("JAX sees %d GPUs here, expected %d" % (min(map(len, by_process)), cell.gpus))
+    return [device for devices in by_process for device in devices[:cell.gpus]]
 
 
 def _without(spec, value):

@@ -50,8 +50,8 @@ class Workload(Generation, Steps, contract.Sequences):
 
     def weights(self):
         """Copies of the arrays by canonical name."""
-        found = self._arrays()
-        return {parameter.name: array(found[parameter.name]) for parameter in self._parameters}
+        arrays = self._arrays()
+        return {parameter.name: array(arrays[parameter.name]) for parameter in self._parameters}
 
     def batches(self, batches):
         """The batches on the device, in the order given, over and over."""
@@ -65,7 +65,7 @@ class Workload(Generation, Steps, contract.Sequences):
     def _arranged(self, batch):
         """In the model's order; whole numbers as XLA counts, in 32 bits."""
         batch = self._model.arrange(batch)
-        return {name: found.astype(np.int32) if found.dtype == np.int64 else found for name, found in batch.items()}
+        return {name: values.astype(np.int32) if values.dtype == np.int64 else values for name, values in batch.items()}
 
     def _placed(self, batch):
         return jax.device_put(batch, self._device)

@@ -33,7 +33,7 @@ class Workload:
         return self._forward(images, is_training)[0]
 
     def activations(self, images, is_training=True):
-        """Every place's output by its path, in order of computation."""
+        """Every leaf's output by its path, in order of computation."""
         return self._forward(images, is_training)[1]
 
     def loss(self, images, labels):

@@ -9,7 +9,7 @@ from workloads.spec import layers
 
 
 class Pass(NamedTuple):
-    """One forward pass: the arrays by canonical name, the mode, and each place's output by its path."""
+    """One forward pass: the arrays by canonical name, the mode, and each leaf's output by its path."""
 
     weights: dict
     is_training: bool
@@ -17,7 +17,7 @@ class Pass(NamedTuple):
 
 
 def run(table, x, done, path=""):
-    """What comes out of a table on x (n, channels, height, width); every place's output is kept in done.activations."""
+    """What comes out of a table on x (n, channels, height, width); every leaf's output is kept in done.activations."""
     for index, layer in enumerate(table):
         here = layers.join(path, index)
         x = _LAYERS[type(layer)](layer, x, done, here)

@@ -69,7 +69,7 @@ class Workload(Steps, contract.Images):
         self.layout = settings.layout(cell, self._device, dtype)
         self._format = torch.channels_last if self.layout == "nhwc" else torch.contiguous_format
         torch.manual_seed(cell.seed)
-        self._places = layers.places(table, tasks.input_shape(cell.image))
+        self._leaves = layers.leaves(table, tasks.input_shape(cell.image))
         self._parameters = layers.parameters(table, tasks.input_shape(cell.image))
         self._net = model.build(table, tasks.input_shape(cell.image)).to(self._device, dtype)
         self._net = self._net.to(memory_format=self._format)
@@ -188,7 +188,7 @@ class Workload(Steps, contract.Images):
         if self.loop == "compile":
             return []
         modules = dict(self._net.named_modules())
-        return [modules[place.path].register_forward_hook(_keeping(activations, place.path)) for place in self._places]
+        return [modules[leaf.path].register_forward_hook(_keeping(activations, leaf.path)) for leaf in self._leaves]
 
 
 def _keeping(activations, path):

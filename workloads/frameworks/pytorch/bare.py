@@ -74,17 +74,17 @@ def _reached(cell, folder):
 
     They lie beside the data: in a stack they would be a part of what is measured.
     """
-    place = os.path.join(folder, "peers", cell.stack)
-    sys.path.append(place)                     # the end: nothing of the stack's own is hidden
-    return place
+    path = os.path.join(folder, "peers", cell.stack)
+    sys.path.append(path)                     # the end: nothing of the stack's own is hidden
+    return path
 
 
 def _torchvision(cell, folder):
-    place = _reached(cell, folder)
+    path = _reached(cell, folder)
     try:
         import torchvision
     except ImportError as error:
-        raise Unsupported("%s: no torchvision that can be imported: %s" % (place, error)) from error
+        raise Unsupported("%s: no torchvision that can be imported: %s" % (path, error)) from error
     return torchvision
 
 

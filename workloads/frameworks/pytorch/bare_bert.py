@@ -8,7 +8,7 @@ from workloads.spec import sequences
 from workloads.spec.models import bert
 
 
-def model(cell, place):
+def model(cell, path):
     """(net, batch, labels): transformers' BertForMaskedLM in the cell's sizes, and a random batch of full length.
 
     net(batch) gives the logits of the masked positions alone, as ours. Raises Unsupported where transformers is not.
@@ -16,7 +16,7 @@ def model(cell, place):
     try:
         import transformers
     except ImportError as error:
-        raise Unsupported("%s: no transformers that can be imported: %s" % (place, error)) from error
+        raise Unsupported("%s: no transformers that can be imported: %s" % (path, error)) from error
     sizes = sequences.sizes(cell)
     net = _Masked(transformers.BertForMaskedLM(transformers.BertConfig(
         vocab_size=sizes.vocabulary, hidden_size=sizes.width, num_hidden_layers=sizes.layers,

@@ -8,7 +8,7 @@ from workloads.spec import sequences
 from workloads.spec.models import gpt2
 
 
-def model(cell, place):
+def model(cell, path):
     """(net, batch, labels): transformers' GPT2LMHeadModel in the cell's sizes, and random tokens.
 
     net(batch) gives the logits of all positions, (batch * time, tokens known). Raises Unsupported where transformers is
@@ -17,7 +17,7 @@ def model(cell, place):
     try:
         import transformers
     except ImportError as error:
-        raise Unsupported("%s: no transformers that can be imported: %s" % (place, error)) from error
+        raise Unsupported("%s: no transformers that can be imported: %s" % (path, error)) from error
     sizes = sequences.sizes(cell)
     net = _Logits(transformers.GPT2LMHeadModel(transformers.GPT2Config(
         vocab_size=sizes.vocabulary, n_embd=sizes.width, n_layer=sizes.layers, n_head=sizes.heads, n_inner=sizes.inner,

@@ -53,12 +53,12 @@ class Generation:
         ids = self._placed(self._arranged(batch))["ids"]
         prompt, cache, decode = sequences.prompt(self.cell), self._cache(len(ids)), self._prepared(self._decoded)
         with no_gradients():
-            found = [self._prepared(self._prompted)(ids, cache)]
-            found += [decode(ids[:, prompt + turn], position, cache)
+            by_cache = [self._prepared(self._prompted)(ids, cache)]
+            by_cache += [decode(ids[:, prompt + turn], position, cache)
                       for turn, position in enumerate(self._positions())]
             whole = self._forward(self._net.weights, {"ids": ids}, self._sizes, self._evaluating)
-        by_cache = torch.stack(found, 1)
-        return array(by_cache), array(whole.reshape(ids.shape + (-1,))[:, prompt - 1:])
+        stacked = torch.stack(by_cache, 1)
+        return array(stacked), array(whole.reshape(ids.shape + (-1,))[:, prompt - 1:])
 
     def _first(self, ids, cache):
         """The token (batch,) after the prompt, the first ones of ids."""

@@ -52,10 +52,10 @@ class Generation:
         placed, prompt = self._placed(batch), sequences.prompt(self.cell)
         ids, cache = placed["ids"], self._cache(len(batch["ids"]))
         decode = self._generating(self._decoded, cache)
-        found = [self._generating(self._prompted, cache)(ids)]
-        found += [decode(ids[:, prompt + turn], position) for turn, position in enumerate(self._positions())]
+        by_cache = [self._generating(self._prompted, cache)(ids)]
+        by_cache += [decode(ids[:, prompt + turn], position) for turn, position in enumerate(self._positions())]
         whole = np.asarray(self._logits(placed)).reshape(batch["ids"].shape + (-1,))
-        return np.stack([np.asarray(each) for each in found], 1), whole[:, prompt - 1:]
+        return np.stack([np.asarray(each) for each in by_cache], 1), whole[:, prompt - 1:]
 
     def _first(self, cache, ids):
         """The token (batch,) after the prompt, the first ones of ids."""

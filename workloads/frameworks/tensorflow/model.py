@@ -36,7 +36,7 @@ class Net:
     def __init__(self, table, shape, layout, dtype):
         self.layout, self.dtype = layout, dtype
         self.axis = 3 if layout == "nhwc" else 1
-        self.places = {place.path: place for place in layers.places(table, shape)}
+        self.leaves = {leaf.path: leaf for leaf in layers.leaves(table, shape)}
         self.outputs, self.arrays, self.dropouts = {}, {}, []
         self.flat = {}                # path -> (c, h, w) of a vector that still lies in the layout's order
         self.unfolded = None          # that shape, for the layer that comes next
@@ -56,7 +56,7 @@ class Net:
     def canonical(self, path, output):
         """The output of a place as the table shapes it: (n, c, h, w) or (n, units)."""
         output = np.asarray(output)
-        out = self.places[path].out
+        out = self.leaves[path].out
         if len(out) == 3:
             native = output.reshape((-1,) + self.native_shape(out))
             return native.transpose(0, 3, 1, 2) if self.layout == "nhwc" else native
@@ -133,7 +133,7 @@ def conv(layer, x, net, path):
         x = keras.layers.ZeroPadding2D(layer.pad, **net.spatial(path + ".pad"))(x)
     padding = "same" if is_same else "valid"
     arguments = dict(net.spatial(path), strides=layer.stride, padding=padding, use_bias=layer.bias)
-    channels = net.places[path].shape[0]
+    channels = net.leaves[path].shape[0]
     ways = _to_hwio, _to_oihw
     if layer.groups == 1:
         built = keras.layers.Conv2D(layer.filters, layer.kernel, **arguments)
@@ -208,7 +208,7 @@ def _padded(layer, axis):
 def global_pool(layer, x, net, path):
     """The mean over height and width; the reshape only restores the two axes."""
     x = keras.layers.GlobalAveragePooling2D(**net.spatial(path))(x)
-    shape = net.native_shape((net.places[path].shape[0], 1, 1))
+    shape = net.native_shape((net.leaves[path].shape[0], 1, 1))
     return keras.layers.Reshape(shape, **net.common(path + ".axes"))(x)
 
 
@@ -228,7 +228,7 @@ def squeeze_excite(layer, x, net, path):
     """x times a weight for each channel, computed from the channels' means."""
     weight = global_pool(layer, x, net, path)
     weight = _pointwise(layer.squeezed, layer.act, weight, net, path + ".squeeze")
-    weight = _pointwise(net.places[path].shape[0], "sigmoid", weight, net, path + ".expand")
+    weight = _pointwise(net.leaves[path].shape[0], "sigmoid", weight, net, path + ".expand")
     return keras.layers.Multiply(**net.common(path + ".product"))([x, weight])
 
 
@@ -242,7 +242,7 @@ def _pointwise(filters, kind, x, net, path):
 
 def flatten(layer, x, net, path):
     """As the layout orders it, which costs nothing; the next dense layer's rows are loaded in that order."""
-    shape = net.places[path].shape
+    shape = net.leaves[path].shape
     if net.layout == "nhwc" and len(shape) == 3:
         net.unfolded = shape
     return keras.layers.Flatten(data_format="channels_last", **net.common(path))(x)
@@ -391,7 +391,7 @@ def first(layer, x, net, path):
 
 def _shapes(layer, net, path):
     """(name, shape) of the layer's arrays."""
-    return layers.arrays(layer, net.places[path].shape)
+    return layers.arrays(layer, net.leaves[path].shape)
 
 
 _LAYERS = {layers.Conv: conv, layers.Norm: norm, layers.Act: act, layers.Pool: pool, layers.GlobalPool: global_pool,

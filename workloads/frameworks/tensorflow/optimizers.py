@@ -24,16 +24,16 @@ def optimizer(cell, dtype):
     rate, exact = _rate(cell, dtype), _exactly(dtype)
     if cell.optimizer in ("adam", "adamw"):
         kind = _decoupled(_adam(family.Adam)) if cell.optimizer == "adamw" else _adam(family.Adam)
-        found = kind(rate, **{name: exact(value) for name, value in ADAM.items() if name != "epsilon"})
+        made = kind(rate, **{name: exact(value) for name, value in ADAM.items() if name != "epsilon"})
     elif cell.optimizer == "momentum":
-        found = _decaying(family.SGD)(rate, momentum=exact(0.9))
+        made = _decaying(family.SGD)(rate, momentum=exact(0.9))
     else:
-        found = _decaying(family.SGD)(rate)
+        made = _decaying(family.SGD)(rate)
     if cell.optimizer == "adamw":
-        found.shrunk = cell.learning_rate * cell.weight_decay
+        made.shrunk = cell.learning_rate * cell.weight_decay
     else:
-        found.decayed = cell.weight_decay
-    return found
+        made.decayed = cell.weight_decay
+    return made
 
 
 def _rate(cell, dtype):

@@ -47,10 +47,10 @@ def samples(sizes, count, seed, folder):
     random = np.random.RandomState(seed)
     drawn = [length - _ENDS for length, in lengths(bert.DATA, count, seed, float(sizes.length) / WIKITEXT_LONGEST)]
     marks = marks_of(folder) if folder else MADE
-    words = read(sum(drawn), random, folder) if folder else random.randint(MADE.first_word, sizes.vocabulary,
+    tokens = read(sum(drawn), random, folder) if folder else random.randint(MADE.first_word, sizes.vocabulary,
                                                                            sum(drawn))
-    words = np.where(words < sizes.vocabulary, words, marks.unknown)        # a small preset knows fewer words
-    texts = np.split(words, np.cumsum(drawn)[:-1])
+    tokens = np.where(tokens < sizes.vocabulary, tokens, marks.unknown)        # a small preset knows fewer words
+    texts = np.split(tokens, np.cumsum(drawn)[:-1])
     return [_masked(np.concatenate([[marks.begin], text, [marks.end]]), marks, sizes, random) for text in texts]
 
 
@@ -81,12 +81,12 @@ def read(count, random, folder):
 def _masked(text, marks, sizes, random):
     """A sample: 15 % of the text's tokens, its marks apart, masked as spec.bert says."""
     count = min(bert.predictions(sizes.length), max(1, round(0.15 * len(text))))
-    places = np.sort(1 + random.permutation(len(text) - _ENDS)[:count])
-    draws, words = random.uniform(size=count), random.randint(marks.first_word, sizes.vocabulary, count)
+    positions = np.sort(1 + random.permutation(len(text) - _ENDS)[:count])
+    draws, others = random.uniform(size=count), random.randint(marks.first_word, sizes.vocabulary, count)
     ids = text.astype(np.int64)
-    labels = ids[places]
-    ids[places] = np.where(draws < _MASKED, marks.mask, np.where(draws < _REPLACED, words, labels))
-    return {"ids": ids, "positions": places.astype(np.int64), "labels": labels}
+    labels = ids[positions]
+    ids[positions] = np.where(draws < _MASKED, marks.mask, np.where(draws < _REPLACED, others, labels))
+    return {"ids": ids, "positions": positions.astype(np.int64), "labels": labels}
 
 
 def collate(sizes, samples, numbers, has_buckets=False):

@@ -19,11 +19,11 @@ def samples(sizes, count, seed, folder):
                         % (sizes.length, sizes.positions))
     random, each = np.random.RandomState(seed), sizes.length + 1
     if folder:
-        words = bert.read(count * each, random, folder)
-        words = np.where(words < sizes.vocabulary, words, bert.marks_of(folder).unknown)
+        tokens = bert.read(count * each, random, folder)
+        tokens = np.where(tokens < sizes.vocabulary, tokens, bert.marks_of(folder).unknown)
     else:
-        words = random.randint(0, sizes.vocabulary, count * each)
-    return [{"ids": text[:-1], "labels": text[1:]} for text in words.astype(np.int64).reshape(count, each)]
+        tokens = random.randint(0, sizes.vocabulary, count * each)
+    return [{"ids": text[:-1], "labels": text[1:]} for text in tokens.astype(np.int64).reshape(count, each)]
 
 
 def collate(sizes, samples, numbers, has_buckets=False):

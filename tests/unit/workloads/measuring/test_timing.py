@@ -455,7 +455,7 @@ def test_a_worker_of_many_ends_its_warm_up_when_it_is_told_and_says_when_it_woul
     watch, sent, device = led(1, warm="steady", warmup=0, steps=5)
     assert 9 == watch.left()
     take(watch, device, 9)
-    assert ("steady", 5, []) == (ENDS[-watch.left()], watch.wanted(), sent.of("warm"))
+    assert ("steady", 5, []) == (ENDS[-watch.left()], watch.timed_steps(), sent.of("warm"))
     take(watch, device, 2)
     watch.begin("limit", 3)
     assert [("limit", 12)] == [(line["ended"], len(line["seconds"])) for line in sent.of("warm")]
@@ -463,7 +463,7 @@ def test_a_worker_of_many_ends_its_warm_up_when_it_is_told_and_says_when_it_woul
 
 def test_a_worker_of_many_times_the_agreed_steps_and_is_not_torn_out_of_its_loop():
     watch, sent, device = led(2, warmup=2, seconds=2.0, steps=5)
-    assert (0, 8) == (watch.left(), watch.wanted())                # "fixed" is over, and eight steps are two seconds
+    assert (0, 8) == (watch.left(), watch.timed_steps())    # "fixed" is over, and eight steps are two seconds
     watch.begin("fixed", 6)
     take(watch, device, 6)                                         # Over would have been raised
     assert 6 == timed(sent)
@@ -471,7 +471,7 @@ def test_a_worker_of_many_times_the_agreed_steps_and_is_not_torn_out_of_its_loop
 
 def test_workers_whose_cell_has_no_warm_up_take_a_step_to_agree_by():
     watch, _, _ = led(1, warmup=0, seconds=2.0, steps=5)
-    assert (0, 8) == (watch.left(), watch.wanted())
+    assert (0, 8) == (watch.left(), watch.timed_steps())
 
 
 def test_a_coordinator_s_open_warm_up_ends_for_all_workers_when_it_is_told():
@@ -480,7 +480,7 @@ def test_a_coordinator_s_open_warm_up_ends_for_all_workers_when_it_is_told():
     for worker, seconds in [(0, 0.25), (1, 0.5)] * 10:
         clock.advance(seconds)
         watch.told(worker, seconds, 1.0)
-    assert ("steady", 8) == (ENDS[-watch.left()], watch.wanted())
+    assert ("steady", 8) == (ENDS[-watch.left()], watch.timed_steps())
     assert not sent.of("warm") and not sent.of("steps")
     watch.begin("steady", 2)
     for worker in (0, 1, 1):

@@ -59,7 +59,7 @@ def _third_stage_convs(task):
 @pytest.mark.parametrize("task", TASKS)
 def test_the_last_layer_has_the_classes_and_the_least_size_is_the_least(task):
     assert (7,) == layers.shape_after(table(task, 7), input_shape(TASKS[task].least))
-    assert all(0 not in place.out for place in layers.places(table(task, 7), input_shape(TASKS[task].least)))
+    assert all(0 not in place.out for place in layers.leaves(table(task, 7), input_shape(TASKS[task].least)))
 
 
 def test_alexnet_at_64_pixels_and_10_classes_has_the_count_that_krisilias_would_have_run():

@@ -52,12 +52,12 @@ def _profile(work):
 
 def added_up(kernels, operations):
     """{name: (calls, seconds)} of (kernel, seconds) pairs; operations: XLA's op_name of a kernel, where it has one."""
-    found = {}
+    totals = {}
     for kernel, seconds in kernels:
         name = named(operations[kernel]) if kernel in operations else kernel.split(".")[0]
-        calls, spent = found.get(name, (0, 0.0))
-        found[name] = (calls + 1, spent + seconds)
-    return found
+        calls, spent = totals.get(name, (0, 0.0))
+        totals[name] = (calls + 1, spent + seconds)
+    return totals
 
 
 def named(operation):
