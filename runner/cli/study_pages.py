@@ -39,7 +39,7 @@ def page(study: Study) -> str:
     judged = {each.id: each for each in paper_check.check(study)}
     return "\n".join([f"# {study.id}: {study.title}", "",
                       "Written from the study's file by `python -m runner.cli.study_pages`.", "",
-                      *_counts(study, judged.values()), *_places(study, judged), *_not_tested(study),
+                      *_counts(study, judged.values()), *_claims_by_source(study, judged), *_not_tested(study),
                       *_contradictions(study, judged), *_numbers(study)]).rstrip() + "\n"
 
 

@@ -16,16 +16,16 @@ def test_the_table_of_commands_names_all_that_a_module_has(module: str) -> None:
 
 def test_a_command_that_reads_results_imports_no_engine_and_no_charts() -> None:
     program = "import sys; from runner.cli import commands_of; commands_of('results'); print(*sys.modules)"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert not {"docker", "requests", "matplotlib", "runner.cli.measuring"} & set(found.stdout.split())
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"docker", "requests", "matplotlib", "runner.cli.measuring"} & set(answer.stdout.split())
 
 
 def test_what_measures_evenbench_itself_is_loaded_by_its_own_commands_alone() -> None:
     program = ("import sys; from runner.cli import MODULES, commands_of; "
                "[commands_of(module) for module in {*MODULES.values()} - {'dev'}]; print(*sys.modules)")
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not {"runner.measuring.overhead", "runner.stacks.peers", "runner.stacks.reproducible"} & set(
-        found.stdout.split())
+        answer.stdout.split())
 
 
 def test_help_names_every_command() -> None:

@@ -40,8 +40,8 @@ def test_a_small_machine_gives_less_and_one_sentence_says_so() -> None:
 def test_variables_become_settings_that_the_command_understands() -> None:
     words = compose.arguments({**DEFAULT, "STACK": "tf-2.5", "PARALLEL": "ps-async", "TASK": "alexnet", "BATCH": "8",
                                "STEPS": "5", "ROUNDS": "1"}, LARGE, print)
-    found = job.settings([word for i, word in enumerate(words) if words[i - 1] == "--set"])
-    assert found == {"cpus": 4, "memory_bytes": 16 * 2**30, "parallel": "ps-async", "task": "alexnet", "batch": 8,
+    settings = job.settings([word for i, word in enumerate(words) if words[i - 1] == "--set"])
+    assert settings == {"cpus": 4, "memory_bytes": 16 * 2**30, "parallel": "ps-async", "task": "alexnet", "batch": 8,
                      "steps": 5}
     assert ["--stack", "tf-2.5"] == words[words.index("--stack"):][:2]
     assert ["--rounds", "1"] == words[words.index("--rounds"):][:2]

@@ -47,10 +47,10 @@ def test_the_example_of_contributing_is_listed_with_its_licence(mine: Path, tmp_
 
 
 def test_the_example_of_contributing_is_read_by_runs(mine: Path) -> None:
-    found = choice.chosen(f"mine={mine}", mine / "cache", lambda text: None)
-    train = images.read(str(found.folder), Cell("torch", "lenet5", "train", data="mine", image=32, batch=4, steps=1))
+    chosen = choice.chosen(f"mine={mine}", mine / "cache", lambda text: None)
+    train = images.read(str(chosen.folder), Cell("torch", "lenet5", "train", data="mine", image=32, batch=4, steps=1))
 
-    assert (mine, "mine") == (found.folder, found.name)
+    assert (mine, "mine") == (chosen.folder, chosen.name)
     assert ((4, 3, 32, 32), [0, 0, 1, 1]) == (train.images.shape, sorted(train.labels.tolist()))
 
 

@@ -39,10 +39,10 @@ def cifar(folder: Path, name: str = "cifar10") -> Path:
 
 
 def test_the_stand_in_has_the_epoch_s_length_and_real_digits_of_every_class(digits: Path) -> None:
-    found = data.read(str(digits), CELL)
-    assert (3000, 3, 32, 32) == found.images.shape
-    assert set(range(10)) == set(found.labels.tolist())
-    assert found.facts["stand_in"] and 64 == len(found.facts["sha256"])
+    read = data.read(str(digits), CELL)
+    assert (3000, 3, 32, 32) == read.images.shape
+    assert set(range(10)) == set(read.labels.tolist())
+    assert read.facts["stand_in"] and 64 == len(read.facts["sha256"])
 
 
 def test_an_epoch_may_take_some_of_the_images_and_all_held_out_ones(digits: Path) -> None:
@@ -82,8 +82,8 @@ def test_the_test_digits_are_drawn_from_all_writers(digits: Path) -> None:
     grey = [np.round(image * 255 / 16).astype(np.uint8).tobytes() for image in pixels]
     path = digits / "test_batch.bin"
     images = np.fromfile(path, dtype=np.uint8).reshape(-1, 3073)[:, 1:].reshape(-1, 3, 32, 32)[:, 0, ::4, ::4]
-    found = [grey.index(image.tobytes()) for image in images]
-    tenths = np.histogram(found, bins=10, range=(0, len(grey)))[0]
+    positions = [grey.index(image.tobytes()) for image in images]
+    tenths = np.histogram(positions, bins=10, range=(0, len(grey)))[0]
     assert tenths.min() >= 15 and tenths.max() <= 50        # 29.7 on average
 
 
@@ -190,8 +190,8 @@ def test_scaling_takes_the_nearest_pixel() -> None:
 
 
 def test_pixels_become_numbers_from_minus_one_to_one() -> None:
-    found = data.normalised(np.array([0, 255], np.uint8))
-    assert [-1.0, 1.0] == found.tolist() and np.float32 == found.dtype
+    values = data.normalised(np.array([0, 255], np.uint8))
+    assert [-1.0, 1.0] == values.tolist() and np.float32 == values.dtype
 
 
 def test_several_sets_are_named_with_commas_and_a_folder_may_have_one(tmp_path: Path) -> None:

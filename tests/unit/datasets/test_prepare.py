@@ -92,10 +92,10 @@ def test_verify_counts_ljspeech_s_lines(speech: Path) -> None:
 
 def test_a_tone_of_1000_hz_is_loudest_at_1000_hz() -> None:
     signal = np.sin(2 * np.pi * 1000 * np.arange(16000) / 16000)
-    found = spectrogram(signal, LIBRISPEECH)
-    assert (frame_count(16000, LIBRISPEECH), 161) == found.shape
-    assert {20} == set(found.argmax(1).tolist())               # 1000 Hz / (16000 Hz / 320)
-    assert np.log(320 / 4) == pytest.approx(found[0, 20], rel=1e-5)     # half of a Hann window's sum, which is 160
+    frames = spectrogram(signal, LIBRISPEECH)
+    assert (frame_count(16000, LIBRISPEECH), 161) == frames.shape
+    assert {20} == set(frames.argmax(1).tolist())               # 1000 Hz / (16000 Hz / 320)
+    assert np.log(320 / 4) == pytest.approx(frames[0, 20], rel=1e-5)     # half of a Hann window's sum, which is 160
 
 
 def test_silence_is_the_logarithm_of_the_least_magnitude() -> None:
@@ -115,9 +115,9 @@ def test_librispeech_reads_flac_and_names_a_file_cut_short(tmp_path: Path) -> No
     samples = np.random.RandomState(1).randint(-9000, 9000, 8000).astype(np.int16)
     soundfile.write(folder / "1-2-0000.flac", samples, 16000)
     (folder / "1-2.trans.txt").write_text("1-2-0000 IT'S A\n")
-    found = str(prepared("librispeech", tmp_path / "LibriSpeech"))
-    assert [1 + (8000 - 320) // 160] == ragged.ragged(found, "frames").lengths.tolist()
-    assert [10, 21, 1, 20, 28, 2] == ragged.ragged(found, "characters")[0].tolist()
+    cached = str(prepared("librispeech", tmp_path / "LibriSpeech"))
+    assert [1 + (8000 - 320) // 160] == ragged.ragged(cached, "frames").lengths.tolist()
+    assert [10, 21, 1, 20, 28, 2] == ragged.ragged(cached, "characters")[0].tolist()
     path = folder / "1-2-0000.flac"
     path.write_bytes(path.read_bytes()[:-3000])
     with pytest.raises(InputError, match=r"1-2-0000\.flac: "):
@@ -145,10 +145,10 @@ def pairs(folder: Path, english: str, german: str, stem: str = "train.tok.clean.
 def test_wmt16_takes_the_ids_of_the_published_vocabulary(tmp_path: Path) -> None:
     folder = pairs(tmp_path / "wmt", "the h@@ ouse\nthe\n", "das h@@ aus\n\n")
     (folder / "vocab.bpe.32000").write_text("the\ndas\nh@@\nouse\n")
-    found = str(prepared("wmt16", folder))
-    assert [[4, 6, 7, 3]] == [each.tolist() for each in ragged.ragged(found, "source")]
-    assert [[5, 6, 1, 3]] == [each.tolist() for each in ragged.ragged(found, "target")]       # aus is unknown
-    facts = ragged.facts(found, "wmt16")
+    written = str(prepared("wmt16", folder))
+    assert [[4, 6, 7, 3]] == [each.tolist() for each in ragged.ragged(written, "source")]
+    assert [[5, 6, 1, 3]] == [each.tolist() for each in ragged.ragged(written, "target")]       # aus is unknown
+    facts = ragged.facts(written, "wmt16")
     assert {"pairs": 1, "left_out": 1, "source_tokens": 4, "target_tokens": 4, "unknown": 1} == facts["counts"]
     assert 8 == facts["made"]["vocabulary"]
 
@@ -156,9 +156,9 @@ def test_wmt16_takes_the_ids_of_the_published_vocabulary(tmp_path: Path) -> None
 def test_wmt16_without_a_vocabulary_counts_words_and_leaves_long_pairs_out(tmp_path: Path) -> None:
     long = " ".join(["b"] * 50)
     folder = pairs(tmp_path / "wmt", f"b a\n{long}\n", "b c\nb\n", "europarl-v7.de-en")
-    found = str(prepared("wmt16", folder))
-    assert [[4, 5, 3]] == [each.tolist() for each in ragged.ragged(found, "source")]          # b first, then a before c
-    assert [[4, 6, 3]] == [each.tolist() for each in ragged.ragged(found, "target")]
+    cached = str(prepared("wmt16", folder))
+    assert [[4, 5, 3]] == [each.tolist() for each in ragged.ragged(cached, "source")]    # b first, then a before c
+    assert [[4, 6, 3]] == [each.tolist() for each in ragged.ragged(cached, "target")]
 
 
 def test_wmt16_with_one_side_cut_short_is_named(tmp_path: Path) -> None:
@@ -175,8 +175,8 @@ ARTICLES = " \n = One = \n \n a b \n = = Part = = \n c \n = Two = \n \n d \n"
 def test_wikitext_without_a_vocabulary_is_the_bytes_of_each_article(tmp_path: Path) -> None:
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "wiki.train.raw").write_text(ARTICLES)
-    found = ragged.ragged(str(prepared("wikitext103", tmp_path / "w")), "tokens")
-    assert ["= One =a b= = Part = =c", "= Two =d"] == [bytes((each - 5).astype(np.uint8)).decode() for each in found]
+    tokens = ragged.ragged(str(prepared("wikitext103", tmp_path / "w")), "tokens")
+    assert ["= One =a b= = Part = =c", "= Two =d"] == [bytes((each - 5).astype(np.uint8)).decode() for each in tokens]
 
 
 def test_wikitext_with_bert_s_vocabulary_is_word_pieces(tmp_path: Path) -> None:
@@ -219,9 +219,9 @@ def test_imagenet_s_folders_become_records_that_workers_read(tmp_path: Path) -> 
     folder = prepared("imagenet", source, Options(image=8))
     cell = Cell(stack="s", task="vgg16", measure="epochs", batch=2, image=8, classes=2, data="imagenet")
     choice.verify("imagenet", folder)
-    found = images.read(str(folder), cell)
-    assert (2, 3, 8, 8) == found.images.shape
-    by_label = dict(zip(found.labels.tolist(), found.images.tolist(), strict=True))
+    read = images.read(str(folder), cell)
+    assert (2, 3, 8, 8) == read.images.shape
+    by_label = dict(zip(read.labels.tolist(), read.images.tolist(), strict=True))
     assert 10 == by_label[0][0][0][0] and 0 == by_label[1][0][0][0] and 255 == by_label[0][2][7][7]
 
 

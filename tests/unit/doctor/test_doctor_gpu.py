@@ -16,7 +16,7 @@ GOOD = V100[0]._replace(persistence=1, ecc=(1, 1))
 WITH_TOOLKIT = {"Runtimes": {"runc": {}, "nvidia": {}}}
 
 
-def found(*fakes: FakeGpu, info: Any = WITH_TOOLKIT, driver: str = "580.95.05", failure: str = "",
+def result(*fakes: FakeGpu, info: Any = WITH_TOOLKIT, driver: str = "580.95.05", failure: str = "",
           parameters: Path = Path("/nowhere")) -> dict[str, Finding]:
     library = FakeNvml(*fakes, driver=driver, failure=failure)
     findings = gpu.examine(STACKS, nvml.observe(library), nvml.states(library), info, parameters)
@@ -24,17 +24,17 @@ def found(*fakes: FakeGpu, info: Any = WITH_TOOLKIT, driver: str = "580.95.05", 
 
 
 def test_a_gpu_that_is_set_up_for_measuring_has_only_good_findings() -> None:
-    assert {"good"} == {finding.grade for finding in found(GOOD).values()}
+    assert {"good"} == {finding.grade for finding in result(GOOD).values()}
 
 
 def test_a_machine_without_a_gpu_has_one_note_with_nvml_s_own_words() -> None:
-    only, = found(failure="NVML Shared Library Not Found").values()
+    only, = result(failure="NVML Shared Library Not Found").values()
     assert ("gpu", "note", "none: NVML Shared Library Not Found") == only[:3]
     assert "driver" in only.mend
 
 
 def test_an_engine_without_the_toolkit_fails_with_its_exact_words_and_what_mends_it() -> None:
-    finding = found(GOOD, info={"Runtimes": {"runc": {}}})["container toolkit"]
+    finding = result(GOOD, info={"Runtimes": {"runc": {}}})["container toolkit"]
     assert "fails" == finding.grade
     assert 'could not select device driver "" with capabilities: [[gpu compute utility]]' in finding.found
     assert "nvidia-ctk runtime configure --runtime=docker" in finding.mend
@@ -42,15 +42,15 @@ def test_an_engine_without_the_toolkit_fails_with_its_exact_words_and_what_mends
 
 def test_a_toolkit_that_the_engine_knows_by_devices_is_one_too() -> None:
     info = {"Runtimes": {}, "DiscoveredDevices": [{"Source": "cdi", "ID": "nvidia.com/gpu=0"}]}
-    assert "good" == found(GOOD, info=info)["container toolkit"].grade
+    assert "good" == result(GOOD, info=info)["container toolkit"].grade
 
 
 def test_without_an_engine_nothing_is_said_of_the_toolkit() -> None:
-    assert "container toolkit" not in found(GOOD, info=None)
+    assert "container toolkit" not in result(GOOD, info=None)
 
 
 def test_a_driver_that_is_too_old_names_the_stacks_and_the_version_for_all_of_them() -> None:
-    finding = found(GOOD, driver="450.80.02")["gpu driver"]
+    finding = result(GOOD, driver="450.80.02")["gpu driver"]
     stacks = "jax-gpu, lstm-cudnn, tf-1.15-nv, tf-2.21-gpu, tf-2.5-gpu, torch-2.13-gpu"
     assert f"450.80.02, too old for {stacks}" == finding.found
     assert "580.65.06" in finding.mend
@@ -59,7 +59,7 @@ def test_a_driver_that_is_too_old_names_the_stacks_and_the_version_for_all_of_th
 def test_stacks_are_told_apart_by_native_code_code_that_is_compiled_first_and_none() -> None:
     assert ("native code: jax-gpu, lstm-cudnn, tf-1.15-nv, torch-2.13-gpu; "
             "compiled at the first run, and kept: tf-2.21-gpu, tf-2.5-gpu; "
-            "no code: mxnet-1.7-gpu, tf-1.15-gpu, tf-2.1-gpu, torch-1.4, torch-1.7") == found(H100)["gpu stacks"].found
+            "no code: mxnet-1.7-gpu, tf-1.15-gpu, tf-2.1-gpu, torch-1.4, torch-1.7") == result(H100)["gpu stacks"].found
 
 
 @pytest.mark.parametrize(("change", "what", "mend"), [
@@ -70,14 +70,14 @@ def test_stacks_are_told_apart_by_native_code_code_that_is_compiled_first_and_no
 ])
 def test_what_disturbs_a_gpu_is_noted_with_the_command_against_it(change: dict[str, Any], what: str,
                                                                   mend: str) -> None:
-    finding = found(GOOD._replace(**change))[what]
+    finding = result(GOOD._replace(**change))[what]
     assert ("note", mend) == (finding.grade, finding.mend)
 
 
 def test_closed_counters_are_noted_with_the_module_option_that_opens_them(tmp_path: Path) -> None:
     parameters = tmp_path / "params"
     parameters.write_text("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n")
-    finding = found(GOOD, parameters=parameters)["gpu counters"]
+    finding = result(GOOD, parameters=parameters)["gpu counters"]
     assert "note" == finding.grade and "NVreg_RestrictProfilingToAdminUsers=0" in finding.mend
     parameters.write_text("RmProfilingAdminOnly: 0\n")
-    assert "good" == found(GOOD, parameters=parameters)["gpu counters"].grade
+    assert "good" == result(GOOD, parameters=parameters)["gpu counters"].grade

@@ -119,14 +119,14 @@ def test_a_run_of_one_place_is_told_of_no_others(launcher: Any, nodes: Any) -> N
 
 def test_a_run_s_unused_variable_is_its_own(launcher: Any, nodes: Any) -> None:
     nodes(NAMES[:1])
-    found = [heard(launcher.start(ONE, STACK, Path("/data"), "r", "well", padding))[0] for padding in (3, 0)]
-    assert ["xxx", None] == [event["facts"]["padding"] for [event] in found]
+    events = [heard(launcher.start(ONE, STACK, Path("/data"), "r", "well", padding))[0] for padding in (3, 0)]
+    assert ["xxx", None] == [event["facts"]["padding"] for [event] in events]
 
 
 def test_every_run_is_a_fresh_interpreter_with_a_folder_of_its_own(launcher: Any, nodes: Any) -> None:
     nodes(NAMES)
-    found = [heard(launcher.start(CELL, STACK, Path("/data"), "r", "well"))[0] for _ in range(2)]
-    facts = [event["facts"] for events in found for event in events]
+    runs = [heard(launcher.start(CELL, STACK, Path("/data"), "r", "well"))[0] for _ in range(2)]
+    facts = [event["facts"] for events in runs for event in events]
     assert 6 == len({each["pid"] for each in facts}) == len({each["home"] for each in facts})
 
 

@@ -59,8 +59,8 @@ def test_a_worker_killed_from_outside_is_killed() -> None:
 
 
 def test_a_worker_that_goes_without_a_word_died_and_its_last_words_are_told() -> None:
-    found = ending([], Exit(1, last_words="ImportError: no"))
-    assert ("died", "exit code 1 without an end event; last words: ImportError: no") == found[:2]
+    end = ending([], Exit(1, last_words="ImportError: no"))
+    assert ("died", "exit code 1 without an end event; last words: ImportError: no") == end[:2]
 
 
 @pytest.mark.parametrize("garbage", [b"hello\n", b"[1]\n", b'{"event": "dance"}\n', b'{"event": "end"}\n',
@@ -68,8 +68,8 @@ def test_a_worker_that_goes_without_a_word_died_and_its_last_words_are_told() ->
                                      b'{"event": "end", "status": "fine", "message": ""}\n', b"[" * 100_000 + b"\n",
                                      b'{"event": "steps", "seconds": [NaN]}\n', b"x" * (2**24 + 2)])
 def test_garbage_on_the_pipe_ends_the_run(garbage: bytes) -> None:
-    found = ending([good_lines()[0], garbage])
-    assert "died" == found.word and len(found.message) < 300 and found.message.isprintable()
+    end = ending([good_lines()[0], garbage])
+    assert "died" == end.word and len(end.message) < 300 and end.message.isprintable()
 
 
 def lines(place: str, *texts: bytes) -> list[tuple[str, bytes]]:
@@ -93,18 +93,18 @@ def cluster_ending(script: list[Any], exit: Exit = WELL, seen: dict[str, str] | 
 
 
 def test_a_run_of_two_places_is_ok_once_both_said_so() -> None:
-    found = cluster_ending([*lines("node0", START, STEPS, OK, b""), *lines("node1", START, STEPS, OK)])
-    assert "ok" == found.word and {"node0", "node1"} == set(found.said["places"])
+    end = cluster_ending([*lines("node0", START, STEPS, OK, b""), *lines("node1", START, STEPS, OK)])
+    assert "ok" == end.word and {"node0", "node1"} == set(end.said["places"])
 
 
 def test_a_killed_place_ends_the_run_and_is_named() -> None:
-    found = cluster_ending([*lines("node0", START), *lines("node1", START, b"")], Exit(137))
-    assert ("killed", "node1: the worker was killed from outside (exit code 137)") == found[:2]
+    end = cluster_ending([*lines("node0", START), *lines("node1", START, b"")], Exit(137))
+    assert ("killed", "node1: the worker was killed from outside (exit code 137)") == end[:2]
 
 
 def test_a_place_s_error_waits_for_the_place_that_made_it() -> None:
-    found = cluster_ending([*lines("node0", START, ERROR), *lines("node1", b"")], Exit(137))
-    assert "killed" == found.word and found.message.startswith("node1")
+    end = cluster_ending([*lines("node0", START, ERROR), *lines("node1", b"")], Exit(137))
+    assert "killed" == end.word and end.message.startswith("node1")
 
 
 def test_a_place_s_own_error_is_the_ending_where_nothing_else_is_seen() -> None:
@@ -112,18 +112,18 @@ def test_a_place_s_own_error_is_the_ending_where_nothing_else_is_seen() -> None:
 
 
 def test_a_paused_place_is_named_where_the_others_only_stall() -> None:
-    found = cluster_ending([*lines("node0", START), *lines("node1", START), None], seen={"node1": "is paused"})
-    assert ("timeout", "node1 is paused; no step finished in 30 s") == found[:2]
+    end = cluster_ending([*lines("node0", START), *lines("node1", START), None], seen={"node1": "is paused"})
+    assert ("timeout", "node1 is paused; no step finished in 30 s") == end[:2]
 
 
 def test_an_error_behind_a_cut_network_is_a_timeout() -> None:
-    found = cluster_ending([*lines("node0", START, ERROR), None], seen={"node1": "is cut from the network"})
-    assert ("timeout", "node1 is cut from the network; then node0: connection reset") == found[:2]
+    end = cluster_ending([*lines("node0", START, ERROR), None], seen={"node1": "is cut from the network"})
+    assert ("timeout", "node1 is cut from the network; then node0: connection reset") == end[:2]
 
 
 def test_a_place_that_never_starts_is_named() -> None:
-    found = cluster_ending([*lines("node0", START), None])
-    assert ("timeout", "node1 has not started; node0: no step finished in 30 s") == found[:2]
+    end = cluster_ending([*lines("node0", START), None])
+    assert ("timeout", "node1 has not started; node0: no step finished in 30 s") == end[:2]
     assert ("timeout", "node0, node1: did not start in 60 s") == cluster_ending([None])[:2]
 
 
@@ -155,8 +155,8 @@ def test_lines_that_waited_while_the_host_stood_still_count() -> None:
 @pytest.mark.parametrize(("line", "count"), [(b'{"event": "beat"}\n', 30_000),
                                              (b'{"event": "beat", "why": "%s"}\n' % (b"x" * 2**23), 40)])
 def test_a_flood_of_events_ends_the_run(line: bytes, count: int) -> None:
-    found = ending([good_lines()[0], *[line] * count])
-    assert ("died", "the worker wrote far more than any measurement says") == found[:2]
+    end = ending([good_lines()[0], *[line] * count])
+    assert ("died", "the worker wrote far more than any measurement says") == end[:2]
 
 
 def test_many_events_over_a_long_time_are_no_flood() -> None:
@@ -167,10 +167,10 @@ def test_many_events_over_a_long_time_are_no_flood() -> None:
 
 
 def test_a_worker_whose_engine_is_gone_was_killed_from_outside() -> None:
-    found = ending(good_lines()[:2], Exit(None, is_gone=True, last_words="connection refused"))
-    assert ("killed", "its container is gone, or the engine that ran it; last words: connection refused") == found[:2]
+    end = ending(good_lines()[:2], Exit(None, is_gone=True, last_words="connection refused"))
+    assert ("killed", "its container is gone, or the engine that ran it; last words: connection refused") == end[:2]
 
 
 def test_a_server_that_goes_ends_the_run() -> None:
-    found = cluster_ending([*lines("node0", START), ("node2", b"")], Exit(1), servers=("node2",))
-    assert "died" == found.word and found.message.startswith("node2")
+    end = cluster_ending([*lines("node0", START), ("node2", b"")], Exit(1), servers=("node2",))
+    assert "died" == end.word and end.message.startswith("node2")

@@ -19,7 +19,7 @@ def sizes(environment: dict[str, str], seed: int) -> list[int]:
 
 def test_blocks_follow_from_the_padding_and_the_seed_alone() -> None:
     assert sizes(PADDED, 1) == sizes({**PADDED, "HOME": "/"}, 1)
-    assert 3 == len({tuple(found) for found in (sizes(PADDED, 1), sizes(PADDED, 2), sizes({}, 1))})
+    assert 3 == len({tuple(drawn) for drawn in (sizes(PADDED, 1), sizes(PADDED, 2), sizes({}, 1))})
     assert 20 == len(sizes({}, 1)) and max(sizes({}, 1)) < placement.MOST
 
 
@@ -42,5 +42,5 @@ def test_a_container_has_the_padding_beside_what_it_is_told_of_others() -> None:
 def test_a_service_of_a_swarm_has_it_too() -> None:
     places = cluster.places("pytorch", "none", 1)
     node = Node("n", "host", "27", "ready", "active", 2, 2**33)
-    [wanted] = swarm.services(CELL, Path("/d"), places, [node], "image", padding=3)
-    assert PADDED == wanted.environment
+    [service] = swarm.services(CELL, Path("/d"), places, [node], "image", padding=3)
+    assert PADDED == service.environment

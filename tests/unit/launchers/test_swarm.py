@@ -45,20 +45,20 @@ def cell(**values: Any) -> Cell:
     return Cell(stack="torch-x", **{**facts, **values})
 
 
-def wanted(of: Cell = cell()) -> list[swarm_manager.ServiceSpec]:     # noqa: B008 (a Cell cannot be changed)
-    found = cluster.places("pytorch", of.parallel, of.nodes)
-    return services(of, Path("/cache/digits"), found, placed(found, of, NODES), IMAGE)
+def specs(of: Cell = cell()) -> list[swarm_manager.ServiceSpec]:     # noqa: B008 (a Cell cannot be changed)
+    places = cluster.places("pytorch", of.parallel, of.nodes)
+    return services(of, Path("/cache/digits"), places, placed(places, of, NODES), IMAGE)
 
 
 def started(client: FakeSwarm, count: int = 3, is_encrypted: bool = False) -> SwarmRunning:
     running = SwarmRunning(client, places(count), {})
-    running.create("k.0.1", wanted()[:count], is_encrypted)
+    running.create("k.0.1", specs()[:count], is_encrypted)
     return running
 
 
 def test_a_place_s_service_asks_for_what_it_needs_and_no_more() -> None:
     text = json.dumps(cell()._asdict())
-    assert swarm_manager.template(wanted()[1], "net", {"l": "x"}) == {
+    assert swarm_manager.template(specs()[1], "net", {"l": "x"}) == {
         "ContainerSpec": {
             "Image": IMAGE, "Command": ["python", "-m", "workloads.places.swarm_node"], "Args": ["workloads", text],
             "Hostname": "node1", "Labels": {"l": "x"}, "Init": True, "ReadOnly": True,
@@ -112,8 +112,8 @@ def test_a_run_s_network_has_no_way_out_and_names_are_addresses(is_encrypted: bo
 
 def test_a_coordinator_shares_the_first_node_and_reserves_nothing() -> None:
     of = cell(parallel="ps-async")
-    found = cluster.places("tensorflow", "ps-async", 3)
-    made = services(of, Path("/d"), found, placed(found, of, NODES), IMAGE)
+    places = cluster.places("tensorflow", "ps-async", 3)
+    made = services(of, Path("/d"), places, placed(places, of, NODES), IMAGE)
     assert [("host1", True), ("host2", True), ("host3", True), ("host1", False)] == [
         (each.node.name, each.is_reserved) for each in made]
 
@@ -164,10 +164,10 @@ def test_lines_that_the_manager_had_not_passed_on_at_a_task_s_end_are_read_from_
 def test_an_ending_comes_from_the_task_s_exit_code(code: int, word: str) -> None:
     client = FakeSwarm({"node0": Script(b"", failed(code), errors=b"last\nwords\n")})
     running = started(client, 1)
-    found = running.exit("node0", 5.0)
+    exit_status = running.exit("node0", 5.0)
     running.stop()
-    assert word == gone(found).word
-    assert "last words" == found.last_words
+    assert word == gone(exit_status).word
+    assert "last words" == exit_status.last_words
 
 
 def test_a_running_place_has_no_exit_code() -> None:
@@ -235,9 +235,9 @@ def test_nodes_on_machines_of_their_own_get_all_of_them() -> None:
     made = study("torch-x", parallel="allreduce", nodes=3)
     shares = {}
     for hosts in (1, 2, 3):
-        found = plan(made, {"torch-x": stack()}, MACHINE._replace(cpus=6), Wishes(),
+        planned = plan(made, {"torch-x": stack()}, MACHINE._replace(cpus=6), Wishes(),
                      lambda stack: None, hosts=hosts)
-        shares[hosts] = (found.cells[0].cell.cpus, found.cells[0].cell.memory_bytes)
+        shares[hosts] = (planned.cells[0].cell.cpus, planned.cells[0].cell.memory_bytes)
     assert {1: (2, 2 * GIB), 2: (3, 3 * GIB), 3: (6, 6 * GIB)} == shares
 
 
@@ -249,8 +249,8 @@ def test_plans_are_made_for_the_smallest_node() -> None:
 
 
 def test_the_words_of_the_option_become_options() -> None:
-    found = swarm_manager.options(["encrypted", "engine:a=ssh://a", "registry=r:5000/e"])
-    assert (True, "r:5000/e", {"a": "ssh://a"}) == found
+    options = swarm_manager.options(["encrypted", "engine:a=ssh://a", "registry=r:5000/e"])
+    assert (True, "r:5000/e", {"a": "ssh://a"}) == options
 
 
 @pytest.mark.parametrize("word", ["engine:=x", "engine:a", "registry=", "fast", "encrypted=no"])

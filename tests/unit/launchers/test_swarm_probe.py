@@ -54,13 +54,13 @@ def test_a_clock_is_as_far_ahead_as_it_was_over_the_middle_of_the_exchange() -> 
 
 
 def test_a_peer_on_the_same_clock_is_not_ahead_beyond_the_uncertainty(server: int) -> None:
-    found = probe.reached("127.0.0.1", time.monotonic() + 5, server)
-    assert abs(found["ahead_seconds"]) <= found["uncertainty_seconds"] < 1.0
+    answer = probe.reached("127.0.0.1", time.monotonic() + 5, server)
+    assert abs(answer["ahead_seconds"]) <= answer["uncertainty_seconds"] < 1.0
 
 
 def test_a_clock_that_is_an_hour_behind_sees_the_other_an_hour_ahead(server: int) -> None:
-    found = probe.reached("127.0.0.1", time.monotonic() + 5, server, clock=lambda: time.time() - 3600)
-    assert abs(found["ahead_seconds"] - 3600) <= found["uncertainty_seconds"] + 1e-3
+    answer = probe.reached("127.0.0.1", time.monotonic() + 5, server, clock=lambda: time.time() - 3600)
+    assert abs(answer["ahead_seconds"] - 3600) <= answer["uncertainty_seconds"] + 1e-3
 
 
 def test_a_peer_that_does_not_answer_is_told_with_the_reason() -> None:
@@ -79,9 +79,9 @@ def test_data_is_told_apart_by_names_and_sizes(tmp_path: Path) -> None:
 
 
 def test_a_node_s_clock_is_compared_with_the_first_node_s() -> None:
-    found = reports()
-    assert (None, 0.25) == (found["host1"].clock_ahead_seconds, found["host2"].clock_ahead_seconds)
-    assert 0.001 == found["host2"].record()["clock_uncertainty_seconds"]
+    by_node = reports()
+    assert (None, 0.25) == (by_node["host1"].clock_ahead_seconds, by_node["host2"].clock_ahead_seconds)
+    assert 0.001 == by_node["host2"].record()["clock_uncertainty_seconds"]
 
 
 def test_nodes_that_reach_each_other_and_have_equal_data_can_measure() -> None:
@@ -116,14 +116,14 @@ def test_a_probe_that_dies_is_told_with_its_last_words() -> None:
     ({}, "host2 clock", "note"), ({}, "host1 clock", "good"),
     ({"no_new_privileges": False}, "host2 privileges", "fails")])
 def test_the_doctor_grades_every_node(changed: dict[str, Any], what: str, grade: str) -> None:
-    found = {finding.what: finding for finding in swarm.judged(reports(**changed))}
-    assert grade == found[what].grade, found[what]
+    findings = {finding.what: finding for finding in swarm.judged(reports(**changed))}
+    assert grade == findings[what].grade, findings[what]
 
 
 def test_a_near_clock_is_good() -> None:
     near = {**said(), "node0": {**HERE, "reached": {"node1": answer(0.0015)}}}
-    found = swarm.judged(swarm_probe.reports(near, {"node0": "host1", "node1": "host2"}))
-    [clock] = [finding for finding in found if finding.what == "host2 clock"]
+    findings = swarm.judged(swarm_probe.reports(near, {"node0": "host1", "node1": "host2"}))
+    [clock] = [finding for finding in findings if finding.what == "host2 clock"]
     assert ("good", "+1.500 ms ± 1.000 ms against host1") == (clock.grade, clock.found)
 
 
@@ -140,8 +140,8 @@ class Registry:
 
 def test_an_image_that_a_registry_took_is_had_by_its_digest() -> None:
     client = Registry([{"status": "Pushed"}, {"aux": {"Tag": "torch-x", "Digest": "sha256:9"}}])
-    found = deliver(client, BUILT, Options(registry="r:5000/e"), NODES, lambda text: None)
-    assert ("r:5000/e@sha256:9", [("r:5000/e", "torch-x")]) == (found.reference, client.tagged)
+    image = deliver(client, BUILT, Options(registry="r:5000/e"), NODES, lambda text: None)
+    assert ("r:5000/e@sha256:9", [("r:5000/e", "torch-x")]) == (image.reference, client.tagged)
 
 
 def test_a_registry_that_refuses_is_quoted() -> None:

@@ -31,24 +31,24 @@ def seen(*fakes: Any, driver: str | bytes = "580.95.05") -> Gpus:
     return nvml.observe(FakeNvml(*fakes, driver=driver))
 
 
-def planned(found: Gpus, **settings: Any) -> Plan:
-    return plan(STUDY, STACKS, MACHINE, Wishes(settings=settings), lambda stack: None, found)
+def planned(here: Gpus, **settings: Any) -> Plan:
+    return plan(STUDY, STACKS, MACHINE, Wishes(settings=settings), lambda stack: None, here)
 
 
-def running(found: Gpus, **settings: Any) -> list[str]:
-    return [each.cell.stack for each in planned(found, **settings).cells]
+def running(here: Gpus, **settings: Any) -> list[str]:
+    return [each.cell.stack for each in planned(here, **settings).cells]
 
 
-def reason(found: Gpus, stack: str, **settings: Any) -> str:
-    return next(each.reason for each in planned(found, **settings).skipped if each.cell.stack == stack)
+def reason(here: Gpus, stack: str, **settings: Any) -> str:
+    return next(each.reason for each in planned(here, **settings).skipped if each.cell.stack == stack)
 
 
 def cell(**settings: Any) -> Cell:
     return Cell(**{"stack": "torch-1.4", "task": "resnet50", "measure": "train", "device": "gpu", **settings})
 
 
-def uuids(found: Gpus, **settings: Any) -> list[str]:
-    return [gpu.uuid for gpu in gpus.assigned(cell(**settings), STACKS["torch-1.4"], found)]
+def uuids(here: Gpus, **settings: Any) -> list[str]:
+    return [gpu.uuid for gpu in gpus.assigned(cell(**settings), STACKS["torch-1.4"], here)]
 
 
 @pytest.mark.parametrize(("found", "today"), [(seen(P100), []), (seen(*RTX), ["torch-2.13-gpu"]), (seen(*V100), [])],
@@ -66,30 +66,30 @@ def test_on_an_h100_the_old_stacks_are_skipped_with_the_one_that_runs_there() ->
 
 
 def test_on_a_slice_of_an_a100_a_run_gets_that_slice() -> None:
-    found = seen(SLICED)
-    assert ["tf-2.5-gpu", "torch-2.13-gpu", "tf-1.15-nv"] == running(found)
-    own = gpus.assigned(cell(stack="torch-2.13-gpu"), STACKS["torch-2.13-gpu"], found)
+    sliced = seen(SLICED)
+    assert ["tf-2.5-gpu", "torch-2.13-gpu", "tf-1.15-nv"] == running(sliced)
+    own = gpus.assigned(cell(stack="torch-2.13-gpu"), STACKS["torch-2.13-gpu"], sliced)
     assert [("MIG-1", "GPU-a")] == [(gpu.uuid, gpu.board) for gpu in own]
 
 
 def test_without_a_gpu_every_cell_plans_to_the_end_and_says_what_it_needs() -> None:
-    found = nvml.observe(FakeNvml(failure="NVML Shared Library Not Found"))
-    assert [] == running(found)
-    assert "NVML Shared Library Not Found" == found.problem
-    assert "needs an NVIDIA GPU (compute capability ≤ 7.5 for tf-1.15-gpu)" == reason(found, "tf-1.15-gpu")
-    assert "needs an NVIDIA GPU (compute capability ≥ 6.0 for tf-2.5-gpu)" == reason(found, "tf-2.5-gpu")
+    none = nvml.observe(FakeNvml(failure="NVML Shared Library Not Found"))
+    assert [] == running(none)
+    assert "NVML Shared Library Not Found" == none.problem
+    assert "needs an NVIDIA GPU (compute capability ≤ 7.5 for tf-1.15-gpu)" == reason(none, "tf-1.15-gpu")
+    assert "needs an NVIDIA GPU (compute capability ≥ 6.0 for tf-2.5-gpu)" == reason(none, "tf-2.5-gpu")
 
 
 def test_a_stack_for_cpus_names_its_sister_for_gpus() -> None:
-    found = plan(STUDY, STACKS, MACHINE, Wishes(stacks=("tf-1.15",)), lambda stack: None, seen(P100))
-    assert "tf-1.15 has no code for GPUs: tf-1.15-gpu has" == found.skipped[0].reason
+    planned = plan(STUDY, STACKS, MACHINE, Wishes(stacks=("tf-1.15",)), lambda stack: None, seen(P100))
+    assert "tf-1.15 has no code for GPUs: tf-1.15-gpu has" == planned.skipped[0].reason
 
 
 def test_a_driver_older_than_the_stack_s_cuda_is_told_with_what_it_needs() -> None:
-    found = seen(P100, driver=b"418.87.00")
-    assert "torch-1.4" in running(found)
+    old_driver = seen(P100, driver=b"418.87.00")
+    assert "torch-1.4" in running(old_driver)
     assert ("torch-2.13-gpu (CUDA 13.0) needs driver 580.65.06 or newer, this machine has 418.87.00: update the NVIDIA "
-            "driver") == reason(found, "torch-2.13-gpu")
+            "driver") == reason(old_driver, "torch-2.13-gpu")
 
 
 def test_a_cell_for_several_gpus_gets_whole_ones_of_one_model() -> None:
@@ -129,11 +129,11 @@ class Recording(requests.adapters.BaseAdapter):
     def send(self, request: requests.PreparedRequest, **_: Any) -> requests.Response:
         if request.body:
             self.bodies.append(json.loads(request.body))
-        found = requests.Response()
-        found.status_code, found.request = self._status, request
-        found._content = json.dumps(self._answer).encode()
-        found.headers["Content-Type"] = "application/json"
-        return found
+        response = requests.Response()
+        response.status_code, response.request = self._status, request
+        response._content = json.dumps(self._answer).encode()
+        response.headers["Content-Type"] = "application/json"
+        return response
 
     def close(self) -> None:
         pass

@@ -38,13 +38,13 @@ def test_nodes_caches_and_the_product_are_read(tmp_path: Path) -> None:
 
 
 def test_turbo_is_on_where_intel_does_not_forbid_it_or_others_allow_it(tmp_path: Path) -> None:
-    found = []
+    states = []
     for number, (name, text) in enumerate((("intel_pstate/no_turbo", "0"), ("intel_pstate/no_turbo", "1"),
                                            ("cpufreq/boost", "1"), ("cpufreq/boost", "0"))):
         put(tmp_path / str(number), f"sys/devices/system/cpu/{name}", text)
-        found.append(hardware(tmp_path / str(number))["turbo"])
+        states.append(hardware(tmp_path / str(number))["turbo"])
 
-    assert ["on", "off", "on", "off"] == found
+    assert ["on", "off", "on", "off"] == states
 
 
 def test_microcode_and_a_hypervisor_are_of_the_first_cpu(tmp_path: Path) -> None:

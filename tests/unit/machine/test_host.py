@@ -42,6 +42,6 @@ def test_a_run_that_used_more_than_is_seen_leaves_nothing_to_others_and_no_time_
 
 
 def test_this_machine_tells_of_its_cpus_and_none_of_it_is_stored() -> None:
-    found = reading()
-    assert found.cpus >= 1
-    assert {"load_1m", "frequency_hz", "free_bytes", "swap_used_bytes"} == found.record().keys()
+    host_now = reading()
+    assert host_now.cpus >= 1
+    assert {"load_1m", "frequency_hz", "free_bytes", "swap_used_bytes"} == host_now.record().keys()

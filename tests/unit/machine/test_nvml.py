@@ -8,15 +8,15 @@ from tests.fake_nvml import H100, RTX, SLICED, V100, FakeNvml, NVMLError
 
 def test_a_gpu_is_told_by_its_uuid_name_capability_and_memory() -> None:
     library = FakeNvml(*RTX, driver=b"535.104.05")
-    found = nvml.observe(library)
+    here = nvml.observe(library)
     assert [("GPU-r0", "7.5", 11 * 2**30), ("GPU-r1", "7.5", 11 * 2**30)] == [
-        (gpu.uuid, gpu.capability, gpu.memory_bytes) for gpu in found.gpus]
-    assert ("535.104.05", "", 0) == (found.driver, found.problem, library.open)
+        (gpu.uuid, gpu.capability, gpu.memory_bytes) for gpu in here.gpus]
+    assert ("535.104.05", "", 0) == (here.driver, here.problem, library.open)
 
 
 def test_a_gpu_in_mig_mode_counts_as_its_slices() -> None:
-    found = nvml.observe(FakeNvml(SLICED, H100))
-    assert [("MIG-1", True), ("MIG-2", True), ("GPU-h", False)] == [(gpu.uuid, gpu.is_slice) for gpu in found.gpus]
+    here = nvml.observe(FakeNvml(SLICED, H100))
+    assert [("MIG-1", True), ("MIG-2", True), ("GPU-h", False)] == [(gpu.uuid, gpu.is_slice) for gpu in here.gpus]
 
 
 def test_a_machine_whose_driver_knows_no_gpu_says_so() -> None:
@@ -30,8 +30,8 @@ def test_readings_are_in_si_units() -> None:
 
 
 def test_what_a_gpu_does_not_tell_is_none_and_not_zero() -> None:
-    found, = nvml.Reader(["GPU-v0"], FakeNvml(V100[0]._replace(throttle=None)))()
-    assert (None, None, None) == (found.energy_joules, found.power_watts, found.throttle)
+    reading, = nvml.Reader(["GPU-v0"], FakeNvml(V100[0]._replace(throttle=None)))()
+    assert (None, None, None) == (reading.energy_joules, reading.power_watts, reading.throttle)
 
 
 def test_the_library_is_let_go_when_a_reader_is_closed() -> None:
@@ -55,8 +55,8 @@ def test_the_state_of_a_gpu_is_told_for_the_doctor() -> None:
 
 
 def test_the_power_of_the_moment_is_taken_where_the_driver_tells_it() -> None:
-    found, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(milliwatts=300_000, instant_milliwatts=412_000)))()
-    assert (412.0, True) == (found.power_watts, found.is_instant)
+    reading, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(milliwatts=300_000, instant_milliwatts=412_000)))()
+    assert (412.0, True) == (reading.power_watts, reading.is_instant)
 
 
 EVENTS, REASONS = "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
@@ -65,13 +65,13 @@ HEAT = ("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature")
 
 @pytest.mark.parametrize("gone", [(EVENTS, HEAT[0]), (REASONS, HEAT[1])])
 def test_either_name_of_a_question_that_was_renamed_is_enough(gone: tuple[str, ...]) -> None:
-    found, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(throttle=0x4), gone=gone))()
-    assert (("sw_power_cap",), 61.0, ()) == (found.throttle, found.temperature, found.gone)
+    reading, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(throttle=0x4), gone=gone))()
+    assert (("sw_power_cap",), 61.0, ()) == (reading.throttle, reading.temperature, reading.gone)
 
 
 def test_a_function_that_is_gone_is_told_apart_from_a_gpu_that_does_not_tell() -> None:
-    found, = nvml.Reader(["GPU-h"], FakeNvml(H100, gone=(EVENTS, REASONS)))()
-    assert (None, (EVENTS,)) == (found.throttle, found.gone)
+    reading, = nvml.Reader(["GPU-h"], FakeNvml(H100, gone=(EVENTS, REASONS)))()
+    assert (None, (EVENTS,)) == (reading.throttle, reading.gone)
     silent, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(throttle=None)))()
     assert (None, ()) == (silent.throttle, silent.gone)
 

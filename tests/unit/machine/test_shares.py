@@ -10,8 +10,8 @@ def cell(nodes: int, cpus: int) -> Cell:
 
 
 def test_nodes_have_cpus_of_their_own_where_there_are_enough() -> None:
-    found = shared(cell(3, 2), [7, 6, 5, 4, 3, 2, 1])
-    assert ([1, 2], [3, 4], [5, 6], None) == (found.cpus(0), found.cpus(1), found.cpus(2), found.quota)
+    share = shared(cell(3, 2), [7, 6, 5, 4, 3, 2, 1])
+    assert ([1, 2], [3, 4], [5, 6], None) == (share.cpus(0), share.cpus(1), share.cpus(2), share.quota)
 
 
 def test_a_place_after_the_nodes_has_those_of_the_first() -> None:
@@ -19,8 +19,8 @@ def test_a_place_after_the_nodes_has_those_of_the_first() -> None:
 
 
 def test_too_few_cpus_are_for_all_in_equal_parts() -> None:
-    found = shared(cell(3, 1), [0, 1])
-    assert ([0, 1], 0.67) == (found.cpus(2), found.quota)
+    share = shared(cell(3, 1), [0, 1])
+    assert ([0, 1], 0.67) == (share.cpus(2), share.quota)
 
 
 def test_one_node_has_what_the_cell_says_and_no_quota() -> None:
@@ -29,5 +29,5 @@ def test_one_node_has_what_the_cell_says_and_no_quota() -> None:
 
 
 def test_who_reports_and_who_serves() -> None:
-    found = places("tensorflow", "ps-async", 2)
-    assert (("coordinator",), ("node0", "node1")) == (reporters(found), servers(found))
+    nodes = places("tensorflow", "ps-async", 2)
+    assert (("coordinator",), ("node0", "node1")) == (reporters(nodes), servers(nodes))

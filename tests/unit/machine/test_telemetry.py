@@ -27,8 +27,8 @@ def samples(*each: GpuReading) -> list[Sample]:
     return [Sample(float(index), (reading,)) for index, reading in enumerate(each)]
 
 
-def readings(given: Sequence[Sample], window: tuple[float, float] | None) -> dict[str, float | None]:
-    return seen(given, window, None).readings
+def readings(taken: Sequence[Sample], window: tuple[float, float] | None) -> dict[str, float | None]:
+    return seen(taken, window, None).readings
 
 
 class Reads:
@@ -45,37 +45,37 @@ class Reads:
 
 
 def test_energy_is_the_counter_s_difference_over_the_timed_steps() -> None:
-    given = samples(*(gpu(energy_joules=joules, power_watts=1.0) for joules in (0.0, 100.0, 350.0, 400.0, 1000.0)))
-    found = readings(given, (1.0, 3.0))
-    assert (300.0, 2.0, 150.0) == (found["gpu_joules"], found["gpu_seconds"], found["gpu_watts"])
+    taken = samples(*(gpu(energy_joules=joules, power_watts=1.0) for joules in (0.0, 100.0, 350.0, 400.0, 1000.0)))
+    measured = readings(taken, (1.0, 3.0))
+    assert (300.0, 2.0, 150.0) == (measured["gpu_joules"], measured["gpu_seconds"], measured["gpu_watts"])
 
 
 def test_of_less_than_a_second_the_counter_says_nothing() -> None:
-    given = [Sample(seconds, (gpu(energy_joules=100 * seconds, power_watts=90.0),)) for seconds in (0.0, 0.9)]
-    assert (None, None) == tuple(readings(given, (0.0, 0.9))[name] for name in ("gpu_joules", "gpu_watts"))
+    taken = [Sample(seconds, (gpu(energy_joules=100 * seconds, power_watts=90.0),)) for seconds in (0.0, 0.9)]
+    assert (None, None) == tuple(readings(taken, (0.0, 0.9))[name] for name in ("gpu_joules", "gpu_watts"))
 
 
 def test_the_share_of_time_under_the_power_cap_is_told_apart_from_throttling() -> None:
-    found = readings(samples(*(gpu(throttle=("sw_power_cap",)) for _ in range(3)), gpu(throttle=())), (0.0, 3.0))
-    assert (0.75, 0.0) == (found["gpu_power_capped_share"], found["gpu_throttled_share"])
+    measured = readings(samples(*(gpu(throttle=("sw_power_cap",)) for _ in range(3)), gpu(throttle=())), (0.0, 3.0))
+    assert (0.75, 0.0) == (measured["gpu_power_capped_share"], measured["gpu_throttled_share"])
 
 
 @pytest.mark.parametrize(("is_instant", "power"), [(True, "instant"), (False, "driver's own average"), (None, None)])
 def test_what_the_power_readings_are_of_is_stored(is_instant: bool | None, power: str | None) -> None:
-    found = seen(samples(*(gpu(is_instant=is_instant) for _ in range(2))), (0.0, 1.0), None)
-    assert power == found.record().get("power")
+    window = seen(samples(*(gpu(is_instant=is_instant) for _ in range(2))), (0.0, 1.0), None)
+    assert power == window.record().get("power")
 
 
 def test_readings_that_the_driver_has_no_function_for_are_stored_by_name() -> None:
-    found = seen(samples(*(gpu(gone=("nvmlDeviceGetX",)) for _ in range(2))), (0.0, 1.0), None)
-    assert ["nvmlDeviceGetX"] == found.record()["gone"]
+    window = seen(samples(*(gpu(gone=("nvmlDeviceGetX",)) for _ in range(2))), (0.0, 1.0), None)
+    assert ["nvmlDeviceGetX"] == window.record()["gone"]
 
 
 def test_without_a_counter_energy_is_the_area_under_the_power() -> None:
     # (100 + 200) / 2 * 1 s + (200 + 300) / 2 * 1 s
-    given = samples(*(gpu(power_watts=watts) for watts in (100.0, 200.0, 300.0)))
-    found = readings(given, (0.0, 2.0))
-    assert (400.0, 200.0) == (found["gpu_joules"], found["gpu_watts"])
+    taken = samples(*(gpu(power_watts=watts) for watts in (100.0, 200.0, 300.0)))
+    measured = readings(taken, (0.0, 2.0))
+    assert (400.0, 200.0) == (measured["gpu_joules"], measured["gpu_watts"])
 
 
 def test_the_power_of_several_gpus_adds_up() -> None:
@@ -85,8 +85,8 @@ def test_the_power_of_several_gpus_adds_up() -> None:
 
 def test_a_gpu_that_tells_no_power_has_no_watts_instead_of_zero() -> None:
     pair = (gpu(power_watts=100.0), QUIET)
-    found = readings([Sample(0.0, pair), Sample(2.0, pair)], (0.0, 2.0))
-    assert (None, None, None) == (found["gpu_watts"], found["gpu_joules"], found["gpu_throttled_share"])
+    measured = readings([Sample(0.0, pair), Sample(2.0, pair)], (0.0, 2.0))
+    assert (None, None, None) == (measured["gpu_watts"], measured["gpu_joules"], measured["gpu_throttled_share"])
 
 
 def test_a_run_without_timed_steps_has_no_readings() -> None:
@@ -94,30 +94,30 @@ def test_a_run_without_timed_steps_has_no_readings() -> None:
 
 
 def test_clocks_and_use_are_means_and_memory_and_temperature_peaks() -> None:
-    given = samples(gpu(sm_clock_hz=1.0e9, utilisation=0.5, memory_bytes=4, temperature=60.0),
+    taken = samples(gpu(sm_clock_hz=1.0e9, utilisation=0.5, memory_bytes=4, temperature=60.0),
                     gpu(sm_clock_hz=2.0e9, utilisation=1.0, memory_bytes=2, temperature=70.0))
-    found = readings(given, (0.0, 1.0))
-    assert (1.5e9, 0.75, 4, 70.0) == (found["gpu_sm_clock"], found["gpu_utilisation"], found["gpu_memory_bytes"],
-                                      found["gpu_temperature"])
+    measured = readings(taken, (0.0, 1.0))
+    assert (1.5e9, 0.75, 4, 70.0) == (measured["gpu_sm_clock"], measured["gpu_utilisation"],
+                                      measured["gpu_memory_bytes"], measured["gpu_temperature"])
 
 
 @pytest.mark.parametrize(("reason", "is_throttled"), [("sw_power_cap", False), ("gpu_idle", False),
                                                       ("hw_thermal", True), ("hw_power_brake", True)])
 def test_heat_and_a_weak_supply_throttle_and_a_power_cap_does_not(reason: str, is_throttled: bool) -> None:
-    found = seen(samples(gpu(throttle=(reason,)), gpu(throttle=())), (0.0, 1.0), None)
-    assert ((reason,), is_throttled) == (found.throttle, found.is_throttled)
+    window = seen(samples(gpu(throttle=(reason,)), gpu(throttle=())), (0.0, 1.0), None)
+    assert ((reason,), is_throttled) == (window.throttle, window.is_throttled)
 
 
 def test_one_throttled_sample_in_thirty_is_no_throttled_run() -> None:
-    given = samples(gpu(throttle=("hw_thermal",)), *(gpu(throttle=()) for _ in range(29)))
-    assert not seen(given, (0.0, 40.0), None).is_throttled
+    taken = samples(gpu(throttle=("hw_thermal",)), *(gpu(throttle=()) for _ in range(29)))
+    assert not seen(taken, (0.0, 40.0), None).is_throttled
 
 
 def test_the_timed_steps_lie_between_the_warm_up_and_the_last_block() -> None:
     watch = Watch(Reads(*(gpu(energy_joules=joules) for joules in (0.0, 7.0, 17.0, 27.0))), FakeClock())
     for event in ("start", "warm", "steps", "steps"):
         watch.heard(event)
-    assert (20.0, 2.0) == (lambda found: (found["gpu_joules"], found["gpu_seconds"]))(watch.ended().readings)
+    assert (20.0, 2.0) == (lambda taken: (taken["gpu_joules"], taken["gpu_seconds"]))(watch.ended().readings)
 
 
 def test_a_watch_waits_until_the_gpu_is_idle_and_closes_its_reader() -> None:

@@ -26,41 +26,41 @@ def noise(seed: int, rounds: int) -> list[list[float]]:
 
 def test_the_session_is_one_cell_under_two_names_in_every_round() -> None:
     stacks = {"a": stack("a"), again("a"): stack(again("a"))}
-    found = plan(study("a", "lenet5", "train", Plan(5, 20)), stacks, MACHINE, Wishes(), lambda stack: None)
+    planned = plan(study("a", "lenet5", "train", Plan(5, 20)), stacks, MACHINE, Wishes(), lambda stack: None)
 
-    assert (["a", "a-again"], 100) == ([each.cell.stack for each in found.cells], found.rounds)
-    assert 1 == len({each.cell._replace(stack="") for each in found.cells})
+    assert (["a", "a-again"], 100) == ([each.cell.stack for each in planned.cells], planned.rounds)
+    assert 1 == len({each.cell._replace(stack="") for each in planned.cells})
 
 
 def test_plain_noise_is_called_a_difference_one_time_in_twenty() -> None:
-    found = judge(measured(*noise(4, 5 * 400)), Plan(5, 400))
+    outcome = judge(measured(*noise(4, 5 * 400)), Plan(5, 400))
 
-    assert 400 == found.judged and found.rate is not None and 0.03 <= found.rate <= 0.075
-    assert found.interval and found.interval.low < 0.05 < found.interval.high
+    assert 400 == outcome.judged and outcome.rate is not None and 0.03 <= outcome.rate <= 0.075
+    assert outcome.interval and outcome.interval.low < 0.05 < outcome.interval.high
 
 
 def test_a_drift_favours_no_name_and_shows_in_the_rates_alone() -> None:
     drift = np.linspace(1, 2, 1000)
-    found = judge(measured(*(np.array(noise(5, 1000)) * drift).tolist()), Plan(5, 200))
+    outcome = judge(measured(*(np.array(noise(5, 1000)) * drift).tolist()), Plan(5, 200))
 
-    assert found.interval and found.interval.low < 0.05 < found.interval.high
-    assert found.lag_ratios is not None and found.lag_rates is not None
-    assert abs(found.lag_ratios) < 0.1 and found.lag_rates > 0.9
-    assert "its rate by +0.9" in lines(found, "t")[-1]
+    assert outcome.interval and outcome.interval.low < 0.05 < outcome.interval.high
+    assert outcome.lag_ratios is not None and outcome.lag_rates is not None
+    assert abs(outcome.lag_ratios) < 0.1 and outcome.lag_rates > 0.9
+    assert "its rate by +0.9" in lines(outcome, "t")[-1]
 
 
 def test_every_repetition_is_of_its_own_rounds() -> None:
     # the second five rounds alone say that the other name is twice as fast
-    found = judge(measured([100.0] * 10, [100.0] * 5 + [200.0] * 5), Plan(5, 2))
+    outcome = judge(measured([100.0] * 10, [100.0] * 5 + [200.0] * 5), Plan(5, 2))
 
-    assert [1.0, 2.0] == pytest.approx([ratio.value for ratio in found.comparisons])
-    assert (1, 2) == (found.alarms, found.judged)
+    assert [1.0, 2.0] == pytest.approx([ratio.value for ratio in outcome.comparisons])
+    assert (1, 2) == (outcome.alarms, outcome.judged)
 
 
 def test_a_run_that_failed_costs_its_round_and_no_more() -> None:
-    found = judge(measured([100.0] * 12, [100.0] * 11), Plan(6, 2))
+    outcome = judge(measured([100.0] * 12, [100.0] * 11), Plan(6, 2))
 
-    assert [6, 5] == [ratio.pairs for ratio in found.comparisons]
+    assert [6, 5] == [ratio.pairs for ratio in outcome.comparisons]
 
 
 @pytest.mark.parametrize(("hits", "trials", "low", "high"), [
@@ -70,10 +70,10 @@ def test_the_interval_of_a_share_is_clopper_and_pearson_s(hits: int, trials: int
 
 
 def test_nothing_is_said_of_too_few_rounds() -> None:
-    found = judge(measured([100.0] * 4, [100.0] * 4), Plan(4, 1))
+    outcome = judge(measured([100.0] * 4, [100.0] * 4), Plan(4, 1))
 
-    assert found.rate is None and "nothing can be said" in lines(found, "t")[0]
-    assert None is json.loads(json.dumps(found.record()))["interval"]
+    assert outcome.rate is None and "nothing can be said" in lines(outcome, "t")[0]
+    assert None is json.loads(json.dumps(outcome.record()))["interval"]
 
 
 def test_a_session_of_other_cells_is_refused() -> None:

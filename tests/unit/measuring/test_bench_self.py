@@ -112,10 +112,10 @@ def test_a_problem_of_one_comparison_leaves_the_others() -> None:
 def test_a_peer_is_compared_in_its_own_variant_and_in_both_measures(framework: str, variant: str) -> None:
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
     peers(how, framework, turns=1)
-    found = [(cell.task, cell.measure) for cell, _ in how.started]
+    started = [(cell.task, cell.measure) for cell, _ in how.started]
     tasks = (variant, "vgg16", "mobilenetv2", *(["vit_b16"] if framework == "pytorch" else []))
     assert [(task, measure) for task in tasks for measure in ("harness", "harness_infer")
-            ] == found
+            ] == started
     assert {(1000, "synthetic", "seeded")} == {(cell.classes, cell.input, cell.init) for cell, _ in how.started}
 
 
@@ -126,8 +126,8 @@ def test_a_stack_is_compared_with_the_library_that_is_locked_for_it_alone(tmp_pa
     assert ("torch.nn", "transformers") == (own.library, peer.library)
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
     list(overhead.peers(peer, fakes.stack(), setup(how, turns=1)))
-    found = {(cell.task, cell.preset, cell.classes) for cell, _ in how.started}
-    assert {("bert", "small", 10), ("gpt2", "small", 10)} == found
+    started = {(cell.task, cell.preset, cell.classes) for cell, _ in how.started}
+    assert {("bert", "small", 10), ("gpt2", "small", 10)} == started
 
 
 def test_a_stack_for_which_no_library_is_locked_is_compared_with_its_frameworks_own_modules(tmp_path: Path) -> None:

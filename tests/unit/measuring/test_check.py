@@ -36,14 +36,14 @@ def test_equal_arrays_pass() -> None:
 def test_float64_must_agree_to_1e_10_and_1e_6_with_tensorflow(pair: tuple[object, object], difference: float,
                                                              passes: bool) -> None:
     ours, reference = pair
-    found = equality.compare(cell(), arrays(1 + difference), arrays(), ours, reference)  # type: ignore[arg-type]
-    assert passes == found.passed
+    verdict = equality.compare(cell(), arrays(1 + difference), arrays(), ours, reference)  # type: ignore[arg-type]
+    assert passes == verdict.passed
 
 
 def test_the_first_layer_that_differs_is_named_with_its_type() -> None:
-    found = equality.compare(cell(), arrays(1.5, "3"), arrays(), TF, TORCH)
-    assert not found.passed
-    assert "activation 3 (Conv)" == found.first
+    verdict = equality.compare(cell(), arrays(1.5, "3"), arrays(), TF, TORCH)
+    assert not verdict.passed
+    assert "activation 3 (Conv)" == verdict.first
     assert "gradient 7.weight (Dense)" == equality.compare(cell(), arrays(1.5, "7.weight", "gradient"), arrays(), TF,
                                                         TORCH).first
 
@@ -70,8 +70,8 @@ def test_what_is_not_a_number_never_passes() -> None:
 
 
 def test_a_stack_that_cannot_run_the_task_is_not_passed_and_says_why() -> None:
-    found = equality.compare(cell(), Ending("unsupported", "no such layer"), arrays(), TF, TORCH)
-    assert not found.passed and "tf-x: unsupported: no such layer" == found.problem
+    verdict = equality.compare(cell(), Ending("unsupported", "no such layer"), arrays(), TF, TORCH)
+    assert not verdict.passed and "tf-x: unsupported: no such layer" == verdict.problem
 
 
 def test_a_sketch_keeps_the_length_of_a_difference_to_a_few_percent() -> None:

@@ -27,8 +27,8 @@ def kept(folder: Path, *runs: tuple[Cell, str, str]) -> None:
 
 
 def state(results: Path) -> Experiment:
-    found, = experiments([planned()], endings(results), NOW)
-    return found
+    experiment, = experiments([planned()], endings(results), NOW)
+    return experiment
 
 
 def test_cells_are_done_stale_failed_or_missing(tmp_path: Path) -> None:

@@ -39,22 +39,22 @@ def test_they_follow_each_other_in_the_round_s_own_order() -> None:
 
 def test_a_round_s_worst_run_says_how_disturbed_it_was_and_what_has_no_room_is_left_out() -> None:
     # three runs are a round: the pair with 0.5, then the single cell; the pair with 0.4 has no room
-    found = again(ran("a", 0, 0.4), ran("b", 0, 0.4), ran("c", 0, 0.2), ran("a", 1), ran("b", 1, 0.5), ran("c", 1))
-    assert [("c", 0), ("a", 1), ("b", 1)] == found
+    repeated = again(ran("a", 0, 0.4), ran("b", 0, 0.4), ran("c", 0, 0.2), ran("a", 1), ran("b", 1, 0.5), ran("c", 1))
+    assert [("c", 0), ("a", 1), ("b", 1)] == repeated
 
 
 def test_what_was_repeated_counts_for_the_room_of_a_resumed_session() -> None:
     pair = {"repeats": "-", "together": ["a", "b"]}
-    found = again(ran("a", 0, 0.4), ran("b", 0), ran("c", 0, 0.2), ran("a", 1, 0.3), ran("b", 1),
+    repeated = again(ran("a", 0, 0.4), ran("b", 0), ran("c", 0, 0.2), ran("a", 1, 0.3), ran("b", 1),
                   ran("a", 0, attempt=2, **pair), ran("b", 0, attempt=2, **pair))
-    assert [("c", 0)] == found
+    assert [("c", 0)] == repeated
 
 
 def test_a_repeated_round_that_was_cut_short_is_ended_before_others_begin() -> None:
     pair = {"repeats": "-", "together": ["a", "b"]}
-    found = again(ran("a", 0, 0.2), ran("b", 0), ran("a", 1, 0.9), ran("b", 1),
+    repeated = again(ran("a", 0, 0.2), ran("b", 0), ran("a", 1, 0.9), ran("b", 1),
                   ran("a", 0, attempt=2, **pair), ran("b", 0, attempt=2, ending="", **pair), cells=(A, B))
-    assert [("b", 0)] == found
+    assert [("b", 0)] == repeated
 
 
 def test_a_run_that_was_once_repeated_by_itself_is_left_so() -> None:

@@ -21,10 +21,10 @@ class Runner:
 
     def one(self, name: str) -> bool:
         self.ran.append(name)
-        found = self.ways.get(name, True)
-        if isinstance(found, BaseException):
-            raise found
-        return bool(found)
+        way = self.ways.get(name, True)
+        if isinstance(way, BaseException):
+            raise way
+        return bool(way)
 
     def run(self, folder: Path, command: str = "c", scale: str | None = "quick",
             is_fresh: bool = False) -> list[StudyEnding]:
@@ -42,10 +42,10 @@ def place(tmp_path: Path) -> Path:
 
 def test_every_study_with_the_scale_is_run_and_the_others_are_named(place: Path) -> None:
     runner = Runner()
-    turns = runner.run(place)
+    endings = runner.run(place)
 
-    assert ["a", "b", "c"] == runner.ran and all(turn.is_ok for turn in turns)
-    assert StudyEnding("d", True, 'left out: it has no scale "quick"') == turns[-1]
+    assert ["a", "b", "c"] == runner.ran and all(ending.is_ok for ending in endings)
+    assert StudyEnding("d", True, 'left out: it has no scale "quick"') == endings[-1]
 
 
 def test_studies_of_our_own_are_not_among_all(place: Path) -> None:
@@ -66,27 +66,27 @@ def test_without_a_scale_all_are_run(place: Path) -> None:
 
 def test_a_study_that_fails_does_not_stop_the_next(place: Path) -> None:
     runner = Runner(a=InputError("nothing can run here"), b=False)
-    turns = runner.run(place)
+    endings = runner.run(place)
 
     assert [StudyEnding("a", False, "nothing can run here"), StudyEnding("b", False),
-            StudyEnding("c", True)] == turns[:3]
+            StudyEnding("c", True)] == endings[:3]
 
 
 def test_a_broken_study_file_does_not_stop_the_next(place: Path) -> None:
     (place / "studies" / "a.toml").write_text("[study")
     runner = Runner()
-    turns = runner.run(place)
+    endings = runner.run(place)
 
-    assert not turns[0].is_ok and "not TOML" in turns[0].reason and ["b", "c"] == runner.ran
+    assert not endings[0].is_ok and "not TOML" in endings[0].reason and ["b", "c"] == runner.ran
 
 
 def test_the_same_command_goes_on_after_what_is_done(place: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         Runner(a=False, b=KeyboardInterrupt()).run(place)
     runner = Runner()
-    turns = runner.run(place)
+    endings = runner.run(place)
 
-    assert ["b", "c"] == runner.ran and [False, True, True] == [turn.is_ok for turn in turns[:3]]
+    assert ["b", "c"] == runner.ran and [False, True, True] == [ending.is_ok for ending in endings[:3]]
 
 
 def test_another_command_and_a_fresh_one_begin_anew(place: Path) -> None:

@@ -102,8 +102,8 @@ def test_one_machine_is_planned_for_as_it_is() -> None:
 
 def test_stacks_that_the_launcher_cannot_make_are_left_out_and_told() -> None:
     said: list[str] = []
-    found = job.buildable([stack("a"), stack("c")], Launcher(), said.append)
-    assert (["a"], ["c: no wheel for this machine"]) == ([each.name for each in found], said)
+    built = job.buildable([stack("a"), stack("c")], Launcher(), said.append)
+    assert (["a"], ["c: no wheel for this machine"]) == ([each.name for each in built], said)
 
 
 # ---- the command
@@ -127,11 +127,11 @@ def test_a_stack_that_is_not_measured_does_not_count() -> None:
 
 
 def test_the_record_of_a_session_is_found_by_its_command(tmp_path: Path) -> None:
-    wanted = asked_for(facts={"until": 0.02})
-    with store.Store(job.new_folder(wanted, tmp_path)) as opened:
-        opened.append(job.session_record(wanted, opened.folder, is_resumed=False))
+    made = asked_for(facts={"until": 0.02})
+    with store.Store(job.new_folder(made, tmp_path)) as opened:
+        opened.append(job.session_record(made, opened.folder, is_resumed=False))
     (record,) = store.read(opened.folder)
-    kept = history.unfinished(tmp_path, wanted.command())
+    kept = history.unfinished(tmp_path, made.command())
 
     assert kept is not None and kept.folder == opened.folder
     assert (opened.folder.name, "s", "fake", 0.02, False) == tuple(
@@ -147,9 +147,9 @@ def test_a_session_that_goes_on_keeps_the_orders_that_it_began_with(tmp_path: Pa
 # ---- what runs beside it
 
 def test_a_cell_on_cpus_has_nobody_who_watches_gpus() -> None:
-    wanted = asked_for()
-    assert [] == [watch for each in wanted.plan.cells if (watch := job.gpu_watch(wanted, each))]
-    assert [] == job.warnings(wanted)
+    made = asked_for()
+    assert [] == [watch for each in made.plan.cells if (watch := job.gpu_watch(made, each))]
+    assert [] == job.warnings(made)
 
 
 def test_a_second_session_is_refused_until_the_first_one_ends(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class Images(FakeLauncher):
         self.builder.build(stacks)
 
 
-def wanted(launcher: Launcher) -> job.Job:
+def job_of(launcher: Launcher) -> job.Job:
     made = plan(study(*STACKS), STACKS, MACHINE, Wishes(rounds=1), lambda each: None)
     asked = job.Asked("s", None, "auto", None, Wishes(rounds=1))
     return job.Job(asked, made, STACKS, launcher, MACHINE, Data("digits32", Path("d")))
@@ -66,14 +66,14 @@ def wanted(launcher: Launcher) -> job.Job:
 
 def test_environments_are_made_two_at_once() -> None:
     builder = Builder()
-    job.prepared(wanted(Environments(builder)), lambda text: None)
+    job.prepared(job_of(Environments(builder)), lambda text: None)
 
     assert 2 == len(builder.threads)
 
 
 def test_images_are_built_one_by_one() -> None:
     builder = Builder()
-    job.prepared(wanted(Images(builder)), lambda text: None)
+    job.prepared(job_of(Images(builder)), lambda text: None)
 
     assert {builder.caller} == builder.threads
 
@@ -81,19 +81,19 @@ def test_images_are_built_one_by_one() -> None:
 @pytest.mark.parametrize("launcher", [Environments, Images])
 def test_a_stack_that_cannot_be_built_is_skipped_with_the_reason(launcher: type[Environments | Images]) -> None:
     said: list[str] = []
-    found = job.prepared(wanted(launcher(Builder(b=BuildFailed("no wheel")))), said.append)
+    prepared = job.prepared(job_of(launcher(Builder(b=BuildFailed("no wheel")))), said.append)
 
-    assert ["a", "c"] == [planned.cell.stack for planned in found.plan.cells]
-    assert ["no wheel"] == [skip.reason for skip in found.plan.skipped] and ["b: no wheel"] == said
+    assert ["a", "c"] == [planned.cell.stack for planned in prepared.plan.cells]
+    assert ["no wheel"] == [skip.reason for skip in prepared.plan.skipped] and ["b: no wheel"] == said
 
 
 @pytest.mark.parametrize("launcher", [Environments, Images])
 def test_a_full_disk_ends_the_session(launcher: type[Environments | Images]) -> None:
     with pytest.raises(DiskFull):
-        job.prepared(wanted(launcher(Builder(a=DiskFull("full")))), lambda text: None)
+        job.prepared(job_of(launcher(Builder(a=DiskFull("full")))), lambda text: None)
 
 
 def test_where_none_can_be_built_the_first_reason_is_told() -> None:
     failures = {name: BuildFailed(f"{name} is broken") for name in STACKS}
     with pytest.raises(BuildFailed, match="a is broken"):
-        job.prepared(wanted(Environments(Builder(**failures))), lambda text: None)
+        job.prepared(job_of(Environments(Builder(**failures))), lambda text: None)

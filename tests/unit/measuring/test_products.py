@@ -52,10 +52,10 @@ def measured(folder: Path, script: Any, is_stopping: Any = lambda: False, **fiel
 def test_each_stack_is_asked_once_for_each_precision_and_number_of_threads() -> None:
     grid = {"batch": [1, 2], "precision": ["float32", "float64"], "cpus": [1, 2]}
     planned = plan(study("a", "b", grid=grid), STACKS, MACHINE, Wishes(), lambda stack: None)
-    found = products.cells(planned)
+    cells = products.cells(planned)
 
-    assert 2 * 2 * 2 == len(found) == len({(cell.stack, cell.precision, cell.cpus) for cell in found})
-    assert {"product"} == {cell.measure for cell in found}
+    assert 2 * 2 * 2 == len(cells) == len({(cell.stack, cell.precision, cell.cpus) for cell in cells})
+    assert {"product"} == {cell.measure for cell in cells}
 
 
 def test_a_plan_without_rates_of_training_or_inference_asks_nobody() -> None:
@@ -87,10 +87,10 @@ def test_a_resumed_session_measures_only_what_is_missing(folder: Path) -> None:
 
 def test_a_stack_without_a_product_is_stored_with_the_reason_and_not_asked_again(folder: Path) -> None:
     end = b'{"event": "end", "status": "unsupported", "message": "none"}\n'
-    found = measured(folder, lambda cell, run: [end] if cell.stack == "a" else no_engine())
+    products_measured = measured(folder, lambda cell, run: [end] if cell.stack == "a" else no_engine())
 
     assert [("unsupported", "none", []), ("not_started", "the engine went away", [])] == [
-        (each["ending"], each["message"], each["blocks"]) for each in found]
+        (each["ending"], each["message"], each["blocks"]) for each in products_measured]
     assert 2 == len(measured(folder, lambda cell, run: [START, told(0.5), END]))
 
 
@@ -113,11 +113,11 @@ def session(*more: store.Record, cell: Cell | None = None, **values: Any) -> Ite
 
 
 def test_a_share_is_the_flops_that_steps_need_over_the_best_product() -> None:
-    found = summarise(session(of("torch", 0.5), of("tf", 0.1), of("mxnet", 0.2)))
-    [result] = found.comparisons[0].results
+    summary = summarise(session(of("torch", 0.5), of("tf", 0.1), of("mxnet", 0.2)))
+    [result] = summary.comparisons[0].results
 
     assert pytest.approx(RATE * FLOPS / 20e9) == result.machine_share         # 2 GFLOP in 0.1 s, by tf
-    assert [("tf", 20e9)] == [(limit.stack, limit.flops_per_second) for limit in found.limits]
+    assert [("tf", 20e9)] == [(limit.stack, limit.flops_per_second) for limit in summary.limits]
     assert Flag.ABOVE_MACHINE not in result.flags
 
 
@@ -128,17 +128,17 @@ def test_products_of_another_precision_or_number_of_threads_are_no_limit() -> No
 
 
 def test_a_share_above_one_is_shown_and_flagged() -> None:
-    found = summarise(session(of("torch", 2e9 / (RATE * FLOPS / 1.25))))
-    [result] = found.comparisons[0].results
+    summary = summarise(session(of("torch", 2e9 / (RATE * FLOPS / 1.25))))
+    [result] = summary.comparisons[0].results
 
     assert pytest.approx(1.25) == result.machine_share
     assert Flag.ABOVE_MACHINE in result.flags
-    assert Flag.ABOVE_MACHINE in [note.flag for note in found.footnotes]
+    assert Flag.ABOVE_MACHINE in [note.flag for note in summary.footnotes]
 
 
 def test_what_is_no_training_and_no_inference_has_no_share() -> None:
-    found = summarise(session(of("torch", 0.1), cell=made.cell("torch", measure="phases")))
-    assert found.comparisons[0].results[0].machine_share is None
+    summary = summarise(session(of("torch", 0.1), cell=made.cell("torch", measure="phases")))
+    assert summary.comparisons[0].results[0].machine_share is None
 
 
 def test_padding_is_not_counted() -> None:
@@ -174,8 +174,8 @@ def test_a_gpu_s_data_sheet_stands_beside_what_was_measured_and_none_beside_a_sl
     ("Tesla V100-SXM2-16GB", "amp", None), ("NVIDIA GeForce RTX 5090", "amp", 209.5),
     ("NVIDIA GeForce RTX 3080", "float32", None), ("", "float32", None)])
 def test_a_gpu_is_known_by_the_name_that_its_driver_gives(name: str, precision: str, teraflops: float | None) -> None:
-    found = data_sheets.flops_per_second(name, precision)
-    assert teraflops == (None if found is None else found / 1e12)
+    peak = data_sheets.flops_per_second(name, precision)
+    assert teraflops == (None if peak is None else peak / 1e12)
 
 
 @pytest.mark.parametrize(("key", "value", "said"), [

@@ -27,11 +27,11 @@ def kept(folder: Path, *records: Any, **session: Any) -> Recorded:
 
 
 def test_the_same_plan_comes_back(tmp_path: Path) -> None:
-    found = kept(tmp_path)
-    again = plan_again(found, STACKS, None, 7)
+    recorded = kept(tmp_path)
+    again = plan_again(recorded, STACKS, None, 7)
 
     assert (7, 5, "torch", "quick") == (again.seed, again.rounds, again.baseline, again.study.id)
-    assert found.plan == {name: value for name, value in again.record().items() if name in found.plan}
+    assert recorded.plan == {name: value for name, value in again.record().items() if name in recorded.plan}
     assert ["no image"] == [skip.reason for skip in again.skipped]
 
 
@@ -44,8 +44,8 @@ def test_other_rounds_can_be_asked_for(tmp_path: Path) -> None:
 
 
 def test_one_cell_is_chosen_by_number_or_by_the_beginning_of_its_key(tmp_path: Path) -> None:
-    found = kept(tmp_path)
-    for one in (chosen(found, "", 3), chosen(found, key(CELLS[2])[:9], None)):
+    recorded = kept(tmp_path)
+    for one in (chosen(recorded, "", 3), chosen(recorded, key(CELLS[2])[:9], None)):
         assert [CELLS[2]] == [planned.cell for planned in plan_again(one, STACKS, None).cells]
 
 
@@ -70,9 +70,9 @@ def test_cells_of_a_stack_that_is_gone_are_skipped_with_the_reason(tmp_path: Pat
 @pytest.mark.parametrize("change", [{"rounds": "x"}, {"cells": [{}]}, {"cells": 3}, {"claims": [1]}, {"published": [1]},
                                     {"cells": [{"key": "k", "experiment": "e", "cell": {"stack": "a"}}]}])
 def test_a_record_that_cannot_be_repeated_is_refused_in_one_line(tmp_path: Path, change: dict[str, Any]) -> None:
-    found = kept(tmp_path)
+    recorded = kept(tmp_path)
     with pytest.raises(InputError, match="made: its plan cannot be repeated: ") as caught:
-        plan_again(found._replace(plan={**found.plan, **change}), STACKS, 3 if "rounds" not in change else None)
+        plan_again(recorded._replace(plan={**recorded.plan, **change}), STACKS, 3 if "rounds" not in change else None)
     assert "\n" not in str(caught.value)
 
 
@@ -84,8 +84,8 @@ def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_differs_now_is_told_line_by_line(tmp_path: Path) -> None:
-    found = kept(tmp_path, *made.run(CELLS[0], 0, place={**made.PLACE, "fingerprint": "then" * 4}))
-    told = differences(found, MACHINE._replace(kernel="6.9"), "venv", {"torch": "now0" * 4})
+    recorded = kept(tmp_path, *made.run(CELLS[0], 0, place={**made.PLACE, "fingerprint": "then" * 4}))
+    told = differences(recorded, MACHINE._replace(kernel="6.9"), "venv", {"torch": "now0" * 4})
 
     assert {"machine: kernel was 6.1, is 6.9", "launcher was docker, is venv",
             "torch: stack or workloads have changed (thenthen then, now0now0 now)"} == set(told)
@@ -98,11 +98,11 @@ def test_nothing_differs_where_nothing_changed(tmp_path: Path) -> None:
 def test_the_data_s_folder_is_found_in_the_earlier_command_line(tmp_path: Path) -> None:
     cell = made.cell(data="cifar10")
     plan = made.plan(cell)
-    found = Recorded(made.session(argv=["run", "quick", "--data", "cifar10=/there"]), plan, {})
+    recorded = Recorded(made.session(argv=["run", "quick", "--data", "cifar10=/there"]), plan, {})
 
-    assert "cifar10=/there" == data_argument(found, None)
-    assert "cifar10=/here" == data_argument(found, "cifar10=/here")
-    assert "cifar10=/x" == data_argument(found._replace(session=made.session(argv=["--data=cifar10=/x"])), None)
+    assert "cifar10=/there" == data_argument(recorded, None)
+    assert "cifar10=/here" == data_argument(recorded, "cifar10=/here")
+    assert "cifar10=/x" == data_argument(recorded._replace(session=made.session(argv=["--data=cifar10=/x"])), None)
 
 
 def test_data_that_is_not_named_is_asked_for() -> None:

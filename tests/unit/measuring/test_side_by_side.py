@@ -128,20 +128,20 @@ def test_gpus_come_back_in_the_machine_s_order() -> None:
     assert [first, second] == [slots.take(planned, STACKS["a"]) for _ in range(2)]
 
 
-def wanted(launcher: Any, found: gpus.Gpus) -> job.Job:
+def job_of(launcher: Any, here: gpus.Gpus) -> job.Job:
     chosen = plan(study(*STACKS), STACKS, MACHINE, Wishes(), lambda stack: None)
-    return job.Job(job.Asked("s"), chosen, STACKS, launcher, MACHINE, None, found)  # type: ignore[arg-type]
+    return job.Job(job.Asked("s"), chosen, STACKS, launcher, MACHINE, None, here)  # type: ignore[arg-type]
 
 
 def test_the_launcher_gives_a_run_its_own_gpus_alone(tmp_path: Path) -> None:
     launcher = VenvLauncher(tmp_path, TWO)
     own = TWO._replace(gpus=TWO.gpus[1:])
-    found: Any = job.side_by_side(wanted(launcher, TWO)).on(own).launcher
-    assert (own, TWO) == (found._gpus, launcher._gpus)
+    divided: Any = job.side_by_side(job_of(launcher, TWO)).on(own).launcher
+    assert (own, TWO) == (divided._gpus, launcher._gpus)
 
 
 def test_one_gpu_or_a_launcher_that_gives_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--gpus-in-parallel: found 1 GPUs, expected two or more"):
-        job.side_by_side(wanted(VenvLauncher(tmp_path), TWO._replace(gpus=TWO.gpus[:1])))
+        job.side_by_side(job_of(VenvLauncher(tmp_path), TWO._replace(gpus=TWO.gpus[:1])))
     with pytest.raises(InputError, match="--gpus-in-parallel: found launcher compose, expected docker or venv"):
-        job.side_by_side(wanted(ComposeLauncher(), TWO))
+        job.side_by_side(job_of(ComposeLauncher(), TWO))

@@ -31,12 +31,12 @@ def ran(folder: Path, wished: Until | None, script: Any, kept: history.Kept | No
     """Whether all went well, and what was said."""
     launcher = FakeLauncher(FakeClock(step=0.001), script)
     planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
-    wanted = job.Job(job.Asked("s"), planned, STACKS, launcher, MACHINE, choice.Data("digits32", folder))
+    planned_job = job.Job(job.Asked("s"), planned, STACKS, launcher, MACHINE, choice.Data("digits32", folder))
     said: list[str] = []
     with store.Store(folder) as opened:
         bench = Bench(planned, STACKS, launcher, folder, opened, QuietProgress(), clock=FakeClock(step=0.001),
                       readings=lambda: READING)
-        is_ok = adaptive.run(wanted, bench, kept, wished, shown, said.append)
+        is_ok = adaptive.run(planned_job, bench, kept, wished, shown, said.append)
     return is_ok, [line for line in said if "--until" in line]
 
 
@@ -71,10 +71,10 @@ def test_noisy_ratios_stop_at_the_cap_and_are_named(tmp_path: Path) -> None:
 
 def test_the_runs_of_all_stages_count_as_one_session(tmp_path: Path) -> None:
     ran(tmp_path / "r", Until(0.02, 9), noisy)
-    found = measurements(store.read(tmp_path / "r"))
+    measured = measurements(store.read(tmp_path / "r"))
 
-    assert (9, True) == (found.rounds, found.is_done)
-    assert [9, 9] == [len(row.runs) for row in found.rows]
+    assert (9, True) == (measured.rounds, measured.is_done)
+    assert [9, 9] == [len(row.runs) for row in measured.rows]
 
 
 def test_a_run_that_failed_in_one_stage_is_not_tried_again_in_the_next(tmp_path: Path) -> None:
@@ -103,9 +103,9 @@ def test_a_session_that_was_killed_in_a_later_stage_goes_on_there(tmp_path: Path
     kept = history.unfinished(tmp_path, command)
     assert kept and 12 == len(kept.finished)
     ran(tmp_path / "r", Until(0.02, 9), noisy, kept)
-    found = measurements(store.read(tmp_path / "r"))
+    measured = measurements(store.read(tmp_path / "r"))
 
-    assert list(range(9)) == rounds(tmp_path / "r") and found.is_done
+    assert list(range(9)) == rounds(tmp_path / "r") and measured.is_done
     assert history.unfinished(tmp_path, command) is None
 
 

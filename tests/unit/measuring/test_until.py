@@ -37,9 +37,9 @@ def test_a_width_is_that_of_the_interval_over_the_ratio() -> None:
     cells = made.cell("torch"), made.cell("tf")
     records = [record for cell, by in zip(cells, (1.0, 2.0), strict=True)
                for record in made.runs(cell, [by * rate for rate in (100.0, 101.0, 99.0)])]
-    (found,) = widths(summarise([made.session(), made.plan(*cells), *records]))
+    (width,) = widths(summarise([made.session(), made.plan(*cells), *records]))
 
-    assert ("tf", pytest.approx(0.0, abs=1e-9)) == (found.stack, found.width)
+    assert ("tf", pytest.approx(0.0, abs=1e-9)) == (width.stack, width.width)
 
 
 def test_a_ratio_without_an_interval_is_endlessly_wide() -> None:
@@ -56,28 +56,28 @@ def test_it_stops_after_two_narrow_looks_in_succession() -> None:
 
 
 def test_it_stops_at_the_cap_and_names_what_is_too_wide() -> None:
-    found = outcome([WIDE], 30, TWO)
+    capped = outcome([WIDE], 30, TWO)
 
-    assert found and not found.is_narrow and ["mxnet", "tf"] == [each.stack for each in found.wide]
+    assert capped and not capped.is_narrow and ["mxnet", "tf"] == [each.stack for each in capped.wide]
     assert "1 interval is still too wide, the widest tf" in lines(Outcome(False, 30, tuple(WIDE[:1])), TWO)
     assert "--until 2%: the cap of 30 rounds is reached; 2 intervals are still too wide, the widest mxnet" in lines(
-        found, TWO)
+        capped, TWO)
 
 
 def test_the_words_say_what_repeated_looking_costs() -> None:
-    for found in (Outcome(True, 8, ()), Outcome(False, 30, ()), Outcome(False, 30, tuple(WIDE))):
-        assert "5 to 7 in a hundred" in lines(found, TWO)
+    for each in (Outcome(True, 8, ()), Outcome(False, 30, ()), Outcome(False, 30, tuple(WIDE))):
+        assert "5 to 7 in a hundred" in lines(each, TWO)
 
 
 def test_five_to_seven_of_a_hundred_intervals_of_equal_stacks_miss_one() -> None:
     sessions, at = 600, looks(5, 40)
     ratios = np.exp(0.011 * np.random.default_rng(11).standard_normal((sessions, at[-1])))
-    found = {rounds: intervals(list(ratios[:, :rounds])) for rounds in at}
+    by_rounds = {rounds: intervals(list(ratios[:, :rounds])) for rounds in at}
     alarms = 0
     for session in range(sessions):
         seen: list[list[Width]] = []
         for rounds in at:
-            interval = found[rounds][session] or Interval(0, math.inf)
+            interval = by_rounds[rounds][session] or Interval(0, math.inf)
             seen.append([Width("b", "c", interval.high - interval.low)])
             if outcome(seen, rounds, Until(0.02, at[-1])):
                 alarms += not interval.low <= 1 <= interval.high

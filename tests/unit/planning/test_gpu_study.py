@@ -29,21 +29,21 @@ def planned(scale: str, *fakes: FakeGpu) -> Plan:
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_on_turing_every_cell_of_the_study_runs_and_on_volta_all_but_those_of_cuda_13(scale: str) -> None:
-    found = planned(scale, *(RTX[0]._replace(uuid=f"GPU-{index}") for index in range(4)))
-    assert len(found.cells) > 60 and () == found.skipped
+    plan = planned(scale, *(RTX[0]._replace(uuid=f"GPU-{index}") for index in range(4)))
+    assert len(plan.cells) > 60 and () == plan.skipped
     assert {"torch-2.13-gpu"} == {each.cell.stack for each in planned(scale, *V100).skipped}
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_all_frameworks_choose_their_convolutions_alike(scale: str) -> None:
-    found = planned(scale, *V100).cells
-    assert {"profiling"} == {each.cell.conv for each in found if each.experiment != "conv"}
-    assert {"fixed", "heuristic"} <= {each.cell.conv for each in found if each.experiment == "conv"}
+    cells = planned(scale, *V100).cells
+    assert {"profiling"} == {each.cell.conv for each in cells if each.experiment != "conv"}
+    assert {"fixed", "heuristic"} <= {each.cell.conv for each in cells if each.experiment == "conv"}
 
 
 def test_on_volta_there_is_a_plan_of_gpu_cells_alone() -> None:
-    found = planned("quick", *V100)
-    assert {"gpu"} == {each.cell.device for each in found.cells}
+    plan = planned("quick", *V100)
+    assert {"gpu"} == {each.cell.device for each in plan.cells}
 
 
 def test_without_a_gpu_the_study_is_refused_in_one_line_that_says_how_to_see_the_plan(

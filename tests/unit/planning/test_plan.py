@@ -53,9 +53,9 @@ def test_figures_share_the_cells_that_are_equal() -> None:
 
 
 def test_a_stack_that_the_launcher_lacks_is_skipped_and_the_rest_run() -> None:
-    found = made(missing={"a": "no Python 3.6 here"})
-    assert ["b"] == [p.cell.stack for p in found.cells]
-    assert "no Python 3.6 here" in {s.reason for s in found.skipped}
+    planned = made(missing={"a": "no Python 3.6 here"})
+    assert ["b"] == [p.cell.stack for p in planned.cells]
+    assert "no Python 3.6 here" in {s.reason for s in planned.skipped}
 
 
 def test_cells_take_their_resources_from_the_machine_and_sizes_from_the_task() -> None:
@@ -66,10 +66,10 @@ def test_cells_take_their_resources_from_the_machine_and_sizes_from_the_task() -
 def test_an_experiment_reads_the_data_that_it_says_where_that_is_given_and_else_that_of_all() -> None:
     said = STUDY.replace(b'id = "e2"', b'id = "e2"\ndata = "cifar100"')
 
-    def names(*given: str) -> dict[str, str]:
-        wishes = Wishes(settings={"data": given[0]}, data=given)
-        found = plan(parse(said, "s.toml"), STACKS, MACHINE, wishes, lambda stack: None)
-        return {planned.experiment: planned.cell.data for planned in found.cells}
+    def names(*sets: str) -> dict[str, str]:
+        wishes = Wishes(settings={"data": sets[0]}, data=sets)
+        chosen = plan(parse(said, "s.toml"), STACKS, MACHINE, wishes, lambda stack: None)
+        return {planned.experiment: planned.cell.data for planned in chosen.cells}
 
     assert {"e1": "cifar10", "e2": "cifar100"} == names("cifar10", "cifar100")
     assert {"e1": "cifar10"} == names("cifar10")
@@ -103,10 +103,11 @@ def test_a_label_names_the_switches_that_are_not_the_default() -> None:
 def test_labels_of_different_comparisons_never_read_alike() -> None:
     cell = Cell(stack="a", task="lenet5", measure="train", nodes=3, parallel="allreduce")
     cells = [cell, cell._replace(stack="b", parallel="horovod"), cell._replace(seed=2, cpus=4)]
-    found = list(comparisons(cells).values())
+    compared = list(comparisons(cells).values())
 
-    assert found[0] == found[1]
-    assert ["cpus 1, seed 1", "cpus 4, seed 2"] == [found[place].label.split("parallel sync, ")[1] for place in (0, 2)]
+    assert compared[0] == compared[1]
+    assert ["cpus 1, seed 1", "cpus 4, seed 2"] == [
+        compared[index].label.split("parallel sync, ")[1] for index in (0, 2)]
     assert label(cell) == comparisons([cell])[cell].label
 
 
@@ -146,8 +147,8 @@ def test_a_cell_that_lasts_some_seconds_is_guessed_by_them() -> None:
 
 
 def test_workers_that_train_together_may_leave_the_number_of_their_steps_open() -> None:
-    found = made(wishes=Wishes(settings={"warm": "steady", "nodes": 3, "parallel": "sync"}))
-    assert found.cells and not any("steps" in each.reason for each in found.skipped)
+    planned = made(wishes=Wishes(settings={"warm": "steady", "nodes": 3, "parallel": "sync"}))
+    assert planned.cells and not any("steps" in each.reason for each in planned.skipped)
 
 
 def test_open_steps_over_sequences_are_guessed_as_whole_passes() -> None:
@@ -217,9 +218,9 @@ def planned_cell(**values: object) -> Planned:
 
 
 def test_a_round_has_a_seed_of_its_own_under_the_cell_s_one_key() -> None:
-    found = planned_cell(seed=3)
-    assert [3, 4, 5] == [found.cell_of(index).seed for index in range(3)]
-    assert found.cell_of(0) == found.cell
+    planned = planned_cell(seed=3)
+    assert [3, 4, 5] == [planned.cell_of(index).seed for index in range(3)]
+    assert planned.cell_of(0) == planned.cell
     assert 0 == planned_cell(seed=2**62 - 1).cell_of(1).seed
 
 
@@ -233,7 +234,7 @@ def test_a_seed_that_a_study_or_the_user_says_stays_and_the_record_says_so() -> 
     by_user = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(settings={"seed": 9}), lambda stack: None)
     free = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
 
-    assert [{1}, {9}, {3}] == [{each.cell_of(2).seed for each in found.cells} for found in (by_study, by_user, free)]
+    assert [{1}, {9}, {3}] == [{each.cell_of(2).seed for each in plan.cells} for plan in (by_study, by_user, free)]
     assert all(item["is_seed_fixed"] for item in by_user.record()["cells"])
     assert not any("is_seed_fixed" in item for item in free.record()["cells"])
     assert [each.key for each in by_study.cells] == [each.key for each in free.cells]
@@ -257,7 +258,7 @@ task = "lenet5"
 stacks = ["a", "b"]
 cases = [{ batch = 42 }, { batch = 8 }]
 """
-    found = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
 
     assert {("a", 42, True), ("b", 42, True), ("a", 8, False), ("b", 8, False)} == {
-        (each.cell.stack, each.cell.batch, each.is_seed_fixed) for each in found.cells}
+        (each.cell.stack, each.cell.batch, each.is_seed_fixed) for each in planned.cells}

@@ -76,13 +76,13 @@ def test_labels_say_what_is_inside_and_on_which_base(tmp_path):
 def test_images_of_other_inputs_or_of_unknown_stacks_or_recipes_are_stale(tmp_path):
     stack = small_stack(tmp_path)
     current = images.labels(stack, Base("evenbench-base:bookworm", is_default=False))
-    found = {"current": {**current, RECIPE_LABEL: "an old base's"},
+    labels = {"current": {**current, RECIPE_LABEL: "an old base's"},
              "changed": {**current, "org.evenbench.fingerprint": "before"},
              "deleted": {**current, "org.evenbench.stack": "tf-9"},
              "base": {RECIPE_LABEL: RECIPE},
              "old base": {RECIPE_LABEL: "0"}}
 
-    assert images.stale(found, [stack]) == {"changed": "torch-9", "deleted": "tf-9", "old base": "base"}
+    assert images.stale(labels, [stack]) == {"changed": "torch-9", "deleted": "tf-9", "old base": "base"}
 
 
 @pytest.mark.parametrize(("line", "expected"), [

@@ -23,9 +23,9 @@ Components: main
 def test_pips_variables_win_over_its_files():
     listed = ":env:.find-links='/env'\nglobal.find-links='/file'\nglobal.index-url='https://file.example'\n"
 
-    found = package_sources.settings_of(listed, {"PIP_INDEX_URL": "https://variable.example"})
+    settings = package_sources.settings_of(listed, {"PIP_INDEX_URL": "https://variable.example"})
 
-    assert found == {"find-links": "/file", "index-url": "https://variable.example"}
+    assert settings == {"find-links": "/file", "index-url": "https://variable.example"}
 
 
 def test_an_empty_variable_unsets_what_a_file_says():

@@ -79,11 +79,11 @@ def test_a_word_that_asks_for_nothing_is_refused(word: str, message: str) -> Non
 
 
 def test_an_environment_is_asked_what_it_holds(mine: Path) -> None:
-    found = own.environment(asked_of(mine), ROOT, has_gpus=False)
+    read = own.environment(asked_of(mine), ROOT, has_gpus=False)
 
-    assert ("mine", "pytorch", "2.13.0", ("cpu",)) == (found.name, found.framework, found.version, found.devices)
-    assert str(mine / "bin/python") == found.interpreter
-    versions = {name: entry.split()[0] for name, entry in found.installed}
+    assert ("mine", "pytorch", "2.13.0", ("cpu",)) == (read.name, read.framework, read.version, read.devices)
+    assert str(mine / "bin/python") == read.interpreter
+    versions = {name: entry.split()[0] for name, entry in read.installed}
     assert {"torch": "2.13.0", "numpy": "2.4.6"} == versions
 
 
@@ -99,9 +99,9 @@ def test_of_several_frameworks_the_word_chooses(mine: Path) -> None:
 
     with pytest.raises(InputError, match=r"found torch and jax in it; choose by mine=\S+#torch or mine=\S+#jax$"):
         own.environment(asked_of(mine), ROOT, has_gpus=False)
-    found = [own.environment(asked_of(mine, package), ROOT, has_gpus=False) for package in ("torch", "jax")]
-    assert [("pytorch", "2.13.0"), ("jax", "0.11.0")] == [(each.framework, each.version) for each in found]
-    assert found[0].made_of() != found[1].made_of()
+    both = [own.environment(asked_of(mine, package), ROOT, has_gpus=False) for package in ("torch", "jax")]
+    assert [("pytorch", "2.13.0"), ("jax", "0.11.0")] == [(each.framework, each.version) for each in both]
+    assert both[0].made_of() != both[1].made_of()
 
 
 def test_what_an_uninstalled_framework_left_behind_is_none(mine: Path) -> None:
@@ -190,15 +190,15 @@ def test_an_archives_hash_counts_before_the_list_of_files(mine: Path) -> None:
     (site,) = mine.glob("lib/python3*/site-packages")
     (site / "torch-2.13.0.dist-info/direct_url.json").write_text(
         json.dumps({"url": "file:///x.whl", "archive_info": {"hash": "sha256=abc"}}))
-    found = inventory.installed([str(site)])
+    packages = inventory.installed([str(site)])
 
-    assert "2.13.0 sha256:abc" == found["torch"]
-    assert re.fullmatch("2.4.6 record-sha256:[0-9a-f]{64}", found["numpy"])
+    assert "2.13.0 sha256:abc" == packages["torch"]
+    assert re.fullmatch("2.4.6 record-sha256:[0-9a-f]{64}", packages["numpy"])
 
 
-def asking(found: OwnStack) -> job.Job:
+def asking(stack: OwnStack) -> job.Job:
     """The job of a study in that stack alone."""
-    stacks: dict[str, Stack] = {"mine": found}
+    stacks: dict[str, Stack] = {"mine": stack}
     made = plan(study("torch-x"), stacks, MACHINE, Wishes(stacks=("mine",)), lambda each: None)
     return job.Job(job.Asked("s"), made, stacks, VenvLauncher(Path("cache")), MACHINE, choice.Data("digits32", Path()))
 
@@ -241,18 +241,18 @@ def test_a_bill_of_materials_has_the_hashes_of_the_archives_that_pip_kept() -> N
     headers = ["Name: torch\nVersion: 2.11.0", "Name: numpy\nVersion: 2.4.6"]
     answer = {**HELD, "installed": {"torch": "2.11.0 sha256:aa", "numpy": "2.4.6 record-sha256:bb"},
               "packages": headers, "system": []}
-    found = sbom.read(json.dumps(answer).encode(), own_of(), "venv")
+    environment = sbom.read(json.dumps(answer).encode(), own_of(), "venv")
 
-    assert [("torch", ("aa",)), ("numpy", ())] == [(each.name, each.sha256) for each in found.packages]
+    assert [("torch", ("aa",)), ("numpy", ())] == [(each.name, each.sha256) for each in environment.packages]
 
 
 def test_several_stacks_stand_beside_pinned_ones_in_the_order_of_the_words(tmp_path: Path, mine: Path) -> None:
     other = own_environment.made(tmp_path / "other", tensorflow="2.21.0", numpy="2.4.6")
-    found = own_stacks.chosen(["tf=" + str(other), "torch-x", f"mine={mine}"], PINNED, ROOT, gpus.NONE)
+    chosen = own_stacks.chosen(["tf=" + str(other), "torch-x", f"mine={mine}"], PINNED, ROOT, gpus.NONE)
 
-    assert ("tf", "torch-x", "mine") == found.names
-    assert ["tensorflow", "pytorch", "pytorch"] == [found.stacks[name].framework for name in found.names]
-    assert ["environment", "pinned", "environment"] == [own.kind(each) for each in found.named]
+    assert ("tf", "torch-x", "mine") == chosen.names
+    assert ["tensorflow", "pytorch", "pytorch"] == [chosen.stacks[name].framework for name in chosen.names]
+    assert ["environment", "pinned", "environment"] == [own.kind(each) for each in chosen.named]
 
 
 def test_a_name_that_is_given_twice_is_refused(mine: Path) -> None:
@@ -265,12 +265,12 @@ def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Pa
     session = {"own": {"mine": then.record(), "theirs": {"asked": "theirs=/bin/sh"}, "torn": 1}}
     own_environment.install(mine, "numpy", "2.5.0")
     said: list[str] = []
-    found = own_stacks.again([f"mine={mine}"], session, [{"stack": "mine"}, {"stack": "theirs"}], PINNED, ROOT,
+    chosen = own_stacks.again([f"mine={mine}"], session, [{"stack": "mine"}, {"stack": "theirs"}], PINNED, ROOT,
                              gpus.NONE, said.append)
 
-    assert {"torch-x", "mine"} == set(found.stacks) and ("mine",) == tuple(each.name for each in found.named)
+    assert {"torch-x", "mine"} == set(chosen.stacks) and ("mine",) == tuple(each.name for each in chosen.named)
     assert ["theirs was a stack of its user's own: `--stack theirs=/bin/sh` repeats its cells"] == said
-    assert ["mine has changed: numpy 2.4.6 then, 2.5.0 now"] == own_stacks.changes(session, found.stacks)
+    assert ["mine has changed: numpy 2.4.6 then, 2.5.0 now"] == own_stacks.changes(session, chosen.stacks)
 
 
 @pytest.mark.parametrize("session", [{}, {"own": 1}, {"own": {"mine": {"asked": 2}}}])
@@ -359,10 +359,10 @@ class FakeClient:
 
 def test_an_image_is_asked_in_a_container_without_a_network_that_may_only_read() -> None:
     client: Any = FakeClient("sha256:1", python3=json.dumps(HELD).encode())
-    found = own_stack(client, Asked("mine", "", "user/torch:1"), ROOT, ())
+    held = own_stack(client, Asked("mine", "", "user/torch:1"), ROOT, ())
 
-    assert ("pytorch", "2.11.0", "sha256:1", "python3") == (found.framework, found.version, found.image,
-                                                          found.interpreter)
+    assert ("pytorch", "2.11.0", "sha256:1", "python3") == (held.framework, held.version, held.image,
+                                                          held.interpreter)
     started = client.containers.started[-1]
     assert ("none", True, True) == tuple(started[key] for key in ("network_mode", "read_only", "remove"))
     assert [{"bind": "/opt/evenbench/workloads", "mode": "ro"}] == list(started["volumes"].values())
@@ -385,12 +385,12 @@ def test_another_image_of_the_same_packages_is_another_stack() -> None:
 def test_the_workloads_are_put_into_an_image_of_the_users_alone() -> None:
     usual = {"entrypoint": ["python", "-m", "workloads"], "volumes": {"/d": {"bind": "/data", "mode": "ro"}},
              "environment": {"EVENBENCH_RANK": "0"}}
-    found = with_workloads(usual, own_of(image="sha256:1"))
+    settings = with_workloads(usual, own_of(image="sha256:1"))
 
     assert usual == with_workloads(usual, PINNED["torch-x"])
-    assert {"/d", str(ROOT / "workloads")} == set(found["volumes"])
+    assert {"/d", str(ROOT / "workloads")} == set(settings["volumes"])
     assert {"EVENBENCH_RANK": "0", "EVENBENCH_FRAMEWORK": "pytorch", "PYTHONPATH": "/opt/evenbench"}.items() <= (
-        found["environment"].items())
+        settings["environment"].items())
 
 
 def launched(asked: str, *stacks: Stack) -> Launcher:
@@ -401,7 +401,7 @@ def launched(asked: str, *stacks: Stack) -> Launcher:
 def here_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Launcher], None]:
     """What makes the table's entry of a launcher's name give that launcher."""
     return lambda launcher: monkeypatch.setitem(
-        choose.LAUNCHERS, launcher.name, choose.Entry(type(launcher), lambda found, options: launcher))
+        choose.LAUNCHERS, launcher.name, choose.Entry(type(launcher), lambda gpus, options: launcher))
 
 
 def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, here_is: Callable[[Launcher], None]) -> None:
@@ -433,10 +433,10 @@ def test_a_worker_starts_in_the_users_environment_told_of_its_framework(tmp_path
         (root / "workloads" / name).write_text((ROOT / "workloads" / name).read_text())
     (root / "workloads/__main__.py").write_text("import os, sys\n"
                                                 "print(os.environ['EVENBENCH_FRAMEWORK'], sys.prefix)\n")
-    found: Stack = own.environment(asked_of(mine), root, has_gpus=False)
+    mine_stack: Stack = own.environment(asked_of(mine), root, has_gpus=False)
     launcher = VenvLauncher(tmp_path)
-    launcher.prepare([found], print)
-    running = launcher.start(Cell(stack="mine", task="lenet5", measure="train", cpus=1), found, tmp_path, "run")
+    launcher.prepare([mine_stack], print)
+    running = launcher.start(Cell(stack="mine", task="lenet5", measure="train", cpus=1), mine_stack, tmp_path, "run")
     try:
         line, end = running.next_line(30), running.next_line(30)
     finally:

@@ -31,8 +31,8 @@ def test_what_is_locked_can_be_imported_from_a_folder_named_as_the_stack(stack: 
     home = peers.ready(stack, tmp_path / "cache")
 
     assert tmp_path / "cache/peers/torch-9" == home
-    found = "import sys; sys.path.append(sys.argv[1]); import visionary; print(visionary.IS_HERE)"
-    assert b"True\n" == subprocess.check_output([sys.executable, "-c", found, str(home)])
+    program = "import sys; sys.path.append(sys.argv[1]); import visionary; print(visionary.IS_HERE)"
+    assert b"True\n" == subprocess.check_output([sys.executable, "-c", program, str(home)])
 
 
 def test_the_same_lock_is_installed_once_and_another_one_anew(stack: Stack, tmp_path: Path) -> None:

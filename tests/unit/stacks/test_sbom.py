@@ -26,8 +26,8 @@ HEADERS = {
 
 
 def answer(**values: object) -> bytes:
-    found = {"python": "3.11.2", "packages": list(HEADERS.values()), "system": [["libc6", "2.36-9+deb12u4"]]}
-    return json.dumps({**found, **values}).encode()
+    usual = {"python": "3.11.2", "packages": list(HEADERS.values()), "system": [["libc6", "2.36-9+deb12u4"]]}
+    return json.dumps({**usual, **values}).encode()
 
 
 @pytest.fixture
@@ -43,16 +43,17 @@ def test_each_package_has_its_version_its_licence_and_the_lock_s_hash(environmen
 
 
 def test_a_package_of_another_version_than_the_lock_s_has_no_hash(tmp_path: Path) -> None:
-    found = sbom.read(answer(packages=["Name: torch\nVersion: 9.1"]), small_stack(tmp_path), "docker")
-    assert () == found.packages[0].sha256 and "no" == found.packages[0].row()["locked"]
+    environment = sbom.read(answer(packages=["Name: torch\nVersion: 9.1"]), small_stack(tmp_path), "docker")
+    assert () == environment.packages[0].sha256 and "no" == environment.packages[0].row()["locked"]
 
 
 def test_the_file_is_valid_and_says_whose_it_is(environment: Environment) -> None:
     text = sbom.cyclonedx(environment)
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
-    found = json.loads(text)
-    assert ("torch-9", "container") == (found["metadata"]["component"]["name"], found["metadata"]["component"]["type"])
-    parts = {part["name"]: part for part in found["components"]}
+    document = json.loads(text)
+    component = document["metadata"]["component"]
+    assert ("torch-9", "container") == (component["name"], component["type"])
+    parts = {part["name"]: part for part in document["components"]}
     assert [{"alg": "SHA-256", "content": DIGEST}] == parts["torch"]["hashes"]
     assert [{"license": {"id": "BSD-3-Clause"}}] == parts["torch"]["licenses"]
     assert [{"expression": "MIT OR Apache-2.0"}] == parts["future-things"]["licenses"]
@@ -79,8 +80,8 @@ def test_the_environment_tells_the_header_of_each_package_once(tmp_path: Path) -
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
 
-    found = inventory.headers([str(first), str(tmp_path / "no such"), str(second)])
-    assert ["Name: a\nVersion: 1", "Name: b\nVersion: 2\n", "Name: d\nVersion: 4\n"] == found
+    headers = inventory.headers([str(first), str(tmp_path / "no such"), str(second)])
+    assert ["Name: a\nVersion: 1", "Name: b\nVersion: 2\n", "Name: d\nVersion: 4\n"] == headers
 
 
 def test_the_system_tells_what_is_installed_and_not_what_was(tmp_path: Path) -> None:

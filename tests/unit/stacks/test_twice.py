@@ -35,17 +35,17 @@ def test_an_image_is_read_path_by_path() -> None:
             "/etc/c": Entry("hard link", 0o644, (0, 0), 0, "", "etc/a")} == entries(archive())
 
 
-def found(**changes: Any) -> list[Difference]:
+def changed(**changes: Any) -> list[Difference]:
     return differences(entries(archive()), entries(archive(**changes)))
 
 
 def test_the_time_of_a_file_does_not_count_and_everything_else_does() -> None:
-    assert [] == found(mtime=1_000_000)
-    assert [Difference("/etc/a", "content")] == found(content=b"hullo")
-    assert [Difference("/etc/a", "size, content")] == found(content=b"hello!")
-    assert [Difference("/etc/a", "mode, owner")] == found(mode=0o600, uid=1000)
+    assert [] == changed(mtime=1_000_000)
+    assert [Difference("/etc/a", "content")] == changed(content=b"hullo")
+    assert [Difference("/etc/a", "size, content")] == changed(content=b"hello!")
+    assert [Difference("/etc/a", "mode, owner")] == changed(mode=0o600, uid=1000)
 
 
 def test_a_path_of_one_image_alone_is_told() -> None:
-    assert [Difference("/etc/a", "only in the first"), Difference("/etc/d", "only in the second")] == found(
+    assert [Difference("/etc/a", "only in the first"), Difference("/etc/d", "only in the second")] == changed(
         name="etc/d")

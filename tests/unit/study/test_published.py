@@ -43,19 +43,19 @@ def rows(*records: object) -> tuple[object, ...]:
 
 
 def test_a_ratio_of_times_is_that_of_equal_cells() -> None:
-    found = rows(*made.runs(made.cell("tf"), [5.0, 5.0, 5.0]), *made.runs(made.cell("torch"), [20.0, 20.0, 20.0]))
-    assert (pytest.approx(4.0), 1) == ours(number(), found)  # type: ignore[arg-type]
+    measured = rows(*made.runs(made.cell("tf"), [5.0, 5.0, 5.0]), *made.runs(made.cell("torch"), [20.0, 20.0, 20.0]))
+    assert (pytest.approx(4.0), 1) == ours(number(), measured)  # type: ignore[arg-type]
 
 
 def test_a_time_is_seconds_a_step() -> None:
-    found = rows(*made.runs(made.cell("tf"), [5.0, 5.0, 5.0]))
-    assert (pytest.approx(2.0), 1) == ours(number(to=None), found)  # type: ignore[arg-type]
+    measured = rows(*made.runs(made.cell("tf"), [5.0, 5.0, 5.0]))
+    assert (pytest.approx(2.0), 1) == ours(number(to=None), measured)  # type: ignore[arg-type]
 
 
 def test_without_the_other_s_cells_there_is_no_ratio() -> None:
-    found = rows(*made.runs(made.cell("tf"), [5.0]))
-    assert (None, 0) == ours(number(), found)  # type: ignore[arg-type]
-    assert (None, 0) == ours(number(to=None, task=("vgg16",)), found)  # type: ignore[arg-type]
+    measured = rows(*made.runs(made.cell("tf"), [5.0]))
+    assert (None, 0) == ours(number(), measured)  # type: ignore[arg-type]
+    assert (None, 0) == ours(number(to=None, task=("vgg16",)), measured)  # type: ignore[arg-type]
 
 
 def test_a_published_number_survives_the_store() -> None:

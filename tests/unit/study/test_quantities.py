@@ -15,13 +15,13 @@ from workloads.spec.cell import Cell
 
 
 def row(measured: Cell, *lines: Any, after: Any = made.AFTER) -> Row:
-    (found,) = measurements([made.session(), made.plan(measured), *made.run(measured, 0, *lines, after=after)]).rows
-    return found
+    (read,) = measurements([made.session(), made.plan(measured), *made.run(measured, 0, *lines, after=after)]).rows
+    return read
 
 
 def value(name: str, measured: Cell, *lines: Any, **run: Any) -> float | None:
-    found = row(measured, *lines, **run)
-    return quantities.of(name, found, found.runs[0])
+    read = row(measured, *lines, **run)
+    return quantities.of(name, read, read.runs[0])
 
 
 def epoch(train: float, validation: float | None = 1.0, accuracy: float | None = 0.5) -> dict[str, Any]:
@@ -92,10 +92,10 @@ def test_power_that_was_not_measured_is_absent(after: Any, expected: float | Non
 
 
 def test_a_phase_s_share_is_of_the_step_and_a_share_is_one_already() -> None:
-    found = row(made.cell(measure="phases"), made.steps([2.0, 2.0], phases={"load": [0.5, 0.5]}))
-    assert 0.25 == quantities.share("load", found, found.runs[0])
-    found = row(made.cell(measure="graph"), made.GRAPH)
-    assert 0.9 == quantities.share("removed_noop", found, found.runs[0])
+    measured_row = row(made.cell(measure="phases"), made.steps([2.0, 2.0], phases={"load": [0.5, 0.5]}))
+    assert 0.25 == quantities.share("load", measured_row, measured_row.runs[0])
+    measured_row = row(made.cell(measure="graph"), made.GRAPH)
+    assert 0.9 == quantities.share("removed_noop", measured_row, measured_row.runs[0])
 
 
 # ---- beside a published number, in its unit
@@ -106,14 +106,14 @@ def number(unit: str, quantity: str = "step", to: Subject | None = None) -> Publ
 
 @pytest.mark.parametrize(("unit", "expected"), [("s", 0.5), ("samples/s", 80.0), ("steps/s", 2.0)])
 def test_rates_are_of_all_gpus_together(unit: str, expected: float) -> None:
-    found = row(made.cell("tf", batch=10, gpus=4, device="gpu"), made.steps([0.5]))
-    assert (expected, 1) == ours(number(unit), [found])
+    measured_row = row(made.cell("tf", batch=10, gpus=4, device="gpu"), made.steps([0.5]))
+    assert (expected, 1) == ours(number(unit), [measured_row])
 
 
 @pytest.mark.parametrize(("unit", "expected"), [("share", 0.7), ("%", 70.0)])
 def test_a_share_is_of_one_or_of_a_hundred(unit: str, expected: float) -> None:
-    found = row(made.cell("tf", measure="epochs"), *EPOCHS)
-    assert (pytest.approx(expected), 1) == ours(number(unit, "accuracy"), [found])
+    measured_row = row(made.cell("tf", measure="epochs"), *EPOCHS)
+    assert (pytest.approx(expected), 1) == ours(number(unit, "accuracy"), [measured_row])
 
 
 @pytest.mark.parametrize(("unit", "expected"), [("x", 2.5 ** 0.5), ("mpe", -0.1), ("%", -10.0)])
@@ -136,9 +136,9 @@ def test_a_ratio_over_cells_is_the_paper_s_statistic(statistic: str, expected: f
 
 
 def test_seconds_of_a_whole_run_stand_beside_seconds_of_as_many_steps() -> None:
-    found = row(made.cell("tf"), made.steps([0.5]))
+    measured_row = row(made.cell("tf"), made.steps([0.5]))
 
-    assert (pytest.approx(1980.0), 1) == ours(number("s")._replace(steps=3960), [found])
+    assert (pytest.approx(1980.0), 1) == ours(number("s")._replace(steps=3960), [measured_row])
 
 
 def test_published_numbers_of_settings_pair_cells_that_are_equal_else() -> None:

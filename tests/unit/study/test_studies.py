@@ -25,21 +25,21 @@ FIGURES = {
 }
 
 
-def cells_of(found: Study) -> list[Cell]:
+def cells_of(study: Study) -> list[Cell]:
     return [cells.parse({**tasks.defaults(settings["task"]), **settings, **own, "stack": stack})
-            for experiment in found.experiments for settings in experiment.combinations()
+            for experiment in study.experiments for settings in experiment.combinations()
             for stack in experiment.stacks for own in experiment.variants_of(stack)]
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_and_table_is_an_experiment_and_every_claim_is_there(name: str) -> None:
     prefix, figures, claims = FIGURES[name]
-    found = file.read(name, STUDIES)
+    study = file.read(name, STUDIES)
 
-    ids = {experiment.id for experiment in found.experiments if not experiment.title.startswith("Ours")}
+    ids = {experiment.id for experiment in study.experiments if not experiment.title.startswith("Ours")}
     assert {f"{prefix}-{figure}" for figure in figures.split()} == ids
-    assert {f"{prefix}-c{number}" for number in range(1, claims + 1)} == {paper_claim(each.id) for each in found.claims}
-    assert all(each.cases for each in found.claims)
+    assert {f"{prefix}-c{number}" for number in range(1, claims + 1)} == {paper_claim(each.id) for each in study.claims}
+    assert all(each.cases for each in study.claims)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -52,10 +52,10 @@ def test_every_claim_holds_on_the_numbers_that_its_paper_prints_or_says_why_not(
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_published_number_is_of_cells_that_the_study_has(name: str) -> None:
-    found = file.read(name, STUDIES, "paper")
-    every = cells_of(found)
+    study = file.read(name, STUDIES, "paper")
+    every = cells_of(study)
 
-    for number in found.published:
+    for number in study.published:
         is_about = selection(number.subjects, quantities.measure(number.quantity), number.where)
         for subject in number.subjects:
             assert any(subject.owns(cell) for cell in filter(is_about, every)), (number.id, str(subject))
@@ -76,8 +76,8 @@ def test_there_are_fifty_nine_claims_of_the_papers_about_forty_two_figures_and_t
 
 def test_claims_and_figures_are_named_after_their_study() -> None:
     for name, (prefix, _, _) in FIGURES.items():
-        found = file.read(name, STUDIES)
-        assert all(re.match(f"{prefix}-", each.id) for each in (*found.experiments, *found.published, *found.claims))
+        study = file.read(name, STUDIES)
+        assert all(re.match(f"{prefix}-", each.id) for each in (*study.experiments, *study.published, *study.claims))
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -114,10 +114,10 @@ ODD = st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=3), 
                                 max_size=2))
 
 
-def tables(found: Any) -> list[dict[str, Any]]:
+def tables(value: Any) -> list[dict[str, Any]]:
     """Every table in a document, itself first."""
-    inner = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
-    return [*([found] if isinstance(found, dict) else []), *(table for each in inner for table in tables(each))]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [*([value] if isinstance(value, dict) else []), *(table for each in inner for table in tables(each))]
 
 
 @given(st.data())

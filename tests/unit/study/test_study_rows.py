@@ -98,8 +98,8 @@ def study(scale: str = "paper", *changes: tuple[str, str]) -> Study:
 
 
 def cells(name: str, scale: str = "paper", *changes: tuple[str, str]) -> list[tuple[str, int, int, int]]:
-    found, = (each for each in study(scale, *changes).experiments if each.id == name)
-    return [(cell.task, cell.batch, cell.steps, cell.image) for _, cell in file.cells_of(found)
+    experiment, = (each for each in study(scale, *changes).experiments if each.id == name)
+    return [(cell.task, cell.batch, cell.steps, cell.image) for _, cell in file.cells_of(experiment)
             if cell.stack == "torch-1"]
 
 
@@ -131,21 +131,21 @@ def test_what_is_assumed_of_all_cells_stands_at_every_experiment() -> None:
 
 
 def test_a_line_of_a_table_is_a_number_for_each_column_that_is_not_blank() -> None:
-    found = {each.id: each for each in study().published}
+    numbers = {each.id: each for each in study().published}
 
     assert ["t1-lenet5-tf", "t1-lenet5-torch", "t1-lenet5-more", "t1-lenet5-again", "t1-large-torch", "t1-large-again",
-            "p3"] == list(found)
-    assert (3.0, 2.0, 2.0, 4.0) == tuple(found[f"t1-{name}"].value for name in (
+            "p3"] == list(numbers)
+    assert (3.0, 2.0, 2.0, 4.0) == tuple(numbers[f"t1-{name}"].value for name in (
         "lenet5-tf", "lenet5-torch", "lenet5-again", "large-again"))
-    assert {"task": ("lenet5",), "batch": (64,)}.items() <= found["t1-lenet5-tf"].where.items()
-    assert "in the text" == found["t1-large-torch"].text
+    assert {"task": ("lenet5",), "batch": (64,)}.items() <= numbers["t1-lenet5-tf"].where.items()
+    assert "in the text" == numbers["t1-large-torch"].text
 
 
 def test_a_printed_percentage_more_is_the_ratio_that_it_says() -> None:
-    found = {each.id: each for each in study().published}["t1-lenet5-more"]
+    number = {each.id: each for each in study().published}["t1-lenet5-more"]
 
-    assert (1.5, "x", "printed as 50 %") == (found.value, found.unit, found.text)
-    assert (Subject("tf-1"), Subject("torch-1")) == found.subjects
+    assert (1.5, "x", "printed as 50 %") == (number.value, number.unit, number.text)
+    assert (Subject("tf-1"), Subject("torch-1")) == number.subjects
 
 
 def test_a_row_with_two_ids_is_a_claim_of_each_framework() -> None:
@@ -160,16 +160,16 @@ def test_what_a_row_assumes_stands_before_what_its_block_does() -> None:
 
 
 def test_a_claim_of_several_values_has_a_case_for_each() -> None:
-    found = study().claims[3]
+    claim = study().claims[3]
 
-    assert ("batch",) == found.over and ((32,), (64,)) == found.cases
+    assert ("batch",) == claim.over and ((32,), (64,)) == claim.cases
 
 
 def test_a_claim_with_a_number_states_a_published_number() -> None:
-    found = study().published[-1]
+    number = study().published[-1]
 
-    assert ("p3", "4.2", "at most", 2.0, "x", "greatest") == (found.id, found.source, found.text, found.value,
-                                                              found.unit, found.statistic)
+    assert ("p3", "4.2", "at most", 2.0, "x", "greatest") == (number.id, number.source, number.text, number.value,
+                                                              number.unit, number.statistic)
 
 
 def test_a_statement_that_no_cell_can_test_is_told() -> None:

@@ -73,23 +73,23 @@ def planned(wishes: Wishes, *changes: tuple[str, str]) -> Any:
 
 
 def test_an_experiment_gives_each_stack_settings_of_its_own() -> None:
-    found = {(p.experiment, p.cell.stack, p.cell.lstm, p.cell.batch) for p in planned(Wishes()).cells}
+    cells = {(p.experiment, p.cell.stack, p.cell.lstm, p.cell.batch) for p in planned(Wishes()).cells}
 
     assert {("e1", "a", "cudnn", 8), ("e1", "a", "cell", 8), ("e1", "b", "cudnn", 8), ("e2", "a", "native", 8),
-            ("e2", "a", "native", 16), ("e2", "b", "native", 8), ("e2", "b", "native", 16)} == found
+            ("e2", "a", "native", 16), ("e2", "b", "native", 8), ("e2", "b", "native", 16)} == cells
 
 
 def test_a_stack_that_the_study_does_not_name_gets_all_settings_that_others_have() -> None:
-    found = {p.cell.lstm for p in planned(Wishes(stacks=("a-gpu",), settings={"device": "gpu"})).cells
+    kernels = {p.cell.lstm for p in planned(Wishes(stacks=("a-gpu",), settings={"device": "gpu"})).cells
              if p.experiment == "e1"}
 
-    assert {"cudnn", "cell"} == found
+    assert {"cudnn", "cell"} == kernels
 
 
 def test_a_stack_s_form_runs_where_the_stack_cannot() -> None:
-    found = planned(Wishes(settings={"device": "gpu"}))
+    plan = planned(Wishes(settings={"device": "gpu"}))
 
-    assert {"a-gpu", "b"} == {p.cell.stack for p in found.cells} and not found.skipped
+    assert {"a-gpu", "b"} == {p.cell.stack for p in plan.cells} and not plan.skipped
     assert {"a", "b"} == {p.cell.stack for p in planned(Wishes()).cells}
 
 
@@ -101,24 +101,24 @@ def test_a_form_of_the_baseline_is_the_baseline_where_it_runs() -> None:
 
 
 def test_claims_and_numbers_know_the_forms_of_a_stack() -> None:
-    found = parsed()
+    study = parsed()
 
-    assert Subject("a", "", (("lstm", "cudnn"),), ("a-gpu", "gone")) == found.claims[0].of
-    assert ("a-gpu", "gone") == found.published[0].of.also and -12.5 == found.published[0].value
+    assert Subject("a", "", (("lstm", "cudnn"),), ("a-gpu", "gone")) == study.claims[0].of
+    assert ("a-gpu", "gone") == study.published[0].of.also and -12.5 == study.published[0].value
 
 
 def test_a_claim_of_one_experiment_looks_at_what_tells_it_from_the_others() -> None:
-    found = parsed().claims[1]
+    claim = parsed().claims[1]
 
-    assert ({"lstm": ("native",)}, ((8,), (16,))) == (found.where, found.cases)
+    assert ({"lstm": ("native",)}, ((8,), (16,))) == (claim.where, claim.cases)
 
 
 @pytest.mark.parametrize("settings", [{"conv": "fixed"}, {"gpus": 2}, {"measure": "kernels"}])
 def test_what_no_cpu_has_is_skipped_with_the_reason(settings: dict[str, Any]) -> None:
-    found = planned(Wishes(settings=settings))
+    plan = planned(Wishes(settings=settings))
     (name, value), = settings.items()
 
-    assert not found.cells and {f"{name} {value} needs a GPU"} == {skip.reason for skip in found.skipped}
+    assert not plan.cells and {f"{name} {value} needs a GPU"} == {skip.reason for skip in plan.skipped}
 
 
 CLAIM = 'experiment = "e2"\nof = { stack = "a" }'

@@ -32,9 +32,9 @@ class Asked(NamedTuple):
 
 def methods(kind: str) -> list[Asked]:
     """What a workload of that class of the contract has."""
-    found = inspect.getmembers(getattr(contract, kind), inspect.isfunction)
+    members = inspect.getmembers(getattr(contract, kind), inspect.isfunction)
     return [Asked(name, tuple(inspect.signature(method).parameters)[1:],
-                  "NotImplementedError" not in inspect.getsource(method)) for name, method in found]
+                  "NotImplementedError" not in inspect.getsource(method)) for name, method in members]
 
 
 every_adapter = pytest.mark.parametrize("adapter", ADAPTERS)
@@ -97,10 +97,10 @@ def test_an_adapter_has_every_model_with_the_functions_of_the_contract(adapter: 
         return
     model = adapters.Module.of(f"workloads.frameworks.{adapter}.{adapters.MODELS}", task)
     for function in contract.MODEL:
-        found = model.parameters(function.name)
+        parameters = model.parameters(function.name)
         # what forward gave has another name in each model
-        names = tuple(found[:1] if name == "said" else (name,) for name in function.parameters)
-        assert found == tuple(name for each in names for name in each), f"{model.name}.{function.name}"
+        names = tuple(parameters[:1] if name == "said" else (name,) for name in function.parameters)
+        assert parameters == tuple(name for each in names for name in each), f"{model.name}.{function.name}"
 
 
 @pytest.mark.parametrize("framework", [framework.name for framework in FRAMEWORKS])
@@ -146,8 +146,8 @@ def test_a_class_is_read_with_its_bases_in_python_s_order(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("found", "is_right"), [
     (("cell",), True), (("cell", "store="), True), (("*batch",), True), (("cells",), False), ((), False),
     (("cell", "store"), False), (None, False)])
-def test_further_parameters_need_defaults(found: tuple[str, ...] | None, is_right: bool) -> None:
-    assert is_right == adapters.takes(found, ("cell",))
+def test_further_parameters_need_defaults(parameters: tuple[str, ...] | None, is_right: bool) -> None:
+    assert is_right == adapters.takes(parameters, ("cell",))
 
 
 def test_a_stack_s_framework_is_of_the_table_or_a_bare_library() -> None:
@@ -163,5 +163,5 @@ def test_the_reference_has_what_the_adapters_are_compared_with() -> None:
                   if not _is_callable_with(workload.method(function.name), function.parameters)]
 
 
-def _is_callable_with(found: tuple[str, ...] | None, expected: tuple[str, ...]) -> bool:
-    return found is not None and expected == tuple(name.removesuffix("=") for name in found)
+def _is_callable_with(parameters: tuple[str, ...] | None, expected: tuple[str, ...]) -> bool:
+    return parameters is not None and expected == tuple(name.removesuffix("=") for name in parameters)

@@ -155,10 +155,10 @@ def test_every_place_comes_out_in_the_shape_that_the_table_says(task):
     reference = numpy.Workload(table, cell)
     reference.load(weights.seeded(layers.parameters(table, shape), 1))
 
-    found = reference.activations(data.synthetic(cell).images)
+    activations = reference.activations(data.synthetic(cell).images)
 
     expected = [(place.path, (2, *place.out)) for place in layers.leaves(table, shape)]
-    assert expected == [(path, array.shape) for path, array in found.items()]
+    assert expected == [(path, array.shape) for path, array in activations.items()]
 
 
 def test_images_are_taken_from_bytes_to_minus_one_to_one():

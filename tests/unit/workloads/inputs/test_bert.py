@@ -78,8 +78,8 @@ def test_a_sequence_longer_than_the_positions_is_refused_with_both_numbers() -> 
 
 
 def test_a_check_s_batch_has_padding_though_nine_of_ten_sequences_have_the_full_length() -> None:
-    found = sequences.read("", Cell(stack="s", task="bert", measure="check", batch=4, warmup=0, steps=1))
-    assert found.facts["tokens"] < found.facts["padded_tokens"] and len(found.batches) == 1
+    series = sequences.read("", Cell(stack="s", task="bert", measure="check", batch=4, warmup=0, steps=1))
+    assert series.facts["tokens"] < series.facts["padded_tokens"] and len(series.batches) == 1
 
 
 BYTES = {"pad": 0, "unknown": 1, "begin": 2, "end": 3, "mask": 4}

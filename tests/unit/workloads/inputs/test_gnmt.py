@@ -63,8 +63,8 @@ def test_every_sentence_ends_with_the_end_mark_and_has_no_other_mark() -> None:
 def test_prepared_pairs_stay_pairs_and_too_long_ones_are_left_out(tmp_path: Path) -> None:
     folder = prepared(tmp_path, "wmt16", source=[[10, 3], [11, 11, 3], [12] * 25],
                       target=[[20, 3], [21, 3], [22, 3]])
-    found = {(int(pair["source"][0]), int(pair["target"][0])) for pair in inputs.samples(SIZES, 8, 1, folder)}
-    assert found == {(10, 20), (11, 21)}
+    pairs = {(int(pair["source"][0]), int(pair["target"][0])) for pair in inputs.samples(SIZES, 8, 1, folder)}
+    assert pairs == {(10, 20), (11, 21)}
 
 
 def test_words_that_a_preset_does_not_know_are_unknown(tmp_path: Path) -> None:

@@ -15,20 +15,20 @@ def cell(**values):
 
 def test_batches_follow_the_orders_and_what_fills_none_is_dropped():
     images = np.arange(10).reshape(5, 2)
-    found = list(loading.gathered((images, np.arange(5)), [[4, 3, 2, 1, 0], [0, 1, 2, 3, 4]], 2))
-    assert [[4, 3], [2, 1], [0, 1], [2, 3]] == [labels.tolist() for _, labels in found]
-    assert [[8, 9], [6, 7]] == found[0][0].tolist()
+    batches = list(loading.gathered((images, np.arange(5)), [[4, 3, 2, 1, 0], [0, 1, 2, 3, 4]], 2))
+    assert [[4, 3], [2, 1], [0, 1], [2, 3]] == [labels.tolist() for _, labels in batches]
+    assert [[8, 9], [6, 7]] == batches[0][0].tolist()
 
 
 def test_a_batch_is_gathered_into_the_memory_that_a_framework_gives():
-    given = []
+    made = []
 
     def empty(shape, dtype):
-        given.append(np.zeros(shape, dtype))
-        return given[-1]
+        made.append(np.zeros(shape, dtype))
+        return made[-1]
 
-    (found,), = loading.gathered((np.arange(6).reshape(3, 2),), [[2, 0]], 2, empty)
-    assert found is given[0] and [[4, 5], [0, 1]] == found.tolist()
+    (gathered,), = loading.gathered((np.arange(6).reshape(3, 2),), [[2, 0]], 2, empty)
+    assert gathered is made[0] and [[4, 5], [0, 1]] == gathered.tolist()
 
 
 def test_the_seeded_order_is_the_data_s_own_and_the_framework_s_is_asked_for_anew_each_pass():
@@ -48,10 +48,10 @@ def test_what_a_thread_ahead_raises_is_raised_by_who_asks_for_the_batch():
         yield 1
         raise MemoryError("no room for batch 2")
 
-    found = loading.ahead(batches())
-    assert 1 == next(found)
+    ahead = loading.ahead(batches())
+    assert 1 == next(ahead)
     with pytest.raises(MemoryError, match="batch 2"):
-        next(found)
+        next(ahead)
 
 
 def test_a_cell_on_a_gpu_says_that_a_thread_is_ahead_and_synthetic_input_that_nothing_is_loaded():

@@ -47,13 +47,13 @@ def test_bert_s_positions_count_through_the_longer_rows() -> None:
 
 @pytest.mark.parametrize("task", ["bert", "gnmt", "deepspeech2", "tacotron2"])
 def test_a_pass_of_unequal_batches_tells_the_padded_tokens_of_each(task: str) -> None:
-    found = sequences.read("", Cell(stack="s", task=task, measure="train", batch=1, steps=60, warmup=0))
-    told = found.facts["pass_tokens"]
-    assert (60, 60) == (len(told), found.pass_steps)
-    assert pytest.approx(found.facts["padded_tokens"]) == sum(told) / 60
+    series = sequences.read("", Cell(stack="s", task=task, measure="train", batch=1, steps=60, warmup=0))
+    told = series.facts["pass_tokens"]
+    assert (60, 60) == (len(told), series.pass_steps)
+    assert pytest.approx(series.facts["padded_tokens"]) == sum(told) / 60
 
 
 @pytest.mark.parametrize("values", [{"task": "lstm"}, {"task": "gnmt", "input": "synthetic"}])
 def test_batches_that_are_all_alike_make_no_pass(values: dict[str, str]) -> None:
-    found = sequences.read("", Cell(stack="s", measure="train", batch=1, steps=60, warmup=0, **values))
-    assert "pass_tokens" not in found.facts and 0 == found.pass_steps
+    series = sequences.read("", Cell(stack="s", measure="train", batch=1, steps=60, warmup=0, **values))
+    assert "pass_tokens" not in series.facts and 0 == series.pass_steps

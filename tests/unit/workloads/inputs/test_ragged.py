@@ -25,10 +25,10 @@ def written(folder: Path) -> Path:
 
 
 def test_what_was_written_is_read_back(tmp_path: Path) -> None:
-    found = ragged.ragged(str(written(tmp_path)), "frames")
-    assert 3 == len(found) and [1, 0, 2] == found.lengths.tolist()
-    assert all((array == found[index]).all() for index, array in enumerate(ARRAYS))
-    assert (found[-1] == ARRAYS[2]).all()
+    read = ragged.ragged(str(written(tmp_path)), "frames")
+    assert 3 == len(read) and [1, 0, 2] == read.lengths.tolist()
+    assert all((array == read[index]).all() for index, array in enumerate(ARRAYS))
+    assert (read[-1] == ARRAYS[2]).all()
 
 
 def test_iteration_ends_after_the_last_sequence(tmp_path: Path) -> None:

@@ -88,8 +88,8 @@ def test_clips_keep_their_text_and_too_long_ones_are_left_out(tmp_path: Path) ->
     sizes = tacotron2.PRESETS["small"]
     clips = [np.full((length, sizes.bins), length) for length in (10, 20, sizes.length + 1)]
     folder = prepared(tmp_path, "ljspeech", frames=clips, characters=[[1], [2, 2], [3]])
-    found = {(len(sample["frames"]), tuple(sample["text"])) for sample in read.samples(sizes, 6, 1, folder)}
-    assert {(10, (1,)), (20, (2, 2))} == found
+    samples = {(len(sample["frames"]), tuple(sample["text"])) for sample in read.samples(sizes, 6, 1, folder)}
+    assert {(10, (1,)), (20, (2, 2))} == samples
 
 
 @pytest.mark.parametrize(("shape", "texts", "message"), [

@@ -50,9 +50,9 @@ def worker(script):
 
 def tried(script, is_first=False):
     sent = []
-    found = max_batch.trial(CELL, "/data", lambda event, **values: sent.append((event, values)), is_first,
+    trial = max_batch.trial(CELL, "/data", lambda event, **values: sent.append((event, values)), is_first,
                             worker(script))
-    return found, sent
+    return trial, sent
 
 
 END = "print(json.dumps({'event': 'end', 'status': %r, 'message': 'so', 'peak_bytes': batch}))"
@@ -66,9 +66,9 @@ END = "print(json.dumps({'event': 'end', 'status': %r, 'message': 'so', 'peak_by
     ("sys.stderr.write('assertion'); sys.stderr.flush(); os.abort()", "error", "exit code -6; last words: assertion"),
     ("sys.exit(3)", "error", "exit code 3")])
 def test_a_trial_ends_with_its_own_word_or_with_what_killed_it(script, ending, message):
-    found, _ = tried(script)
-    assert (8, ending) == (found.batch, found.ending) and message in found.message
-    assert found.peak_bytes == (8 if "print" in script else None)
+    trial, _ = tried(script)
+    assert (8, ending) == (trial.batch, trial.ending) and message in trial.message
+    assert trial.peak_bytes == (8 if "print" in script else None)
 
 
 def test_of_what_trials_tell_the_first_start_is_passed_on_and_the_rest_as_beats():
@@ -87,11 +87,11 @@ def measured(endings, **changes):
 
 
 def test_every_batch_that_was_tried_and_the_limit_are_told():
-    ending, [found] = measured(lambda batch: "ok" if batch <= 8 else "oom")
+    ending, [event] = measured(lambda batch: "ok" if batch <= 8 else "oom")
     assert ("ok", "") == ending
-    assert (8, 9, 2 ** 30) == (found["largest"], found["smallest_oom"], found["limit_bytes"])
+    assert (8, 9, 2 ** 30) == (event["largest"], event["smallest_oom"], event["limit_bytes"])
     assert [(8, "ok"), (16, "oom"), (12, "oom"), (10, "oom"), (9, "oom")] == [
-        (each["batch"], each["ending"]) for each in found["tried"]]
+        (each["batch"], each["ending"]) for each in event["tried"]]
 
 
 def test_a_loss_that_became_nan_has_fitted_into_memory():
@@ -104,8 +104,8 @@ def test_what_is_no_matter_of_memory_ends_the_search():
 
 
 def test_where_nothing_fits_the_run_itself_is_out_of_memory():
-    ending, [found] = measured(lambda batch: "oom")
-    assert (("oom", "not even one sample trains"), 0) == (ending, found["largest"])
+    ending, [event] = measured(lambda batch: "oom")
+    assert (("oom", "not even one sample trains"), 0) == (ending, event["largest"])
 
 
 def test_a_cpu_without_a_limit_is_not_filled_up():

@@ -394,8 +394,8 @@ def test_a_part_that_is_not_full_when_the_steps_end_is_a_part_too():
 
 def test_the_parts_of_one_sync_at_the_end_have_the_device_s_seconds_too():
     sent = seen_by_both(warmup=1, steps=2, sync="end")
-    found = sent.of("steps")[0]["blocks"]
-    assert [1, 1] == found["counts"] and 2 == len(found["device_seconds"])
+    blocks = sent.of("steps")[0]["blocks"]
+    assert [1, 1] == blocks["counts"] and 2 == len(blocks["device_seconds"])
 
 
 def test_a_warm_up_that_is_to_be_steady_is_waited_for_step_by_step_even_with_one_sync_at_the_end():

@@ -80,12 +80,12 @@ def test_a_cell_without_warm_up_has_none_unless_it_is_to_be_steady():
 
 def test_steps_are_enough_when_there_are_as_many_and_they_took_as_long():
     own = cell(steps=50, seconds=2.0)
-    assert [False, False, True] == [duration.are_enough(own, *found) for found in ((49, 9.0), (50, 1.9), (50, 2.0))]
+    assert [False, False, True] == [duration.are_enough(own, *taken) for taken in ((49, 9.0), (50, 1.9), (50, 2.0))]
 
 
 def test_slow_steps_are_enough_after_a_minute_and_twelve_of_them():
     own = cell(steps=50, seconds=2.0)
-    assert [False, False, True] == [duration.are_enough(own, *found) for found in ((11, 99.0), (12, 59.0), (12, 60.0))]
+    assert [False, False, True] == [duration.are_enough(own, *taken) for taken in ((11, 99.0), (12, 59.0), (12, 60.0))]
 
 
 def test_a_fixed_number_of_steps_has_no_limit_of_time():

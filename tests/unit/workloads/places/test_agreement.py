@@ -27,17 +27,17 @@ def clusters(cell, count=3):
 
 def together(*jobs):
     """What each job returns, all of them at once."""
-    found = [None] * len(jobs)
+    answers = [None] * len(jobs)
 
     def run(place):
-        found[place] = jobs[place]()
+        answers[place] = jobs[place]()
 
     threads = [threading.Thread(target=run, args=(place,), daemon=True) for place in range(len(jobs))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    return found
+    return answers
 
 
 CELL = Cell(stack="s", task="lenet5", measure="train", nodes=3, parallel="allreduce")
@@ -84,7 +84,7 @@ def test_a_leader_that_never_comes_is_given_up():
 class Images:
     """What a worker reads."""
 
-    given, steps = (), 1
+    taken, steps = (), 1
 
 
 class Workload(contract.Workload):
@@ -120,18 +120,18 @@ def trained(cell, place):
 
 def test_workers_that_train_together_take_as_many_steps_each():
     cell = CELL._replace(warmup=4, steps=20, seconds=0.01)
-    found = together(*(lambda place=place: trained(cell, place) for place in clusters(cell)))
+    answers = together(*(lambda place=place: trained(cell, place) for place in clusters(cell)))
 
-    assert found[0] == found[1] == found[2]
-    assert [4, found[0][1]] == found[0][0] and found[0][1] >= 20
+    assert answers[0] == answers[1] == answers[2]
+    assert [4, answers[0][1]] == answers[0][0] and answers[0][1] >= 20
 
 
 def test_a_warm_up_that_is_to_be_steady_is_as_long_for_all():
     cell = CELL._replace(warmup=1, warm="steady", steps=3)
-    found = together(*(lambda place=place: trained(cell, place) for place in clusters(cell)))
+    answers = together(*(lambda place=place: trained(cell, place) for place in clusters(cell)))
 
-    assert found[0] == found[1] == found[2] and 3 == found[0][1]
-    assert 1 == found[0][0][0] and len(found[0][0]) > 2
+    assert answers[0] == answers[1] == answers[2] and 3 == answers[0][1]
+    assert 1 == answers[0][0][0] and len(answers[0][0]) > 2
 
 
 def test_a_fixed_number_of_steps_is_asked_for_at_once_and_nobody_is_asked():

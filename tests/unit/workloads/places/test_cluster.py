@@ -23,8 +23,8 @@ def joined(framework: str, parallel: str, rank: int, nodes: str = NODES) -> clus
 
 
 def test_all_reduce_has_a_worker_a_node() -> None:
-    found = places("pytorch", "allreduce", 3)
-    assert [("node0", "worker", (), True), ("node1", "worker", (), True), ("node2", "worker", (), True)] == list(found)
+    nodes = places("pytorch", "allreduce", 3)
+    assert [("node0", "worker", (), True), ("node1", "worker", (), True), ("node2", "worker", (), True)] == list(nodes)
 
 
 def test_mxnet_has_a_server_beside_each_worker_and_one_scheduler() -> None:
@@ -32,16 +32,16 @@ def test_mxnet_has_a_server_beside_each_worker_and_one_scheduler() -> None:
 
 
 def test_tensorflow_s_coordinator_has_a_place_of_its_own_and_reports_alone() -> None:
-    found = places("tensorflow", "ps-async", 2)
-    assert ["node0", "node1", "coordinator"] == [place.name for place in found]
-    assert [False, False, True] == [place.reports for place in found]
+    nodes = places("tensorflow", "ps-async", 2)
+    assert ["node0", "node1", "coordinator"] == [place.name for place in nodes]
+    assert [False, False, True] == [place.reports for place in nodes]
 
 
 @pytest.mark.parametrize(("framework", "asked", "found"), [
     ("pytorch", "sync", "allreduce"), ("mxnet", "sync", "ps-sync"), ("tensorflow", "async", "ps-async"),
     ("jax", "sync", "allreduce"), ("mxnet", "allreduce", "allreduce")])
-def test_sync_and_async_become_the_framework_s_own_mode(framework: str, asked: str, found: str) -> None:
-    assert found == own_mode(framework, asked)
+def test_sync_and_async_become_the_framework_s_own_mode(framework: str, asked: str, own: str) -> None:
+    assert own == own_mode(framework, asked)
 
 
 def test_what_a_framework_cannot_do_is_said() -> None:
@@ -58,13 +58,13 @@ def test_modes_are_compared_by_whether_they_are_synchronous() -> None:
 
 
 def test_pytorch_finds_its_master_and_rank() -> None:
-    found = cluster.variables(joined("pytorch", "allreduce", 2, LOCAL), "worker")
-    assert {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "23001", "RANK": "2", "WORLD_SIZE": "3"} == found
+    variables = cluster.variables(joined("pytorch", "allreduce", 2, LOCAL), "worker")
+    assert {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "23001", "RANK": "2", "WORLD_SIZE": "3"} == variables
 
 
 def test_jax_finds_the_first_node_s_service_and_alone_needs_none() -> None:
-    found = cluster.variables(joined("jax", "allreduce", 2, LOCAL), "worker")
-    assert {"JAX_COORDINATOR_ADDRESS": "127.0.0.1:23001"} == found
+    variables = cluster.variables(joined("jax", "allreduce", 2, LOCAL), "worker")
+    assert {"JAX_COORDINATOR_ADDRESS": "127.0.0.1:23001"} == variables
     assert {} == cluster.variables(alone("jax", 2), "worker")
 
 
@@ -76,33 +76,34 @@ def test_jax_finds_the_first_node_s_service_and_alone_needs_none() -> None:
 ])
 def test_tensorflow_finds_the_cluster_and_its_task(parallel: str, rank: int, role: str, expected: Any) -> None:
     nodes = NODES if parallel == "allreduce" else NODES + ",coordinator"
-    found = json.loads(cluster.variables(joined("tensorflow", parallel, rank, nodes), role)["TF_CONFIG"])
-    assert expected in (found, found["task"])
-    assert parallel == "allreduce" or {"ps", "worker", "chief"} == set(found["cluster"])
+    variables = json.loads(cluster.variables(joined("tensorflow", parallel, rank, nodes), role)["TF_CONFIG"])
+    assert expected in (variables, variables["task"])
+    assert parallel == "allreduce" or {"ps", "worker", "chief"} == set(variables["cluster"])
 
 
 def test_horovod_s_workers_find_the_store_on_the_first_node_and_their_ranks() -> None:
     assert [("rendezvous",), ()] == [place.helpers for place in places("tensorflow", "horovod", 2)]
-    found = cluster.variables(joined("tensorflow", "horovod", 2, LOCAL), "worker")
-    assert ("127.0.0.1", "23004", "gloo", "node2", "lo") == tuple(found[f"HOROVOD_{name}"] for name in (
+    variables = cluster.variables(joined("tensorflow", "horovod", 2, LOCAL), "worker")
+    assert ("127.0.0.1", "23004", "gloo", "node2", "lo") == tuple(variables[f"HOROVOD_{name}"] for name in (
         "GLOO_RENDEZVOUS_ADDR", "GLOO_RENDEZVOUS_PORT", "CONTROLLER", "HOSTNAME", "GLOO_IFACE"))
-    assert ["2", "3", "0", "1", "2", "3"] == [found[f"HOROVOD_{name}"] for name in (
+    assert ["2", "3", "0", "1", "2", "3"] == [variables[f"HOROVOD_{name}"] for name in (
         "RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")]
 
 
 def test_horovod_has_a_process_a_gpu() -> None:
     cell = Cell(stack="s", task="lenet5", measure="train", parallel="horovod", nodes=3, gpus=2)
     environment = {"EVENBENCH_NODES": LOCAL, "EVENBENCH_RANK": "1", "EVENBENCH_PROCESS": "1"}
-    found = cluster.variables(cluster.read(cell, "tensorflow", environment), "worker")
-    assert ["3", "6", "1", "2", "1", "3"] == [found[f"HOROVOD_{name}"] for name in (
+    variables = cluster.variables(cluster.read(cell, "tensorflow", environment), "worker")
+    assert ["3", "6", "1", "2", "1", "3"] == [variables[f"HOROVOD_{name}"] for name in (
         "RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")]
 
 
 def test_mxnet_finds_the_scheduler_s_address() -> None:
-    found = cluster.variables(joined("mxnet", "ps-async", 1, LOCAL), "server")
-    assert ("127.0.0.1", "23002", "server") == (found["DMLC_PS_ROOT_URI"], found["DMLC_PS_ROOT_PORT"],
-                                                found["DMLC_ROLE"])
-    assert ("3", "3", "127.0.0.1") == (found["DMLC_NUM_WORKER"], found["DMLC_NUM_SERVER"], found["DMLC_NODE_HOST"])
+    variables = cluster.variables(joined("mxnet", "ps-async", 1, LOCAL), "server")
+    assert ("127.0.0.1", "23002", "server") == (variables["DMLC_PS_ROOT_URI"], variables["DMLC_PS_ROOT_PORT"],
+                                                variables["DMLC_ROLE"])
+    assert ("3", "3", "127.0.0.1") == (variables["DMLC_NUM_WORKER"], variables["DMLC_NUM_SERVER"],
+                                       variables["DMLC_NODE_HOST"])
 
 
 @pytest.mark.parametrize(("nodes", "rank"), [("node0,node1", "0"), ("", "0"), (NODES, "3"), (NODES, "x"), (NODES, "")])
@@ -129,17 +130,17 @@ def test_pytorch_has_a_process_a_gpu_and_each_a_rank_of_its_own() -> None:
     assert (4, 0, "127.0.0.1") == (first.workers, first.worker, first.addresses[0][0])
     name = ":".join(map(str, first.addresses[0]))
     third = alone("pytorch", 4, EVENBENCH_NODES=name, EVENBENCH_RANK="0", EVENBENCH_PROCESS="2")
-    found = cluster.variables(third, "worker")
-    assert ("2", "4", "lo") == (found["RANK"], found["WORLD_SIZE"], found["NCCL_SOCKET_IFNAME"])
-    assert cluster.variables(first, "worker")["MASTER_PORT"] == found["MASTER_PORT"]
+    variables = cluster.variables(third, "worker")
+    assert ("2", "4", "lo") == (variables["RANK"], variables["WORLD_SIZE"], variables["NCCL_SOCKET_IFNAME"])
+    assert cluster.variables(first, "worker")["MASTER_PORT"] == variables["MASTER_PORT"]
 
 
 def test_on_many_nodes_ranks_go_on_from_node_to_node() -> None:
     cell = Cell(stack="s", task="lenet5", measure="train", parallel="sync", nodes=3, gpus=2)
     environment = {"EVENBENCH_NODES": LOCAL, "EVENBENCH_RANK": "1", "EVENBENCH_PROCESS": "1"}
-    found = cluster.read(cell, "pytorch", environment)
-    assert (6, 3) == (found.workers, found.worker)
-    assert "GLOO_SOCKET_IFNAME" not in cluster.variables(found, "worker")
+    joined_here = cluster.read(cell, "pytorch", environment)
+    assert (6, 3) == (joined_here.workers, joined_here.worker)
+    assert "GLOO_SOCKET_IFNAME" not in cluster.variables(joined_here, "worker")
 
 
 def test_elsewhere_one_process_drives_all_gpus_of_its_node() -> None:
@@ -158,13 +159,13 @@ def test_further_workers_and_helpers_are_started_beside_the_first_one(monkeypatc
     started: list[Any] = []
     monkeypatch.setattr(cluster.subprocess, "Popen", lambda command, env, **rest: started.append(
         (command[2:4], command[-1], env["EVENBENCH_PROCESS"], env["EVENBENCH_NODES"])))
-    found = alone("pytorch", 3)
-    cluster.start_helpers(found, "{}", "/data")
-    name = ":".join(map(str, found.addresses[0]))
+    cluster_alone = alone("pytorch", 3)
+    cluster.start_helpers(cluster_alone, "{}", "/data")
+    name = ":".join(map(str, cluster_alone.addresses[0]))
     assert [(["workloads.places.role", "worker"], "/data", process, name) for process in "12"] == started
 def test_a_helper_ends_with_the_process_that_started_it() -> None:
     program = ("import os, subprocess; from workloads.process.lifetime import end_with_parent as end; "
                "print(subprocess.Popen(['sleep', '60'], preexec_fn=end).pid, flush=True); os.kill(os.getpid(), 9)")
-    found = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False)
-    assert -9 == found.returncode
-    assert is_gone(int(found.stdout))
+    process = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False)
+    assert -9 == process.returncode
+    assert is_gone(int(process.stdout))

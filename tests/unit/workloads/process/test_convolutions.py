@@ -14,8 +14,8 @@ NAMES = ("TF_CUDNN_USE_AUTOTUNE", "TF_CUDNN_DETERMINISTIC", "TF_CUDNN_USE_FRONTE
     ("profiling", ("1", None, None, "1")),          # MXNet's 2 would try only what fits its workspace
     ("heuristic", ("0", None, None, "0")), ("fixed", (None, "1", "0", None)), ("default", (None, None, None, None))])
 def test_a_choice_becomes_the_variables_of_tensorflow_and_mxnet(conv: str, values: tuple[str | None, ...]) -> None:
-    found = variables(CELL._replace(conv=conv))
-    assert values == tuple(found.get(name) for name in NAMES)
+    switched = variables(CELL._replace(conv=conv))
+    assert values == tuple(switched.get(name) for name in NAMES)
 
 
 def test_a_cpu_has_no_choice() -> None:

@@ -40,10 +40,10 @@ def test_variables_that_move_results_are_recorded_as_they_are(monkeypatch: pytes
 
 
 def test_compilers_keep_their_work_in_the_folder_that_the_launcher_names() -> None:
-    found = caches.variables({"EVENBENCH_KERNELS": "/kernels"})
+    variables = caches.variables({"EVENBENCH_KERNELS": "/kernels"})
     expected = {"CUDA_CACHE_PATH": "/kernels/cuda", "CUDA_CACHE_MAXSIZE": "4294967296",
                 "TRITON_CACHE_DIR": "/kernels/triton", "TORCHINDUCTOR_CACHE_DIR": "/kernels/inductor"}
-    assert expected.items() <= found.items()
+    assert expected.items() <= variables.items()
     assert {} == caches.variables({})
 
 
