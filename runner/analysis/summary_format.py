@@ -482,9 +482,9 @@ class Methods(_Model):
     step_seconds: str = ("the sum of the timed steps over their number, of one worker and each run; the geometric mean "
                          "over runs, its interval as a rate's: of one worker it is the batch over the rate")
     first_step_seconds: str = "the first warm-up step, compilation included; the median over runs"
-    compile_seconds: str = ("of the compiler alone, by the framework's own account (XLA in JAX, Inductor in PyTorch; "
-                            "TensorFlow tells none of its XLA); of one worker, from start to last step, most of it "
-                            "in the first; the median over runs, as compiled_programs")
+    compile_seconds: str = ("of the compiler alone, where the framework keeps an account of it (docs/report.md says "
+                            "which do); of one worker, from start to last step, most of it in the first; the median "
+                            "over runs, as compiled_programs")
     load_share: str = "seconds of waiting for input over seconds of the timed steps; the median over runs"
     loss: str = "the first and the last timed step's, or epoch's; the median over runs"
     accuracy: str = "on the held-out images after the last epoch; the median over runs"

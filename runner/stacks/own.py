@@ -1,7 +1,7 @@
 """Stacks of the user's own: an environment or an image that is here already. Unpinned; all that it holds is recorded.
 
 `mine=PATH` is an interpreter or the folder of a virtual environment (conda's too), `mine=image:NAME` an image of the
-local engine; `#jax` after either says which framework, where it has several. Nothing is installed into it.
+local engine; `#torch` after either says which framework, where it has several. Nothing is installed into it.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """What an adapter has: the modules, functions and classes that the rest of workloads/ asks it for, in which order.
 
-An adapter is a folder beside this file: pytorch, tensorflow, mxnet, jax, and library, a bare library with one LSTM.
+An adapter is a folder beside this file: one for each of spec.frameworks, and library, a bare library with one LSTM.
 numpy is the reference, which no worker runs. Every adapter has every function here; what its framework lacks raises
 Unsupported with the reason, so nobody asks with hasattr. Where one answer serves most of them, it stands in Workload,
 from which theirs inherit.
