@@ -112,9 +112,11 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     endings: set[str] = set()
     try:
         for index, alike in groupby(pending_runs, lambda pending: pending.round):
-            endings.update(_round(bench, list(alike), memory))
+            of_round, began = list(alike), bench.clock()
+            endings.update(_round(bench, of_round, memory))
             if ahead := [pending.planned.key for pending in pending_runs if pending.round > index]:
-                bench.progress.left(sum(memory.seconds.get(key, 0.0) for key in ahead))
+                share = _share_of_sum(bench, bench.clock() - began, [each.planned.key for each in of_round], memory)
+                bench.progress.left(share * sum(memory.seconds.get(key, 0.0) for key in ahead))
         endings.update(_repeated(bench, len(pending_runs), memory))
         bench.store.append({"event": "closed", "reason": "done" if endings <= FINAL else "incomplete"})
     except (Stopped, KeyboardInterrupt) as stop:
@@ -123,6 +125,12 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     finally:
         bench.progress.close()
     return endings <= WELL and (not endings or "ok" in endings)
+
+
+def _share_of_sum(bench: Bench, seconds: float, keys: list[str], memory: "Memory") -> float:
+    """A round's seconds over the sum of its runs': less than 1 where runs on different GPUs go side by side."""
+    together = sum(memory.seconds.get(key, 0.0) for key in keys)
+    return min(1.0, seconds / together) if bench.side_by_side and together else 1.0
 
 
 def _turns(plan: Plan, kept: Kept | None) -> list[PendingRun]:
@@ -378,6 +386,7 @@ def _ending_record(bench: Bench, planned: Planned, name: str, ending: Ending, se
     host = {**after.record(), **usage, "throttled_seconds": None, "foreign_cpu_share": share}
     return {"event": "ending", "run": name, "ending": ending.word, "message": ending.message,
             "seconds": seconds, "host": host, **({"places": places} if places else {}),
+            **({"gpu_libraries": said["gpu_libraries"]} if said.get("gpu_libraries") else {}),
             **({"disturbed": amiss._asdict()} if amiss else {})}
 
 

@@ -145,7 +145,9 @@ EVENTS: dict[str, Event] = {
         Key("throttling", "object or null", "", "periods and throttled_periods of its CPU quota; null without one",
             False),
         Key("allocator_peak", "object", "bytes", "allocated and reserved: the most that the framework's own allocator "
-            "held on a GPU", False))),
+            "held on a GPU", False),
+        Key("gpu_libraries", "object", "", "versions of cuDNN, CUDA's runtime and NCCL that a GPU's run loaded, as they "
+            "say themselves", False))),
 }
 # what "start" says in "facts"
 FACTS = (

@@ -8,7 +8,7 @@ from rich.text import Text
 from runner import formatting
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, Failure, Result, Summary
-from runner.report import claim_text, columns
+from runner.report import claim_text, columns, environment
 from runner.report.rates import machine_limits
 from runner.screen import judged, observed
 from runner.screen.page import GAP, Entry, Page, View, skips
@@ -53,6 +53,8 @@ class SummaryView(View):
         here = [machine.cpu, machine.cpus and formatting.count(machine.cpus, "CPU"),
                 machine.memory_bytes and formatting.size(machine.memory_bytes), machine.system]
         yield page.text("measured on " + (", ".join(str(fact) for fact in here if fact) or "an unknown machine"))
+        if own := environment.of_own(summary):
+            yield page.text(own)
         if not summary.is_complete:
             yield page.text("NOT COMPLETE: the session has not run to its end.", "bold yellow")
 

@@ -47,6 +47,11 @@ def title_of_stack(stack):
     return next((framework.title for framework in FRAMEWORKS if framework.prefix == prefix), stack)
 
 
+def is_known(name):
+    """Whether there is an adapter of that name."""
+    return name in _BY_NAME
+
+
 def rounds_float64(name):
     """Whether some of a stack's float64 paths compute in float32."""
     return name in _BY_NAME and _BY_NAME[name].rounds_float64

@@ -19,7 +19,7 @@ NAME = "jax"
 def facts(cell):
     """What JAX says of itself, once the cell's Workload is built; threads are counted in this process."""
     device = settings.device(cell)
-    return {
+    return dict({
         "framework": NAME,
         "version": jax.__version__,
         "device": device.device_kind if cell.device == "gpu" else "cpu",
@@ -27,12 +27,12 @@ def facts(cell):
         "inter_op_threads": 1,                 # a program's operations follow one another
         "onednn": False,
         "build": "jaxlib %s; %s" % (jaxlib.__version__, " ".join(device.client.platform_version.split())),
-    }
+    }, **settings.gpu_facts(cell) if cell.device == "gpu" else {})
 
 
 def device_peak_bytes(cell):
-    """{}: XLA's allocator is not asked."""
-    return {}
+    """The most that XLA's allocator held on the GPU; {} on a CPU, where it does not tell."""
+    return settings.device_peak_bytes(cell) if cell.device == "gpu" else {}
 
 
 def is_oom(error):

@@ -4,7 +4,7 @@ import os
 import jax
 import jax.numpy as jnp
 
-from workloads.process.errors import Unsupported, refuse_convolutions
+from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16
 
 # What jax_default_matmul_precision is for each precision of a cell; it holds for convolutions too. On a CPU all are
 # float32's own products.
@@ -57,7 +57,28 @@ def precision(cell):
     """The cell's precision. Raises Unsupported."""
     if cell.precision == "tf32" and cell.device != "gpu":
         raise Unsupported("TF32 is a mode of GPUs")
+    if cell.precision == "amp" and cell.device == "gpu":
+        refuse_emulated_bfloat16(capability(cell))
     return cell.precision
+
+
+def capability(cell):
+    """The (major, minor) of the cell's GPU, None where it is not told."""
+    told = str(getattr(device(cell), "compute_capability", "")).split(".")
+    return tuple(map(int, told)) if len(told) == 2 else None
+
+
+def gpu_facts(cell):
+    """What products on the GPU are set to, and which GPU it is."""
+    found = capability(cell)
+    return {"compute_capability": found and "%d.%d" % found,
+            "tf32": {"products": jax.config.jax_default_matmul_precision}}
+
+
+def device_peak_bytes(cell):
+    """The most that XLA's allocator held on the GPU; {} where it does not tell."""
+    told = device(cell).memory_stats() or {}
+    return {"allocated": int(told["peak_bytes_in_use"])} if "peak_bytes_in_use" in told else {}
 
 
 def products(cell):

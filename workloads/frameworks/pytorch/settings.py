@@ -5,7 +5,7 @@ import shutil
 import torch
 import torch.backends.mkldnn  # 1.4 does not import it by itself
 
-from workloads.process.errors import Unsupported, refuse_convolutions
+from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16
 
 
 def apply(cell):
@@ -71,17 +71,8 @@ def precision(cell):
     if cell.precision == "amp" and not hasattr(torch, "autocast"):
         raise Unsupported("PyTorch %s has no torch.autocast to bfloat16" % torch.__version__)
     if cell.precision == "amp" and cell.device == "gpu":
-        _demand_bfloat16(torch.cuda.get_device_capability())
+        refuse_emulated_bfloat16(torch.cuda.get_device_capability())
     return cell.precision
-
-
-def _demand_bfloat16(capability):
-    """Raise Unsupported for a GPU that only emulates bfloat16, which torch.cuda.is_bf16_supported() counts as having.
-
-    A Tesla T4 was 5.6 times slower with it than with float16.
-    """
-    if tuple(capability) < (8, 0):
-        raise Unsupported("this GPU has no bfloat16: it needs compute capability 8.0, not %d.%d" % tuple(capability))
 
 
 def layout(cell, device, dtype):

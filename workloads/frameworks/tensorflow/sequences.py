@@ -168,7 +168,8 @@ class _Functions(_Common, Generation, steps_v2.Steps, contract.Sequences):
         arranged = [self._arranged(batch) for batch in batches]
         signature = _signature(arranged)
         self._specify(signature)
-        return ((self._placed(batch),) for batch in itertools.cycle(arranged))
+        placed = ((self._placed(batch),) for batch in itertools.cycle(arranged))
+        return loading.for_device(self.cell, placed)         # there is no pinned memory to ask TensorFlow for
 
     def synthetic(self, batches):
         """The first batch, which lies on the device, over and over."""

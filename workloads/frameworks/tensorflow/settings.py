@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.frameworks.tensorflow.profiling import grappler
-from workloads.process.errors import Unsupported, refuse_convolutions
+from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16
 from workloads.spec import tasks
 
 keras = tf.keras
@@ -140,19 +140,13 @@ def precision(cell):
     if cell.precision == "amp" and not (tf.executing_eagerly() and _policies()):
         raise Unsupported("the policies of Keras in TensorFlow %s keep no float32 weights" % tf.__version__)
     if cell.precision == "amp" and cell.device == "gpu" and not is_half(cell):
-        _demand_bfloat16(_details().get("compute_capability"))
+        refuse_emulated_bfloat16(_details().get("compute_capability"))       # which 2.3 and before do not tell
     return cell.precision
 
 
 def is_half(cell):
     """Whether amp is float16, as in mahorker: a GPU's inference of sequences, which needs no scaling of a loss."""
     return tasks.is_sequence(cell.task) and cell.device == "gpu" and cell.measure == "infer"
-
-
-def _demand_bfloat16(capability):
-    """Raise Unsupported for a GPU without bfloat16 of its own, where its capability is told: 2.3 and before do not."""
-    if capability and tuple(capability) < (8, 0):
-        raise Unsupported("this GPU has no bfloat16: it needs compute capability 8.0, not %d.%d" % tuple(capability))
 
 
 def _details():
