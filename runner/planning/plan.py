@@ -251,13 +251,19 @@ def _baseline(chosen: tuple[Planned, ...], wished: str, study: Study, stacks: Ma
 
 
 def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0,
-                     gpus: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({})) -> float:
+                     gpus: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({}),
+                     cpus: int = 0) -> float:
     """How long the plan takes: known seconds of earlier runs by key, else start-up and a guess from the FLOPs.
 
-    gpus: the machine's; products: what matrix products reached here, where that was measured already.
+    gpus: the machine's; products: what matrix products reached here, where that was measured already; cpus: those of
+    all hosts together, which nodes share where there are more of them; 0 is as many as nodes ask for.
     """
-    return chosen.rounds * sum(known.get(p.key) or start_seconds + _guess(p.cell, _rate(p.cell, gpus, products))
-                               for p in chosen.cells)
+    def guessed(cell: Cell) -> float:
+        starts = max(1.0, cell.nodes / cpus) if cpus else 1.0
+        steps = max(1.0, cell.nodes * cell.cpus / cpus) if cpus and cell.device == "cpu" else 1.0
+        return start_seconds * starts + _guess(cell, _rate(cell, gpus, products) / steps)
+
+    return chosen.rounds * sum(known.get(p.key) or guessed(p.cell) for p in chosen.cells)
 
 
 def _guess(cell: Cell, rate: float) -> float:
@@ -288,7 +294,9 @@ def _rate(cell: Cell, gpus: gpus.Gpus, products: Mapping[Unit, Product]) -> floa
 
 
 def _steps(cell: Cell) -> int:
-    """The training steps of a run. A data set without a fixed number of images counts with its usual one."""
+    """The training steps of a run, about as many as building a graph takes. A data set of any size has its usual one."""
+    if cell.measure == "graph":
+        return 1
     if cell.measure != "epochs":
         return cell.steps + cell.warmup
     if tasks.is_sequence(cell.task):

@@ -90,15 +90,18 @@ def available(folder: Path) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.toml"))
 
 
-def read(name: str, folder: Path, scale: str | None = None) -> Study:
-    """The study of that id, or of that path. Raises InputError with file, key, found and expected."""
+def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False) -> Study:
+    """The study of that id, or of that path. Raises InputError with file, key, found and expected.
+
+    on_gpu: what a scale moves from the GPU to the CPU stays on the GPU.
+    """
     path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
     if not path.is_file():
         known = available(folder)
         near = difflib.get_close_matches(name, known, 1)
         hint = f"; did you mean `{near[0]}`?" if near else ""
         raise InputError(f'study "{name}" is unknown; known: {", ".join(known)}{hint}')
-    return parse(path.read_bytes(), str(path), scale)
+    return parse(path.read_bytes(), str(path), scale, on_gpu)
 
 
 def repeats_publication(name: str, folder: Path) -> bool:
@@ -118,12 +121,12 @@ def _document(path: Path) -> dict[str, Any]:
     return strict_toml.document(path.read_bytes(), str(path))
 
 
-def parse(content: bytes, file: str, scale: str | None = None) -> Study:
+def parse(content: bytes, file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
     """The study in a file's bytes. Raises InputError."""
-    return from_document(strict_toml.document(content, file), file, scale)
+    return from_document(strict_toml.document(content, file), file, scale, on_gpu)
 
 
-def from_document(document: dict[str, Any], file: str, scale: str | None = None) -> Study:
+def from_document(document: dict[str, Any], file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
     """The study in a file's tables. Raises InputError."""
     position = Position(file)
     strict_toml.refuse_unknown(document, _TABLES, position)
@@ -136,6 +139,8 @@ def from_document(document: dict[str, Any], file: str, scale: str | None = None)
         raise here.wrong(f'scale "{scale}" is unknown; known: {", ".join(scales)}')
     document = written_out(document, scales, position)
     tables = strict_toml.listed(document, "experiment", position)
+    if on_gpu:
+        tables = [inheritance.on_gpu(each) for each in tables]
     experiments = tuple(_experiment(each, position, scale, scales) for each in tables)
     if not experiments:
         raise position.wrong("found no [[experiment]], expected at least one")
@@ -193,7 +198,10 @@ def _experiment(table: Any, position: Position, scale: str, scales: tuple[str, .
             for name, options in strict_toml.table(values, "grid", position, {}).items()}
     for name, value in settings.items():
         strict_toml.checked(name, value, position)
-    cases = tuple(strict_toml.case(item, position) for item in strict_toml.listed(values, "cases", position)) or ({},)
+    if table.get("cases") == []:
+        raise position.wrong('key "cases": found none, expected some; only a scale may leave an experiment out')
+    cases = (tuple(strict_toml.case(item, position) for item in strict_toml.listed(values, "cases", position))
+             if "cases" in values else ({},))
     for name in grid:
         if name in settings or any(name in case for case in cases):
             raise position.wrong(f'key "{name}" stands both beside and in grid')
@@ -234,6 +242,8 @@ def _overrides(table: dict[str, Any], scale: str) -> Iterator[str]:
             before = table.get("grid", {})
             yield from (f"{key} {_listing(options)} for {_listing(before.get(key, []))}"
                         for key, options in value.items())
+        elif name == "cases" and not value:
+            yield "none of its cells run"
         elif name == "cases":
             yield "; ".join(", ".join(f"{key} {option}" for key, option in case.items()) for case in value)
         else:

@@ -87,6 +87,15 @@ def _with_scales(whole: Table, names: Names, position: Position) -> Table:
     return expanded
 
 
+def on_gpu(experiment: Table) -> Table:
+    """An experiment of a GPU, written out, that no scale moves to the CPU."""
+    if experiment.get("device") != "gpu":
+        return experiment
+    scales = {name: {key: value for key, value in table.items() if (key, value) != ("device", "cpu")}
+              for name, table in experiment.get("scale", {}).items()}
+    return {**experiment, "scale": scales}
+
+
 class _Cases(NamedTuple):
     """The cases of an experiment as its file lists them, and its grid."""
 

@@ -158,6 +158,16 @@ def test_open_steps_over_sequences_are_guessed_as_whole_passes() -> None:
     assert pytest.approx(math.ceil(2.0 / (64 * step)) * 64 * step) == seconds
 
 
+def test_nodes_that_share_cpus_start_and_step_as_much_later() -> None:
+    cell = Cell("a", "lenet5", "train", batch=100, nodes=3, parallel="allreduce", steps=100, warmup=0)
+    one = made()._replace(rounds=1, cells=(Planned(key(cell), "e", cell),))
+    alone, shared = (estimate_seconds(one, {}, 6.0, cpus=cpus) for cpus in (3, 2))
+    steps = 100 * tasks.step_flops(cell) / 2e10
+
+    assert pytest.approx(6.0 + steps + 0.2) == alone == estimate_seconds(one, {}, 6.0)
+    assert pytest.approx(9.0 + 1.5 * steps + 0.2) == shared
+
+
 H100 = gpus.Gpu("GPU-0", "NVIDIA H100 80GB HBM3", "9.0", None, "GPU-0")
 TRAINING = {"task": "resnet50", "batch": 32, "image": 224, "classes": 1000, "steps": 100, "warmup": 0}
 
