@@ -13,6 +13,7 @@ from runner.errors import InputError
 from runner.strict_toml import Position
 from runner.study import claims_file, inheritance, names, rows
 from runner.study.claims import Claim
+from runner.study.node import Node, node
 from runner.study.published import Published
 from runner.study.told import Told, told
 from workloads.spec import cell as cells
@@ -20,8 +21,9 @@ from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
 # what an experiment may set besides a cell's own fields
-EXPERIMENT_KEYS = ("id", "title", "stacks", "subjects", "cases", "grid", "except", "assumed", "scale")
+EXPERIMENT_KEYS = ("id", "title", "stacks", "subjects", "node", "cases", "grid", "except", "assumed", "scale")
 SCALED = ("grid", "cases")      # of these, what a scale may override
+EVERY = "every"                 # in place of a list of stacks: all of the cells' device that build models
 _MOST_CELLS = 20_000            # ten times our largest study's
 IDENTIFIER = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$"
 _TABLES = ("study", "subjects", "models", "cells", "experiment", "published", "claim", "told")
@@ -41,6 +43,7 @@ class Experiment(NamedTuple):
     assumed: dict[str, str]
     variants: Mapping[str, tuple[dict[str, Any], ...]] = {}     # by stack, where only some settings are a stack's
     scaled: tuple[str, ...] = ()             # what its scale changes: "steps 6 for 3960"
+    node: Node | None = None                 # what each of its nodes had; None: all that there is
 
     def combinations(self) -> Iterator[dict[str, Any]]:
         """The settings of every cell but for its stack."""
@@ -212,7 +215,7 @@ def _experiment(table: Any, position: Position, scale: str, scales: tuple[str, .
     return Experiment(strict_toml.string(values, "id", position), strict_toml.string(values, "title", position, ""),
                       tuple(variants) or strict_toml.strings(values, "stacks", position), settings, cases, grid,
                       tuple(_excepted(item, position) for item in strict_toml.listed(values, "except", position)),
-                      _assumed(values, position), variants, tuple(_overrides(table, scale)))
+                      _assumed(values, position), variants, tuple(_overrides(table, scale)), node(values, position))
 
 
 def _variants(values: strict_toml.Table, grid: Mapping[str, Any],

@@ -11,7 +11,7 @@ from runner.errors import InputError
 from runner.machine import gpus
 from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, plan
 from runner.results.products import Product, Unit, record
-from runner.study.file import parse
+from runner.study.file import from_document, parse
 from tests.fakes import MACHINE, stack
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
@@ -46,6 +46,33 @@ def test_cells_that_cannot_be_are_skipped_with_the_reason() -> None:
     assert "too long here" == reasons["a", "vgg16", 32]
     assert "lenet5 needs images of at least 32 pixels" == reasons["a", "lenet5", 16]
     assert 6 == len(reasons)
+
+
+def planned_with(**values: object) -> Plan:
+    """An experiment of LeNet-5 with these fields, in stacks a and b, and in a bare library's c."""
+    stacks = {**STACKS, "c": stack("c", framework="onednn"), "d": stack("d", devices=("gpu",))}
+    found = from_document({"study": {"id": "s", "title": "S"}, "experiment": [
+        {"id": "e", "measure": "train", "task": "lenet5", "stacks": ["a"], **values}]}, "s.toml")
+    return plan(found, stacks, MACHINE, Wishes(), lambda stack: None)
+
+
+def test_every_stack_is_each_of_the_device_that_builds_models() -> None:
+    assert ["a", "b"] == [each.cell.stack for each in planned_with(stacks=["every"]).cells]
+
+
+@pytest.mark.parametrize(("node", "cpus", "memory_bytes"), [
+    ("1 CPU, 4 GB", 1, 4 * 10**9), ("4 CPUs, 16 GB", MACHINE.cpus, MACHINE.limit_bytes), (None, 2, MACHINE.limit_bytes),
+])
+def test_a_cell_has_what_the_study_s_node_had_or_less_where_there_is_less(node: str | None, cpus: int,
+                                                                         memory_bytes: int) -> None:
+    [found] = planned_with(**({"node": node} if node else {})).cells
+    assert (cpus, memory_bytes) == (found.cell.cpus, found.cell.memory_bytes)
+
+
+def test_the_record_says_what_the_study_s_node_had() -> None:
+    [found] = planned_with(node="4 CPUs, 16 GB").record()["experiments"]
+    assert {"cpus": 4, "memory_bytes": 16 * 10**9} == found["node"]
+    assert "node" not in planned_with().record()["experiments"][0]
 
 
 def test_figures_share_the_cells_that_are_equal() -> None:
