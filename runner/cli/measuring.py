@@ -205,7 +205,7 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
         _plan_every(asked, known, as_json)
         return
     job = jobs.planned(asked, screen.say)
-    seconds = estimate_seconds(job.plan, known, gpus=job.gpus)
+    seconds = estimate_seconds(job.plan, known, gpus=job.gpus, cpus=job.cpus)
     if as_json:
         print(json.dumps({**job.plan.record(), "estimate_seconds": seconds}, indent=2))
     else:
@@ -218,7 +218,8 @@ def _plan_every(asked: jobs.Asked, known: Mapping[str, float], is_json: bool) ->
     of_study = {name: jobs.planned(asked._replace(study=name), say_once)
                 for name in all_studies.published(paths.STUDIES, asked.scale)}
     plans = {name: each.plan for name, each in of_study.items()}
-    seconds = {name: estimate_seconds(each.plan, known, gpus=each.gpus) for name, each in of_study.items()}
+    seconds = {name: estimate_seconds(each.plan, known, gpus=each.gpus, cpus=each.cpus)
+               for name, each in of_study.items()}
     print_rows([{"study": name, "cells": len(each.cells), "runs": len(each.cells) * each.rounds,
                  "skipped": len(each.skipped),
                  **({"estimate_seconds": seconds[name]} if is_json else {"about": formatting.seconds(seconds[name])})}

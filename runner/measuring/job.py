@@ -65,6 +65,11 @@ class Job(NamedTuple):
         """Where each data set lies, by its name."""
         return {each.name: each.folder for each in (self.data, *self.more_data)}
 
+    @property
+    def cpus(self) -> int:
+        """Of all hosts together."""
+        return self.machine.cpus * self.launcher.hosts
+
     def command(self) -> str:
         """The fingerprint by which the same command finds its unfinished session; a changed stack is another one."""
         return self._digest({name: self.launcher.fingerprint(self.stacks[name]) for name in self._names()})
@@ -109,16 +114,21 @@ def settings(pairs: list[str]) -> dict[str, Any]:
 
 def planned(asked: Asked, say: Say) -> Job:
     """The job without building anything. Raises InputError."""
-    return planned_study(selection.read(asked.study, STUDIES, asked.scale), asked, say)
+    there = None
+    if "device" not in asked.wishes.settings:
+        there = selection.read(asked.study, STUDIES, asked.scale, on_gpu=True)
+    return planned_study(selection.read(asked.study, STUDIES, asked.scale), asked, say, there=there)
 
 
-def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, str] = MappingProxyType({})) -> Job:
+def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, str] = MappingProxyType({}),
+                  there: file.Study | None = None) -> Job:
     """The job of a study that is at hand, without building anything. Raises InputError.
 
     names: more names of stacks, each with the stack that it is: to the plan another one, to the launcher the same.
+    there: the study without a scale's moves to the CPU, taken where the GPUs of this machine run no fewer cells of it.
     """
     here_gpus = nvml.observe()
-    asked_about = here_gpus if _is_of_gpus(read, asked.wishes) else NONE
+    asked_about = here_gpus if _is_of_gpus(there if there and here_gpus.gpus else read, asked.wishes) else NONE
     chosen = own_stacks.chosen(asked.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
     launcher = choose.for_stacks(asked.launcher, say, here_gpus, asked.swarm, chosen.named)
     here = launcher.machine(host.observe())
@@ -128,8 +138,10 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
     asked = asked._replace(wishes=wishes)
     stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks}}
     shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}
-    made = plan(read, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus,
-                launcher.hosts)
+    made, *other = (plan(each, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus,
+                         launcher.hosts) for each in (read, there) if each is not None)
+    if here_gpus.gpus and other and len(other[0].cells) >= len(made.cells):
+        [made] = other
     return Job(asked, made, stacks, launcher, here, data, here_gpus, more_data=tuple(more))
 
 

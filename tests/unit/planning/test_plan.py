@@ -49,6 +49,33 @@ def test_cells_that_cannot_be_are_skipped_with_the_reason() -> None:
     assert 6 == len(reasons)
 
 
+def planned_with(**values: object) -> Plan:
+    """An experiment of LeNet-5 with these fields, in stacks a and b, and in a bare library's c."""
+    stacks = {**STACKS, "c": stack("c", framework="onednn"), "d": stack("d", devices=("gpu",))}
+    found = from_document({"study": {"id": "s", "title": "S"}, "experiment": [
+        {"id": "e", "measure": "train", "task": "lenet5", "stacks": ["a"], **values}]}, "s.toml")
+    return plan(found, stacks, MACHINE, Wishes(), lambda stack: None)
+
+
+def test_every_stack_is_each_of_the_device_that_builds_models() -> None:
+    assert ["a", "b"] == [each.cell.stack for each in planned_with(stacks=["every"]).cells]
+
+
+@pytest.mark.parametrize(("node", "cpus", "memory_bytes"), [
+    ("1 CPU, 4 GB", 1, 4 * 10**9), ("4 CPUs, 16 GB", MACHINE.cpus, MACHINE.limit_bytes), (None, 2, MACHINE.limit_bytes),
+])
+def test_a_cell_has_what_the_study_s_node_had_or_less_where_there_is_less(node: str | None, cpus: int,
+                                                                         memory_bytes: int) -> None:
+    [found] = planned_with(**({"node": node} if node else {})).cells
+    assert (cpus, memory_bytes) == (found.cell.cpus, found.cell.memory_bytes)
+
+
+def test_the_record_says_what_the_study_s_node_had() -> None:
+    [found] = planned_with(node="4 CPUs, 16 GB").record()["experiments"]
+    assert {"cpus": 4, "memory_bytes": 16 * 10**9} == found["node"]
+    assert "node" not in planned_with().record()["experiments"][0]
+
+
 def test_figures_share_the_cells_that_are_equal() -> None:
     assert [("e1", "a"), ("e1", "b")] == [(p.experiment, p.cell.stack) for p in made().cells]
 
@@ -156,6 +183,16 @@ def test_open_steps_over_sequences_are_guessed_as_whole_passes() -> None:
     seconds = estimated(task="lstm", steps=1, warmup=0, seconds=2.0)
     step = estimated(task="lstm", steps=1, warmup=0)
     assert pytest.approx(math.ceil(2.0 / (64 * step)) * 64 * step) == seconds
+
+
+def test_nodes_that_share_cpus_start_and_step_as_much_later() -> None:
+    cell = Cell("a", "lenet5", "train", batch=100, nodes=3, parallel="allreduce", steps=100, warmup=0)
+    one = made()._replace(rounds=1, cells=(Planned(key(cell), "e", cell),))
+    alone, shared = (estimate_seconds(one, {}, cpus=cpus) for cpus in (3, 2))
+    steps = 100 * tasks.step_flops(cell) / 2e10
+
+    assert pytest.approx(4.0 + steps + 0.2) == alone == estimate_seconds(one, {})
+    assert pytest.approx(6.0 + 1.5 * steps + 0.2) == shared
 
 
 H100 = gpus.Gpu("GPU-0", "NVIDIA H100 80GB HBM3", "9.0", None, "GPU-0")

@@ -72,6 +72,15 @@ def test_nodes_on_one_machine_have_no_network() -> None:
     assert "All 3 nodes are on this machine and share its 2 CPUs" in said(contents(cells={cell: SLOW}))["one machine"]
 
 
+def test_a_node_with_less_than_the_study_s_is_marked_and_one_with_as_much_is_not() -> None:
+    asked = {"cpus": 4, "memory_bytes": 16 * 10**9}
+    less, enough = (said(contents(plan=planned({**experiment("e", TORCH), "node": node})))
+                    for node in (asked, {"cpus": 1, "memory_bytes": 1}))
+
+    assert less["nodes"].startswith("The study's had 4 CPUs and 16 GB, here each has 1 CPU and ")
+    assert less["nodes"].endswith(": e.") and "nodes" not in enough
+
+
 def test_a_virtual_environment_another_base_and_stand_in_data_are_named_with_their_stacks() -> None:
     facts = {**made.FACTS, "data": {"name": "digits32", "stand_in": True}}
     found = said(contents(facts=facts, place={**made.PLACE, "base_is_default": False}))
