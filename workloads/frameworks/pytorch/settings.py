@@ -50,6 +50,7 @@ def device(cell):
 
 def tuned(cell, features):
     """The cell in channels_last, where it has images, and in bfloat16, where the device multiplies it."""
+    apply(cell)                            # threads are set once, before anything is computed
     is_gpu = cell.device == "gpu" and torch.cuda.is_available()
     has_bfloat16 = (torch.cuda.get_device_capability() >= (8, 0) if is_gpu
                     else tuning.processor_has_bfloat16(features)) and hasattr(torch, "autocast")
