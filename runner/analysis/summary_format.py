@@ -559,6 +559,8 @@ class Methods(_Model):
                    "stack that was not steady, and for accuracies of one seed; no data where a cell is missing and no "
                    "case contradicts")
     geometric_mean: str = "of the ratios, over comparisons in which every stack has one"
+    lanes: str = ("loop tuned over loop native of the same stack in the same rounds, as ratios of stacks are; its word "
+                  "is adjusted together with theirs; switches are what the first tuned run that ended ok said")
 
 
 class Summary(_Model):

@@ -8,6 +8,7 @@ from runner.analysis.summary_format import LaneResult, Lanes
 from runner.report.columns import Column, Form, endings, table
 from runner.report.document import Table
 
+LANES = ("common", "tuned")
 _NOTE = ("Tuned / common: how many times as fast in the same rounds, with its 95 % interval; faster and slower hold "
          "together with the session's other words. First step: of the tuned runs, compilation included; compiling: the "
          "compiler alone, where the framework tells. docs/tuned.md says what each framework's experts switch on, and "
@@ -45,6 +46,11 @@ _COLUMNS: tuple[Column[LaneResult], ...] = (
 
 def tables(lanes: Sequence[Lanes], form: Form) -> Iterator[Table]:
     """A line a stack; a group a pair of comparisons, below who is the fastest in each lane."""
-    groups = {f"{each.label}: fastest common {each.common_winner or 'none shown'}, tuned "
-              f"{each.tuned_winner or 'none shown'}": each.results for each in lanes}
-    yield from table("Common and tuned", _COLUMNS, groups, form, _NOTE)
+    yield from table("Common and tuned", _COLUMNS, {_label(each): each.results for each in lanes}, form, _NOTE)
+
+
+def _label(lanes: Lanes) -> str:
+    """What is compared, and who is the fastest in each lane where one is shown to be in any."""
+    winners = (lanes.common_winner, lanes.tuned_winner)
+    fastest = ", ".join(f"{lane} {winner or 'none shown'}" for lane, winner in zip(LANES, winners, strict=True))
+    return f"{lanes.label}: fastest {fastest}" if any(winners) else lanes.label

@@ -14,9 +14,9 @@ TORCH, TF = (made.cell(name) for name in ("torch", "tf"))
 SWITCHED = {**made.FACTS, "loop": "compile", "layout": "nhwc", "precision": "float32", "attention": "plain"}
 
 
-def summary() -> Summary:
+def summary(tf: list[float] = SLOW) -> Summary:
     cells = (TORCH, TF, TORCH._replace(loop="tuned"), TF._replace(loop="tuned"))
-    rates = dict(zip(cells[:3], (SLOW, SLOW, FAST), strict=True))
+    rates = dict(zip(cells[:3], (SLOW, tf, FAST), strict=True))
     records = [record for cell, values in rates.items() for record in made.runs(cell, values, facts=SWITCHED)]
     return summarise([made.session(), made.plan(*cells), *records,
                       *made.run(cells[3], 0, ending="unsupported", message="no")])
@@ -35,8 +35,14 @@ def test_a_line_has_both_rates_their_ratio_and_what_was_on(table: Table) -> None
     assert shown["tuned / common"].startswith("1.50") and "compile; nhwc; float32" == shown["switched on, as observed"]
 
 
-def test_a_group_says_who_is_the_fastest_in_each_lane(table: Table) -> None:
-    assert table.groups[0].label.endswith("fastest common none shown, tuned none shown")
+def test_a_group_says_who_is_the_fastest_in_each_lane() -> None:
+    (found,) = lanes.tables(summary(tf=FAST).lanes, Form.PAGE)
+
+    assert found.groups[0].label.endswith(": fastest common tf, tuned none shown")
+
+
+def test_a_group_without_a_fastest_stack_says_none(table: Table) -> None:
+    assert "fastest" not in table.groups[0].label
 
 
 def test_a_stack_that_cannot_be_tuned_shows_its_ending_in_place_of_a_rate(table: Table) -> None:
