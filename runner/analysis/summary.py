@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from runner.analysis import gate, judging, machine_share, stats, summary_profiles
+from runner.analysis import gate, judging, lanes, machine_share, stats, summary_profiles
 from runner.analysis.flags import FOOTNOTES, Flag, Proved, flags
 from runner.analysis.gate import NO_STEPS, Runs
 from runner.analysis.published import ours
@@ -24,6 +24,7 @@ from runner.analysis.summary_format import (
     Footnote,
     GeometricMean,
     Interval,
+    Lanes,
     Machine,
     Methods,
     PaperClaim,
@@ -86,6 +87,7 @@ class _Words(NamedTuple):
 
     ratios: Mapping[tuple[int, str], float]    # by the comparison's place and the stack
     winners: Mapping[int, float]
+    lanes: Mapping[tuple[int, str], float]     # of tuned against common, by the tuned comparison's place and the stack
     asked: int                                 # how many words there could be
 
     @property
@@ -123,7 +125,8 @@ def to_json(summary: Summary) -> str:
 def _summary(measured: Measurements, proved: Proved) -> Summary:
     session, names = measured.session, _names(measured)
     machine = Machine(**_known(session.get("machine"), Machine.model_fields))
-    comparisons, found = _comparisons(measured, names, machine.cpus, proved), _claims(measured)
+    found = _claims(measured)
+    comparisons, of_lanes = _comparisons(measured, names, machine.cpus, proved)
     comparisons = _with_reruns(machine_share.shared(comparisons, measured), measured)
     return Summary(
         **{"id": "", "study": "", "scale": None, "evenbench": None, "began": None, "launcher": None, "seed": None,
@@ -136,7 +139,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
                       for each in measured.skipped),
         **summary_profiles.tables(measured.rows, _id(measured)), published=_published(measured), claims=found,
         paper_claims=_paper_claims(found), footnotes=_footnotes(comparisons), methods=Methods(),
-        limits=machine_share.limits(measured),
+        limits=machine_share.limits(measured), lanes=of_lanes,
     )
 
 
@@ -194,14 +197,17 @@ def _names(measured: Measurements) -> list[str]:
 
 
 def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None, proved: Proved
-                 ) -> tuple[Comparison, ...]:
+                 ) -> tuple[tuple[Comparison, ...], tuple[Lanes, ...]]:
     groups, unstamped = _groups(measured, names), _unstamped(measured)
     runs = gate.of_rows(row for group in groups for row in group.rows.values())
     found = [_statistics(group, measured.baseline, runs) for group in groups]
-    words = _words(found)
-    return tuple(_comparison(place, group, statistics, words, lambda row: flags(row, cpus, proved, runs.get(row.key)),
+    by_stack = [group.rows for group in groups]
+    pairs = lanes.pairs(by_stack, runs)
+    words = _words(found, pairs)
+    made = tuple(_comparison(place, group, statistics, words, lambda row: flags(row, cpus, proved, runs.get(row.key)),
                              unstamped)
                  for place, (group, statistics) in enumerate(zip(groups, found, strict=True)))
+    return made, lanes.tables(pairs, by_stack, made, words.lanes)
 
 
 def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
@@ -227,9 +233,10 @@ def _statistics(group: _Group, baseline: str, runs: Mapping[str, Runs]) -> _Stat
                        against, baseline)
 
 
-def _words(found: Sequence[_Statistics]) -> _Words:
+def _words(found: Sequence[_Statistics], pairs: Sequence[lanes.Pair] = ()) -> _Words:
     """All that could get a word, adjusted together; who wins among two stacks is said by their ratio already."""
     asked: dict[tuple[int, str], float] = {}
+    of_lanes = {key: own for pair in pairs for key, own in pair.p_values().items()}
     for place, one in enumerate(found):
         for name, ratio in one.ratios.items():
             own = stats.p_value(ratio)
@@ -238,10 +245,12 @@ def _words(found: Sequence[_Statistics]) -> _Words:
         own = _winner_p(one)
         if own is not None and not _is_told_by_a_ratio(one):
             asked[place, ""] = own
-    adjusted = dict(zip(asked, stats.holm(list(asked.values())), strict=True))
+    every = stats.holm([*asked.values(), *of_lanes.values()])
+    adjusted = dict(zip(asked, every[:len(asked)], strict=True))
     winners = {place: adjusted.get((place, ""), adjusted.get((place, _only_other(one)), 1.0))
                for place, one in enumerate(found) if _winner_p(one) is not None}
-    return _Words({key: value for key, value in adjusted.items() if key[1]}, winners, len(asked))
+    return _Words({key: value for key, value in adjusted.items() if key[1]}, winners,
+                  dict(zip(of_lanes, every[len(asked):], strict=True)), len(every))
 
 
 def _winner_p(one: _Statistics) -> float | None:

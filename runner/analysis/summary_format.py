@@ -201,6 +201,48 @@ class Comparison(_Model):
     """Measured stacks that no check has shown to build the same model."""
 
 
+class LaneResult(_Model):
+    """A stack as it stands and as its experts would tune it."""
+
+    stack: str
+    common_rate: float | None
+    """Geometric mean of the runs' rates with loop native; null without an ok run."""
+    tuned_rate: float | None
+    """With loop tuned."""
+    ratio: float | None
+    """Tuned over common, paired by round; null without a common round."""
+    ratio_interval: Interval | None
+    pairs: int
+    verdict: Verdict
+    """Of tuned against common."""
+    withheld: str = ""
+    """Why no other word is said; "" where one is."""
+    p_value: float | None = None
+    """Adjusted for all words of the session; null where it gets no word."""
+    switches: dict[str, str]
+    """loop, layout, precision and attention as the tuned runs had them; empty without an ok run."""
+    endings: dict[str, int]
+    """Of the tuned runs."""
+    first_step_seconds: float | None
+    """Of the tuned runs, compilation included."""
+    compile_seconds: float | None
+
+
+class Lanes(_Model):
+    """Two comparisons that differ in the loop alone: native and tuned."""
+
+    experiment: str
+    label: str
+    task: str
+    common: str
+    """The comparison's key."""
+    tuned: str
+    results: tuple[LaneResult, ...]
+    common_winner: str | None
+    """The stack that is the fastest as it stands; null where none is shown to be."""
+    tuned_winner: str | None
+
+
 class Profile(_Model):
     """Operators of a stack, from profiled runs, which are not timed ones."""
 
@@ -517,6 +559,8 @@ class Methods(_Model):
                    "stack that was not steady, and for accuracies of one seed; no data where a cell is missing and no "
                    "case contradicts")
     geometric_mean: str = "of the ratios, over comparisons in which every stack has one"
+    lanes: str = ("loop tuned over loop native of the same stack in the same rounds, as ratios of stacks are; its word "
+                  "is adjusted together with theirs; switches are what the first tuned run that ended ok said")
 
 
 class Summary(_Model):
@@ -560,3 +604,5 @@ class Summary(_Model):
     methods: Methods
     limits: tuple[MachineLimit, ...] = ()
     """What shares of the machine are shares of."""
+    lanes: tuple[Lanes, ...] = ()
+    """Empty where no cell was measured in both loops."""

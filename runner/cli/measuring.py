@@ -1,11 +1,11 @@
 """Commands that measure: run, plan, rerun, aa, gate."""
 
+import functools
 import json
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NamedTuple
@@ -14,6 +14,7 @@ import typer
 
 from runner import formatting, paths, screen
 from runner.analysis.between import regression
+from runner.cells import built
 from runner.cli.options import (
     RESULTS,
     AsJson,
@@ -192,6 +193,12 @@ def _prove(job: jobs.Job, results: Path) -> None:
              if any((task, each.name) not in known for each in stacks)]
     if len(stacks) > 1 and tasks:
         checked(tasks, stacks, "float64", job.launcher, results)
+    tuned = [planned.cell for planned in job.plan.cells if planned.cell.loop == "tuned"
+             and (planned.cell.task, built(planned.cell.stack, "tuned")) not in known]
+    if tuned:
+        names = {cell.stack for cell in tuned}
+        checked(list(dict.fromkeys(cell.task for cell in tuned)), [each for each in stacks if each.name in names],
+                "float64", job.launcher, results, functools.partial(equality.run, loop="tuned"))
 
 
 @app.command()
@@ -214,7 +221,7 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
 
 def _plan_every(asked: jobs.Asked, known: Mapping[str, float], is_json: bool) -> None:
     """A line a published study."""
-    say_once = cache(screen.say)                 # what each of them would tell of the launcher and the data
+    say_once = functools.cache(screen.say)                 # what each of them would tell of the launcher and the data
     of_study = {name: jobs.planned(asked._replace(study=name), say_once)
                 for name in all_studies.published(paths.STUDIES, asked.scale)}
     plans = {name: each.plan for name, each in of_study.items()}

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from runner import formatting
-from runner.report import breakdown, published, rates
+from runner.report import breakdown, lanes, published, rates
 from runner.report.columns import Form, endings
 from runner.report.comparisons import Context, Shown
 from runner.report.document import Section, Table, plain
@@ -31,7 +31,9 @@ def _section(context: Context, experiment: Experiment, numbers: published.Number
               *breakdown.operator_charts(context, profiled), *curves.charts(rows, context.series),
               *steps.charts(rows, results, context.series), *samples.charts(spreads, context.series)]
     summary, page = context.summary, Form.PAGE
-    tables = [*published.tables(numbers), *rates.tables(summary, compared, page), *breakdown.phases(compared, page),
+    own_lanes = [each for each in summary.lanes if each.tuned in {shown.comparison.key for shown in compared}]
+    tables = [*published.tables(numbers), *rates.tables(summary, compared, page), *lanes.tables(own_lanes, page),
+              *breakdown.phases(compared, page),
               *breakdown.operators(profiled, page), *breakdown.kernels(breakdown.of_rows(summary.kernels, rows), page),
               *breakdown.graphs(breakdown.of_rows(summary.graphs, rows), page),
               *breakdown.largest_batches(breakdown.of_rows(summary.largest_batches, rows), page),

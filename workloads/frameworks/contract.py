@@ -8,6 +8,7 @@ from which theirs inherit.
 A run asks an adapter in this order:
 
     surroundings/NAME.py                           before the framework is imported: SURROUNDINGS
+    settings.tuned(cell, features)                 where the cell's loop is tuned
     NAME; settings.apply(cell)                     the process is as the cell wants it
     parallel.serve(role, cell, cluster)            in a place that only serves; nothing else is asked there
     product.made(cell, size, numbers)              measure product; nothing but facts is asked there
@@ -47,6 +48,8 @@ class Module(NamedTuple):
 MODULES = (
     Module("settings", (
         Function("apply", ("cell",), "None, with the whole process set as the cell's switches say. Raises Unsupported"),
+        Function("tuned", ("cell", "features"), "the cell of loop=tuned with the other switches that an expert would "
+                 "set here; features: the processor's vector instructions"),
     )),
     Module("", (
         Function("Workload", ("table", "cell"), "the Images of a table of layers"),

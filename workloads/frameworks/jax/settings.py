@@ -5,7 +5,9 @@ import jax
 import jax.numpy as jnp
 
 from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16
+from workloads.spec import tuning
 
+_FUSED = ("gpt2", "vit_b16", "vit_cifar")      # transformers whose attention jax.nn's one function computes
 # What jax_default_matmul_precision is for each precision of a cell; it holds for convolutions too. On a CPU all are
 # float32's own products.
 _PRODUCTS = {"float32": "highest", "tf32": "tensorfloat32", "amp": "default", "float64": "highest"}
@@ -44,9 +46,28 @@ def platform(cell):
     return "cpu" if cell.device == "cpu" else "cuda"
 
 
+def tuned(cell, features):
+    """The cell in bfloat16 on a GPU that multiplies it, with cuDNN's attention, which takes no wider numbers.
+
+    On a CPU nothing is switched on: a step is one program with donated arrays in every loop but eager, and whether
+    XLA's kernels there gain by bfloat16 was not measured.
+    """
+    if cell.device == "cpu":
+        return cell
+    apply(cell)                            # a client is made for the device's answer, once
+    capability = str(getattr(device(cell), "compute_capability", "0"))
+    cell = tuning.in_bfloat16(cell, float(capability) >= 8)
+    if cell.precision == "amp" and cell.attention == "default" and cell.task in _FUSED:
+        cell = cell._replace(attention="fused")
+    return cell
+
+
 def loop(cell):
-    """The loop that "native" becomes: xla, a step as one program by jax.jit; or eager. Raises Unsupported."""
-    if cell.loop in ("native", "xla"):
+    """The loop that "native" becomes: xla, a step as one program by jax.jit; or eager. Raises Unsupported.
+
+    tuned is xla, too: jax.jit with donated arrays is what experts write.
+    """
+    if cell.loop in ("native", "xla", "tuned"):
         return "xla"
     if cell.loop != "eager":
         raise Unsupported("JAX has no loop %s: it has xla, which is jax.jit, and eager" % cell.loop)

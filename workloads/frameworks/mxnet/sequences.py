@@ -149,6 +149,8 @@ def _refuse(cell):
         raise Unsupported("%s is not there for MXNet" % sequences.SEQUENCES[cell.task].title)
     if cell.init == "framework":
         raise Unsupported("the sequence models have evenbench's own weights in every framework")
+    if cell.loop == "tuned":
+        raise Unsupported("the sequence models are functions of arrays in MXNet, which gluon cannot hybridize")
     if cell.loop not in ("native", "eager"):
         raise Unsupported("the sequence models run eagerly in MXNet: their shapes change with every batch")
     if cell.precision == "amp":

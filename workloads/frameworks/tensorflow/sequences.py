@@ -189,8 +189,8 @@ class _Functions(_Common, Generation, steps_v2.Steps, contract.Sequences):
     def _compiled(self, function):
         if self.loop == "eager":
             return function
-        switches = settings.xla_switch() if self.cell.loop == "xla" else {}
-        return tf.function(function, autograph=False, input_signature=getattr(self, "_signature", None), **switches)
+        return tf.function(function, autograph=False, input_signature=getattr(self, "_signature", None),
+                           **settings.switches(self.cell))
 
     def _placed(self, batch):
         return {name: tf.constant(array) for name, array in batch.items()}

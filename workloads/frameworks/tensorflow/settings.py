@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from workloads.frameworks.tensorflow.profiling import grappler
 from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16
-from workloads.spec import tasks
+from workloads.spec import tasks, tuning
 
 keras = tf.keras
 _LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fit": "fit", "xla": "tf.function, XLA"}
@@ -116,6 +116,8 @@ def loop(cell):
             raise Unsupported("TensorFlow %s runs a graph in a session, and has no loop %s"
                               % (tf.__version__, cell.loop))
         return "session"
+    if cell.loop == "tuned":
+        return _LOOPS["xla" if is_xla(cell) else "native"]
     if cell.loop not in _LOOPS:
         raise Unsupported("TensorFlow has no loop %s: it has graph (tf.function), eager, fit and xla" % cell.loop)
     if cell.loop == "fit" and cell.measure == "infer":
@@ -123,6 +125,33 @@ def loop(cell):
     if cell.loop == "xla" and not xla_switch():
         raise Unsupported("tf.function of TensorFlow %s cannot compile with XLA" % tf.__version__)
     return _LOOPS[cell.loop]
+
+
+def tuned(cell, features):
+    """The cell in bfloat16, where the device multiplies it and Keras' policies reach: images."""
+    if tasks.is_sequence(cell.task) or not tf.executing_eagerly() or not _policies():
+        return cell
+    if cell.device == "cpu":
+        return tuning.in_bfloat16(cell, tuning.processor_has_bfloat16(features))
+    capability = _details().get("compute_capability")
+    return tuning.in_bfloat16(cell, bool(capability) and tuple(capability) >= (8, 0))
+
+
+def is_xla(cell):
+    """Whether XLA compiles the cell's functions: where its loop says so; tuned, transformers and most on a GPU.
+
+    Not those of convolutions on a CPU, which XLA does not hand to oneDNN, as TensorFlow's own kernels are; nor
+    recurrent nets', whose cuDNN operation XLA does not know.
+    """
+    if cell.loop != "tuned":
+        return cell.loop == "xla"
+    is_image_on_gpu = cell.device == "gpu" and not tasks.is_sequence(cell.task)
+    return bool(xla_switch()) and (cell.task in tasks.TRANSFORMERS or is_image_on_gpu)
+
+
+def switches(cell):
+    """The arguments of tf.function that the cell's loop sets."""
+    return xla_switch() if is_xla(cell) else {}
 
 
 def xla_switch():
