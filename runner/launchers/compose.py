@@ -19,6 +19,7 @@ from runner.errors import BenchError, ImageMissing
 from runner.launchers.compose_messages import Alive, Unheard, about, message
 from runner.launchers.line_queue import Pipe
 from runner.launchers.protocol import Exit, Launcher, Running
+from runner.machine import topology
 from runner.machine.cpu_sets import Share, reporters, servers, shared
 from runner.results.contract import LONGEST_LINE
 from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned, workloads_digest
@@ -101,7 +102,7 @@ class ComposeLauncher(Launcher):
         for node in nodes:
             _check(node, stack)
             _check_room(node, cell)
-        share = shared(cell, os.sched_getaffinity(0))
+        share = shared(cell, os.sched_getaffinity(0), topology.observe())
         running = ComposeRunning(places, nodes, _record(pinned(stack), nodes, share))
         try:
             running.begin([{"cell": cell._asdict(), "nodes": _names(places), "rank": rank, "module": module,
@@ -168,6 +169,7 @@ def _record(stack: PinnedStack, nodes: list["_Node"], share: Share) -> dict[str,
     return {"launcher": name, "isolation": name, "image": f"evenbench:{stack.name}", "base": base,
             "base_is_default": base == stack.base_image, "stack_version": stack.version,
             "fingerprint": fingerprint(stack), "cpu_quota": min((q for q in quotas if q and q < reach), default=None),
+            **share.record(),
             "nodes": {node.name: {"affinity": node.about.affinity, "cpu_quota": node.about.cpu_quota,
                                   "memory_bytes": node.about.memory_bytes} for node in nodes}}
 
