@@ -34,6 +34,7 @@ from runner.analysis.summary_format import (
 )
 from runner.cells import compared, key
 from runner.errors import InputError
+from runner.formatting import rerun
 from runner.results.rows import Measurements, Row, by_comparison, measurements
 from runner.results.runs import Run, rate_per_worker, step_seconds
 from runner.results.values import Facts
@@ -123,7 +124,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
     session, names = measured.session, _names(measured)
     machine = Machine(**_known(session.get("machine"), Machine.model_fields))
     comparisons, found = _comparisons(measured, names, machine.cpus, proved), _claims(measured)
-    comparisons = machine_share.shared(comparisons, measured)
+    comparisons = _with_reruns(machine_share.shared(comparisons, measured), measured)
     return Summary(
         **{"id": "", "study": "", "scale": None, "evenbench": None, "began": None, "launcher": None, "seed": None,
            **_known(session, ("id", "study", "scale", "evenbench", "began", "launcher", "seed"))},
@@ -133,7 +134,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
                            reason=each.reason)
                       for each in measured.skipped),
-        **summary_profiles.tables(measured.rows), published=_published(measured), claims=found,
+        **summary_profiles.tables(measured.rows, _id(measured)), published=_published(measured), claims=found,
         paper_claims=_paper_claims(found), footnotes=_footnotes(comparisons), methods=Methods(),
         limits=machine_share.limits(measured),
     )
@@ -295,6 +296,18 @@ def _comparison(place: int, group: _Group, found: _Statistics, words: _Words,
     )
 
 
+def _with_reruns(comparisons: Sequence[Comparison], measured: Measurements) -> tuple[Comparison, ...]:
+    """The comparisons, each result of a cell of the plan with the command that measures it again."""
+    name, planned = _id(measured), {row.key for row in measured.rows}
+    return tuple(each.model_copy(update={"results": tuple(
+        result.model_copy(update={"rerun": rerun(name, result.key)}) if result.key in planned else result
+        for result in each.results)}) for each in comparisons)
+
+
+def _id(measured: Measurements) -> str:
+    return str(measured.session.get("id", ""))
+
+
 class _Word(NamedTuple):
     """What is said of a stack."""
 
@@ -369,7 +382,9 @@ def _result(row: Row, found: _Statistics, word: _Word, flagged: tuple[Flag, ...]
         tokens_per_second=tokens.value, tokens_interval=tokens.interval,
         padded_tokens_per_second=padded.value, padded_tokens_interval=padded.interval,
         gpu_watts=middle(runs, quantities.watts),
-        joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run)),
+        joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run, quantities.watts(run))),
+        cpu_watts=middle(runs, _cpu_watts),
+        cpu_joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run, _cpu_watts(run))),
         gpu_sm_clock=middle(runs, lambda run: run.after.get("gpu_sm_clock")),
         epochs=max((len(run.epochs) for run in runs if run.epochs), default=None),
         places_peak_bytes=_rounded(middle(runs, _places_peak_bytes)),
@@ -449,9 +464,12 @@ def _tokens_per_second(run: Run, name: str) -> float | None:
     return count / seconds if seconds else None
 
 
-def _joules(batch: int, run: Run) -> float | None:
+def _cpu_watts(run: Run) -> float | None:
+    return run.after.get("cpu_watts")
+
+
+def _joules(batch: int, run: Run, watts: float | None) -> float | None:
     """Of a sample: watts over samples a second."""
-    watts = quantities.watts(run)
     rate = None if watts is None else rate_per_worker(batch, run)
     return watts / (rate * len(run.workers)) if watts is not None and rate else None
 

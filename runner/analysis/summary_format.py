@@ -1,6 +1,7 @@
 """summary.json's format: the Summary and its parts, as frozen models; summary_schema.py publishes it.
 
-Format 7 (2026-11-23): step_seconds and tokens are geometric means with intervals; repeated and disturbed runs.
+Format 7 (2026-11-23): step_seconds and tokens are geometric means with intervals; repeated and disturbed runs;
+the command that measures each again.
 Format 6 (2026-11-22): rates are geometric means, intervals Student's; words hold together over a session and are
 withheld of stacks that were not steady; p values, steadiness, the smallest difference; reasons of claims' numbers.
 Format 5 (2026-11-21): kernels, graphs, largest batches.
@@ -143,6 +144,8 @@ class Result(_Model):
     gpu_watts: float | None = None
     joules_per_sample: float | None = None
     gpu_sm_clock: float | None = None
+    cpu_watts: float | None = None
+    cpu_joules_per_sample: float | None = None
     machine_share: float | None = None
     """FLOPs that the steps need a second, over the best matrix product of the session, which limits says."""
     epochs: int | None = None
@@ -158,6 +161,8 @@ class Result(_Model):
     """Of the framework's compiler, by its own account; null where it compiles nothing or does not tell."""
     compiled_programs: int | None = None
     parameters: int | None
+    rerun: str = ""
+    """The command that measures it again; "" where it was skipped."""
 
 
 class MachineLimit(_Model):
@@ -204,6 +209,7 @@ class Profile(_Model):
     names: dict[str, dict[str, float]]
     """The framework's own names behind each word, with seconds a step; "" holds those that have no word.
     Those may contain each other's time."""
+    rerun: str = ""
 
 
 class _Table(_Model):
@@ -239,6 +245,7 @@ class DeviceTime(_Model):
     """Each of a step; overlap: a kernel and a copy ran at once."""
     top_calls: dict[str, float] = {}
     """Calls a step of the kernels in `top`."""
+    rerun: str = ""
 
 
 class KernelTable(_Table):
@@ -258,6 +265,7 @@ class GraphChange(_Model):
     """How many fewer nodes there are for each optimisation; negative where it added some."""
     removed_share: float | None = None
     """Of all nodes, net of those that were added."""
+    rerun: str = ""
 
 
 class GraphTable(_Table):
@@ -284,6 +292,7 @@ class LargestBatch(_Model):
     """Of the host's memory; null: a GPU's own is the limit."""
     tried: tuple[TriedBatch, ...] = ()
     """In the run that decides."""
+    rerun: str = ""
 
 
 class BatchTable(_Table):
@@ -486,6 +495,9 @@ class Methods(_Model):
     gpu_watts: str = ("power of all of a run's GPUs over the timed steps, by their energy counters where they have "
                       "them; the median over runs; of a MIG slice the whole board's")
     joules_per_sample: str = "gpu_watts over the samples a second of all workers; the median over runs"
+    cpu_watts: str = ("power of all CPU packages of the machine over the timed steps, by the kernel's RAPL counters: "
+                      "idle cores and other programs count too, memory does not; the median over runs")
+    cpu_joules_per_sample: str = "cpu_watts over the samples a second of all workers; the median over runs"
     gpu_sm_clock: str = "hertz, the mean over the timed steps; the median over runs"
     epoch_seconds: str = ("training of the epochs after the first, the mean of each run; the median over runs; so are "
                           "validation_seconds; first_epoch_seconds and best_accuracy are medians over runs")

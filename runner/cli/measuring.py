@@ -142,7 +142,8 @@ def _measured(job: jobs.Job, folder: Path, kept: Kept | None, how: _How, show: C
     with store.Store(folder) as opened, progress() as shown, _signals() as is_stopping:
         bench = Bench(job.plan, job.stacks, job.launcher, job.data.folder, opened, shown, how.stall,
                       is_stopping=is_stopping, watches=lambda planned: jobs.gpu_watch(job, planned),
-                      side_by_side=jobs.side_by_side(job) if how.is_side_by_side else None, folders=job.folders)
+                      side_by_side=jobs.side_by_side(job) if how.is_side_by_side else None, folders=job.folders,
+                      meters=lambda: jobs.cpu_meter(job))
         try:
             is_ok = adaptive.run(job, bench, kept, how.until, progress, screen.say)
         except Stopped:
@@ -227,15 +228,15 @@ def _plan_every(asked: jobs.Asked, known: Mapping[str, float], is_json: bool) ->
 
 
 @app.command("rerun")
-def rerun_(name: ResultName, key: Annotated[str, typer.Option(help="The cell of this key, or its beginning.")] = "",
-           number: Annotated[int | None, typer.Option("--cell", help="The cell of this number in the plan.")] = None,
+def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
+               "--cell", "--key", help="The cell of this key, or its beginning, or of this number in the plan.")] = "",
            stacks: Annotated[list[str] | None, typer.Option(
                "--stack", help="NAME=PATH or NAME=image:NAME, where the record has a stack of a user's own.")] = None,
            rounds: Rounds = None, launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
            data: DataArgument = None, swarm: SwarmWords = None, results: Results = RESULTS, fresh: Fresh = False,
            stall: Stall = None) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
-    record = rerun.chosen(rerun.recorded(store.located(name, results)), key, number)
+    record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
     asked = jobs.Asked(name, None, launcher, data, Wishes(tuple(split(stacks)), rounds), tuple(split(swarm)))
     again = rerun.again(record, definition.read_all(paths.STACKS), asked, screen.say)
     is_ok = _ran(again, _How(results, fresh, stall=stall))
