@@ -8,22 +8,30 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+import click
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperGroup, TyperOption
 
-from runner import screen
+from runner import paths, screen
 from runner.errors import BenchError, Stopped
 
 # the module of each command, in the order of --help
 MODULES = {
     "run": "measuring", "plan": "measuring", "rerun": "measuring", "aa": "measuring", "gate": "measuring",
-    "report": "results", "compare": "results", "history": "results", "export": "results", "curves": "results",
-    "verify": "results", "list": "preparing", "check": "proving", "check-study": "proving",
+    "report": "results", "compare": "results", "history": "results", "export": "results",
+    "curves": "results", "verify": "results", "list": "preparing", "check": "proving", "check-study": "proving",
     "images": "preparing", "data": "preparing", "doctor": "preparing", "sbom": "preparing", "lock": "preparing",
     "dev": "dev",
 }
+
+
+# what of the user's own may lie elsewhere: the option's name, the variable, and what it holds
+OWN_FOLDERS = {"studies": (paths.OWN_STUDIES, "studies of your own, NAME.toml"),
+               "stacks": (paths.OWN_STACKS, "stacks of your own, NAME/stack.toml")}
+_OF_STUDIES_AND_STACKS = ("measuring", "proving", "preparing", "dev")
 
 
 class _Commands(Mapping[str, Any]):
@@ -47,10 +55,21 @@ class _Group(TyperGroup):
 @cache
 def commands_of(module: str) -> Mapping[str, Any]:
     """The commands that a module of this package has, by name."""
-    return typer.main.get_group(import_module(f"{__name__}.{module}").app).commands
+    found = typer.main.get_group(import_module(f"{__name__}.{module}").app).commands
+    for command in found.values() if module in _OF_STUDIES_AND_STACKS else ():
+        command.params += map(_folders, OWN_FOLDERS)
+    return found
 
 
-app = typer.Typer(cls=_Group, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+def _folders(name: str) -> TyperOption:
+    """The option that names folders of the user's own, which paths.own_folders then says to whoever asks."""
+    variable, what = OWN_FOLDERS[name]
+    return TyperOption(param_decls=[f"--{name}"], type=click.Path(path_type=Path), multiple=True, expose_value=False,
+                       metavar="DIR", help=f"A folder with {what}; repeatable, or the variable {variable}.",
+                       callback=lambda context, option, value: paths.name_own_folders(variable, value))
+
+
+app = typer.Typer(cls=_Group, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 @app.callback()

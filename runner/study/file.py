@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner import strict_toml
+from runner import paths, strict_toml
 from runner.errors import InputError
 from runner.strict_toml import Position
 from runner.study import claims_file, inheritance, names, rows
@@ -86,13 +86,23 @@ class Study(NamedTuple):
 
 
 def available(folder: Path) -> list[str]:
-    """The ids of the studies in a folder."""
-    return sorted(path.stem for path in folder.glob("*.toml"))
+    """The ids of the studies in a folder, and of those that the user keeps elsewhere."""
+    return sorted({path.stem for each in (folder, *paths.own_folders(paths.OWN_STUDIES)) for path in each.glob("*.toml")})
+
+
+def located(name: str, folder: Path) -> Path:
+    """The file of the study of that id: in the folder, or where the user keeps some. Raises InputError for two."""
+    found = [path for each in (folder, *paths.own_folders(paths.OWN_STUDIES))
+             if (path := each / f"{name}.toml").is_file()]
+    if len(found) > 1:
+        raise InputError(f"{found[1]}: there is a study {name} already, {found[0]}: give yours another name, or name "
+                         "its path")
+    return found[0] if found else folder / f"{name}.toml"
 
 
 def read(name: str, folder: Path, scale: str | None = None) -> Study:
     """The study of that id, or of that path. Raises InputError with file, key, found and expected."""
-    path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
+    path = Path(name) if name.endswith(".toml") else located(name, folder)
     if not path.is_file():
         known = available(folder)
         near = difflib.get_close_matches(name, known, 1)
@@ -103,12 +113,12 @@ def read(name: str, folder: Path, scale: str | None = None) -> Study:
 
 def repeats_publication(name: str, folder: Path) -> bool:
     """Whether the study of that id has figures or claims of a publication. Raises InputError."""
-    return not {"published", "claim"}.isdisjoint(_document(folder / f"{name}.toml"))
+    return not {"published", "claim"}.isdisjoint(_document(located(name, folder)))
 
 
 def scales(name: str, folder: Path) -> tuple[str, ...]:
     """The scales of the study of that id, the default one first. Raises InputError."""
-    path = folder / f"{name}.toml"
+    path = located(name, folder)
     head = strict_toml.table(_document(path), "study", Position(str(path)))
     declared = strict_toml.strings(head, "scales", Position(str(path), "[study]"), ("paper",))
     return tuple(sorted(declared, key=lambda scale: scale != head.get("default_scale", declared[0])))
