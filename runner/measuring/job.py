@@ -20,7 +20,7 @@ from runner.datasets import choice
 from runner.errors import BenchError, BuildFailed, DiskFull, InputError
 from runner.launchers import choose
 from runner.launchers.protocol import Launcher
-from runner.machine import gpus, hardware, host, nvml, telemetry
+from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
 from runner.machine.gpus import NONE, Gpus
 from runner.measuring import own_stacks
 from runner.measuring.gpu_slots import RunOnGpus, SideBySide
@@ -200,6 +200,12 @@ def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
     return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
 
 
+def cpu_meter(job: Job) -> cpu_energy.Meter | None:
+    """Who counts what this machine's CPU packages take while a run lasts; None where that cannot be read."""
+    found = cpu_energy.zones() if job.launcher.has_gpus_here else {}
+    return cpu_energy.Meter(found) if found else None
+
+
 def side_by_side(job: Job) -> SideBySide:
     """What cells on different GPUs at once are run with. Raises InputError where there are no two, or no way to."""
     launcher = job.launcher
@@ -223,15 +229,24 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
 
 
 def _harness() -> dict[str, Any]:
-    """Which revision of evenbench measures, and whether its files were changed since; {} outside of a checkout."""
+    """Which revision of evenbench measures, and whether its files were changed since; {} where nothing says it."""
     if not (ROOT / ".git").exists():               # it may be somebody else's, around an installed evenbench
-        return {}
+        return _revision()
     try:
         commit, changes = (subprocess.run(["git", "-C", str(ROOT), *git], capture_output=True, text=True, check=True)
                            for git in (("rev-parse", "HEAD"), ("status", "--porcelain")))
     except (OSError, subprocess.CalledProcessError):
         return {}
     return {"commit": commit.stdout.strip(), "changed": bool(changes.stdout.strip())}
+
+
+def _revision() -> dict[str, Any]:
+    """What an installed evenbench was built from, as setup.py wrote it down."""
+    try:
+        told = json.loads((ROOT / "runner" / "revision.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {name: told[name] for name in ("commit", "changed", "version") if name in told}
 
 
 def _own_record(job: Job) -> dict[str, Any]:
