@@ -18,6 +18,11 @@ from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:                                            # before setuptools 70.1
+    from wheel.bdist_wheel import bdist_wheel
+
 HERE = Path(__file__).resolve().parent
 CODE = find_packages(include=["runner*", "workloads*"])
 DATA = ("docker", "studies")          # stacks and studies, as files
@@ -60,6 +65,7 @@ def version(commit):
 
 BUILT = revision()
 os.environ.setdefault("SOURCE_DATE_EPOCH", str(BUILT.get("time", 315532800)))      # 1980, the oldest that a ZIP knows
+os.umask(0o022)           # what is built has the same modes whoever builds it
 
 
 class BuildPy(build_py):
@@ -70,10 +76,20 @@ class BuildPy(build_py):
         super().run()
         if not self.editable_mode:
             self._write(Path(self.build_lib, "evenbench", REVISION))
+            same_modes(self.build_lib)
 
     def _write(self, path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(BUILT, sort_keys=True) + "\n")
+
+
+class BdistWheel(bdist_wheel):
+    """As setuptools', with the same modes whatever a checkout's are."""
+
+    def egg2dist(self, egginfo_path, distinfo_path):
+        """Write the wheel's metadata."""
+        super().egg2dist(egginfo_path, distinfo_path)
+        same_modes(distinfo_path)
 
 
 class Sdist(sdist):
@@ -103,6 +119,12 @@ class Sdist(sdist):
         return name
 
 
+def same_modes(folder):
+    """Give all files below a folder modes that no umask decides."""
+    for path in Path(folder).rglob("*"):
+        path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+
+
 def plain(entry):
     """A tar's entry without owner, umask and time of whoever packs it."""
     entry.uid = entry.gid = 0
@@ -119,5 +141,5 @@ setup(
     package_data={"evenbench.runner": ["datasets/digits.csv.gz", "report/writers/*.html", "report/writers/*.css",
                                        "report/writers/*.js"],
                   "evenbench.docker": ["**/*"], "evenbench.studies": ["*.toml"]},
-    cmdclass={"build_py": BuildPy, "sdist": Sdist},
+    cmdclass={"build_py": BuildPy, "sdist": Sdist, "bdist_wheel": BdistWheel},
 )

@@ -5,15 +5,14 @@ Only the module of the command that was given is imported: to read results takes
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import click
 import typer
-from typer.core import TyperGroup, TyperOption
+from typer.core import TyperGroup
 
 from runner import paths, screen
 from runner.errors import BenchError, Stopped
@@ -26,12 +25,7 @@ MODULES = {
     "images": "preparing", "data": "preparing", "doctor": "preparing", "sbom": "preparing", "lock": "preparing",
     "dev": "dev",
 }
-
-
-# what of the user's own may lie elsewhere: the option's name, the variable, and what it holds
-OWN_FOLDERS = {"studies": (paths.OWN_STUDIES, "studies of your own, NAME.toml"),
-               "stacks": (paths.OWN_STACKS, "stacks of your own, NAME/stack.toml")}
-_OF_STUDIES_AND_STACKS = ("measuring", "proving", "preparing", "dev")
+_OF_STUDIES_AND_STACKS = ("measuring", "proving", "preparing", "dev")        # modules whose commands read them
 
 
 class _Commands(Mapping[str, Any]):
@@ -56,17 +50,27 @@ class _Group(TyperGroup):
 def commands_of(module: str) -> Mapping[str, Any]:
     """The commands that a module of this package has, by name."""
     found = typer.main.get_group(import_module(f"{__name__}.{module}").app).commands
-    for command in found.values() if module in _OF_STUDIES_AND_STACKS else ():
-        command.params += map(_folders, OWN_FOLDERS)
+    if module in _OF_STUDIES_AND_STACKS:
+        of_folders = typer.Typer(add_completion=False)
+        of_folders.command()(_own_folders)
+        for command in (each for each in found.values() if not hasattr(each, "commands")):
+            command.params += typer.main.get_command(of_folders).params
     return found
 
 
-def _folders(name: str) -> TyperOption:
-    """The option that names folders of the user's own, which paths.own_folders then says to whoever asks."""
-    variable, what = OWN_FOLDERS[name]
-    return TyperOption(param_decls=[f"--{name}"], type=click.Path(path_type=Path), multiple=True, expose_value=False,
-                       metavar="DIR", help=f"A folder with {what}; repeatable, or the variable {variable}.",
-                       callback=lambda context, option, value: paths.name_own_folders(variable, value))
+def _naming(variable: str) -> Callable[[list[Path] | None], None]:
+    """What lets paths say the folders that an option names to whoever asks."""
+    return lambda folders: paths.name_own_folders(variable, folders or ())
+
+
+def _own_folders(
+    studies: Annotated[list[Path] | None, typer.Option(
+        "--studies", metavar="DIR", expose_value=False, callback=_naming(paths.OWN_STUDIES),
+        help=f"A folder with studies of your own, NAME.toml; repeatable, or {paths.OWN_STUDIES}.")] = None,
+    stacks: Annotated[list[Path] | None, typer.Option(
+        "--stacks", metavar="DIR", expose_value=False, callback=_naming(paths.OWN_STACKS),
+        help=f"A folder with stacks of your own, NAME/stack.toml; repeatable, or {paths.OWN_STACKS}.")] = None) -> None:
+    """Two options that every command of studies and stacks has, and no command's function is told of."""
 
 
 app = typer.Typer(cls=_Group, no_args_is_help=True, pretty_exceptions_enable=False)

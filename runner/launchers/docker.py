@@ -65,6 +65,7 @@ class DockerLauncher(Launcher):
         self._client, self._gpus, self._cache = client, gpus, cache
         self._waiting = Waiting(client)
         self._images: dict[str, images.Image] = {}
+        self._engine = ""              # its version, once it was asked
 
     def with_gpus(self, gpus: gpus.Gpus) -> Self:
         """As protocol.Launcher."""
@@ -97,7 +98,8 @@ class DockerLauncher(Launcher):
         share = shared(cell, os.sched_getaffinity(0), topology.observe())
         record = {"launcher": self.name, "isolation": self.name, "image": image.id, "base": image.base,
                   "base_is_default": image.base_is_default, "stack_version": stack.version,
-                  "fingerprint": image.fingerprint, "cpu_quota": share.quota, **share.record(),
+                  "fingerprint": image.fingerprint, "cpu_quota": share.quota,
+                  "engine": f"Docker {self._engine_version()}".strip(), **share.record(),
                   **own_stacks.run_record(stack)}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         own = gpus.assigned(cell, stack, self._gpus) if cell.device == "gpu" else ()
@@ -115,6 +117,13 @@ class DockerLauncher(Launcher):
                                         f"{_toolkit(explained(error))}") from error
             raise
         return running
+
+    def _engine_version(self) -> str:
+        """What the engine says of itself; "" where it says nothing."""
+        if not self._engine:
+            with suppress(DockerException, OSError):
+                self._engine = str(self._client.version().get("Version") or "")
+        return self._engine
 
     def _image(self, stack: Stack) -> images.Image:
         """The stack's image on this engine. Raises ImageMissing."""

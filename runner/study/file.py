@@ -87,7 +87,8 @@ class Study(NamedTuple):
 
 def available(folder: Path) -> list[str]:
     """The ids of the studies in a folder, and of those that the user keeps elsewhere."""
-    return sorted({path.stem for each in (folder, *paths.own_folders(paths.OWN_STUDIES)) for path in each.glob("*.toml")})
+    folders = (folder, *paths.own_folders(paths.OWN_STUDIES))
+    return sorted({path.stem for each in folders for path in each.glob("*.toml")})
 
 
 def located(name: str, folder: Path) -> Path:

@@ -32,7 +32,7 @@ def measured(folder: Path, kernel: str, slower: float) -> None:
     """A session of five rounds in which stack b takes so many times as long as a."""
     def script(cell: Cell, run: str) -> list[bytes]:
         noise = NOISE[int(run.split(".")[1])]
-        return lines(0.01 * (slower * noise if cell.stack == "b" else 1 / noise))
+        return lines(0.1 * (slower * noise if cell.stack == "b" else 1 / noise))
 
     made = bench(folder, script)
     close_stores()
