@@ -93,7 +93,7 @@ def test_wheel_and_sources_are_the_same_bytes_whoever_builds_them(archives: list
     first, second = archives
 
     assert {".gz", ".whl"} == {Path(name).suffix for name in first}
-    assert {name: True for name in first} == {name: content == second.get(name) for name, content in first.items()}
+    assert dict.fromkeys(first, True) == {name: content == second.get(name) for name, content in first.items()}
 
 
 def test_a_wheel_says_which_commit_it_is(archives: list[dict[str, bytes]]) -> None:
