@@ -64,10 +64,10 @@ def _naming(variable: str) -> Callable[[list[Path] | None], None]:
 
 
 def _own_folders(
-    studies: Annotated[list[Path] | None, typer.Option(
+    own_studies: Annotated[list[Path] | None, typer.Option(
         "--studies", metavar="DIR", expose_value=False, callback=_naming(paths.OWN_STUDIES),
         help=f"A folder with studies of your own, NAME.toml; repeatable, or {paths.OWN_STUDIES}.")] = None,
-    stacks: Annotated[list[Path] | None, typer.Option(
+    own_stacks: Annotated[list[Path] | None, typer.Option(
         "--stacks", metavar="DIR", expose_value=False, callback=_naming(paths.OWN_STACKS),
         help=f"A folder with stacks of your own, NAME/stack.toml; repeatable, or {paths.OWN_STACKS}.")] = None) -> None:
     """Two options that every command of studies and stacks has, and no command's function is told of."""
