@@ -32,8 +32,8 @@ measure = "infer"
 task = "lenet5"
 stacks = ["{stack}"]
 batch = 64
-steps = 400
-warmup = 40
+steps = 200
+warmup = 20
 cpus = 1
 """
 # the delay is waited out by reading the clock: a sleep of some microseconds lasts several times as long
@@ -143,8 +143,8 @@ def gate(study: Path, base: Path, head: Path, results: Path, asked: argparse.Nam
     """What a gate answers, and how long it took."""
     began = time.monotonic()
     ended = subprocess.run([sys.executable, "-m", "runner", "gate", study, "--base", f"base={base}", "--head",
-                            f"head={head}", "--allow", asked.allow, "--rounds", str(asked.rounds), "--launcher", "venv", "--fresh", "--json", "--results",
-                            results], cwd=paths.ROOT, stdout=subprocess.PIPE, text=True, check=False)
+                            f"head={head}", "--allow", asked.allow, "--rounds", str(asked.rounds), "--launcher",
+                            "venv", "--fresh", "--json", "--results", results], cwd=paths.ROOT, stdout=subprocess.PIPE, text=True, check=False)
     seconds = time.monotonic() - began
     if ended.returncode not in regression.EXIT_CODES.values():
         raise NoAnswer(f"the gate ended with exit code {ended.returncode}")
