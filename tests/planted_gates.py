@@ -24,7 +24,7 @@ SHARES = (0.0, 0.02, 0.05, 0.10)
 STUDY = """[study]
 id = "planted"
 title = "A cell that takes moments"
-rounds = 10
+rounds = {rounds}
 
 [[experiment]]
 id = "infer"
@@ -32,8 +32,9 @@ measure = "infer"
 task = "lenet5"
 stacks = ["{stack}"]
 batch = 64
-steps = 400
-warmup = 40
+steps = 200
+warmup = 20
+cpus = 1
 """
 # the delay is waited out by reading the clock: a sleep of some microseconds lasts several times as long
 PLANTED = '''"""Lets every step of a worker take longer by a share of its own time."""
@@ -94,7 +95,7 @@ def main(arguments: list[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     python = environments.ready(definition.pinned(definition.read_all(paths.STACKS)[asked.stack]), say=print)
     study = folder / "planted.toml"
-    study.write_text(STUDY.format(stack=asked.stack))
+    study.write_text(STUDY.format(stack=asked.stack, rounds=asked.rounds))
     sides = {share: planted(folder / f"head-{share * 100:g}", python, share) for share in asked.shares}
     base = planted(folder / "base", python, 0.0)
     kept = folder / "gates.jsonl"
@@ -102,7 +103,7 @@ def main(arguments: list[str]) -> int:
         for number in range(asked.count):
             for share in asked.shares:
                 if not any(each["share"] == share and each["number"] == number for each in read(kept)):
-                    outcome = gate(study, base, sides[share], folder / "results", asked.allow)
+                    outcome = gate(study, base, sides[share], folder / "results", asked)
                     with kept.open("a") as file:
                         file.write(json.dumps({"share": share, "number": number, **outcome}) + "\n")
                     print(f"{share:.0%}, {number + 1} of {asked.count}: exit code {outcome['exit_code']} after "
@@ -122,6 +123,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=20, help="gates of each delay")
     parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES), help="delays, such as 0.02")
     parser.add_argument("--allow", default="3%", help="as evenbench gate's")
+    parser.add_argument("--rounds", type=int, default=regression.ROUNDS, help="of each gate")
     parser.add_argument("--stack", default="torch-2.13-cpu", help="the pinned stack whose packages both sides share")
     return parser.parse_args(arguments)
 
@@ -137,12 +139,12 @@ def planted(home: Path, python: Path, share: float) -> Path:
     return home
 
 
-def gate(study: Path, base: Path, head: Path, results: Path, allow: str) -> dict[str, Any]:
+def gate(study: Path, base: Path, head: Path, results: Path, asked: argparse.Namespace) -> dict[str, Any]:
     """What a gate answers, and how long it took."""
     began = time.monotonic()
     ended = subprocess.run([sys.executable, "-m", "runner", "gate", study, "--base", f"base={base}", "--head",
-                            f"head={head}", "--allow", allow, "--launcher", "venv", "--fresh", "--json", "--results",
-                            results], cwd=paths.ROOT, stdout=subprocess.PIPE, text=True, check=False)
+                            f"head={head}", "--allow", asked.allow, "--rounds", str(asked.rounds), "--launcher",
+                            "venv", "--fresh", "--json", "--results", results], cwd=paths.ROOT, stdout=subprocess.PIPE, text=True, check=False)
     seconds = time.monotonic() - began
     if ended.returncode not in regression.EXIT_CODES.values():
         raise NoAnswer(f"the gate ended with exit code {ended.returncode}")

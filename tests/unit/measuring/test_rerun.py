@@ -44,8 +44,8 @@ def test_other_rounds_can_be_asked_for(tmp_path: Path) -> None:
 
 
 def test_one_cell_is_chosen_by_number_or_by_the_beginning_of_its_key(tmp_path: Path) -> None:
-    recorded = kept(tmp_path)
-    for one in (chosen(recorded, "3"), chosen(recorded, key(CELLS[2])[:9]), chosen(recorded, key(CELLS[2]))):
+    record = kept(tmp_path)
+    for one in (chosen(record, "3"), chosen(record, key(CELLS[2])[:9]), chosen(record, key(CELLS[2]))):
         assert [CELLS[2]] == [planned.cell for planned in plan_again(one, STACKS, None).cells]
 
 
@@ -59,11 +59,11 @@ def test_a_cell_that_is_not_there_is_refused_in_one_line(tmp_path: Path, words: 
 
 
 def test_a_key_of_digits_alone_is_a_key(tmp_path: Path) -> None:
-    found = kept(tmp_path)
+    record = kept(tmp_path)
     digits = "1234567890123456"
-    cells = [{**found.plan["cells"][0], "key": digits}, *found.plan["cells"][1:]]
+    cells = [{**record.plan["cells"][0], "key": digits}, *record.plan["cells"][1:]]
 
-    [one] = chosen(found._replace(plan={**found.plan, "cells": cells}), digits).plan["cells"]
+    [one] = chosen(record._replace(plan={**record.plan, "cells": cells}), digits).plan["cells"]
     assert digits == one["key"]
 
 
