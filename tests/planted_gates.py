@@ -144,7 +144,8 @@ def gate(study: Path, base: Path, head: Path, results: Path, asked: argparse.Nam
     began = time.monotonic()
     ended = subprocess.run([sys.executable, "-m", "runner", "gate", study, "--base", f"base={base}", "--head",
                             f"head={head}", "--allow", asked.allow, "--rounds", str(asked.rounds), "--launcher",
-                            "venv", "--fresh", "--json", "--results", results], cwd=paths.ROOT, stdout=subprocess.PIPE, text=True, check=False)
+                            "venv", "--fresh", "--json", "--results", results],
+                           cwd=paths.ROOT, stdout=subprocess.PIPE, text=True, check=False)
     seconds = time.monotonic() - began
     if ended.returncode not in regression.EXIT_CODES.values():
         raise NoAnswer(f"the gate ended with exit code {ended.returncode}")
