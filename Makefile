@@ -16,7 +16,7 @@ setup:         .venv/dev   ## make .venv with evenbench and what its tests need
 bench:         .venv/done  ## set up all that is needed, then measure today's four frameworks on this machine
 	$(EVENBENCH) run quick --prove
 
-bench-cluster: .venv/done  ## krisilias on three nodes of this machine, at SCALE=quick or paper
+bench-cluster: .venv/done  ## the study krisilias on three nodes of this machine, at SCALE=quick, small or paper
 	$(EVENBENCH) run krisilias --scale $(or $(SCALE),quick)
 
 bench-gpu:     .venv/done  ## image models on this machine's NVIDIA GPU

@@ -49,6 +49,11 @@ def compared(cell: Cell) -> Cell:
     return cell._replace(parallel=cluster.kind(cell.parallel))
 
 
+def built(stack: str, loop: str) -> str:
+    """The name under which a check proves a stack: tuned, what is built is another program than the stack's own."""
+    return f"{stack}, tuned" if loop == "tuned" else stack
+
+
 def _hash(values: dict[str, object]) -> str:
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]

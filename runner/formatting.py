@@ -3,6 +3,7 @@
 Text from files is stripped of control characters before it is printed.
 """
 
+import shlex
 import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
@@ -35,6 +36,16 @@ def clean(text: object) -> str:
     if line.isprintable():                # then it has none of them
         return line
     return "".join(_escaped(letter) if unicodedata.category(letter).startswith(_UNSEEN) else letter for letter in line)
+
+
+def rerun(session: str, key: str) -> str:
+    """The command that measures a cell of a session again."""
+    return f"evenbench rerun {shlex.quote(clean(session))} --cell {shlex.quote(clean(key))}"
+
+
+def show(session: str, run: str) -> str:
+    """The command that shows how a run ended and what it wrote on standard error."""
+    return f"evenbench report {shlex.quote(clean(session))} --run {shlex.quote(clean(run))}"
 
 
 def _escaped(letter: str) -> str:

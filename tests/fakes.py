@@ -7,6 +7,7 @@ from typing import Any
 from runner.errors import EngineUnreachable
 from runner.launchers.protocol import Exit, Launcher
 from runner.machine.host import Machine, Reading
+from runner.results.error_output import Written
 from runner.stacks.definition import CAPABILITIES, GpuCode, PinnedStack, Stack
 from runner.study.file import Study, from_document
 from workloads.spec.cell import Cell
@@ -70,6 +71,9 @@ class FakeRunning:
 
     def used(self) -> dict[str, dict[str, int | None]]:
         return {}
+
+    def errors(self) -> dict[str, Written]:
+        return {"node0": Written(self._exit.last_words.encode())}
 
     def stop(self) -> None:
         self.is_stopped = True

@@ -10,7 +10,7 @@ import traceback
 
 from workloads.measuring import max_batch
 from workloads.places import cluster
-from workloads.process import emit, environment
+from workloads.process import emit, environment, gpu_libraries
 from workloads.process.errors import DataError, NotFinite, Unsupported
 from workloads.spec import frameworks, library
 from workloads.spec.cell import CellError, loads
@@ -89,14 +89,23 @@ def _measured(cell, adapter, folder, send, joined):
         status = "oom" if adapter.is_oom(error) else "error"
         traceback.print_exc()
         return _end(send, status, "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:500]),
-                    allocator=adapter.device_peak_bytes(cell))
-    return _end(send, "ok", "", allocator=adapter.device_peak_bytes(cell))
+                    of_gpu=_of_gpu(cell, adapter))
+    return _end(send, "ok", "", of_gpu=_of_gpu(cell, adapter))
 
 
-def _end(send, status, message, code=None, allocator=None):
-    """The exit code; of most endings it follows from the status. The allocator's peak is said where one is told."""
-    used = dict(environment.used(), **{"allocator_peak": allocator} if allocator else {})
-    send("end", status=status, message=message, **used)
+def _of_gpu(cell, adapter):
+    """What an ending says of a GPU's run: its allocator's peak, where one is told, and the libraries that it loaded.
+
+    At the end, since frameworks load some of them with the first operation that needs them.
+    """
+    peak = adapter.device_peak_bytes(cell)
+    libraries = gpu_libraries.loaded() if cell.device == "gpu" else {}
+    return dict({"allocator_peak": peak} if peak else {}, **{"gpu_libraries": libraries} if libraries else {})
+
+
+def _end(send, status, message, code=None, of_gpu=None):
+    """The exit code; of most endings it follows from the status."""
+    send("end", status=status, message=message, **dict(environment.used(), **of_gpu or {}))
     if message:
         print(message, file=sys.stderr)
     return int(status != "ok") if code is None else code

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from runner.analysis import gate
 from runner.analysis.gate import Runs
 from runner.analysis.stats import LEAST_RUNS, median
+from runner.cells import built
 from runner.machine.gpus import THROTTLED_SHARE
 from runner.machine.host import FOREIGN_SHARE
 from runner.results.rows import Row
@@ -15,7 +16,7 @@ from runner.results.values import Samples
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
 
-Proved = Set[tuple[str, str]]      # (task, stack) whose build was checked to be the same model
+Proved = Set[tuple[str, str]]      # (task, stack as cells.built names it) that was checked to be the same model
 
 _LEAST_LOSSES = 8                  # fewer do not show whether a loss falls
 _BUSY_LOAD = 0.5                   # of the CPUs
@@ -97,7 +98,7 @@ def flags(row: Row, cpus: int | None, proved: Proved, runs: Runs | None = None) 
     found = {flag for flag, holds in _OF_A_RUN.items() if any(map(holds, seen))}
     if row.ok_runs and len(row.ok_runs) < LEAST_RUNS:
         found.add(Flag.FEW_RUNS)
-    if row.ok_runs and (row.cell.task, row.cell.stack) not in proved:
+    if row.ok_runs and (row.cell.task, built(row.cell.stack, row.cell.loop)) not in proved:
         found.add(Flag.UNPROVED)
     if (runs or gate.of_rows([row]).get(row.key, gate.NO_STEPS)).moved:
         found.add(Flag.UNSTEADY)

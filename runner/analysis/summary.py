@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from runner.analysis import gate, judging, machine_share, stats, summary_profiles
+from runner.analysis import gate, judging, lanes, machine_share, stats, summary_profiles
 from runner.analysis.flags import FOOTNOTES, Flag, Proved, flags
 from runner.analysis.gate import NO_STEPS, Runs
 from runner.analysis.published import ours
@@ -24,6 +24,7 @@ from runner.analysis.summary_format import (
     Footnote,
     GeometricMean,
     Interval,
+    Lanes,
     Machine,
     Methods,
     PaperClaim,
@@ -34,6 +35,7 @@ from runner.analysis.summary_format import (
 )
 from runner.cells import compared, key
 from runner.errors import InputError
+from runner.formatting import rerun
 from runner.results.rows import Measurements, Row, by_comparison, measurements
 from runner.results.runs import Run, rate_per_worker, step_seconds
 from runner.results.values import Facts
@@ -85,6 +87,7 @@ class _Words(NamedTuple):
 
     ratios: Mapping[tuple[int, str], float]    # by the comparison's place and the stack
     winners: Mapping[int, float]
+    lanes: Mapping[tuple[int, str], float]     # of tuned against common, by the tuned comparison's place and the stack
     asked: int                                 # how many words there could be
 
     @property
@@ -122,8 +125,9 @@ def to_json(summary: Summary) -> str:
 def _summary(measured: Measurements, proved: Proved) -> Summary:
     session, names = measured.session, _names(measured)
     machine = Machine(**_known(session.get("machine"), Machine.model_fields))
-    comparisons, found = _comparisons(measured, names, machine.cpus, proved), _claims(measured)
-    comparisons = machine_share.shared(comparisons, measured)
+    found = _claims(measured)
+    comparisons, of_lanes = _comparisons(measured, names, machine.cpus, proved)
+    comparisons = _with_reruns(machine_share.shared(comparisons, measured), measured)
     return Summary(
         **{"id": "", "study": "", "scale": None, "evenbench": None, "began": None, "launcher": None, "seed": None,
            **_known(session, ("id", "study", "scale", "evenbench", "began", "launcher", "seed"))},
@@ -133,9 +137,9 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
                            reason=each.reason)
                       for each in measured.skipped),
-        **summary_profiles.tables(measured.rows), published=_published(measured), claims=found,
+        **summary_profiles.tables(measured.rows, _id(measured)), published=_published(measured), claims=found,
         paper_claims=_paper_claims(found), footnotes=_footnotes(comparisons), methods=Methods(),
-        limits=machine_share.limits(measured),
+        limits=machine_share.limits(measured), lanes=of_lanes,
     )
 
 
@@ -193,14 +197,17 @@ def _names(measured: Measurements) -> list[str]:
 
 
 def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None, proved: Proved
-                 ) -> tuple[Comparison, ...]:
+                 ) -> tuple[tuple[Comparison, ...], tuple[Lanes, ...]]:
     groups, unstamped = _groups(measured, names), _unstamped(measured)
     runs = gate.of_rows(row for group in groups for row in group.rows.values())
     found = [_statistics(group, measured.baseline, runs) for group in groups]
-    words = _words(found)
-    return tuple(_comparison(place, group, statistics, words, lambda row: flags(row, cpus, proved, runs.get(row.key)),
+    by_stack = [group.rows for group in groups]
+    pairs = lanes.pairs(by_stack, runs)
+    words = _words(found, pairs)
+    made = tuple(_comparison(place, group, statistics, words, lambda row: flags(row, cpus, proved, runs.get(row.key)),
                              unstamped)
                  for place, (group, statistics) in enumerate(zip(groups, found, strict=True)))
+    return made, lanes.tables(pairs, by_stack, made, words.lanes)
 
 
 def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
@@ -226,9 +233,10 @@ def _statistics(group: _Group, baseline: str, runs: Mapping[str, Runs]) -> _Stat
                        against, baseline)
 
 
-def _words(found: Sequence[_Statistics]) -> _Words:
+def _words(found: Sequence[_Statistics], pairs: Sequence[lanes.Pair] = ()) -> _Words:
     """All that could get a word, adjusted together; who wins among two stacks is said by their ratio already."""
     asked: dict[tuple[int, str], float] = {}
+    of_lanes = {key: own for pair in pairs for key, own in pair.p_values().items()}
     for place, one in enumerate(found):
         for name, ratio in one.ratios.items():
             own = stats.p_value(ratio)
@@ -237,10 +245,12 @@ def _words(found: Sequence[_Statistics]) -> _Words:
         own = _winner_p(one)
         if own is not None and not _is_told_by_a_ratio(one):
             asked[place, ""] = own
-    adjusted = dict(zip(asked, stats.holm(list(asked.values())), strict=True))
+    every = stats.holm([*asked.values(), *of_lanes.values()])
+    adjusted = dict(zip(asked, every[:len(asked)], strict=True))
     winners = {place: adjusted.get((place, ""), adjusted.get((place, _only_other(one)), 1.0))
                for place, one in enumerate(found) if _winner_p(one) is not None}
-    return _Words({key: value for key, value in adjusted.items() if key[1]}, winners, len(asked))
+    return _Words({key: value for key, value in adjusted.items() if key[1]}, winners,
+                  dict(zip(of_lanes, every[len(asked):], strict=True)), len(every))
 
 
 def _winner_p(one: _Statistics) -> float | None:
@@ -293,6 +303,18 @@ def _comparison(place: int, group: _Group, found: _Statistics, words: _Words,
         left_out=tuple(result.stack for result in results if result.rate_per_worker is None),
         unproved=tuple(result.stack for result in results if Flag.UNPROVED in result.flags),
     )
+
+
+def _with_reruns(comparisons: Sequence[Comparison], measured: Measurements) -> tuple[Comparison, ...]:
+    """The comparisons, each result of a cell of the plan with the command that measures it again."""
+    name, planned = _id(measured), {row.key for row in measured.rows}
+    return tuple(each.model_copy(update={"results": tuple(
+        result.model_copy(update={"rerun": rerun(name, result.key)}) if result.key in planned else result
+        for result in each.results)}) for each in comparisons)
+
+
+def _id(measured: Measurements) -> str:
+    return str(measured.session.get("id", ""))
 
 
 class _Word(NamedTuple):
@@ -369,7 +391,9 @@ def _result(row: Row, found: _Statistics, word: _Word, flagged: tuple[Flag, ...]
         tokens_per_second=tokens.value, tokens_interval=tokens.interval,
         padded_tokens_per_second=padded.value, padded_tokens_interval=padded.interval,
         gpu_watts=middle(runs, quantities.watts),
-        joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run)),
+        joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run, quantities.watts(run))),
+        cpu_watts=middle(runs, _cpu_watts),
+        cpu_joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run, _cpu_watts(run))),
         gpu_sm_clock=middle(runs, lambda run: run.after.get("gpu_sm_clock")),
         epochs=max((len(run.epochs) for run in runs if run.epochs), default=None),
         places_peak_bytes=_rounded(middle(runs, _places_peak_bytes)),
@@ -449,9 +473,12 @@ def _tokens_per_second(run: Run, name: str) -> float | None:
     return count / seconds if seconds else None
 
 
-def _joules(batch: int, run: Run) -> float | None:
+def _cpu_watts(run: Run) -> float | None:
+    return run.after.get("cpu_watts")
+
+
+def _joules(batch: int, run: Run, watts: float | None) -> float | None:
     """Of a sample: watts over samples a second."""
-    watts = quantities.watts(run)
     rate = None if watts is None else rate_per_worker(batch, run)
     return watts / (rate * len(run.workers)) if watts is not None and rate else None
 

@@ -1,6 +1,7 @@
 """summary.json's format: the Summary and its parts, as frozen models; summary_schema.py publishes it.
 
-Format 7 (2026-11-23): step_seconds and tokens are geometric means with intervals; repeated and disturbed runs.
+Format 7 (2026-11-23): step_seconds and tokens are geometric means with intervals; repeated and disturbed runs;
+the command that measures each again.
 Format 6 (2026-11-22): rates are geometric means, intervals Student's; words hold together over a session and are
 withheld of stacks that were not steady; p values, steadiness, the smallest difference; reasons of claims' numbers.
 Format 5 (2026-11-21): kernels, graphs, largest batches.
@@ -143,6 +144,8 @@ class Result(_Model):
     gpu_watts: float | None = None
     joules_per_sample: float | None = None
     gpu_sm_clock: float | None = None
+    cpu_watts: float | None = None
+    cpu_joules_per_sample: float | None = None
     machine_share: float | None = None
     """FLOPs that the steps need a second, over the best matrix product of the session, which limits says."""
     epochs: int | None = None
@@ -158,6 +161,8 @@ class Result(_Model):
     """Of the framework's compiler, by its own account; null where it compiles nothing or does not tell."""
     compiled_programs: int | None = None
     parameters: int | None
+    rerun: str = ""
+    """The command that measures it again; "" where it was skipped."""
 
 
 class MachineLimit(_Model):
@@ -196,6 +201,48 @@ class Comparison(_Model):
     """Measured stacks that no check has shown to build the same model."""
 
 
+class LaneResult(_Model):
+    """A stack as it stands and as its experts would tune it."""
+
+    stack: str
+    common_rate: float | None
+    """Geometric mean of the runs' rates with loop native; null without an ok run."""
+    tuned_rate: float | None
+    """With loop tuned."""
+    ratio: float | None
+    """Tuned over common, paired by round; null without a common round."""
+    ratio_interval: Interval | None
+    pairs: int
+    verdict: Verdict
+    """Of tuned against common."""
+    withheld: str = ""
+    """Why no other word is said; "" where one is."""
+    p_value: float | None = None
+    """Adjusted for all words of the session; null where it gets no word."""
+    switches: dict[str, str]
+    """loop, layout, precision and attention as the tuned runs had them; empty without an ok run."""
+    endings: dict[str, int]
+    """Of the tuned runs."""
+    first_step_seconds: float | None
+    """Of the tuned runs, compilation included."""
+    compile_seconds: float | None
+
+
+class Lanes(_Model):
+    """Two comparisons that differ in the loop alone: native and tuned."""
+
+    experiment: str
+    label: str
+    task: str
+    common: str
+    """The comparison's key."""
+    tuned: str
+    results: tuple[LaneResult, ...]
+    common_winner: str | None
+    """The stack that is the fastest as it stands; null where none is shown to be."""
+    tuned_winner: str | None
+
+
 class Profile(_Model):
     """Operators of a stack, from profiled runs, which are not timed ones."""
 
@@ -204,6 +251,7 @@ class Profile(_Model):
     names: dict[str, dict[str, float]]
     """The framework's own names behind each word, with seconds a step; "" holds those that have no word.
     Those may contain each other's time."""
+    rerun: str = ""
 
 
 class _Table(_Model):
@@ -239,6 +287,7 @@ class DeviceTime(_Model):
     """Each of a step; overlap: a kernel and a copy ran at once."""
     top_calls: dict[str, float] = {}
     """Calls a step of the kernels in `top`."""
+    rerun: str = ""
 
 
 class KernelTable(_Table):
@@ -258,6 +307,7 @@ class GraphChange(_Model):
     """How many fewer nodes there are for each optimisation; negative where it added some."""
     removed_share: float | None = None
     """Of all nodes, net of those that were added."""
+    rerun: str = ""
 
 
 class GraphTable(_Table):
@@ -284,6 +334,7 @@ class LargestBatch(_Model):
     """Of the host's memory; null: a GPU's own is the limit."""
     tried: tuple[TriedBatch, ...] = ()
     """In the run that decides."""
+    rerun: str = ""
 
 
 class BatchTable(_Table):
@@ -473,9 +524,9 @@ class Methods(_Model):
     step_seconds: str = ("the sum of the timed steps over their number, of one worker and each run; the geometric mean "
                          "over runs, its interval as a rate's: of one worker it is the batch over the rate")
     first_step_seconds: str = "the first warm-up step, compilation included; the median over runs"
-    compile_seconds: str = ("of the compiler alone, by the framework's own account (XLA in JAX, Inductor in PyTorch; "
-                            "TensorFlow tells none of its XLA); of one worker, from start to last step, most of it "
-                            "in the first; the median over runs, as compiled_programs")
+    compile_seconds: str = ("of the compiler alone, where the framework keeps an account of it (docs/report.md says "
+                            "which do); of one worker, from start to last step, most of it in the first; the median "
+                            "over runs, as compiled_programs")
     load_share: str = "seconds of waiting for input over seconds of the timed steps; the median over runs"
     loss: str = "the first and the last timed step's, or epoch's; the median over runs"
     accuracy: str = "on the held-out images after the last epoch; the median over runs"
@@ -486,6 +537,9 @@ class Methods(_Model):
     gpu_watts: str = ("power of all of a run's GPUs over the timed steps, by their energy counters where they have "
                       "them; the median over runs; of a MIG slice the whole board's")
     joules_per_sample: str = "gpu_watts over the samples a second of all workers; the median over runs"
+    cpu_watts: str = ("power of all CPU packages of the machine over the timed steps, by the kernel's RAPL counters: "
+                      "idle cores and other programs count too, memory does not; the median over runs")
+    cpu_joules_per_sample: str = "cpu_watts over the samples a second of all workers; the median over runs"
     gpu_sm_clock: str = "hertz, the mean over the timed steps; the median over runs"
     epoch_seconds: str = ("training of the epochs after the first, the mean of each run; the median over runs; so are "
                           "validation_seconds; first_epoch_seconds and best_accuracy are medians over runs")
@@ -505,6 +559,8 @@ class Methods(_Model):
                    "stack that was not steady, and for accuracies of one seed; no data where a cell is missing and no "
                    "case contradicts")
     geometric_mean: str = "of the ratios, over comparisons in which every stack has one"
+    lanes: str = ("loop tuned over loop native of the same stack in the same rounds, as ratios of stacks are; its word "
+                  "is adjusted together with theirs; switches are what the first tuned run that ended ok said")
 
 
 class Summary(_Model):
@@ -548,3 +604,5 @@ class Summary(_Model):
     methods: Methods
     limits: tuple[MachineLimit, ...] = ()
     """What shares of the machine are shares of."""
+    lanes: tuple[Lanes, ...] = ()
+    """Empty where no cell was measured in both loops."""

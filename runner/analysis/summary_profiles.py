@@ -15,25 +15,28 @@ from runner.analysis.summary_format import (
     Profile,
     TriedBatch,
 )
+from runner.formatting import rerun
 from runner.results.rows import Row, by_comparison
 from runner.results.runs import Run
 from runner.study import operators, quantities
 
 
-def tables(rows: Sequence[Row]) -> dict[str, Any]:
-    """Fields of a Summary, each a table a comparison with what its stacks found."""
-    return {"operators": tuple(OperatorTable(**each) for each in _grouped(rows, "operators", _profile)),
-            "kernels": tuple(KernelTable(**each) for each in _grouped(rows, "kernels", _device_time)),
-            "graphs": tuple(GraphTable(**each) for each in _grouped(rows, "graph", _graph)),
-            "largest_batches": tuple(BatchTable(**each) for each in _grouped(rows, "max_batch", _largest))}
+def tables(rows: Sequence[Row], session: str) -> dict[str, Any]:
+    """Fields of a Summary, each a table a comparison with what its stacks found; session: its id."""
+    return {"operators": tuple(OperatorTable(**each) for each in _grouped(rows, session, "operators", _profile)),
+            "kernels": tuple(KernelTable(**each) for each in _grouped(rows, session, "kernels", _device_time)),
+            "graphs": tuple(GraphTable(**each) for each in _grouped(rows, session, "graph", _graph)),
+            "largest_batches": tuple(BatchTable(**each) for each in _grouped(rows, session, "max_batch", _largest))}
 
 
-def _grouped(rows: Sequence[Row], measure: str, found: Callable[[Row], Any]) -> Iterator[dict[str, Any]]:
+def _grouped(rows: Sequence[Row], session: str, measure: str, found: Callable[[Row], Any],
+             ) -> Iterator[dict[str, Any]]:
     """The fields of a table a comparison."""
     for group in by_comparison(row for row in rows if row.cell.measure == measure).values():
-        stacks = {row.cell.stack: found(row) for row in group if row.ok_runs}
+        stacks = {row: found(row) for row in group if row.ok_runs}
         yield {"experiment": group[0].experiment, "label": group[0].comparison.label, "task": group[0].cell.task,
-               "stacks": {name: value for name, value in stacks.items() if value is not None}}
+               "stacks": {row.cell.stack: value.model_copy(update={"rerun": rerun(session, row.key)})
+                          for row, value in stacks.items() if value is not None}}
 
 
 def _profile(row: Row) -> Profile:

@@ -5,52 +5,119 @@ Only the module of the command that was given is imported: to read results takes
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from runner import screen
+from runner import paths, screen
 from runner.errors import BenchError, Stopped
 
-# the module of each command, in the order of --help
-MODULES = {
-    "run": "measuring", "plan": "measuring", "rerun": "measuring", "aa": "measuring", "gate": "measuring",
-    "report": "results", "compare": "results", "history": "results", "export": "results", "curves": "results",
-    "verify": "results", "list": "preparing", "check": "proving", "check-study": "proving",
-    "images": "preparing", "data": "preparing", "doctor": "preparing", "sbom": "preparing", "lock": "preparing",
-    "dev": "dev",
+
+class Entry(NamedTuple):
+    """A command in the list of commands: the module that has it, and its line there, its docstring's first sentence."""
+
+    module: str
+    summary: str
+
+
+# the commands, in the order of --help, which reads them here: to import all their modules takes a second
+COMMANDS = {
+    "run": Entry("measuring", "Measure a study; the same command resumes an interrupted session."),
+    "plan": Entry("measuring", "Show the cells of a study, the skipped ones with reasons, and about how long it takes; "
+                               "runs nothing."),
+    "rerun": Entry("measuring", "Repeat a stored session, or one of its cells, from its record, and say what differs "
+                                "now."),
+    "aa": Entry("measuring", "Run a stack under two names, and say how often it is called faster or slower than "
+                             "itself."),
+    "gate": Entry("measuring", "Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 "
+                               "where not, 3 if unclear."),
+    "report": Entry("results", "Print the summary of a session again and write its page, report.html; or only one form "
+                               "of it."),
+    "compare": Entry("results", "Compare two sessions: what differed around them, and which ratios to the baseline "
+                                "moved."),
+    "history": Entry("results", "Show each cell's ratio to its baseline over all sessions, where it moved, and what "
+                                "had changed then."),
+    "export": Entry("results", "Write a session's raw samples as one table, a row a sample, for notebooks."),
+    "curves": Entry("results", "Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings "
+                               "in float64 do not agree."),
+    "verify": Entry("results", "Say which files of a result are not as its session and reports left them; 1 where any "
+                               "is not."),
+    "list": Entry("preparing", "List stacks, tasks, studies (what is done, stale and missing of each experiment), data "
+                               "sets or results."),
+    "check": Entry("proving", "Prove that stacks compute the same: weights, batch, every activation, gradient and "
+                              "update, compared."),
+    "check-study": Entry("proving", "Judge each claim of a study on the numbers that its own paper prints; 1 where one "
+                                    "does not hold unmarked."),
+    "images": Entry("preparing", "Build the images of stacks and of the runner (if none is named, all that run without "
+                                 "a GPU)."),
+    "data": Entry("preparing", "Data sets: list, get, verify, prepare."),
+    "doctor": Entry("preparing", "Look at what measuring needs: engine, interpreters, disk, load; each lack with the "
+                                 "command that mends it."),
+    "sbom": Entry("preparing", "Say what the images or virtual environments of stacks hold: CycloneDX JSON with "
+                               "versions, hashes and licences."),
+    "lock": Entry("preparing", "Make the locks of stacks and of the runner (requirements.txt) anew from their "
+                               "requirements.in."),
+    "dev": Entry("dev", "For whoever works on evenbench: what it costs, and its images."),
 }
+_OF_STUDIES_AND_STACKS = ("measuring", "proving", "preparing", "dev")        # modules whose commands read them
 
 
 class _Commands(Mapping[str, Any]):
     """Typer's commands by name, each made when it is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        return commands_of(MODULES[name])[name]
+        return commands_of(COMMANDS[name].module)[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(MODULES)
+        return iter(COMMANDS)
 
     def __len__(self) -> int:
-        return len(MODULES)
+        return len(COMMANDS)
 
 
 class _Group(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{**settings, "commands": _Commands()})
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print what the command line has, which needs no command's module."""
+        self.commands = {name: TyperCommand(name, help=entry.summary) for name, entry in COMMANDS.items()}
+        super().format_help(ctx, formatter)
+
 
 @cache
 def commands_of(module: str) -> Mapping[str, Any]:
     """The commands that a module of this package has, by name."""
-    return typer.main.get_group(import_module(f"{__name__}.{module}").app).commands
+    found = typer.main.get_group(import_module(f"{__name__}.{module}").app).commands
+    if module in _OF_STUDIES_AND_STACKS:
+        of_folders = typer.Typer(add_completion=False)
+        of_folders.command()(_own_folders)
+        for command in (each for each in found.values() if not hasattr(each, "commands")):
+            command.params += typer.main.get_command(of_folders).params
+    return found
 
 
-app = typer.Typer(cls=_Group, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+def _naming(variable: str) -> Callable[[list[Path] | None], None]:
+    """What lets paths say the folders that an option names to whoever asks."""
+    return lambda folders: paths.name_own_folders(variable, folders or ())
+
+
+def _own_folders(
+    own_studies: Annotated[list[Path] | None, typer.Option(
+        "--studies", metavar="DIR", expose_value=False, callback=_naming(paths.OWN_STUDIES),
+        help=f"A folder with studies of your own, NAME.toml; repeatable, or {paths.OWN_STUDIES}.")] = None,
+    own_stacks: Annotated[list[Path] | None, typer.Option(
+        "--stacks", metavar="DIR", expose_value=False, callback=_naming(paths.OWN_STACKS),
+        help=f"A folder with stacks of your own, NAME/stack.toml; repeatable, or {paths.OWN_STACKS}.")] = None) -> None:
+    """Two options that every command of studies and stacks has, and no command's function is told of."""
+
+
+app = typer.Typer(cls=_Group, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 @app.callback()

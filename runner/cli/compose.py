@@ -17,6 +17,7 @@ from runner.machine import host
 NODES = 3                        # of compose.yaml
 _RESULTS, _DATA = Path("/results"), Path("/data")
 _SETTINGS = {"PARALLEL": "parallel", "TASK": "task", "BATCH": "batch", "STEPS": "steps"}
+_EXACT_STEPS = {"seconds": "0"}     # the study's last as long as they must
 _UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
 
 
@@ -48,9 +49,11 @@ def arguments(said: Mapping[str, str], here: host.Machine, say: Callable[[str], 
         say(f"nodes: {_told(asked)} asked, {_told(node)} each: the machine has {here.cpus} CPUs and "
             f"{here.memory_bytes / 1e9:.1f} GB for {NODES} nodes")
     settings = {"cpus": str(max(1, int(node.cpus))), "memory_bytes": str(node.memory_bytes),
-                **{key: said[name] for name, key in _SETTINGS.items() if said.get(name)}}
-    return ["run", "cluster", "--launcher", "compose", "--stack", said["STACK"], "--stall", said["STALL"],
+                **{key: said[name] for name, key in _SETTINGS.items() if said.get(name)},
+                **(_EXACT_STEPS if said.get("STEPS") else {})}
+    return ["run", "cluster", "--launcher", "compose", "--stall", said["STALL"],
             "--results", _RESULTS.name, "--data", data(said),
+            *(["--stack", said["STACK"]] if said.get("STACK") else []),
             *(["--rounds", said["ROUNDS"]] if said.get("ROUNDS") else []),
             *(word for key, value in settings.items() for word in ("--set", f"{key}={value}"))]
 

@@ -1,11 +1,11 @@
 """Commands that measure: run, plan, rerun, aa, gate."""
 
+import functools
 import json
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NamedTuple
@@ -14,6 +14,7 @@ import typer
 
 from runner import formatting, paths, screen
 from runner.analysis.between import regression
+from runner.cells import built
 from runner.cli.options import (
     RESULTS,
     AsJson,
@@ -142,7 +143,8 @@ def _measured(job: jobs.Job, folder: Path, kept: Kept | None, how: _How, show: C
     with store.Store(folder) as opened, progress() as shown, _signals() as is_stopping:
         bench = Bench(job.plan, job.stacks, job.launcher, job.data.folder, opened, shown, how.stall,
                       is_stopping=is_stopping, watches=lambda planned: jobs.gpu_watch(job, planned),
-                      side_by_side=jobs.side_by_side(job) if how.is_side_by_side else None, folders=job.folders)
+                      side_by_side=jobs.side_by_side(job) if how.is_side_by_side else None, folders=job.folders,
+                      meters=lambda: jobs.cpu_meter(job))
         try:
             is_ok = adaptive.run(job, bench, kept, how.until, progress, screen.say)
         except Stopped:
@@ -191,6 +193,12 @@ def _prove(job: jobs.Job, results: Path) -> None:
              if any((task, each.name) not in known for each in stacks)]
     if len(stacks) > 1 and tasks:
         checked(tasks, stacks, "float64", job.launcher, results)
+    tuned = [planned.cell for planned in job.plan.cells if planned.cell.loop == "tuned"
+             and (planned.cell.task, built(planned.cell.stack, "tuned")) not in known]
+    if tuned:
+        names = {cell.stack for cell in tuned}
+        checked(list(dict.fromkeys(cell.task for cell in tuned)), [each for each in stacks if each.name in names],
+                "float64", job.launcher, results, functools.partial(equality.run, loop="tuned"))
 
 
 @app.command()
@@ -204,7 +212,7 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
         _plan_every(asked, known, as_json)
         return
     job = jobs.planned(asked, screen.say)
-    seconds = estimate_seconds(job.plan, known, gpus=job.gpus)
+    seconds = estimate_seconds(job.plan, known, gpus=job.gpus, cpus=job.cpus)
     if as_json:
         print(json.dumps({**job.plan.record(), "estimate_seconds": seconds}, indent=2))
     else:
@@ -213,11 +221,12 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
 
 def _plan_every(asked: jobs.Asked, known: Mapping[str, float], is_json: bool) -> None:
     """A line a published study."""
-    say_once = cache(screen.say)                 # what each of them would tell of the launcher and the data
+    say_once = functools.cache(screen.say)                 # what each of them would tell of the launcher and the data
     of_study = {name: jobs.planned(asked._replace(study=name), say_once)
                 for name in all_studies.published(paths.STUDIES, asked.scale)}
     plans = {name: each.plan for name, each in of_study.items()}
-    seconds = {name: estimate_seconds(each.plan, known, gpus=each.gpus) for name, each in of_study.items()}
+    seconds = {name: estimate_seconds(each.plan, known, gpus=each.gpus, cpus=each.cpus)
+               for name, each in of_study.items()}
     print_rows([{"study": name, "cells": len(each.cells), "runs": len(each.cells) * each.rounds,
                  "skipped": len(each.skipped),
                  **({"estimate_seconds": seconds[name]} if is_json else {"about": formatting.seconds(seconds[name])})}
@@ -227,15 +236,15 @@ def _plan_every(asked: jobs.Asked, known: Mapping[str, float], is_json: bool) ->
 
 
 @app.command("rerun")
-def rerun_(name: ResultName, key: Annotated[str, typer.Option(help="The cell of this key, or its beginning.")] = "",
-           number: Annotated[int | None, typer.Option("--cell", help="The cell of this number in the plan.")] = None,
+def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
+               "--cell", "--key", help="The cell of this key, or its beginning, or of this number in the plan.")] = "",
            stacks: Annotated[list[str] | None, typer.Option(
                "--stack", help="NAME=PATH or NAME=image:NAME, where the record has a stack of a user's own.")] = None,
            rounds: Rounds = None, launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
            data: DataArgument = None, swarm: SwarmWords = None, results: Results = RESULTS, fresh: Fresh = False,
            stall: Stall = None) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
-    record = rerun.chosen(rerun.recorded(store.located(name, results)), key, number)
+    record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
     asked = jobs.Asked(name, None, launcher, data, Wishes(tuple(split(stacks)), rounds), tuple(split(swarm)))
     again = rerun.again(record, definition.read_all(paths.STACKS), asked, screen.say)
     is_ok = _ran(again, _How(results, fresh, stall=stall))

@@ -1,5 +1,6 @@
 """Commands that prove evenness, and that studies are true to their papers: check, check-study."""
 
+import functools
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from runner.study import file
 from workloads.spec import tasks as known_tasks
 
 app = typer.Typer()
+_LOOPS = (equality.NATIVE, "tuned")
 
 
 @app.command("check")
@@ -33,6 +35,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
                "--parallel", help="Three workers' update against one worker's on the whole batch.")] = False,
            table: Annotated[Path | None, typer.Option(help="Write the table to this Markdown file too.")] = None,
            precision: Annotated[str, typer.Option(help="float64 proves; float32 shows rounding.")] = "float64",
+           loop: Annotated[str, typer.Option(help="native; tuned: against the first stack's native loop.")] = "native",
            launcher: LauncherName = "auto", swarm: SwarmWords = None, results: Results = RESULTS,
            as_json: AsJson = False) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
@@ -45,10 +48,13 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
             raise InputError(f'check: task "{name}" is unknown; known: {", ".join(known_tasks.NAMES)}')
     if precision not in equality.LIMITS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
+    if loop not in _LOOPS or (loop != equality.NATIVE and parallel):
+        raise InputError(f'--loop: found "{loop}", expected {" or ".join(_LOOPS)}, and native with --parallel')
     how = choose.for_stacks(launcher, screen.say, here_gpus, split(swarm), here.named)
     chosen = job.buildable(chosen, how, screen.say)
     with job.measuring_alone(paths.cache_folder()):
-        verdicts = checked(tasks, chosen, precision, how, results, equality.run_parallel if parallel else equality.run)
+        verdicts = checked(tasks, chosen, precision, how, results,
+                           equality.run_parallel if parallel else functools.partial(equality.run, loop=loop))
     if table:
         table.write_text(written.markdown(verdicts))
     if not as_json:

@@ -17,7 +17,7 @@ from runner.measuring import equality
 from runner.report import forms
 from runner.report.between import history as over_time_report
 from runner.report.writers import export
-from runner.results import manifest, store
+from runner.results import error_output, manifest, shown, store
 from runner.results.rows import Measurements, measurements
 from runner.screen.summary import summary_view
 
@@ -38,14 +38,21 @@ def report(name: NewestResult = "",
            markdown: Annotated[bool, typer.Option("--markdown", help="The same as Markdown.")] = False,
            csv: Annotated[bool, typer.Option("--csv", help="A line a result.")] = False,
            latex: Annotated[bool, typer.Option("--latex", help="A table a comparison, for booktabs.")] = False,
+           verbose: Annotated[bool, typer.Option("--verbose", help="Also the command that measures each number "
+                                                                   "again.")] = False,
+           run: Annotated[str, typer.Option(help="Only how a run ended, and all that it wrote on standard error: its "
+                                                 "name, or its cell's key; `all` lists the runs.")] = "",
            out: Annotated[Path | None, typer.Option(help="The file, instead of report.html in the result's folder, "
                                                          "or of standard output for the other forms.")] = None) -> None:
     """Print the summary of a session again and write its page, report.html; or only one form of it."""
     form = forms.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
     folder = store.located(name, results)
+    if run:
+        _show_runs(folder, "" if run == "all" else run, as_json)
+        return
     session = summarized(folder)
     if form is None:
-        _show_summary(session.summary, folder, as_json)
+        _show_summary(session.summary, folder, as_json, verbose)
     if form in (None, "html"):
         _write_page(session, out or folder / forms.PAGE)
         return
@@ -54,6 +61,20 @@ def report(name: NewestResult = "",
         screen.say(f"written: {forms.write(text, out)}")
     else:
         print(text, end="")
+
+
+def _show_runs(folder: Path, name: str, is_json: bool) -> None:
+    """A line a run, or of those of a name all that they wrote."""
+    found = shown.runs(measurements(store.read(folder)), error_output.read(folder), name)
+    if name and not found:
+        raise InputError(f'--run: found "{name}", which no run of {folder.name} is; `evenbench report {folder} --run '
+                         "all` lists them")
+    if is_json:
+        print(json.dumps([each.record(has_errors=bool(name)) for each in found], indent=2))
+    elif name:
+        screen.show(screen.parts_view([line for each in found for line in each.lines()]))
+    else:
+        screen.show(screen.list_view([each.row() for each in found]))
 
 
 def summarized(folder: Path) -> Session:
@@ -79,13 +100,13 @@ def _write_page(session: Session, to: Path) -> None:
     screen.say(f"page: {forms.write(forms.FORMS['html'](*session), to)}")
 
 
-def _show_summary(shown: Summary, folder: Path, is_json: bool) -> None:
-    text = summary.to_json(shown)
+def _show_summary(found: Summary, folder: Path, is_json: bool, has_commands: bool = False) -> None:
+    text = summary.to_json(found)
     store.write_beside(folder, "summary.json", text)
     if is_json:
         print(text)
     else:
-        screen.show(summary_view(shown))
+        screen.show(summary_view(found, has_commands))
         screen.say(f"results: {folder}")
 
 

@@ -2,7 +2,8 @@
 
 A run is a fresh interpreter in every place (workloads/places/compose_node.py), not a fresh container: marked in every
 record. What a node is, it says itself; one that has other workloads than the runner is refused. Decided 2026-11-21:
-compose is to need neither a privileged container nor the engine's socket.
+compose is to need neither a privileged container nor the engine's socket. Each stack has nodes of its own, which wait
+while another one's are measured.
 """
 
 import json
@@ -19,6 +20,7 @@ from runner.errors import BenchError, ImageMissing
 from runner.launchers.compose_messages import Alive, Unheard, about, message
 from runner.launchers.line_queue import Pipe
 from runner.launchers.protocol import Exit, Launcher, Running
+from runner.machine import topology
 from runner.machine.cpu_sets import Share, reporters, servers, shared
 from runner.results.contract import LONGEST_LINE
 from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned, workloads_digest
@@ -43,7 +45,7 @@ class ComposeLauncher(Launcher):
     def __init__(self, address: tuple[str, int] = ("0.0.0.0", PORT), patience: float = _PATIENCE_SECONDS) -> None:
         self._deadline = time.monotonic() + patience
         self._changed = threading.Condition()
-        self._nodes: dict[str, _Node] = {}
+        self._nodes: dict[tuple[str, str], _Node] = {}      # by stack and place
         self._server = socket.create_server(address)
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -70,23 +72,33 @@ class ComposeLauncher(Launcher):
             connection.close()
             return
         with self._changed:
-            if node.name in self._nodes:
+            key = (node.about.stack, node.name)
+            if key in self._nodes:
                 node.close()
                 return
-            self._nodes[node.name] = node
+            self._nodes[key] = node
             self._changed.notify_all()
         node.listen()
 
     def missing(self, stack: Stack) -> str | None:
-        """As protocol.Launcher, of the nodes that have connected; waits for the first. Raises BenchError."""
-        [first] = self._awaited(["node0"])
-        has = first.about.stack
-        return None if has == stack.name else f"the nodes are of {has}: run `STACK={stack.name} docker compose up`"
+        """As protocol.Launcher, of the nodes that connect; waits for the stack's first. Raises BenchError."""
+        try:
+            self._awaited(stack, ["node0"])
+        except BenchError:
+            if others := self._stacks():
+                return (f"no node of it connected, only of {', '.join(others)}: run `STACK={stack.name} docker compose "
+                        "up`")
+            raise
+        return None
+
+    def _stacks(self) -> list[str]:
+        with self._changed:
+            return sorted({name for name, _ in self._nodes})
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
         """Check that the nodes are made of what this runner knows. Raises BenchError."""
         for stack in stacks:
-            for node in self._awaited(["node0"]):
+            for node in self._awaited(stack, ["node0"]):
                 _check(node, stack)
 
     def fingerprint(self, stack: Stack) -> str:
@@ -97,11 +109,11 @@ class ComposeLauncher(Launcher):
               padding: int = 0) -> "ComposeRunning":
         """Start a worker in each place of the cell. Raises BenchError."""
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
-        nodes = self._awaited([each.name for each in places])
+        nodes = self._awaited(stack, [each.name for each in places])
         for node in nodes:
             _check(node, stack)
             _check_room(node, cell)
-        share = shared(cell, os.sched_getaffinity(0))
+        share = shared(cell, os.sched_getaffinity(0), topology.observe())
         running = ComposeRunning(places, nodes, _record(pinned(stack), nodes, share))
         try:
             running.begin([{"cell": cell._asdict(), "nodes": _names(places), "rank": rank, "module": module,
@@ -114,17 +126,16 @@ class ComposeLauncher(Launcher):
             raise
         return running
 
-    def _awaited(self, names: list[str]) -> list["_Node"]:
-        """The places of those names. Raises BenchError where one has gone, or has not come in time."""
+    def _awaited(self, stack: Stack, names: list[str]) -> list["_Node"]:
+        """The stack's places of those names. Raises BenchError where one has gone, or has not come in time."""
         with self._changed:
-            while not self._nodes.keys() >= set(names):
+            while absent := [name for name in names if (stack.name, name) not in self._nodes]:
                 left = self._deadline - time.monotonic()
                 if left <= 0:
-                    absent = [name for name in names if name not in self._nodes]
-                    raise BenchError(f"{', '.join(absent)} did not connect within {_PATIENCE_SECONDS:g} s:"
-                                     f" see `docker compose logs {' '.join(absent)}`")
+                    raise BenchError(f"{', '.join(absent)} of {stack.name} did not connect within "
+                                     f"{_PATIENCE_SECONDS:g} s: see `docker compose logs`")
                 self._changed.wait(left)
-            nodes = [self._nodes[name] for name in names]
+            nodes = [self._nodes[stack.name, name] for name in names]
         lost = [node.name for node in nodes if node.is_lost]
         if lost:
             raise BenchError(f"{', '.join(lost)} was lost in an earlier run: start again with `docker compose up`")
@@ -138,10 +149,7 @@ class ComposeLauncher(Launcher):
 
 
 def _check(node: "_Node", stack: Stack) -> None:
-    """Raises ImageMissing where a node is of another stack, or made of something else than the runner."""
-    has = node.about.stack
-    if has != stack.name:
-        raise ImageMissing(f"{node.name} is of {has}, not of {stack.name}")
+    """Raises ImageMissing where a node is made of something else than the runner."""
     is_same = (node.about.workloads == workloads_digest(stack.root)
                and node.about.fingerprint in ("", fingerprint(stack)))      # "": built by compose or by hand
     if not is_same:
@@ -168,6 +176,7 @@ def _record(stack: PinnedStack, nodes: list["_Node"], share: Share) -> dict[str,
     return {"launcher": name, "isolation": name, "image": f"evenbench:{stack.name}", "base": base,
             "base_is_default": base == stack.base_image, "stack_version": stack.version,
             "fingerprint": fingerprint(stack), "cpu_quota": min((q for q in quotas if q and q < reach), default=None),
+            **share.record(),
             "nodes": {node.name: {"affinity": node.about.affinity, "cpu_quota": node.about.cpu_quota,
                                   "memory_bytes": node.about.memory_bytes} for node in nodes}}
 

@@ -3,7 +3,6 @@
 import copy
 import json
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,9 +13,10 @@ from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputErro
 from runner.launchers import kernel_cache
 from runner.launchers.line_queue import Pipe, lines_of_chunks
 from runner.launchers.protocol import Exit, Launcher, Running
-from runner.machine import gpus
+from runner.machine import gpus, topology
 from runner.machine.cpu_sets import Share, reporters, servers, shared
 from runner.paths import CACHE
+from runner.results.error_output import ErrorOutput, Written
 from runner.stacks import images
 from runner.stacks import own as own_stacks
 from runner.stacks.definition import Stack, fingerprint, pinned
@@ -65,6 +65,7 @@ class DockerLauncher(Launcher):
         self._client, self._gpus, self._cache = client, gpus, cache
         self._waiting = Waiting(client)
         self._images: dict[str, images.Image] = {}
+        self._engine = ""              # its version, once it was asked
 
     def with_gpus(self, gpus: gpus.Gpus) -> Self:
         """As protocol.Launcher."""
@@ -94,10 +95,12 @@ class DockerLauncher(Launcher):
         if not self._waiting.is_back():
             raise EngineUnreachable("the engine does not answer: look at `docker info`")
         image = self._images.get(stack.name) or self._image(stack)
-        share = shared(cell, os.sched_getaffinity(0))
+        share = shared(cell, os.sched_getaffinity(0), topology.observe())
         record = {"launcher": self.name, "isolation": self.name, "image": image.id, "base": image.base,
                   "base_is_default": image.base_is_default, "stack_version": stack.version,
-                  "fingerprint": image.fingerprint, "cpu_quota": share.quota, **own_stacks.run_record(stack)}
+                  "fingerprint": image.fingerprint, "cpu_quota": share.quota,
+                  "engine": f"Docker {self._engine_version()}".strip(), **share.record(),
+                  **own_stacks.run_record(stack)}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         own = gpus.assigned(cell, stack, self._gpus) if cell.device == "gpu" else ()
         running = DockerRunning(self._client, self._waiting, places,
@@ -114,6 +117,13 @@ class DockerLauncher(Launcher):
                                         f"{_toolkit(explained(error))}") from error
             raise
         return running
+
+    def _engine_version(self) -> str:
+        """What the engine says of itself; "" where it says nothing."""
+        if not self._engine:
+            with suppress(DockerException, OSError):
+                self._engine = str(self._client.version().get("Version") or "")
+        return self._engine
 
     def _image(self, stack: Stack) -> images.Image:
         """The stack's image on this engine. Raises ImageMissing."""
@@ -329,6 +339,10 @@ class DockerRunning(Running):
         """As protocol.Running, of the places that serve: the others say it themselves."""
         return {name: {"group_peak_bytes": self._containers[name].peak_bytes()} for name in self.servers}
 
+    def errors(self) -> dict[str, Written]:
+        """As protocol.Running."""
+        return {name: container.errors.written() for name, container in self._containers.items()}
+
     def stop(self) -> None:
         """Remove the containers and their network, after waiting for an engine that is being restarted."""
         self._pipe.close()
@@ -353,7 +367,7 @@ class _Container:
 
     def __init__(self, container: Container) -> None:
         self.container = container
-        self._errors: deque[bytes] = deque(maxlen=64)
+        self.errors = ErrorOutput()
         self._stream: Any = None
 
     def attached(self, client: DockerClient) -> Iterator[bytes]:
@@ -362,10 +376,10 @@ class _Container:
         return lines_of_chunks(self._outputs())
 
     def _outputs(self) -> Iterator[bytes]:
-        """Standard output's chunks; standard error's last ones are kept."""
+        """Standard output's chunks; standard error's are kept, bounded."""
         for output, error in self._stream:
             if error:
-                self._errors.append(error[-4 * _LAST_WORDS :])
+                self.errors.add(error)
             if output:
                 yield output
 
@@ -375,10 +389,10 @@ class _Container:
                 self._wait(seconds)
             self.container.reload()
         except (DockerException, OSError) as error:      # removed, or the engine does not answer
-            return Exit(None, is_gone=True, last_words=self._last_words() or explained(error))
+            return Exit(None, is_gone=True, last_words=self.errors.last_words(_LAST_WORDS) or explained(error))
         state = self.container.attrs["State"]
         code = None if state["Running"] else int(state["ExitCode"])
-        return Exit(code, bool(state["OOMKilled"]), self._last_words())
+        return Exit(code, bool(state["OOMKilled"]), self.errors.last_words(_LAST_WORDS))
 
     def _wait(self, seconds: float) -> None:
         """Wait until it has ended, at most these seconds."""
@@ -386,9 +400,6 @@ class _Container:
             self.container.wait(timeout=seconds)
         except OSError:
             pass                                         # the time is over
-
-    def _last_words(self) -> str:
-        return " ".join(b"".join(self._errors).decode(errors="replace").split())[-_LAST_WORDS:]
 
     def trouble(self, has_network: bool) -> str:
         """What is wrong with a container that should be working, "" if nothing is seen."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from runner.errors import InputError
 from runner.machine.gpus import Gpus
 from runner.machine.host import Machine
+from runner.results.error_output import Written
 from runner.stacks import own
 from runner.stacks.definition import Stack
 from workloads.spec.cell import Cell
@@ -43,6 +44,10 @@ class Running(Protocol):
 
     def used(self) -> dict[str, dict[str, int | None]]:
         """What each place that still stands has used, by place: peak_bytes."""
+
+    def errors(self) -> dict[str, Written]:
+        """What each place wrote on standard error so far, bounded; {} where only the last words are known."""
+        return {}
 
     def stop(self) -> None:
         """End all that still runs, and leave nothing behind. Safe to repeat."""

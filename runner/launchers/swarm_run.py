@@ -14,10 +14,12 @@ from runner.launchers.docker import run_name
 from runner.launchers.line_queue import Pipe, lines_of_chunks
 from runner.launchers.protocol import Exit, Running
 from runner.machine.cpu_sets import reporters, servers
+from runner.results.error_output import ErrorOutput, Written
 from runner.stacks.engine import DockerClient, DockerException, NotFound, service_output
 from workloads.spec import cluster
 
 _LAST_WORDS = 400                   # characters of standard error that an ending quotes
+_ERROR_LINES = 2000                 # of standard error that are asked for
 _LOOK_SECONDS = 0.5                 # between two looks at the tasks
 _START_SECONDS = 40.0               # for all tasks to run; a node that is cut off never takes its own
 _GONE_SECONDS = 15.0                # for the containers to be gone
@@ -139,6 +141,10 @@ class SwarmRunning(Running):
         """{}: the manager does not know, and reporters say it themselves."""
         return {}
 
+    def errors(self) -> dict[str, Written]:
+        """As protocol.Running, of the tasks that are over."""
+        return {name: service.errors() for name, service in self._services.items() if service.task.is_over}
+
     def stop(self) -> None:
         """Remove the services, wait until their containers are gone where that can be seen, remove the network."""
         self._pipe.close()
@@ -231,6 +237,16 @@ class _Service:
                     self._stream.close()
             except OSError:
                 pass                      # the manager closed it first
+
+    def errors(self) -> Written:
+        """Standard error, bounded; nothing where it cannot be had."""
+        output = ErrorOutput()
+        try:
+            for chunk in service_output(self._client, self.id, is_error=True, is_following=False, tail=_ERROR_LINES):
+                output.add(chunk)
+        except (DockerException, OSError):
+            pass
+        return output.written()
 
     def last_words(self) -> str:
         """The end of standard error, "" where it cannot be had."""

@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
@@ -28,8 +27,9 @@ from runner.errors import BenchError, InterpreterMissing
 from runner.launchers import kernel_cache
 from runner.launchers.line_queue import Pipe, lines_of_file
 from runner.launchers.protocol import Exit, Launcher, Running
-from runner.machine import gpus
+from runner.machine import gpus, topology
 from runner.machine.cpu_sets import reporters, servers, shared
+from runner.results.error_output import ErrorOutput, Written
 from runner.stacks import environments
 from runner.stacks import own as own_stacks
 from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned
@@ -38,6 +38,7 @@ from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
 _LAST_WORDS = 400        # characters of standard error that an ending quotes
+_CHUNK_BYTES = 2**14
 _READING_SECONDS = 0.2   # for what an ended worker wrote last
 _PR_SET_PDEATHSIG = 1    # linux/prctl.h
 _PORTS = (23000, 31000, 10)      # from, to, ports a place; below those that kernels hand out
@@ -99,11 +100,11 @@ class VenvLauncher(Launcher):
             python = self._python(stack, lambda text: None)      # looks each time whether it still holds the same
         else:
             python = self._pythons.get(stack.name) or self._python(stack, lambda text: None)
+        share = shared(cell, os.sched_getaffinity(0), topology.observe())
         record = {"launcher": self.name, "isolation": self.name, "image": None, "base": f"host, {python}",
                   "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack),
-                  **own_stacks.run_record(stack)}
+                  **share.record(), **own_stacks.run_record(stack)}
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
-        share = shared(cell, os.sched_getaffinity(0))
         own = gpus.assigned(cell, stack, self._gpus) if cell.device == "gpu" else ()
         kernels = {kernel_cache.VARIABLE: str(kernel_cache.folder(stack, self._cache))} if own else {}
         running = VenvRunning(places, {**record, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
@@ -197,6 +198,10 @@ class VenvRunning(Running):
         """{}: the workers report it themselves."""
         return {}
 
+    def errors(self) -> dict[str, Written]:
+        """As protocol.Running."""
+        return {name: group.errors() for name, group in self._groups.items()}
+
     def stop(self) -> None:
         """Kill the groups, and remove their temporary folders."""
         self._pipe.close()
@@ -230,6 +235,9 @@ class _ProcessGroup:
             code = None
         return Exit(code, last_words=self._errors.last_words(has_ended=code is not None))
 
+    def errors(self) -> Written:
+        return self._errors.written()
+
     def is_stopped(self) -> bool:
         try:
             return psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED
@@ -246,22 +254,25 @@ class _ProcessGroup:
 
 
 class _Errors:
-    """The end of what a worker writes on standard error; the rest is dropped, so that a flood fills no disk."""
+    """What a worker writes on standard error, read all along, so that a full pipe holds up no worker."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._chunks: deque[bytes] = deque(maxlen=64)
+        self._output = ErrorOutput()
         self._reader = threading.Thread(target=self._read, args=(stream,), daemon=True)
         self._reader.start()
 
     def _read(self, stream: IO[bytes]) -> None:
         with stream:
-            while chunk := os.read(stream.fileno(), 4 * _LAST_WORDS):
-                self._chunks.append(chunk)
+            while chunk := os.read(stream.fileno(), _CHUNK_BYTES):
+                self._output.add(chunk)
+
+    def written(self) -> Written:
+        return self._output.written()
 
     def last_words(self, has_ended: bool) -> str:
         if has_ended:
             self._reader.join(_READING_SECONDS)      # helpers may hold the pipe open
-        return " ".join(b"".join(list(self._chunks)).decode(errors="replace").split())[-_LAST_WORDS:]
+        return self._output.last_words(_LAST_WORDS)
 
 
 def _environment(scratch: str) -> dict[str, str]:

@@ -1,10 +1,21 @@
-"""How the places of a run share this machine's CPUs, whatever launches them. Pure."""
+"""How the places of a run share this machine's CPUs, whatever launches them. Pure.
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+A place gets whole cores, on one NUMA node where a node has enough: one thread a core where there are enough cores, so
+that no two threads of the run share one, else all threads of each. The kernel puts memory on the node whose CPU first
+touches it; no set of memory nodes is forced, since one node's memory would end runs that have room elsewhere.
+"""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from runner.machine.topology import Place as Spot
+from runner.machine.topology import Topology
 from workloads.spec.cell import Cell
 from workloads.spec.cluster import Place
+
+_MOST_NODES = 8        # whose combinations are looked at; beyond, all of them at once
 
 
 class Share(NamedTuple):
@@ -12,20 +23,78 @@ class Share(NamedTuple):
 
     sets: tuple[tuple[int, ...], ...]     # all the same where the nodes cannot have their own
     quota: float | None                   # CPUs that each place may use, where its set is not its own
+    placement: Mapping[str, Any] = MappingProxyType({})      # cores and NUMA nodes for the record; {}: not known
+
+    def record(self) -> dict[str, Any]:
+        """What a run's record says of it."""
+        return {"cpu_placement": dict(self.placement)} if self.placement else {}
 
     def cpus(self, rank: int) -> list[int]:
         """The CPUs of a place. A place after the nodes, such as a coordinator, has those of node 0."""
         return list(self.sets[rank if rank < len(self.sets) else 0])
 
 
-def shared(cell: Cell, cpus: Iterable[int]) -> Share:
+def shared(cell: Cell, cpus: Iterable[int], topology: Topology | None = None) -> Share:
     """CPU sets that do not overlap where there are enough CPUs; else all CPUs for all, each with an equal quota."""
     every = tuple(sorted(cpus))
+    known = topology or {}
+    if not all(cpu in known for cpu in every):
+        known = {}
     if cell.nodes * cell.cpus <= len(every):
-        return Share(tuple(every[node * cell.cpus:(node + 1) * cell.cpus] for node in range(cell.nodes)), None)
+        sets = _sets(cell, every, known)
+        return Share(sets, None, _placement(sets, known))
     if cell.nodes == 1:
-        return Share((every,), None)
-    return Share((every,) * cell.nodes, min(float(cell.cpus), round(len(every) / cell.nodes, 2)))
+        return Share((every,), None, _placement((every,), known))
+    return Share((every,) * cell.nodes, min(float(cell.cpus), round(len(every) / cell.nodes, 2)),
+                 _placement((every,), known))
+
+
+def _sets(cell: Cell, every: tuple[int, ...], known: Topology) -> tuple[tuple[int, ...], ...]:
+    """A set a node of the cell: of whole cores where all of them can have such, else in the order of the numbers."""
+    left, found = set(every), []
+    for _ in range(cell.nodes):
+        own = _of_cores(cell.cpus, left, known) if known else None
+        if own is None:
+            return tuple(every[node * cell.cpus:(node + 1) * cell.cpus] for node in range(cell.nodes))
+        found.append(own)
+        cores = {known[cpu] for cpu in own}
+        left -= {cpu for cpu in left if known[cpu] in cores}     # a core's other threads would disturb it
+    return tuple(found)
+
+
+def _of_cores(count: int, left: set[int], known: Topology) -> tuple[int, ...] | None:
+    """That many CPUs of whole cores, on as few NUMA nodes as there can be; None where too few cores are left."""
+    for nodes in _choices(sorted({known[cpu].node for cpu in left})):
+        cores: dict[Spot, list[int]] = {}
+        for cpu in sorted(left):
+            if known[cpu].node in nodes:
+                cores.setdefault(known[cpu], []).append(cpu)
+        if count <= len(cores):
+            return tuple(sorted(threads[0] for threads in list(cores.values())[:count]))
+        threads = [cpu for together in cores.values() for cpu in together]
+        if count <= len(threads):
+            return tuple(sorted(threads[:count]))
+    return None
+
+
+def _choices(nodes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The nodes that a place may be on: each, then any two, and so on."""
+    if len(nodes) > _MOST_NODES:
+        yield from ((node,) for node in nodes)
+        yield tuple(nodes)
+        return
+    for size in range(1, len(nodes) + 1):
+        yield from combinations(nodes, size)
+
+
+def _placement(sets: Sequence[tuple[int, ...]], known: Topology) -> Mapping[str, Any]:
+    """What the record says: cores and NUMA nodes of a place, and whether its cores are its own."""
+    if not known:
+        return {}
+    cores = [{known[cpu] for cpu in each} for each in sets]
+    whole = len(set().union(*cores)) == sum(map(len, cores))
+    return {"numa_nodes": max(len({spot.node for spot in each}) for each in cores),
+            "cores": min(map(len, cores)), "threads": len(sets[0]), "cores_are_own": whole}
 
 
 def reporters(places: Sequence[Place]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from runner.stacks import own
 from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
 from workloads.spec.cell import Cell
 
@@ -90,6 +91,8 @@ def lacking(cell: Cell, stack: Stack, stacks: Mapping[str, Stack], here: Gpus) -
     """Why a cell for a GPU cannot run here, with the stack that could; None where it can."""
     code = stack.gpu
     if code is None:
+        if own.kind(stack) != own.PINNED and not here.gpus:           # it was not asked for its code
+            return f"needs an NVIDIA GPU: {here.problem}"
         other = _nearest(stack, (each for each in stacks.values() if each.gpu))
         return f"{stack.name} has no code for GPUs" + (f": {other} has" if other else "")
     if not here.gpus:

@@ -1,7 +1,8 @@
-"""What explains a machine's numbers beyond its name: sockets, cores, threads, NUMA nodes, caches, turbo, microcode.
+"""What explains a machine's numbers beyond its name: sockets, cores, threads, NUMA nodes, caches, turbo, microcode,
+memory, and what this process's control group may use of them.
 
 All from files of the kernel (Linux, Documentation/ABI/testing/sysfs-devices-system-cpu); what none of them says is left
-out, never guessed: a virtual machine tells what its host lets it.
+out, never guessed: a virtual machine tells what its host lets it, and the firmware's table of memory only root.
 """
 
 import re
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 _CPU = Path("sys/devices/system/cpu")
+_SMBIOS, _MODULE = Path("sys/firmware/dmi/tables/DMI"), 17
+_GROUPS = Path("sys/fs/cgroup")
 _DMI = Path("sys/devices/virtual/dmi/id")
 _TURBO = (("intel_pstate/no_turbo", "0"), ("cpufreq/boost", "1"))       # file, and what it holds where turbo is on
 
@@ -18,6 +21,7 @@ def hardware(root: Path = Path("/")) -> dict[str, Any]:
     """Facts by name, those that are known; root: of the file system."""
     facts = {**_topology(root), "numa_nodes": _count(root / "sys/devices/system/node", r"node\d+"),
              "l3_bytes": _l3_bytes(root), "turbo": _turbo(root), "microcode": _of_cpuinfo(root, "microcode"),
+             "smt": {"1": "on", "0": "off"}.get(_text(root / _CPU / "smt/active")), **_memory(root), **_group(root),
              "is_virtual": " hypervisor" in (_of_cpuinfo(root, "flags") or ""),
              "product": " ".join(filter(None, (_text(root / _DMI / name) for name in ("sys_vendor", "product_name"))))}
     return {name: value for name, value in facts.items() if value not in (None, "", 0)}
@@ -39,6 +43,46 @@ def _l3_bytes(root: Path) -> int | None:
         if _text(index / "level") == "3" and size:
             return int(size[1]) * 1024
     return None
+
+
+def _memory(root: Path) -> dict[str, int]:
+    """How many memory modules there are, and the least of their speeds as they are set up, in transfers a second."""
+    try:
+        table = (root / _SMBIOS).read_bytes()
+    except OSError:
+        return {}
+    modules = [each for each in _structures(table) if each[0] == _MODULE and _word(each, 0x0C)]      # size 0: no module
+    speeds = [speed for each in modules if (speed := _word(each, 0x20) or _word(each, 0x15))]
+    return {"memory_modules": len(modules), "memory_transfers_per_second": min(speeds, default=0) * 10**6}
+
+
+def _structures(table: bytes) -> Iterator[bytes]:
+    """The structures of a table of SMBIOS (DSP0134, 6.1), each without the texts behind it."""
+    while len(table) >= 4 and 4 <= table[1] <= len(table):
+        yield table[:table[1]]
+        end = table.find(b"\0\0", table[1])
+        table = table[end + 2:] if end >= 0 else b""
+
+
+def _word(structure: bytes, offset: int) -> int:
+    """A number of two bytes; 0 where the structure ends before it, or says that nobody knows."""
+    value = int.from_bytes(structure[offset:offset + 2], "little") if len(structure) >= offset + 2 else 0
+    return 0 if value == 0xFFFF else value
+
+
+def _group(root: Path) -> dict[str, float]:
+    """What the control groups (version 2) around this process let it use; nothing where there is no limit."""
+    own = next((line[3:] for line in _text(root / "proc/self/cgroup").splitlines() if line.startswith("0::/")), "/")
+    folders = [root / _GROUPS / own.lstrip("/"), *(root / _GROUPS / parent for parent in _parents(own))]
+    quotas = [int(words[0]) / int(words[1]) for folder in folders
+              if len(words := _text(folder / "cpu.max").split()) == 2 and words[0].isdigit() and int(words[1])]
+    limits = [int(text) for folder in folders if (text := _text(folder / "memory.max")).isdigit()]
+    return {"group_cpus": min(quotas, default=0), "group_memory_bytes": min(limits, default=0)}
+
+
+def _parents(path: str) -> Iterator[str]:
+    parts = path.strip("/").split("/")
+    yield from ("/".join(parts[:count]) for count in range(len(parts)))
 
 
 def _turbo(root: Path) -> str | None:

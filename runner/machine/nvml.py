@@ -208,11 +208,22 @@ def settings(library: ModuleType, handle: Any) -> dict[str, Any]:
         "highest_sm_clock_hz": _scaled(ask("nvmlDeviceGetMaxClockInfo", with_argument=library.NVML_CLOCK_SM), 1e6),
         "highest_memory_clock_hz": _scaled(
             ask("nvmlDeviceGetMaxClockInfo", with_argument=library.NVML_CLOCK_MEM), 1e6),
+        "application_sm_clock_hz": _scaled(
+            ask("nvmlDeviceGetApplicationsClock", with_argument=library.NVML_CLOCK_SM), 1e6),
         "ecc": None if ecc is None else bool(ecc[0]), "ecc_pending": None if ecc is None else bool(ecc[1]),
         "mig": None if mig is None else bool(mig[0]),
         "persistence": None if persistence is None else bool(persistence),
+        "confidential_computing": _is_confidential(library),
         "compute_mode": ask("nvmlDeviceGetComputeMode"), "pcie_generation": link,
         "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth")}
+
+
+def _is_confidential(library: ModuleType) -> bool | None:
+    """Whether the machine's GPUs compute confidentially, which costs them copies; None before drivers tell it."""
+    try:
+        return bool(library.nvmlSystemGetConfComputeState().ccFeature)
+    except (AttributeError, library.NVMLError):
+        return None
 
 
 def states(library: ModuleType | None = None) -> list[State]:

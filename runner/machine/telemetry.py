@@ -139,10 +139,17 @@ def seen(samples: Sequence[Sample], window: tuple[float, float] | None, was_idle
         "gpu_memory_clock": _mean(gpu.memory_clock_hz for sample in timed for gpu in sample.gpus),
         "gpu_memory_temperature": max((gpu.memory_temperature for sample in timed for gpu in sample.gpus
                                        if gpu.memory_temperature is not None), default=None),
+        # a lock of the clocks cannot be asked for: it shows as two that are equal, and as user-defined clocks
+        "gpu_sm_clock_low": min(_clocks(timed), default=None), "gpu_sm_clock_high": max(_clocks(timed), default=None),
+        "gpu_held_clock_share": _mean(float("applications_clocks" in names) for names in told),
         "gpu_throttled_share": _mean(float(bool(names & SLOWING)) for names in told),
         "gpu_power_capped_share": _mean(float("sw_power_cap" in names) for names in told),
     }, tuple(sorted(set().union(*told))), len(timed), was_idle, _power(timed),
         tuple(sorted({name for sample in timed for gpu in sample.gpus for name in gpu.gone})))
+
+
+def _clocks(timed: Sequence[Sample]) -> list[float]:
+    return [gpu.sm_clock_hz for sample in timed for gpu in sample.gpus if gpu.sm_clock_hz is not None]
 
 
 def _power(timed: Sequence[Sample]) -> str:

@@ -49,7 +49,8 @@ def run(measurement: job.Job, bench: Bench, kept: Kept | None, wished: Until | N
         products.measure(bench._replace(plan=plan), say)
         with shown() as progress:
             stage = bench._replace(plan=plan, progress=progress, seconds_estimate=estimate_seconds(
-                plan, known, gpus=measurement.gpus, products=products.reached(bench.store.folder)))
+                plan, known, gpus=measurement.gpus, products=products.reached(bench.store.folder),
+                cpus=measurement.cpus))
             is_ok = session.run(stage, kept) and is_ok
         if wished:
             looks.append(until.widths(summary.summarise(store.read(bench.store.folder))))

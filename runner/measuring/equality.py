@@ -9,13 +9,14 @@ are judged by the relative length over all arrays together, logits and activatio
 
 import base64
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from runner.cells import built
 from runner.errors import BenchError, InputError
 from runner.launchers import watchdog
 from runner.launchers.protocol import Launcher
@@ -40,6 +41,7 @@ OPTIONAL = ("decoded",)      # what not every stack has of a model: compared whe
 # float64, 1e-10 of that length.
 _NOTHING = 1e-5
 VERDICTS = "checks.jsonl"
+NATIVE = "native"
 BATCH, CLASSES, NODES = 4, 10, 3
 
 
@@ -63,6 +65,7 @@ class Verdict(NamedTuple):
     first: str                       # the first layer that differs, "" where none does
     problem: str                     # why there is nothing to compare, "" where there is
     parallel: str = ""               # of three workers against one on the whole batch: the mode
+    loop: str = ""                   # that the stack was checked in, where not its native one
 
     @property
     def passed(self) -> bool:
@@ -70,14 +73,14 @@ class Verdict(NamedTuple):
         return not self.problem and not self.first
 
 
-def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: int) -> Cell:
+def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: int, loop: str = NATIVE) -> Cell:
     """The cell that checks a task.
 
     Images have twice the least size, so that normalisation has more than one pixel to average; sequences have lengths
     of their own, so that masks count.
     """
     cell = Cell(stack=stack, task=task, measure="check", batch=BATCH, precision=precision, optimizer="momentum",
-                weight_decay=1e-4, cpus=cpus, memory_bytes=memory_bytes)
+                weight_decay=1e-4, cpus=cpus, memory_bytes=memory_bytes, loop=loop)
     if tasks.is_sequence(task):
         return cell._replace(warmup=0, steps=1)
     return cell._replace(classes=CLASSES, image=2 * tasks.TASKS[task].least, input="synthetic")
@@ -102,28 +105,31 @@ def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack
         if isinstance(of_arrays, Ending):
             return _verdict(cell, stack, reference, {}, problem=f"{who.name}: {of_arrays.word}: {of_arrays.message}")
     assert isinstance(ours, Sent) and isinstance(theirs, Sent)
-    ours, theirs = _shared(ours, theirs)
+    optional = OPTIONAL if cell.loop == NATIVE else (*OPTIONAL, "activation")        # a compiled net keeps none
+    ours, theirs = _shared(ours, theirs, optional)
     differing = [kind for kind in KINDS if ours.arrays[kind].keys() != theirs.arrays[kind].keys()]
     if differing:
         return _verdict(cell, stack, reference, {}, problem=f"the stacks sent other names of {differing[0]}")
     limits = _limits(cell, stack, reference)
     differences = {kind: _differences(ours.arrays[kind], theirs.arrays[kind]) for kind in KINDS}
     worst = {kind: _overall(ours.arrays[kind], theirs.arrays[kind]) if _is_joint(cell, kind) else _worst(of_arrays)
-             for kind, of_arrays in differences.items() if of_arrays or kind not in OPTIONAL}
+             for kind, of_arrays in differences.items() if of_arrays or kind not in optional}
     failed = [kind for kind in worst if not worst[kind] <= limits[kind]]        # NaN fails too
     first = _first(cell, differences, limits, failed) if failed else ""
     return _verdict(cell, stack, reference, worst, first)
 
 
-def _shared(*both: Sent) -> tuple[Sent, ...]:
+def _shared(ours: Sent, theirs: Sent, optional: Sequence[str]) -> tuple[Sent, Sent]:
     """Both without the optional kinds that one of them lacks."""
-    missing = [kind for kind in OPTIONAL if not all(sketches.arrays[kind] for sketches in both)]
-    return tuple(Sent({**sketches.arrays, **{kind: {} for kind in missing}}) for sketches in both)
+    missing = [kind for kind in optional if not (ours.arrays[kind] and theirs.arrays[kind])]
+    one, other = (Sent({**sketches.arrays, **{kind: {} for kind in missing}}) for sketches in (ours, theirs))
+    return one, other
 
 
 def _verdict(cell: Cell, stack: Stack, reference: Stack, worst: dict[str, float], first: str = "",
              problem: str = "") -> Verdict:
-    return Verdict(cell.task, stack.name, reference.name, cell.precision, worst, first, problem)
+    return Verdict(cell.task, stack.name, reference.name, cell.precision, worst, first, problem,
+                   loop="" if cell.loop == NATIVE else cell.loop)
 
 
 def _limits(cell: Cell, *pair: Stack) -> dict[str, float]:
@@ -175,16 +181,20 @@ def _places(cell: Cell) -> tuple[layers.Placed, ...]:
 
 
 def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launcher, data: Path,
-        resources: tuple[int, int], clock: Callable[[], float], say: Callable[[str], None]) -> list[Verdict]:
-    """Check every task in every stack against the first one that can run it; resources are (cpus, memory bytes)."""
-    if len(stacks) < 2:
+        resources: tuple[int, int], clock: Callable[[], float], say: Callable[[str], None], loop: str = NATIVE
+        ) -> list[Verdict]:
+    """Check every task in every stack against the first one that can run it; resources are (cpus, memory bytes).
+
+    Of another loop than the native one the reference is the first stack's native one, so a single stack is enough.
+    """
+    if len(stacks) < 2 and loop == NATIVE:
         raise InputError("check: found one stack, expected two or more to compare")
     verdicts = []
     for task in names:
-        reference: tuple[Stack, Sent] | None = None
+        reference = None if loop == NATIVE else _native(task, stacks, precision, launcher, data, resources, clock)
         for stack in stacks:
-            say(f"check: {task} in {stack.name}")
-            cell = check_cell(task, stack.name, precision, *resources)
+            say(f"check: {task} in {stack.name}" + ("" if loop == NATIVE else f", loop {loop}"))
+            cell = check_cell(task, stack.name, precision, *resources, loop)
             arrays = _tried(cell, stack, launcher, data, clock)
             if reference is None and isinstance(arrays, Sent):
                 reference = (stack, arrays)
@@ -193,6 +203,16 @@ def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launche
             else:
                 verdicts.append(compare(cell, arrays, arrays, stack, stack))
     return verdicts
+
+
+def _native(task: str, stacks: list[Stack], precision: str, launcher: Launcher, data: Path,
+            resources: tuple[int, int], clock: Callable[[], float]) -> tuple[Stack, Sent] | None:
+    """The first stack that can run the task in its native loop, with what it sent."""
+    for stack in stacks:
+        arrays = _tried(check_cell(task, stack.name, precision, *resources), stack, launcher, data, clock)
+        if isinstance(arrays, Sent):
+            return stack, arrays
+    return None
 
 
 def _tried(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]) -> Sent | Ending:
@@ -262,9 +282,11 @@ def keep(verdicts: list[Verdict], fingerprints: dict[str, str], results: Path) -
 def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
     """The (task, stack) that passed in float64 with what the stacks are made of now; the references count as passed.
 
-    The last verdict of a pair counts. Lines that are not verdicts are left out: they prove nothing.
+    The last verdict of a pair counts. Lines that are not verdicts are left out: they prove nothing. What passed in
+    another loop than the native one is there as built() names it, and proves nothing of its reference.
     """
     passed_pairs: dict[tuple[str, str, str], bool] = {}
+    in_loops: dict[tuple[str, str], bool] = {}
     path = results / VERDICTS
     for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
         try:
@@ -272,8 +294,13 @@ def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
             pair = (record["task"], record["stack"], record["reference"])
             is_current = (fingerprints[pair[1]], fingerprints[pair[2]]) == (
                 record["fingerprint"], record["reference_fingerprint"])
-            if record["precision"] == "float64" and is_current and not record.get("parallel"):
+            if record["precision"] != "float64" or not is_current or record.get("parallel"):
+                continue
+            if record.get("loop"):
+                in_loops[pair[0], built(pair[1], record["loop"])] = record["passed"] is True
+            else:
                 passed_pairs[pair] = record["passed"] is True
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
-    return {(task, name) for (task, *names), passed in passed_pairs.items() if passed for name in names}
+    return {*((task, name) for (task, *names), passed in passed_pairs.items() if passed for name in names),
+            *(of_loop for of_loop, passed in in_loops.items() if passed)}

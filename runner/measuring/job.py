@@ -20,7 +20,7 @@ from runner.datasets import choice
 from runner.errors import BenchError, BuildFailed, DiskFull, InputError
 from runner.launchers import choose
 from runner.launchers.protocol import Launcher
-from runner.machine import gpus, hardware, host, nvml, telemetry
+from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
 from runner.machine.gpus import NONE, Gpus
 from runner.measuring import own_stacks
 from runner.measuring.gpu_slots import RunOnGpus, SideBySide
@@ -64,6 +64,11 @@ class Job(NamedTuple):
     def folders(self) -> dict[str, Path]:
         """Where each data set lies, by its name."""
         return {each.name: each.folder for each in (self.data, *self.more_data)}
+
+    @property
+    def cpus(self) -> int:
+        """Of all hosts together."""
+        return self.machine.cpus * self.launcher.hosts
 
     def command(self) -> str:
         """The fingerprint by which the same command finds its unfinished session; a changed stack is another one."""
@@ -109,16 +114,21 @@ def settings(pairs: list[str]) -> dict[str, Any]:
 
 def planned(asked: Asked, say: Say) -> Job:
     """The job without building anything. Raises InputError."""
-    return planned_study(selection.read(asked.study, STUDIES, asked.scale), asked, say)
+    there = None
+    if "device" not in asked.wishes.settings:
+        there = selection.read(asked.study, STUDIES, asked.scale, on_gpu=True)
+    return planned_study(selection.read(asked.study, STUDIES, asked.scale), asked, say, there=there)
 
 
-def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, str] = MappingProxyType({})) -> Job:
+def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, str] = MappingProxyType({}),
+                  there: file.Study | None = None) -> Job:
     """The job of a study that is at hand, without building anything. Raises InputError.
 
     names: more names of stacks, each with the stack that it is: to the plan another one, to the launcher the same.
+    there: the study without a scale's moves to the CPU, taken where the GPUs of this machine run no fewer cells of it.
     """
     here_gpus = nvml.observe()
-    asked_about = here_gpus if _is_of_gpus(read, asked.wishes) else NONE
+    asked_about = here_gpus if _is_of_gpus(there if there and here_gpus.gpus else read, asked.wishes) else NONE
     chosen = own_stacks.chosen(asked.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
     launcher = choose.for_stacks(asked.launcher, say, here_gpus, asked.swarm, chosen.named)
     here = launcher.machine(host.observe())
@@ -128,8 +138,10 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
     asked = asked._replace(wishes=wishes)
     stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks}}
     shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}
-    made = plan(read, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus,
-                launcher.hosts)
+    made, *other = (plan(each, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus,
+                         launcher.hosts) for each in (read, there) if each is not None)
+    if here_gpus.gpus and other and len(other[0].cells) >= len(made.cells):
+        [made] = other
     return Job(asked, made, stacks, launcher, here, data, here_gpus, more_data=tuple(more))
 
 
@@ -200,6 +212,12 @@ def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
     return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
 
 
+def cpu_meter(job: Job) -> cpu_energy.Meter | None:
+    """Who counts what this machine's CPU packages take while a run lasts; None where that cannot be read."""
+    found = cpu_energy.zones() if job.launcher.has_gpus_here else {}
+    return cpu_energy.Meter(found) if found else None
+
+
 def side_by_side(job: Job) -> SideBySide:
     """What cells on different GPUs at once are run with. Raises InputError where there are no two, or no way to."""
     launcher = job.launcher
@@ -223,15 +241,24 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
 
 
 def _harness() -> dict[str, Any]:
-    """Which revision of evenbench measures, and whether its files were changed since; {} outside of a checkout."""
+    """Which revision of evenbench measures, and whether its files were changed since; {} where nothing says it."""
     if not (ROOT / ".git").exists():               # it may be somebody else's, around an installed evenbench
-        return {}
+        return _revision()
     try:
         commit, changes = (subprocess.run(["git", "-C", str(ROOT), *git], capture_output=True, text=True, check=True)
                            for git in (("rev-parse", "HEAD"), ("status", "--porcelain")))
     except (OSError, subprocess.CalledProcessError):
         return {}
     return {"commit": commit.stdout.strip(), "changed": bool(changes.stdout.strip())}
+
+
+def _revision() -> dict[str, Any]:
+    """What an installed evenbench was built from, as setup.py wrote it down."""
+    try:
+        told = json.loads((ROOT / "runner" / "revision.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {name: told[name] for name in ("commit", "changed", "version") if name in told}
 
 
 def _own_record(job: Job) -> dict[str, Any]:

@@ -26,6 +26,8 @@ class Chosen(NamedTuple):
 
 def chosen(arguments: Sequence[str], pinned: Mapping[str, Stack], root: Path, gpus: Gpus) -> Chosen:
     """The stacks that arguments such as torch-2.13-cpu or mine=PATH name; gpus: the machine's. Raises InputError."""
+    for argument in arguments:
+        own.check_named(argument, pinned)
     asked = [own.parse(argument, pinned) for argument in arguments if own.is_own(argument)]
     stacks: dict[str, Stack] = {}
     for each in asked:

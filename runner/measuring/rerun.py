@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner import __version__, paths
-from runner.cells import key
+from runner.cells import KEY_DIGITS, key
 from runner.datasets import choice
 from runner.errors import InputError
 from runner.launchers import choose
@@ -53,22 +53,22 @@ def recorded(folder: Path) -> Recorded:
     return Recorded(session, plan, history.made_of(folder))
 
 
-def chosen(recorded: Recorded, key: str, number: int | None) -> Recorded:
-    """The record with one cell alone, by its key (or the key's beginning) or its number; with neither as it is.
+def chosen(recorded: Recorded, cell: str) -> Recorded:
+    """The record with one cell alone, by its number, its key or the key's beginning; with none named as it is.
 
     Claims and published numbers are of the whole study and are left out of one cell's. Raises InputError.
     """
     cells = recorded.plan["cells"]
-    if not key and number is None:
+    if not cell:
         return recorded
-    if key and number is not None:
-        raise InputError("found --key and --cell, expected one of them")
-    if number is not None and not 1 <= number <= len(cells):
-        raise InputError(f"--cell: found {number}, expected 1 to {len(cells)}, as in {recorded.id}'s plan")
-    some = [cells[number - 1]] if number is not None else [item for item in cells if item["key"].startswith(key)]
+    some = [item for item in cells if item["key"].startswith(cell)]
+    if cell.isascii() and cell.isdigit() and len(cell) < KEY_DIGITS:
+        if not 1 <= int(cell) <= len(cells) and not some:
+            raise InputError(f"--cell: found {cell}, expected 1 to {len(cells)}, as in {recorded.id}'s plan, or a key")
+        some = [cells[int(cell) - 1]] if 1 <= int(cell) <= len(cells) else some
     if len(some) != 1:
         known = ", ".join(item["key"] for item in cells[:8]) + (" ..." if len(cells) > 8 else "")
-        raise InputError(f'--key: found "{key}", which {len(some)} cells of {recorded.id} begin with; known: {known}')
+        raise InputError(f'--cell: found "{cell}", which {len(some)} cells of {recorded.id} begin with; known: {known}')
     return recorded._replace(plan={**recorded.plan, "cells": some, "skipped": [], "claims": [], "published": []})
 
 

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -15,11 +15,13 @@ from runner.launchers.protocol import Exit, Launcher, Running
 from runner.launchers.watchdog import Ending, Limits, follow, limits
 from runner.machine import gpus, telemetry
 from runner.machine import host as machine
+from runner.machine.cpu_energy import Meter
 from runner.measuring import disturbed, gpu_slots
 from runner.measuring.gpu_slots import SideBySide
 from runner.planning.plan import Plan, Planned
-from runner.results import store
+from runner.results import error_output, store
 from runner.results.contract import FINAL, WELL
+from runner.results.error_output import Written
 from runner.results.history import Kept
 from runner.results.live_rate import RateSoFar
 from runner.results.store import Store
@@ -70,6 +72,7 @@ class Bench(NamedTuple):
     watches: Callable[[Planned], telemetry.Watch | None] = lambda planned: None       # of the GPUs that a cell gets
     side_by_side: SideBySide | None = None        # cells on different GPUs at once
     folders: Mapping[str, Path] = MappingProxyType({})      # of data sets by name, for cells that read another
+    meters: Callable[[], Meter | None] = lambda: None       # of the CPU packages' energy
 
 
 class PendingRun(NamedTuple):
@@ -109,9 +112,11 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     endings: set[str] = set()
     try:
         for index, alike in groupby(pending_runs, lambda pending: pending.round):
-            endings.update(_round(bench, list(alike), memory))
+            of_round, began = list(alike), bench.clock()
+            endings.update(_round(bench, of_round, memory))
             if ahead := [pending.planned.key for pending in pending_runs if pending.round > index]:
-                bench.progress.left(sum(memory.seconds.get(key, 0.0) for key in ahead))
+                share = _share_of_sum(bench, bench.clock() - began, [each.planned.key for each in of_round], memory)
+                bench.progress.left(share * sum(memory.seconds.get(key, 0.0) for key in ahead))
         endings.update(_repeated(bench, len(pending_runs), memory))
         bench.store.append({"event": "closed", "reason": "done" if endings <= FINAL else "incomplete"})
     except (Stopped, KeyboardInterrupt) as stop:
@@ -120,6 +125,12 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     finally:
         bench.progress.close()
     return endings <= WELL and (not endings or "ok" in endings)
+
+
+def _share_of_sum(bench: Bench, seconds: float, keys: list[str], memory: "Memory") -> float:
+    """A round's seconds over the sum of its runs': less than 1 where runs on different GPUs go side by side."""
+    together = sum(memory.seconds.get(key, 0.0) for key in keys)
+    return min(1.0, seconds / together) if bench.side_by_side and together else 1.0
 
 
 def _turns(plan: Plan, kept: Kept | None) -> list[PendingRun]:
@@ -250,6 +261,9 @@ def _run(bench: Bench, pending: PendingRun) -> tuple[str, float]:
     if watch:
         watch.wait_idle()
         watch.start()
+    meter = None if bench.side_by_side else bench.meters()      # else what others take would count as this run's
+    if meter:
+        meter.start()
     before, began = bench.readings(), bench.clock()
     running: Running | None = None
     rates: list[float] = []
@@ -267,20 +281,32 @@ def _run(bench: Bench, pending: PendingRun) -> tuple[str, float]:
         else:
             beside = {"gpus_in_parallel": True} if bench.side_by_side else {}
             bench.store.append({**head, "place": {**running.place, **beside}})
-            ending, share = _listened(bench, planned, name, running, rates, watch)
+            ending, share = _listened(bench, planned, name, running, rates, [each for each in (watch, meter) if each])
     except DiskFull:
         ending = Ending("killed", "the disk was full")
         raise
     finally:
-        seen = watch.ended() if watch else None
+        seen, energy = watch.ended() if watch else None, meter.ended() if meter else {}
         exit_status, used = _went(running, Limits().leave if ending.word == "ok" else 0.0)
+        errors = running.errors() if running else {}
         if running:
             running.stop()
         seconds = bench.clock() - began
         bench.progress.run_ended(pending.shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
-        bench.store.append(_with_gpus(
-            _ending_record(bench, planned, name, _judged(ending, exit_status), seconds, used, share, seen), seen))
+        ended = _ending_record(bench, planned, name, _judged(ending, exit_status), seconds, used, share, seen)
+        ended["host"].update(energy)
+        bench.store.append(_with_gpus(ended, seen))
+    _keep_errors(bench.store, name, errors or {"": Written(exit_status.last_words.encode())})
     return _judged(ending, exit_status).word, seconds
+
+
+def _keep_errors(opened: Store, name: str, errors: Mapping[str, Written]) -> None:
+    """Store what the run's places wrote on standard error, if anything."""
+    for place, written in errors.items():
+        if written.head:
+            text, end = (part.decode(errors="replace") for part in written[:2])
+            kept = (text, end, written.dropped) if written.dropped else (text + end, "", 0)
+            opened.append_beside(error_output.NAME, error_output.ErrorText(name, place, *kept).record())
 
 
 def _with_gpus(record: dict[str, Any], seen: telemetry.GpuWindow | None) -> dict[str, Any]:
@@ -300,7 +326,7 @@ class _Mark(NamedTuple):
 
 
 def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates: list[float],
-              watch: telemetry.Watch | None) -> tuple[Ending, float | None]:
+              listeners: Sequence[telemetry.Watch | Meter]) -> tuple[Ending, float | None]:
     """Store every event until the ending; with it the share of the CPUs that others took since the worker's start."""
     began = bench.clock()
     mark: _Mark | None = None
@@ -309,8 +335,8 @@ def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates
         if isinstance(heard, Ending):
             is_here = not running.place.get("remote")        # else others' CPUs are not the run's
             return heard, _foreign_share(bench, mark, heard) if is_here else None
-        if watch:
-            watch.heard(heard["event"])
+        for each in listeners:
+            each.heard(heard["event"])
         if heard["event"] == "start":
             mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"), _affinity(heard))
         bench.store.append({"event": "line", "run": name, "at": round(bench.clock() - began, 3), "line": heard})
@@ -360,6 +386,7 @@ def _ending_record(bench: Bench, planned: Planned, name: str, ending: Ending, se
     host = {**after.record(), **usage, "throttled_seconds": None, "foreign_cpu_share": share}
     return {"event": "ending", "run": name, "ending": ending.word, "message": ending.message,
             "seconds": seconds, "host": host, **({"places": places} if places else {}),
+            **({"gpu_libraries": said["gpu_libraries"]} if said.get("gpu_libraries") else {}),
             **({"disturbed": amiss._asdict()} if amiss else {})}
 
 

@@ -12,15 +12,20 @@ from runner.machine import data_sheets, gpus
 from runner.machine.host import Machine
 from runner.results.products import Product, Unit
 from runner.stacks.definition import Stack
-from runner.study.file import Experiment, Study
+from runner.study.file import EVERY, Experiment, Study
+from runner.study.node import Node
 from workloads.spec import cell as cells
-from workloads.spec import cluster, duration, sequences, tasks
+from workloads.spec import cluster, duration, frameworks, sequences, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.data.datasets import train_images
 
 _CPU_RATE = 2e10
+_ADAPTERS = tuple(each.name for each in frameworks.FRAMEWORKS)      # a bare library's program has one LSTM
 _GPU_SHARE = 0.2                 # of its best product's rate, in training and inference of image models
 _UNKNOWN_GPU = 1e13              # FLOPs a second in float32: a data centre's card of 2016
+# beside a run's steps: on two cores in virtual environments PyTorch's and TensorFlow's workers took 4.0 s, JAX's 4.6,
+# MXNet's 1.9 (medians of 524 runs, 2026-11-23); with an H100 11 s, most of them imports and CUDA's start
+_START_SECONDS = {"cpu": 4.0, "gpu": 11.0}
 # measures whose numbers depend on weights, order and dropout
 _SEEDED = ("train", "infer", "epochs", "phases", "prefill", "decode")
 
@@ -105,7 +110,8 @@ class Plan(NamedTuple):
             "claims": [claim.record() for claim in self.study.claims],
             "title": self.study.title, "settings": dict(self.settings), "stacks": list(self.stacks),
             "experiments": [{"id": each.id, "title": each.title, "assumed": dict(each.assumed),
-                             "scaled": list(each.scaled), "cells": list(self.keys.get(each.id, ()))}
+                             "scaled": list(each.scaled), "cells": list(self.keys.get(each.id, ())),
+                             **({"node": each.node._asdict()} if each.node else {})}
                             for each in self.study.experiments],
         }
 
@@ -117,6 +123,7 @@ class Here(NamedTuple):
     machine: Machine
     gpus: gpus.Gpus
     hosts: int = 1                   # such machines, over which the nodes of a run are spread
+    node: Node | None = None         # what the study's nodes had
 
 
 class Wishes(NamedTuple):
@@ -175,7 +182,7 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
     Raises InputError for an unknown stack.
     """
     stacks = here.stacks
-    names = wishes.stacks or experiment.stacks
+    names = wishes.stacks or _stacks(experiment, stacks)
     forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ())) if form in stacks] for name in names}
     for name in names:
         if not forms[name]:
@@ -188,9 +195,17 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
                 own_data = combination.get("data")
                 settings = {**combination, **own, **wishes.settings,
                             **({"data": own_data} if own_data in wishes.data else {})}
-                cell = _of_forms(forms[name], settings, here)
+                cell = _of_forms(forms[name], settings, here._replace(node=experiment.node))
                 expanded.append((cell, experiment.exception(cell._replace(stack=name)), "seed" in settings))
     return expanded
+
+
+def _stacks(experiment: Experiment, stacks: Mapping[str, Stack]) -> tuple[str, ...]:
+    """The experiment's stacks by name; where it has every one, those of its device that build models."""
+    if experiment.stacks != (EVERY,):
+        return experiment.stacks
+    device = experiment.settings.get("device", "cpu")
+    return tuple(name for name, stack in stacks.items() if device in stack.devices and stack.framework in _ADAPTERS)
 
 
 def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -> Cell:
@@ -202,10 +217,11 @@ def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -
 
 
 def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
-    """The cell; nodes of one machine share it equally unless the settings say what each has."""
+    """The cell; a machine's nodes share it equally, at most as much as the study's had, where settings say nothing."""
     sharing = math.ceil(settings.get("nodes", 1) / here.hosts)
-    defaults = {"cpus": max(1, here.machine.cpus // sharing), "memory_bytes": here.machine.limit_bytes // sharing,
-                **tasks.defaults(settings["task"])}
+    share = Node(max(1, here.machine.cpus // sharing), here.machine.limit_bytes // sharing)
+    has = here.node.at_most(*share) if here.node else share
+    defaults = {**has._asdict(), **_running_ahead(settings), **tasks.defaults(settings["task"])}
     try:
         cell: Cell = cells.parse({**defaults, **settings, "stack": stack.name})
     except cells.CellError as error:
@@ -213,6 +229,15 @@ def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
     if cluster.impossible(stack.framework, cell.parallel, cell.nodes):
         return cell
     return cell._replace(parallel=stack.mode(cell.parallel))
+
+
+def _running_ahead(settings: Mapping[str, Any]) -> dict[str, str]:
+    """How a GPU's rates are timed where nobody says it: the device runs ahead, as users have it.
+
+    A wait in each step, the default elsewhere, hides no launch: it would understate the rate of small steps.
+    """
+    is_rate = settings.get("measure") in ("train", "infer") and settings.get("nodes", 1) == 1
+    return {"sync": "blocks"} if settings.get("device") == "gpu" and is_rate else {}
 
 
 def _impossible(cell: Cell, here: Here) -> str | None:
@@ -250,14 +275,28 @@ def _baseline(chosen: tuple[Planned, ...], wished: str, study: Study, stacks: Ma
     return next((form for form in forms if form in names), names[0] if names else wished)
 
 
-def estimate_seconds(chosen: Plan, known: Mapping[str, float], start_seconds: float = 6.0,
-                     gpus: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({})) -> float:
+def estimate_seconds(chosen: Plan, known: Mapping[str, float], gpus: gpus.Gpus = gpus.NONE,
+                     products: Mapping[Unit, Product] = MappingProxyType({}), cpus: int = 0) -> float:
     """How long the plan takes: known seconds of earlier runs by key, else start-up and a guess from the FLOPs.
 
-    gpus: the machine's; products: what matrix products reached here, where that was measured already.
+    gpus: the machine's; products: what matrix products reached here, where that was measured already; cpus: those of
+    all hosts together, which nodes share where there are more of them; 0 is as many as nodes ask for.
     """
-    return chosen.rounds * sum(known.get(p.key) or start_seconds + _guess(p.cell, _rate(p.cell, gpus, products))
-                               for p in chosen.cells)
+    def guessed(cell: Cell) -> float:
+        starts = max(1.0, cell.nodes / cpus) if cpus else 1.0
+        sharing = max(1.0, cell.nodes * cell.cpus / cpus) if cpus and cell.device == "cpu" else 1.0
+        return _START_SECONDS[cell.device] * starts + guessed_seconds(cell, gpus, products, sharing)
+
+    return chosen.rounds * sum(known.get(each.key) or guessed(each.cell) for each in chosen.cells)
+
+
+def guessed_seconds(cell: Cell, gpus: gpus.Gpus = gpus.NONE,
+                    products: Mapping[Unit, Product] = MappingProxyType({}), sharing: float = 1.0) -> float:
+    """The seconds of a run's steps, warm-up included, as FLOPs and the device's rate foretell them.
+
+    sharing: how many nodes share what one of them would have.
+    """
+    return _guess(cell, _rate(cell, gpus, products) / sharing)
 
 
 def _guess(cell: Cell, rate: float) -> float:
@@ -288,7 +327,12 @@ def _rate(cell: Cell, gpus: gpus.Gpus, products: Mapping[Unit, Product]) -> floa
 
 
 def _steps(cell: Cell) -> int:
-    """The training steps of a run. A data set without a fixed number of images counts with its usual one."""
+    """The training steps of a run; a data set without a fixed number of images counts with its usual one.
+
+    To count a graph's nodes takes about as long as one.
+    """
+    if cell.measure == "graph":
+        return 1
     if cell.measure != "epochs":
         return cell.steps + cell.warmup
     if tasks.is_sequence(cell.task):

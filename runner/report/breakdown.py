@@ -62,6 +62,7 @@ _PHASES: tuple[Column[Result], ...] = (
     Column("seen", lambda result: result.communication if "communication" in result.phases else None),
     Column("step", lambda result: result.step_seconds, thousandths),
     Column("stamps", lambda result: result.stamping_cost, lambda cost: f"{cost * 100:+.1f} %"),
+    Column("again", lambda result: result.rerun, forms=_PAGE),
 )
 
 
@@ -96,6 +97,8 @@ def operators(tables: Sequence[OperatorTable], form: Form) -> Iterator[Table]:
         seconds = {word: [each.stacks[stack].seconds.get(word) for stack in stacks] for word in WORDS}
         lines = tuple((word.replace("_", " "), *(thousandths(value) or _DASH.get(form, "") for value in values))
                       for word, values in seconds.items() if any(value is not None for value in values))
+        if form is Form.PAGE and any(each.stacks[stack].rerun for stack in stacks):
+            lines += (("again", *(each.stacks[stack].rerun for stack in stacks)),)
         yield plain(f"Operators, in milliseconds a step, from profiled runs: {each.label}", ("operator", *stacks),
                     lines, _OF_EXCHANGE)
 
@@ -162,6 +165,7 @@ _KERNELS: tuple[Column[_Device], ...] = (
     Column("in gaps", lambda line: line.time.gaps, formatting.share),
     Column("launching", lambda line: line.time.launches, formatting.share),
     Column("kernels a step", lambda line: line.time.kernels_a_step, "{:,.0f}".format),
+    Column("again", lambda line: line.time.rerun, forms=_PAGE),
 )
 _LONGEST_KERNELS: tuple[Column[_Kernel], ...] = (
     Column("stack", lambda line: line.stack, forms=_PAGE),
@@ -176,6 +180,7 @@ _GRAPHS: tuple[Column[_Graph], ...] = (
     Column("removed", lambda line: line.change.removed_share, formatting.share),
     *(Column(title, lambda line, kind=kind: line.change.removed.get(kind), "{:,}".format)  # type: ignore[misc]
       for kind, title in (("expensive", "expensive"), ("cheap", "cheap"), ("noop", "no-op"))),
+    Column("again", lambda line: line.change.rerun, forms=_PAGE),
 )
 _BATCHES: tuple[Column[_Batch], ...] = (
     Column("stack", lambda line: line.stack),
@@ -184,6 +189,7 @@ _BATCHES: tuple[Column[_Batch], ...] = (
         batch if isinstance(batch, str) else f"{batch:,}")),
     Column("limit", lambda line: formatting.size(line.batch.limit_bytes) if line.batch.limit_bytes else "the GPU's"),
     Column("tried", lambda line: ", ".join(f"{each.batch:,} {each.ending}" for each in line.batch.tried), forms=_PAGE),
+    Column("again", lambda line: line.batch.rerun, forms=_PAGE),
 )
 
 

@@ -114,6 +114,19 @@ def marks(line: Line) -> str:
     return f"[{','.join(numbers[flag] for flag in line.result.flags)}]" if line.result.flags else ""
 
 
+def commands(summary: Summary) -> Iterator[tuple[str, str, str]]:
+    """(label, stack, command that measures it again) of every result and profile."""
+    for comparison in summary.comparisons:
+        yield from ((comparison.label, each.stack, each.rerun) for each in comparison.results if each.rerun)
+    profiled: list[tuple[str, Mapping[str, Any]]] = [
+        *((each.label, each.stacks) for each in summary.operators),
+        *((each.label, each.stacks) for each in summary.kernels),
+        *((each.label, each.stacks) for each in summary.graphs),
+        *((each.label, each.stacks) for each in summary.largest_batches)]
+    for label, stacks in profiled:
+        yield from ((label, stack, each.rerun) for stack, each in stacks.items() if each.rerun)
+
+
 def verdict(line: Line) -> str:
     """The verdict on a stack, as page, Markdown and LaTeX have it."""
     return claim_text.word(line.comparison, line.result) or line.result.verdict.value
@@ -240,6 +253,8 @@ RESULTS: tuple[Column[Line], ...] = (
     measured("GPU power", "gpu_watts", "{:.0f} W".format, ENERGY),
     measured("a sample", "joules_per_sample", "{:.3g} J".format, ENERGY),
     measured("SM clock", "gpu_sm_clock", lambda hertz: f"{hertz / 1e6:,.0f} MHz", ENERGY),
+    measured("CPU power", "cpu_watts", "{:.0f} W".format, ENERGY),
+    measured("a sample, CPU", "cpu_joules_per_sample", "{:.3g} J".format, ENERGY),
     *_field(lambda line: line.result, "repeated_runs", "disturbed_runs"),
     Column("rate_low", _end("rate_interval", "low"), forms=_CSV, name="rate_low"),
     Column("rate_high", _end("rate_interval", "high"), forms=_CSV, name="rate_high"),
@@ -253,4 +268,5 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("other_settings", lambda line: " ".join(
         f"{name}:{value}" for name, value in line.comparison.settings.items()
         if name not in (*SETTINGS, "task", "measure")), forms=_CSV, name="other_settings"),
+    Column("again", _of_result("rerun"), forms=_PAGE | _CSV, name="rerun"),
 )

@@ -31,7 +31,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
         reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
         deviations=deviations(summary, measured), in_short=tuple(_in_short(summary)), claims=tuple(_claims(summary)),
         sections=(*sections(context), *_elsewhere(context)), environment=tuple(environment.tables(summary, measured)),
-        left_out=(*_failures(summary.failures), *_skipped(summary.skipped)),
+        left_out=(*_failures(summary), *_skipped(summary.skipped)),
         footnotes=tuple((context.marks[note.flag], note.text) for note in summary.footnotes),
         methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods),
         made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
@@ -124,17 +124,18 @@ def _number(claim: Claim, number: ClaimNumber) -> tuple[str, ...]:
 
 # ---- what is not there
 
-def _failures(failures: Sequence[Failure]) -> Iterator[Table]:
-    """Failed runs; runs that failed alike are one line."""
-    rounds: dict[tuple[str, ...], list[str]] = {}
-    for failure in failures:
+def _failures(summary: Summary) -> Iterator[Table]:
+    """Failed runs; runs that failed alike are one line, with the command that shows what the first of them wrote."""
+    alike: dict[tuple[str, ...], list[Failure]] = {}
+    for failure in summary.failures:
         message = failure.message
         short = message if len(message) <= _LONGEST_MESSAGE else message[:_LONGEST_MESSAGE] + "…"
-        rounds.setdefault((failure.stack, failure.label, failure.ending, short), []).append(str(failure.round))
-    if rounds:
-        yield plain("Runs that did not end ok", ("stack", "what", "ended", "rounds", "message"), tuple(
-            (stack, what, ending, ", ".join(numbers), message)
-            for (stack, what, ending, message), numbers in rounds.items()))
+        alike.setdefault((failure.stack, failure.label, failure.ending, short), []).append(failure)
+    if alike:
+        yield plain("Runs that did not end ok", ("stack", "what", "ended", "rounds", "message", "what it wrote"), tuple(
+            (stack, what, ending, ", ".join(str(each.round) for each in failures), message,
+             formatting.show(summary.id, failures[0].run))
+            for (stack, what, ending, message), failures in alike.items()))
 
 
 def _skipped(skips: Sequence[Skip]) -> Iterator[Table]:

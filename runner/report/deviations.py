@@ -20,7 +20,8 @@ _GENERAL = {
 def deviations(summary: Summary, measured: Measurements) -> tuple[Deviation, ...]:
     """All deviations, the one that changes most first."""
     return (*_unfinished(summary), *_scaled(summary, measured), *_chosen(measured),
-            *_places(summary, measured), *_flagged(summary), *_left_out(summary), *_assumed(measured))
+            *_places(summary, measured), *_nodes(measured), *_flagged(summary), *_left_out(summary),
+            *_assumed(measured))
 
 
 def is_published(summary: Summary) -> bool:
@@ -55,6 +56,23 @@ def _places(summary: Summary, measured: Measurements) -> Iterator[Deviation]:
     if nodes and not any(run.place.get("remote") for row in measured.rows for run in row.runs):
         yield Deviation("one machine", f"All {'/'.join(map(str, nodes))} nodes are on this machine and share its "
                         f"{formatting.count(summary.machine.cpus or 0, 'CPU')}: no network lies between them.")
+
+
+def _nodes(measured: Measurements) -> Iterator[Deviation]:
+    """Where a node here has fewer CPUs or less memory than the study's, by what was asked and what there is."""
+    cells = {row.key: row.cell for row in measured.rows}
+    less: dict[str, dict[str, None]] = {}
+    for one in measured.experiments:
+        for cell in (cells[key] for key in one.keys if key in cells and one.node):
+            if cell.cpus < one.node["cpus"] or cell.memory_bytes < one.node["memory_bytes"]:
+                asked, has = _room(one.node["cpus"], one.node["memory_bytes"]), _room(cell.cpus, cell.memory_bytes)
+                less.setdefault(f"The study's had {asked}, here each has {has}", {})[one.id] = None
+    for what, experiments in less.items():
+        yield Deviation("nodes", f"{what}: {', '.join(experiments)}.")
+
+
+def _room(cpus: int, memory_bytes: int) -> str:
+    return f"{formatting.count(cpus, 'CPU')} and {memory_bytes / 1e9:.3g} GB"
 
 
 def _flagged(summary: Summary) -> Iterator[Deviation]:

@@ -97,7 +97,8 @@ _TABLES = (
      "First step, input wait, memory, loss and accuracy: medians over runs.", (RATES, BESIDE)),
     ("Tokens or time steps a second of one worker (geometric means), with 95 % intervals over runs", "", (SEQUENCES,)),
     ("Epochs", "Medians over runs; of the epochs after the first, the mean of each run.", (EPOCHS,)),
-    ("What the GPUs drew over the timed steps", "Medians over runs.", (ENERGY,)),
+    ("What GPUs and CPU packages drew over the timed steps", "Medians over runs. A CPU package's power is that of "
+     "all that it does, for this run and others.", (ENERGY,)),
 )
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from runner import formatting
-from runner.report import breakdown, published, rates
+from runner.report import breakdown, lanes, published, rates
 from runner.report.columns import Form, endings
 from runner.report.comparisons import Context, Shown
 from runner.report.document import Section, Table, plain
@@ -31,11 +31,14 @@ def _section(context: Context, experiment: Experiment, numbers: published.Number
               *breakdown.operator_charts(context, profiled), *curves.charts(rows, context.series),
               *steps.charts(rows, results, context.series), *samples.charts(spreads, context.series)]
     summary, page = context.summary, Form.PAGE
-    tables = [*published.tables(numbers), *rates.tables(summary, compared, page), *breakdown.phases(compared, page),
+    own_lanes = [each for each in summary.lanes if each.tuned in {shown.comparison.key for shown in compared}]
+    tables = [*published.tables(numbers), *rates.tables(summary, compared, page), *lanes.tables(own_lanes, page),
+              *breakdown.phases(compared, page),
               *breakdown.operators(profiled, page), *breakdown.kernels(breakdown.of_rows(summary.kernels, rows), page),
               *breakdown.graphs(breakdown.of_rows(summary.graphs, rows), page),
-              *breakdown.largest_batches(breakdown.of_rows(summary.largest_batches, rows), page), *_others(rows),
-              *breakdown.memory(compared, page), *samples.tables(spreads), *map(breakdown.own_names, profiled)]
+              *breakdown.largest_batches(breakdown.of_rows(summary.largest_batches, rows), page),
+              *_others(rows, summary.id), *breakdown.memory(compared, page), *samples.tables(spreads),
+              *map(breakdown.own_names, profiled)]
     return Section(experiment.id, experiment.title, tuple(_notes(context, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 
@@ -56,13 +59,14 @@ def _notes(context: Context, experiment: Experiment, rows: Sequence[Row]) -> Ite
         yield "No run of it has ended yet."
 
 
-def _others(rows: Sequence[Row]) -> Iterator[Table]:
+def _others(rows: Sequence[Row], session: str) -> Iterator[Table]:
     """Cells that have no table above."""
     told = ("train", "infer", "prefill", "decode", "epochs", "phases", "operators", "kernels", "graph", "max_batch")
-    lines = tuple((row.cell.stack, row.comparison.label, endings(_counts(row))) for row in rows
+    lines = tuple((row.cell.stack, row.comparison.label, endings(_counts(row)), formatting.rerun(session, row.key))
+                  for row in rows
                   if row.cell.measure not in told or (row.cell.measure in told[6:] and not row.ok_runs))
     if lines:
-        yield plain("Runs without a rate", ("stack", "what", "ended"), lines)
+        yield plain("Runs without a rate", ("stack", "what", "ended", "again"), lines)
 
 
 def _counts(row: Row) -> Counter[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from runner.results.worker_lines import mistake
+from workloads.spec import frameworks
 
 # what an ending means; the first five are said by the worker, the others by the host
 ENDINGS = {
@@ -144,11 +145,13 @@ EVENTS: dict[str, Event] = {
         Key("throttling", "object or null", "", "periods and throttled_periods of its CPU quota; null without one",
             False),
         Key("allocator_peak", "object", "bytes", "allocated and reserved: the most that the framework's own allocator "
-            "held on a GPU", False))),
+            "held on a GPU", False),
+        Key("gpu_libraries", "object", "", "versions of cuDNN, CUDA's runtime and NCCL that a GPU's run loaded, as they "
+            "say themselves", False))),
 }
 # what "start" says in "facts"
 FACTS = (
-    Key("framework", "text", "", "pytorch, tensorflow, mxnet, jax, onednn or cudnn"),
+    Key("framework", "text", "", f"{', '.join(each.name for each in frameworks.FRAMEWORKS)}, onednn or cudnn"),
     Key("version", "text", "", "of the framework"),
     Key("build", "text", "", "what the framework says that it was built with"),
     Key("device", "text", "", "as the framework names it"),

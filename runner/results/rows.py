@@ -54,6 +54,7 @@ class Experiment(NamedTuple):
     keys: tuple[str, ...]                  # of its cells, those that it shares with others too
     assumed: Mapping[str, str]             # where the study is silent
     scaled: tuple[str, ...]                # what the scale changes of the study's own sizes
+    node: Mapping[str, int]                # the CPUs and bytes that the study's nodes had, where it says so
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -163,13 +164,14 @@ def _experiments(record: Mapping[str, Any], rows: Sequence[Row], skipped: Sequen
     if "experiments" in record:
         return tuple(Experiment(text(item["id"]), text(item["title"]), tuple(map(text, item["cells"])),
                                 {name: text(why) for name, why in mapping(item["assumed"]).items()},
-                                tuple(map(text, item["scaled"])))
+                                tuple(map(text, item["scaled"])),
+                                {name: count(value) for name, value in mapping(item.get("node", {})).items()})
                      for item in record["experiments"])
     names = (*(row.experiment for row in rows), *(skip.experiment for skip in skipped))
     keys: dict[str, list[str]] = {name: [] for name in names}
     for row in rows:
         keys[row.experiment].append(row.key)
-    return tuple(Experiment(name, "", tuple(of_experiment), {}, ()) for name, of_experiment in keys.items())
+    return tuple(Experiment(name, "", tuple(of_experiment), {}, (), {}) for name, of_experiment in keys.items())
 
 
 def _begin(gathered: _Gathered, record: Mapping[str, Any]) -> None:

@@ -73,6 +73,17 @@ class Store:
                 os.truncate(self.path, end)
                 raise _refusal(self.path, error) from error
 
+    def append_beside(self, name: str, record: Record) -> None:
+        """Add an object to another file of the folder, a line each. Raises DiskFull, InputError."""
+        path = self.folder / name
+        with self._writing:
+            try:
+                _drop_torn_line(path)
+                with path.open("ab") as file:
+                    file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
+            except OSError as error:
+                raise _refusal(path, error) from error
+
     def close(self) -> None:
         """No append after this; the manifest is written. Raises DiskFull."""
         if not self._file.closed:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 
 from runner.analysis.summary_format import Summary
-from runner.report import breakdown, rates
+from runner.report import breakdown, lanes, rates
 from runner.report.columns import Form
 from runner.report.comparisons import Shown
 from runner.report.document import Table
@@ -14,7 +14,7 @@ from runner.screen.page import Page
 
 def beside(summary: Summary, page: Page) -> Iterator[RenderableType]:
     """The measurements beside the rates: one table of all stacks, then the tables that few sessions have."""
-    for table in rates.tables(summary, _compared(summary), Form.SCREEN):
+    for table in (*rates.tables(summary, _compared(summary), Form.SCREEN), *lanes.tables(summary.lanes, Form.SCREEN)):
         yield from drawn(table, page)
 
 

@@ -8,7 +8,7 @@ from rich.text import Text
 from runner import formatting
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, Failure, Result, Summary
-from runner.report import claim_text, columns
+from runner.report import claim_text, columns, environment
 from runner.report.rates import machine_limits
 from runner.screen import judged, observed
 from runner.screen.page import GAP, Entry, Page, View, skips
@@ -21,8 +21,8 @@ _STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
 class SummaryView(View):
     """A Summary: one table with a column a stack where that fits, else a block a comparison with a line a stack."""
 
-    def __init__(self, summary: Summary) -> None:
-        self._summary = summary
+    def __init__(self, summary: Summary, has_commands: bool = False) -> None:
+        self._summary, self._has_commands = summary, has_commands
         self._marks = {note.flag: str(number) for number, note in enumerate(summary.footnotes, 1)}
 
     def parts(self, page: Page) -> Iterable[RenderableType]:
@@ -43,6 +43,7 @@ class SummaryView(View):
         yield from self._skipped(page)
         yield from self._notes(page)
         yield from self._reading(page)
+        yield from self._again(page)
 
     def _head(self, page: Page) -> Iterator[RenderableType]:
         summary, machine = self._summary, self._summary.machine
@@ -52,6 +53,8 @@ class SummaryView(View):
         here = [machine.cpu, machine.cpus and formatting.count(machine.cpus, "CPU"),
                 machine.memory_bytes and formatting.size(machine.memory_bytes), machine.system]
         yield page.text("measured on " + (", ".join(str(fact) for fact in here if fact) or "an unknown machine"))
+        if own := environment.of_own(summary):
+            yield page.text(own)
         if not summary.is_complete:
             yield page.text("NOT COMPLETE: the session has not run to its end.", "bold yellow")
 
@@ -147,6 +150,19 @@ class SummaryView(View):
         yield ""
         yield page.text(" ".join(claim_text.reading(self._summary, "WINNER")), "dim")
 
+    def _again(self, page: Page) -> Iterator[RenderableType]:
+        """The commands that measure each result again, or where they are to be found."""
+        commands = list(columns.commands(self._summary))
+        if not commands:
+            return
+        yield ""
+        if self._has_commands:
+            yield page.text("Measured again by:", "bold")
+            yield from (page.item(f"{stack}, {label}: {command}") for label, stack, command in commands)
+        else:
+            rest = f"; `evenbench report {self._summary.id} --verbose` says it of each" if len(commands) > 1 else ""
+            yield page.text(f"The first again: `{commands[0][-1]}`{rest}", "dim")
+
 
 def _ratio(result: Result) -> str:
     if result.verdict is Verdict.BASELINE:
@@ -158,6 +174,6 @@ def _rounds(rounds: Sequence[int]) -> str:
     return f"{'round' if len(rounds) == 1 else 'rounds'} {', '.join(map(str, rounds))}"
 
 
-def summary_view(summary: Summary) -> RenderableType:
-    """The summary, laid out for the console it is printed on."""
-    return SummaryView(summary)
+def summary_view(summary: Summary, has_commands: bool = False) -> RenderableType:
+    """The summary, laid out for the console it is printed on; with the commands that measure each result again."""
+    return SummaryView(summary, has_commands)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from runner import __version__, strict_toml
+from runner import __version__, paths, strict_toml
 from runner.errors import InputError
 from workloads.spec import cluster
 
@@ -78,6 +78,7 @@ class Pinned(BaseModel):
     packages: tuple[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]*$")], ...] = ()     # that the base lacks
     wheels_bytes: int = Field(gt=0)
     folder: Path
+    shared: Path | None = None          # what stacks share lies there; None: beside the folder, as with all of ours
 
     @model_validator(mode="after")
     def _is_pinned(self) -> Self:
@@ -105,17 +106,28 @@ class Pinned(BaseModel):
     @property
     def root(self) -> Path:
         """The repository: what an image's build sees."""
-        return self.folder.parent.parent
+        return self.beside.parent
+
+    @property
+    def beside(self) -> Path:
+        """The folder docker/, which holds what stacks share: a Dockerfile, scripts, and pip's locks."""
+        return self.shared or self.folder.parent
+
+    def inside(self, path: Path) -> Path:
+        """A file's name in the repository, as a build sees it: a stack of the user's lies there like one of ours."""
+        if path.is_relative_to(self.folder):
+            return Path("docker", self.name, path.relative_to(self.folder))
+        return path.relative_to(self.root)
 
     def made_of(self) -> str:
         """What an image is made of, as a SHA-256: Dockerfile with its arguments, scripts, locks and what it carries."""
-        return _digest(self.root, {*build_files(self), *carried(self)}, self.build_arguments)
+        return _digest(self.inside, {*build_files(self), *carried(self)}, self.build_arguments)
 
     @property
     def dockerfile(self) -> Path:
         """Its own, where it compiles something or its base has the framework; else the one that stacks share."""
         own = self.folder / "Dockerfile"
-        return own if own.is_file() else self.folder.parent / "Dockerfile"
+        return own if own.is_file() else self.beside / "Dockerfile"
 
     @property
     def build_arguments(self) -> dict[str, str]:
@@ -146,7 +158,7 @@ class Pinned(BaseModel):
     @property
     def pip_lock(self) -> Path:
         """What installs the lock: pip itself, for all stacks of one Python."""
-        return self.folder.parent / "pip" / f"{self.python}.txt"
+        return self.beside / "pip" / f"{self.python}.txt"
 
 
 class Stack(BaseModel):
@@ -220,9 +232,9 @@ class Runner(Pinned):
 _Kind = TypeVar("_Kind", bound=Pinned)
 
 
-def read(folder: Path) -> PinnedStack:
-    """The PinnedStack of a folder. Raises InputError with file, key, found and expected."""
-    return _read(folder / "stack.toml", _OF_STACK, lambda values: PinnedStack(**values))
+def read(folder: Path, shared: Path | None = None) -> PinnedStack:
+    """The PinnedStack of a folder, shared: as Pinned's. Raises InputError with file, key, found and expected."""
+    return _read(folder / "stack.toml", _OF_STACK, lambda values: PinnedStack(**values, shared=shared))
 
 
 def read_runner(docker_folder: Path) -> Runner:
@@ -250,11 +262,22 @@ def _read(path: Path, fields: _Tables, made: Callable[[dict[str, Any]], _Kind]) 
 
 
 def read_all(docker_folder: Path) -> dict[str, PinnedStack]:
-    """All stacks by name: the folders that hold a stack.toml."""
-    folders = sorted(path.parent for path in docker_folder.glob("*/stack.toml"))
+    """All stacks by name: the folders that hold a stack.toml, here and where the user keeps some."""
+    found = {folder.name: read(folder) for folder in _folders(docker_folder)}
+    for own in paths.own_folders(paths.OWN_STACKS):
+        for folder in _folders(own):
+            if folder.name in found:
+                raise InputError(f"{folder}: there is a stack {folder.name} already, in {found[folder.name].folder}: "
+                                 "give yours another name, in its stack.toml too")
+            found[folder.name] = read(folder, docker_folder.absolute())
+    return found
+
+
+def _folders(of: Path) -> list[Path]:
+    folders = sorted(path.parent for path in of.glob("*/stack.toml"))
     if not folders:
-        raise InputError(f"{docker_folder}: no stack here; expected folders that hold a stack.toml")
-    return {folder.name: read(folder) for folder in folders}
+        raise InputError(f"{of}: no stack here; expected folders that hold a stack.toml")
+    return folders
 
 
 def all_images(docker_folder: Path) -> dict[str, Pinned]:
@@ -282,17 +305,18 @@ def carried(stack: Pinned) -> list[Path]:
 
 def workloads_digest(root: Path) -> str:
     """The workloads alone, as a SHA-256: the same that workloads.places.compose_node says of its own."""
-    return _digest(root, [path for path in root.joinpath("workloads").rglob("*") if is_source(path)])
+    return _digest(lambda path: path.relative_to(root),
+                   [path for path in root.joinpath("workloads").rglob("*") if is_source(path)])
 
 
 def wheels_fingerprint(stack: Pinned) -> str:
     """What a virtual environment is made of, as a SHA-256: the two locks, and a program that is compiled into it."""
-    return _digest(stack.root, (*stack.locks, *stack.program))
+    return _digest(stack.inside, (*stack.locks, *stack.program))
 
 
 def build_files(stack: Pinned) -> list[Path]:
     """What an image's build reads besides what the image carries."""
-    scripts = sorted(stack.folder.parent.glob("*.sh"))
+    scripts = sorted(stack.beside.glob("*.sh"))
     return [stack.dockerfile, *stack.locks, *scripts, *stack.program]
 
 
@@ -301,14 +325,15 @@ def is_source(path: Path) -> bool:
     return path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"
 
 
-def _digest(root: Path, paths: Iterable[Path], arguments: Mapping[str, str] = MappingProxyType({})) -> str:
+def _digest(named: Callable[[Path], Path], files: Iterable[Path],
+            arguments: Mapping[str, str] = MappingProxyType({})) -> str:
     total = hashlib.sha256("".join(f"{key}={value}\0" for key, value in arguments.items()).encode())
-    for path in sorted(paths):
+    for path in sorted(files, key=named):
         try:
             content = path.read_bytes()
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from error
-        total.update(f"{path.relative_to(root)}\0{len(content)}\0".encode() + content)
+        total.update(f"{named(path)}\0{len(content)}\0".encode() + content)
     return total.hexdigest()
 
 

@@ -137,7 +137,7 @@ def matching_wheels(lock: str, folders: Sequence[Path]) -> list[Path]:
 
 def context(stack: Pinned, folder: Path, wheels: Iterable[Path]) -> None:
     """Lay out what a build may see: the repository's shape, but only this stack's inputs and the wheels for it."""
-    copies = {path: folder / path.relative_to(stack.root) for path in (*build_files(stack), *carried(stack))}
+    copies = {path: folder / stack.inside(path) for path in (*build_files(stack), *carried(stack))}
     copies |= {path: folder / "docker" / stack.name / "wheels" / path.name for path in wheels}
     for path, copy in copies.items():
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -185,7 +185,7 @@ def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options:
         run(["docker", "build", "--progress=plain", *(f"--build-arg={key}={value}" for key, value in arguments.items()),
              *bases.proxy_arguments(), *_secrets(pip),
              *(f"--label={key}={value}" for key, value in labels(stack, base).items()),
-             *options, "-f", str(seen / stack.dockerfile.relative_to(stack.root)), str(seen)],
+             *options, "-f", str(seen / stack.inside(stack.dockerfile)), str(seen)],
             log, heard, bases.build_environment())
 
 

@@ -1,7 +1,7 @@
 """Stacks of the user's own: an environment or an image that is here already. Unpinned; all that it holds is recorded.
 
 `mine=PATH` is an interpreter or the folder of a virtual environment (conda's too), `mine=image:NAME` an image of the
-local engine; `#jax` after either says which framework, where it has several. Nothing is installed into it.
+local engine; `#torch` after either says which framework, where it has several. Nothing is installed into it.
 """
 
 import hashlib
@@ -94,6 +94,13 @@ def is_own(word: str) -> bool:
     return "=" in word
 
 
+def check_named(word: str, pinned: Mapping[str, Stack]) -> None:
+    """Raise InputError for a path or an image without a name: no stack's name looks like one."""
+    if word not in pinned and not is_own(word) and (os.sep in word or word.startswith(_IMAGE)):
+        raise InputError(f"--stack {word}: found {'an image' if word.startswith(_IMAGE) else 'a path'} without a name, "
+                         f"expected NAME=..., such as mine={word}")
+
+
 def side(name: str, word: str, pinned: Mapping[str, Stack]) -> str:
     """A word of --stack for one side of two: a pinned stack's name, NAME=..., or a PATH or image:NAME to be named."""
     return word if word in pinned or is_own(word) else f"{name}={word}"
@@ -153,6 +160,9 @@ def interpreter(asked: Asked) -> Path:
         inside = [path / "bin" / name for name in ("python", "python3")]
         path = next((each for each in inside if each.is_file()), path)
     if path.is_dir():
+        if gone := next((each for each in inside if each.is_symlink()), None):
+            raise InputError(f"--stack {asked}: {gone} leads to {gone.readlink()}, which is not there: make the "
+                             "environment anew")
         raise InputError(f"--stack {asked}: {path} is no environment: it has no bin/python")
     if not path.is_file():
         raise InputError(f"--stack {asked}: there is no {path}; expected a Python or a virtual environment's folder")

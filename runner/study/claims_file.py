@@ -188,9 +188,11 @@ def _cases(claim: Claim, grounds: Grounds, position: Position) -> tuple[claims.C
                 position.refuse(_different(subject, cell, subject, first, ("measure", "parallel", "stack")))
                 for other, theirs in alike.items():
                     position.refuse(_different(subject, cell, other, theirs, named(claim.subjects)))
+    left_out = {subject for subject in claim.subjects
+                if not any(subject in alike for alike in subjects_cells.values())}
     for case, alike in subjects_cells.items():
         for subject in claim.subjects:
-            if subject not in alike:
+            if subject not in alike and subject not in left_out:     # that a scale leaves out is told with the verdict
                 raise position.wrong("no experiment has "
                                   + ", ".join([str(subject), *claims.shown(claim.named(case))]))
     return tuple(subjects_cells)

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner import strict_toml
+from runner import paths, strict_toml
 from runner.errors import InputError
 from runner.strict_toml import Position
 from runner.study import claims_file, inheritance, names, rows
 from runner.study.claims import Claim
+from runner.study.node import Node, node
 from runner.study.published import Published
 from runner.study.told import Told, told
 from workloads.spec import cell as cells
@@ -20,8 +21,9 @@ from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
 # what an experiment may set besides a cell's own fields
-EXPERIMENT_KEYS = ("id", "title", "stacks", "subjects", "cases", "grid", "except", "assumed", "scale")
+EXPERIMENT_KEYS = ("id", "title", "stacks", "subjects", "node", "cases", "grid", "except", "assumed", "scale")
 SCALED = ("grid", "cases")      # of these, what a scale may override
+EVERY = "every"                 # in place of a list of stacks: all of the cells' device that build models
 _MOST_CELLS = 20_000            # ten times our largest study's
 IDENTIFIER = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$"
 _TABLES = ("study", "subjects", "models", "cells", "experiment", "published", "claim", "told")
@@ -41,6 +43,7 @@ class Experiment(NamedTuple):
     assumed: dict[str, str]
     variants: Mapping[str, tuple[dict[str, Any], ...]] = {}     # by stack, where only some settings are a stack's
     scaled: tuple[str, ...] = ()             # what its scale changes: "steps 6 for 3960"
+    node: Node | None = None                 # what each of its nodes had; None: all that there is
 
     def combinations(self) -> Iterator[dict[str, Any]]:
         """The settings of every cell but for its stack."""
@@ -86,29 +89,43 @@ class Study(NamedTuple):
 
 
 def available(folder: Path) -> list[str]:
-    """The ids of the studies in a folder."""
-    return sorted(path.stem for path in folder.glob("*.toml"))
+    """The ids of the studies in a folder, and of those that the user keeps elsewhere."""
+    folders = (folder, *paths.own_folders(paths.OWN_STUDIES))
+    return sorted({path.stem for each in folders for path in each.glob("*.toml")})
 
 
-def read(name: str, folder: Path, scale: str | None = None) -> Study:
-    """The study of that id, or of that path. Raises InputError with file, key, found and expected."""
-    path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
+def located(name: str, folder: Path) -> Path:
+    """The file of the study of that id: in the folder, or where the user keeps some. Raises InputError for two."""
+    found = [path for each in (folder, *paths.own_folders(paths.OWN_STUDIES))
+             if (path := each / f"{name}.toml").is_file()]
+    if len(found) > 1:
+        raise InputError(f"{found[1]}: there is a study {name} already, {found[0]}: give yours another name, or name "
+                         "its path")
+    return found[0] if found else folder / f"{name}.toml"
+
+
+def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False) -> Study:
+    """The study of that id, or of that path. Raises InputError with file, key, found and expected.
+
+    on_gpu: what a scale moves from the GPU to the CPU stays on the GPU.
+    """
+    path = Path(name) if name.endswith(".toml") else located(name, folder)
     if not path.is_file():
         known = available(folder)
         near = difflib.get_close_matches(name, known, 1)
         hint = f"; did you mean `{near[0]}`?" if near else ""
         raise InputError(f'study "{name}" is unknown; known: {", ".join(known)}{hint}')
-    return parse(path.read_bytes(), str(path), scale)
+    return parse(path.read_bytes(), str(path), scale, on_gpu)
 
 
 def repeats_publication(name: str, folder: Path) -> bool:
     """Whether the study of that id has figures or claims of a publication. Raises InputError."""
-    return not {"published", "claim"}.isdisjoint(_document(folder / f"{name}.toml"))
+    return not {"published", "claim"}.isdisjoint(_document(located(name, folder)))
 
 
 def scales(name: str, folder: Path) -> tuple[str, ...]:
     """The scales of the study of that id, the default one first. Raises InputError."""
-    path = folder / f"{name}.toml"
+    path = located(name, folder)
     head = strict_toml.table(_document(path), "study", Position(str(path)))
     declared = strict_toml.strings(head, "scales", Position(str(path), "[study]"), ("paper",))
     return tuple(sorted(declared, key=lambda scale: scale != head.get("default_scale", declared[0])))
@@ -118,12 +135,12 @@ def _document(path: Path) -> dict[str, Any]:
     return strict_toml.document(path.read_bytes(), str(path))
 
 
-def parse(content: bytes, file: str, scale: str | None = None) -> Study:
+def parse(content: bytes, file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
     """The study in a file's bytes. Raises InputError."""
-    return from_document(strict_toml.document(content, file), file, scale)
+    return from_document(strict_toml.document(content, file), file, scale, on_gpu)
 
 
-def from_document(document: dict[str, Any], file: str, scale: str | None = None) -> Study:
+def from_document(document: dict[str, Any], file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
     """The study in a file's tables. Raises InputError."""
     position = Position(file)
     strict_toml.refuse_unknown(document, _TABLES, position)
@@ -136,6 +153,8 @@ def from_document(document: dict[str, Any], file: str, scale: str | None = None)
         raise here.wrong(f'scale "{scale}" is unknown; known: {", ".join(scales)}')
     document = written_out(document, scales, position)
     tables = strict_toml.listed(document, "experiment", position)
+    if on_gpu:
+        tables = [inheritance.on_gpu(each) for each in tables]
     experiments = tuple(_experiment(each, position, scale, scales) for each in tables)
     if not experiments:
         raise position.wrong("found no [[experiment]], expected at least one")
@@ -193,7 +212,10 @@ def _experiment(table: Any, position: Position, scale: str, scales: tuple[str, .
             for name, options in strict_toml.table(values, "grid", position, {}).items()}
     for name, value in settings.items():
         strict_toml.checked(name, value, position)
-    cases = tuple(strict_toml.case(item, position) for item in strict_toml.listed(values, "cases", position)) or ({},)
+    if table.get("cases") == []:
+        raise position.wrong('key "cases": found none, expected some; only a scale may leave an experiment out')
+    cases = (tuple(strict_toml.case(item, position) for item in strict_toml.listed(values, "cases", position))
+             if "cases" in values else ({},))
     for name in grid:
         if name in settings or any(name in case for case in cases):
             raise position.wrong(f'key "{name}" stands both beside and in grid')
@@ -204,7 +226,7 @@ def _experiment(table: Any, position: Position, scale: str, scales: tuple[str, .
     return Experiment(strict_toml.string(values, "id", position), strict_toml.string(values, "title", position, ""),
                       tuple(variants) or strict_toml.strings(values, "stacks", position), settings, cases, grid,
                       tuple(_excepted(item, position) for item in strict_toml.listed(values, "except", position)),
-                      _assumed(values, position), variants, tuple(_overrides(table, scale)))
+                      _assumed(values, position), variants, tuple(_overrides(table, scale)), node(values, position))
 
 
 def _variants(values: strict_toml.Table, grid: Mapping[str, Any],
@@ -234,6 +256,8 @@ def _overrides(table: dict[str, Any], scale: str) -> Iterator[str]:
             before = table.get("grid", {})
             yield from (f"{key} {_listing(options)} for {_listing(before.get(key, []))}"
                         for key, options in value.items())
+        elif name == "cases" and not value:
+            yield "none of its cells run"
         elif name == "cases":
             yield "; ".join(", ".join(f"{key} {option}" for key, option in case.items()) for case in value)
         else:

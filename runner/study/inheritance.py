@@ -7,7 +7,8 @@ from runner import strict_toml
 from runner.strict_toml import Position, Table
 from runner.study.names import Names
 
-SHARED = ("stacks", "subjects", "cases", "grid", "except", "assumed", "scale")      # of [cells], beside cell fields
+# of [cells], beside cell fields
+SHARED = ("stacks", "subjects", "node", "cases", "grid", "except", "assumed", "scale")
 _MERGED = ("grid", "assumed", "scale")     # tables of which an experiment overrides single keys
 
 
@@ -85,6 +86,15 @@ def _with_scales(whole: Table, names: Names, position: Position) -> Table:
     else:
         expanded.pop("scale", None)
     return expanded
+
+
+def on_gpu(experiment: Table) -> Table:
+    """An experiment of a GPU, written out, that no scale moves to the CPU."""
+    if experiment.get("device") != "gpu":
+        return experiment
+    scales = {name: {key: value for key, value in table.items() if (key, value) != ("device", "cpu")}
+              for name, table in experiment.get("scale", {}).items()}
+    return {**experiment, "scale": scales}
 
 
 class _Cases(NamedTuple):

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from runner import strict_toml
 from runner.strict_toml import Position, Table
 from runner.study.names import Names
+from workloads.spec import frameworks
 
 BLANK = "-"                       # what a paper leaves blank
 MORE = "% more"                   # how much more the one is than the other, which is the faster: a ratio of 1 + that
 WHOSE = "{}"                      # in a text: the framework of the subject
-_FRAMEWORKS = {"tf": "TensorFlow", "torch": "PyTorch", "mxnet": "MXNet", "jax": "JAX"}
 _TOO_MUCH = 1e30                  # no percentage; refused where numbers are read
 _OF_BLOCK = ("columns", "rows", "notes")
 _OF_NUMBER = ("number", "printed")     # of a claim that states a printed number: the number's id, and its text
@@ -78,8 +78,7 @@ def _text(entry: Table) -> Table:
     text, of = entry.get("text"), entry.get("of")
     if not isinstance(text, str) or not isinstance(of, dict) or not isinstance(of.get("stack"), str):
         return {}
-    stack = str(of["stack"])
-    return {"text": text.replace(WHOSE, _FRAMEWORKS.get(stack.partition("-")[0], stack))}
+    return {"text": text.replace(WHOSE, frameworks.title_of_stack(of["stack"]))}
 
 
 def _over(claim: Table) -> list[str]:

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from runner import strict_toml
 from runner.study import claims, file, inheritance, quantities, rows
 from runner.study.claims import Claim
+from runner.study.node import FORM
 from runner.study.published import STATISTICS, Published
 from runner.study.told import Told
 from workloads.spec import cell as cells
@@ -44,7 +45,7 @@ _ROWS: dict[str, Schema] = {
     "model": _MODEL,
 }
 _EXPERIMENT: dict[str, Schema] = {
-    "id": _TEXT, "title": {"type": "string"}, "stacks": _NAMES,
+    "id": _TEXT, "title": {"type": "string"}, "stacks": _NAMES, "node": {"type": "string", "pattern": FORM},
     "subjects": {"type": "array", "items": _SUBJECT},
     "cases": {"type": "array", "items": {"anyOf": [_TEXT, {"$ref": "#/$defs/case"}]}}, "grid": {"$ref": "#/$defs/grid"},
     "except": {"type": "array", "items": {"type": "object", "required": ["why"]}},

@@ -27,10 +27,10 @@ def _ids(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.split(",") if word)
 
 
-def read(name: str, folder: Path, scale: str | None = None) -> Study:
-    """The study of that name with the experiments after it. Raises InputError."""
+def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False) -> Study:
+    """The study of that name with the experiments after it. Raises InputError. on_gpu: as study.read."""
     of, ids = parted(name)
-    whole = study.read(of, folder, scale)
+    whole = study.read(of, folder, scale, on_gpu)
     return selected(whole, ids) if ids else whole
 
 

@@ -8,11 +8,14 @@ import pytest
 from runner import paths
 from runner.datasets import choice
 from runner.launchers.docker import DockerLauncher
+from runner.launchers.watchdog import Limits, followed
+from runner.machine import host
 from runner.measuring import equality
 from runner.stacks import definition, engine, images
+from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
-SIX = ("tf-2.5", "torch-1.7", "mxnet-1.7", "tf-2.21", "torch-2.13-cpu", "mxnet-1.9")
+COMPARED = ("tf-2.5", "torch-1.7", "mxnet-1.7", "tf-2.21", "torch-2.13-cpu", "jax-cpu", "mxnet-1.9")
 STACKS = definition.read_all(paths.STACKS)
 # all but the deep models, which take minutes: `evenbench check --all` is for them
 CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "Definition", "Weights", "Steps",
@@ -37,7 +40,7 @@ def run_inside(name: str, *words: str) -> None:
     assert "\nOK" in found.stderr
 
 
-@pytest.mark.parametrize("name", SIX)
+@pytest.mark.parametrize("name", COMPARED)
 def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str) -> None:
     run_inside(name, "tests.stack.test_adapter", STACKS[name].framework, *CASES)
 
@@ -48,7 +51,7 @@ def test_tensorflows_graph_optimisers_are_told_apart() -> None:
 
 @pytest.mark.parametrize(("name", "kind"), [
     ("torch-1.7", "pytorch"), ("tf-1.15", "tensorflow"), ("tf-2.5", "tensorflow"), ("mxnet-1.7", "mxnet"),
-    ("lstm-onednn", "library")])
+    ("jax-cpu", "jax"), ("lstm-onednn", "library")])
 def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: str, kind: str) -> None:
     run_inside(name, "tests.stack.test_sequences", kind)
 
@@ -60,8 +63,27 @@ def test_three_workers_update_as_one_on_the_whole_batch_and_tell_phases_and_oper
     run_inside(name, "unittest", f"tests.stack.parallel_{kind}")
 
 
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_jax_computes_in_as_many_threads_as_its_container_s_cell_allows(cpus: int) -> None:
+    """XLA takes the machine's number where nobody says another."""
+    client = engine.connect()
+    launcher = DockerLauncher(client)
+    launcher.prepare([STACKS["jax-cpu"]], quiet)
+    cell = Cell(stack="jax-cpu", task="lenet5", measure="train", input="synthetic", warmup=2, steps=6,
+                cpus=cpus, memory_bytes=4 * host.GIB)
+    data = choice.digits32(paths.cache_folder(), quiet)
+    events, ending = followed(launcher.start(cell, STACKS["jax-cpu"], data, "threads.0.1"), Limits(), time.monotonic)
+    client.close()
+    assert "ok" == ending.word, ending
+    assert cpus == next(event["facts"]["threads"] for event in events if event["event"] == "start")
+
+
+def test_jax_s_threads_share_the_work_and_are_counted_in_a_container_too() -> None:
+    run_inside("jax-cpu", "unittest", "tests.stack.test_jax.Threads")
+
+
 @pytest.mark.parametrize(("tasks", "names"), [
-    (("lenet5",), SIX), (("lstm", "bert", "gnmt", "deepspeech2", "tacotron2"), ("torch-1.7", "tf-2.5"))])
+    (("lenet5",), COMPARED), (("lstm", "bert", "gnmt", "deepspeech2", "tacotron2"), ("torch-1.7", "tf-2.5"))])
 def test_stacks_compute_the_same_activations_gradients_and_update(tasks: tuple[str, ...],
                                                                   names: tuple[str, ...]) -> None:
     client = engine.connect()

@@ -1,5 +1,6 @@
 """The wheel, installed into an empty environment, without the checkout."""
 
+import io
 import json
 import subprocess
 import sys
@@ -70,3 +71,37 @@ def test_a_study_runs_in_an_empty_folder_and_ends_with_its_summary(command: Path
 
     assert 0 == ran.returncode, ran.stderr
     assert "torch-2.13-cpu" in ran.stdout and list((tmp_path / "results").glob("*/summary.json"))
+
+
+def built(folder: Path, umask: int) -> dict[str, bytes]:
+    """The archives of a clone of what is committed, made under that umask."""
+    source = folder / "source"
+    commands = (["git", "clone", "-q", str(paths.ROOT), str(source)],
+                [sys.executable, "setup.py", "-q", "sdist", "-d", str(folder / "dist"), "bdist_wheel", "-d",
+                 str(folder / "dist")])
+    for command, where in zip(commands, (folder, source), strict=True):
+        subprocess.run(command, cwd=where, check=True, capture_output=True, umask=umask)
+    return {path.name: path.read_bytes() for path in (folder / "dist").iterdir()}
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, bytes]]:
+    return [built(tmp_path_factory.mktemp("built"), umask) for umask in (0o022, 0o077)]
+
+
+def test_wheel_and_sources_are_the_same_bytes_whoever_builds_them(archives: list[dict[str, bytes]]) -> None:
+    first, second = archives
+
+    assert {".gz", ".whl"} == {Path(name).suffix for name in first}
+    assert dict.fromkeys(first, True) == {name: content == second.get(name) for name, content in first.items()}
+
+
+def test_a_wheel_says_which_commit_it_is(archives: list[dict[str, bytes]]) -> None:
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=paths.ROOT, check=True, capture_output=True,
+                            text=True).stdout.strip()
+    ((name, content),) = ((name, content) for name, content in archives[0].items() if name.endswith(".whl"))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        told = json.loads(archive.read("evenbench/runner/revision.json"))
+
+    assert (commit, False) == (told["commit"], told["changed"])
+    assert told["version"] == name.split("-")[1]

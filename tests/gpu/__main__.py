@@ -74,7 +74,7 @@ def _run(number: str, env: Environment, ends: float) -> tuple[str, str, float, l
     try:
         if deadline - began < LEAST_SECONDS:
             raise NotRun(f"the time of all checks is over: run it by itself, --only {number}")
-        for line in check.run(env._replace(deadline=deadline)):
+        for line in check.run(env._replace(deadline=deadline, is_shared_end=deadline == ends)):
             lines.append(line)
     except NotRun as reason:
         lines.append(verdicts.skipped("the check" if not lines else "the rest", str(reason)))

@@ -16,6 +16,7 @@ from tests.gpu.verdicts import Failed, NotRun
 
 ROOT = Path(__file__).parents[2]
 ADAPTERS = {"torch": "pytorch", "jax": "jax"}        # by the package that an environment must have
+CUT = "the time of all checks was over before it ended"
 Event = dict[str, Any]
 
 
@@ -29,6 +30,8 @@ class Environment(NamedTuple):
     deadline: float              # of the check that runs, by time.monotonic
     facts: dict[str, Any]        # what inside/facts.py says
     limit_bytes: int = 0         # of each process's addresses; 0: none
+    is_shared_end: bool = False  # the deadline is that of all checks together, not the check's own
+    variables: tuple[tuple[str, str], ...] = ()          # more of each process's environment
 
     @property
     def adapter(self) -> str:
@@ -40,11 +43,16 @@ class Environment(NamedTuple):
         """Whether a GPU is under proof."""
         return self.device == "gpu"
 
+    @property
+    def was_cut(self) -> bool:
+        """Whether the time of all checks is over: what ended then was not given its own."""
+        return self.is_shared_end and time.monotonic() >= self.deadline
+
     def script(self, name: str, *arguments: str, seconds: float = 300.0) -> list[Event]:
-        """The JSON lines that a module of tests/gpu/inside says. Raises Failed with its last line."""
+        """The JSON lines that a module of tests/gpu/inside says. Raises Failed with its last line, NotRun if cut."""
         lines, complaint = self.told(name, *arguments, seconds=seconds)
         if complaint:
-            raise Failed(f"{name}: {complaint}")
+            raise NotRun(CUT) if self.was_cut else Failed(f"{name}: {complaint}")
         return lines
 
     def told(self, name: str, *arguments: str, seconds: float = 300.0) -> tuple[list[Event], str]:
@@ -53,9 +61,11 @@ class Environment(NamedTuple):
         return lines, (complaint or f"exit code {code}") if code else ""
 
     def cell(self, seconds: float = 300.0, **values: Any) -> list[Event]:
-        """The events of a cell, as `python -m workloads` says them. Raises Failed where it did not end ok."""
+        """The events of a cell, as `python -m workloads` says them. Raises Failed where it did not end ok, NotRun."""
         events = self.ended(seconds, **values)
         end = events[-1]
+        if end["status"] == "timeout" and self.was_cut:
+            raise NotRun(CUT)
         if end["status"] == "unsupported":
             raise NotRun(end["message"])
         if end["status"] != "ok":
@@ -80,7 +90,8 @@ class Environment(NamedTuple):
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         variables = dict(os.environ, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1",
                          XLA_PYTHON_CLIENT_PREALLOCATE="false",   # else JAX takes three quarters of a GPU, each process
-                         EVENBENCH_FRAMEWORK=self.adapter)      # of several here, the worker takes this one
+                         EVENBENCH_FRAMEWORK=self.adapter,      # of several here, the worker takes this one
+                         **dict(self.variables))
         files = tempfile.TemporaryFile(), tempfile.TemporaryFile()      # noqa: SIM115  Process closes them
         try:
             popen = subprocess.Popen([self.python, "-m", module, *arguments], cwd=ROOT, env=variables, stdout=files[0],

@@ -14,6 +14,7 @@ from tests.stack.reports import Reporting, losses, of, values_of
 from workloads.spec.cell import Cell
 
 WORKERS = 3
+UPDATE = {"measure": "check", "precision": "float64", "weight_decay": 0.1}
 
 
 def setUpModule():
@@ -41,67 +42,62 @@ class Parallel(Reporting):
         """What the worker says of how it trains with the others."""
         return of(events, "start")[0]["facts"]["mode"]
 
-    def test_workers_hold_equal_weights_and_phases_fill_their_steps(self):
-        found = self.run_changed(measure="phases", task="resnet18_cifar", image=16)
-        self.assert_together(found, 6)
-        self.assertEqual({"shard_map over Gloo"}, {self.mode(events) for events in found.values()})
-        self.assertEqual({"full"}, {of(events, "start")[0]["facts"]["communication"] for events in found.values()})
-
-    def test_a_plain_step_is_the_stamped_one(self):
+    def test_stamped_workers_hold_equal_weights_and_take_the_steps_of_plain_ones(self):
         """One program, or four: the losses are the same, dropout's mask included."""
-        changes = {"task": "alexnet", "image": 64, "nodes": 2, "steps": 3, "batch": 2, "learning_rate": 0.001}
+        changes = {"task": "alexnet", "image": 63, "steps": 3, "warmup": 1, "batch": 2, "learning_rate": 0.001}
         plain, stamped = (self.run_changed(measure=measure, **changes) for measure in ("train", "phases"))
+        self.assert_together(stamped, 3)
+        self.assertEqual({"shard_map over Gloo"}, {self.mode(events) for events in stamped.values()})
+        self.assertEqual({"full"}, {of(events, "start")[0]["facts"]["communication"] for events in stamped.values()})
         for name in plain:
             np.testing.assert_allclose(losses(stamped[name]), losses(plain[name]), rtol=1e-5)
 
+    def test_workers_with_running_statistics_of_their_own_hold_equal_weights(self):
+        """And each tells what was compiled."""
+        found = self.run_changed(task="resnet18_cifar", image=8, nodes=2, steps=1, warmup=1, batch=2)
+        self.assertEqual(1, len({of(events, "weights")[0]["sha256"] for events in found.values()}))
+        for events in found.values():
+            told, = of(events, "compiled")
+            self.assertGreaterEqual(told["programs"], 1)
+            self.assertEqual(1, len(values_of(of(events, "steps"), "seconds")))
+
     def test_an_update_of_three_workers_is_that_of_one_with_the_whole_batch(self):
-        changes = {"measure": "check", "precision": "float64", "weight_decay": 0.1}
-        whole = self.run_changed(parallel="none", nodes=1, batch=WORKERS * 4, **changes)["node0"]
-        found = self.run_changed(**changes)
+        found = self.run_changed(**UPDATE)
         self.assertEqual(WORKERS, len(found))
+        whole = self.whole_update(WORKERS * 4)
         for events in found.values():
             self.assert_same_update(whole, events)
 
-    def test_three_workers_losses_are_those_of_one_with_the_whole_batch(self):
-        """Momentum is kept from step to step."""
-        changes = {"optimizer": "momentum", "weight_decay": 0.1, "learning_rate": 0.05}
-        parts = [losses(events) for events in self.run_changed(**changes).values()]
-        whole = losses(self.run_changed(parallel="none", nodes=1, batch=WORKERS * 4, **changes)["node0"])
-        np.testing.assert_allclose(np.mean(parts, axis=0), whole, rtol=1e-5)
-
     def test_an_update_of_two_devices_of_a_process_is_that_of_one_with_the_whole_batch(self):
         """As on a node of two GPUs, there with NCCL."""
-        changes = {"measure": "check", "precision": "float64", "weight_decay": 0.1, "nodes": 1}
-        whole = self.run_changed(parallel="none", batch=8, **changes)["node0"]
-        events = self.run_changed(gpus=2, **changes)["node0"]
+        events = self.run_changed(nodes=1, gpus=2, **UPDATE)["node0"]
         self.assertEqual("shard_map over a process's CPU devices", self.mode(events))
-        self.assert_same_update(whole, events)
+        self.assert_same_update(self.whole_update(8), events)
 
-    def test_two_workers_with_two_devices_each_take_the_steps_of_one(self):
-        changes = {"optimizer": "momentum", "learning_rate": 0.05}
+    def whole_update(self, batch):
+        """The events of one worker's update on so many samples."""
+        return self.run_changed(parallel="none", nodes=1, batch=batch, **UPDATE)["node0"]
+
+    def test_two_workers_with_two_devices_each_take_the_steps_of_one_with_the_whole_batch(self):
+        """Momentum is kept from step to step."""
+        changes = {"optimizer": "momentum", "weight_decay": 0.1, "learning_rate": 0.05}
         whole = losses(self.run_changed(parallel="none", nodes=1, batch=8, **changes)["node0"])
         parts = [losses(events) for events in self.run_changed(nodes=2, gpus=2, batch=2, **changes).values()]
         np.testing.assert_allclose(np.mean(parts, axis=0), whole, rtol=1e-5)
 
     def test_many_gpus_without_a_mode_sequence_models_and_eager_workers_are_refused(self):
         for changes, reason in (({"nodes": 1, "gpus": 2, "parallel": "none"}, "JAX trains on many GPUs with parallel"),
-                                ({"task": "lstm"}, "sequence tasks run in one place"),
-                                ({"loop": "eager"}, "that is loop xla")):
+                                ({"nodes": 2, "task": "lstm"}, "sequence tasks run in one place"),
+                                ({"nodes": 2, "loop": "eager"}, "that is loop xla")):
             end = run_places(cell_of(**changes))["node0"][-1]
             self.assertEqual("unsupported", end["status"], end)
             self.assertIn(reason, end["message"])
 
     def test_the_profile_has_the_exchange_the_convolutions_and_the_update(self):
-        for events in self.run_changed(measure="operators", steps=3).values():
+        for events in self.run_changed(measure="operators", nodes=2, steps=3).values():
             found = of(events, "operators")[0]["operators"]
             for scope in ("conv/", "gradient/conv/", "exchange/", "optimizer/"):
                 self.assertTrue([name for name in found if name.startswith(scope)], (scope, sorted(found)))
-
-    def test_what_is_compiled_is_told_by_each_worker(self):
-        for events in self.run_changed(nodes=2, steps=1).values():
-            told, = of(events, "compiled")
-            self.assertGreaterEqual(told["programs"], 1)
-            self.assertEqual(1, len(values_of(of(events, "steps"), "seconds")))
 
 
 if __name__ == "__main__":

@@ -16,24 +16,19 @@ from pathlib import Path
 
 import numpy as np
 
-from workloads.inputs import images, weights
-from workloads.spec import tasks
+from workloads.inputs import images, sequences, weights
+from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
+from workloads.spec.layers import Act, Conv, Dense, Flatten, GlobalPool
 
-# prints what a process of its own sees once it has trained with so many CPUs
-_TRAINED = """
+# prints what a process of its own sees of training steps with so many CPUs
+_SCRIPT = """
 import json, sys
 from tests.stack import test_jax
-workload = test_jax.trained(int(sys.argv[1]))
-from workloads.frameworks import jax
-print(json.dumps({"threads": jax.facts(workload.cell)["threads"], "compiled": workload.compiled()}))
+print(json.dumps(test_jax.seen(int(sys.argv[1]))))
 """
-# the same of the CPU seconds of each of its threads, and of all, while steps with much to compute run for so long
-_BUSY = """
-import json, sys
-from tests.stack import test_jax
-print(json.dumps(test_jax.busy(int(sys.argv[1]))))
-"""
+# convolutions enough to be shared by threads, and compiled in a second
+_WIDE = (Conv(64, (3, 3), 1, (1, 1)), Act(), Conv(64, (3, 3), 1, (1, 1)), GlobalPool(), Flatten(), Dense(10))
 _TICK = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
@@ -47,29 +42,26 @@ def cell_of(**changes):
     return Cell(**dict({"stack": "here", "task": "lenet5", "measure": "train", "batch": 3}, **changes))
 
 
-def built(cell):
-    """The cell's Workload with seeded weights, and its batches."""
+def built(cell, table=None):
+    """The cell's Workload with seeded weights, and its batches; of another table than its task's, if there is one."""
     from workloads.frameworks import jax
-    workload = jax.Workload(tasks.table(cell.task, cell.classes), cell)
-    workload.load(weights.seeded(tasks.parameters(cell), cell.seed))
+    table = table or tasks.table(cell.task, cell.classes)
+    workload = jax.Workload(table, cell)
+    workload.load(weights.seeded(layers.parameters(table, tasks.input_shape(cell.image)), cell.seed))
     return workload, workload.synthetic(*images.synthetic(cell).inputs)
 
 
-def trained(cpus):
-    """A Workload after two steps."""
-    workload, batches = built(cell_of(cpus=cpus))
-    workload.train(batches, 2, Watch())
-    return workload
-
-
-def busy(cpus):
-    """{"threads": each one's CPU seconds over six training steps of a ResNet-18, "wall": the steps' own}."""
-    workload, batches = built(cell_of(task="resnet18_cifar", batch=16, cpus=cpus))
+def seen(cpus):
+    """{"pool": threads as the facts have them, "busy": each one's CPU seconds over ten training steps, sorted, "wall":
+    the steps' own, "compiled": what was compiled}."""
+    from workloads.frameworks import jax
+    workload, batches = built(cell_of(batch=16, cpus=cpus), _WIDE)
     workload.train(batches, 2, Watch())
     before, began = _thread_seconds(), time.perf_counter()
-    workload.train(batches, 6, Watch())
+    workload.train(batches, 10, Watch())
     wall, after = time.perf_counter() - began, _thread_seconds()
-    return {"threads": sorted(seconds - before.get(name, 0.0) for name, seconds in after.items()), "wall": wall}
+    return {"pool": jax.facts(workload.cell)["threads"], "wall": wall, "compiled": workload.compiled(),
+            "busy": sorted(seconds - before.get(name, 0.0) for name, seconds in after.items())}
 
 
 def _thread_seconds():
@@ -95,33 +87,39 @@ class Watch:
         loss.block_until_ready()
 
 
-class Process(unittest.TestCase):
-    """What holds for a whole process is seen in one of its own."""
+class Threads(unittest.TestCase):
+    """What holds for a whole process is seen in one of its own for each number of CPUs."""
 
-    def seen(self, cpus, script=_TRAINED):
-        said = subprocess.check_output([sys.executable, "-c", script, str(cpus)])
-        return json.loads(said.decode().splitlines()[-1])
+    @classmethod
+    def setUpClass(cls):
+        cls.seen = {}
+        for cpus in (1, 2, 5):
+            said = subprocess.check_output([sys.executable, "-c", _SCRIPT, str(cpus)])
+            cls.seen[cpus] = json.loads(said.decode().splitlines()[-1])
 
     def test_xla_s_pool_has_the_threads_that_the_cell_allows_whatever_the_machine_has(self):
-        self.assertEqual([1, 2, 5], [self.seen(cpus)["threads"] for cpus in (1, 2, 5)])
+        self.assertEqual({1: 1, 2: 2, 5: 5}, {cpus: found["pool"] for cpus, found in self.seen.items()})
 
     def test_no_more_cpus_compute_at_a_time_than_the_cell_allows(self):
         """Whatever threads there are: a share of a CPU more is the ticks of the kernel's count."""
         for cpus in (1, 2):
-            found = self.seen(cpus, _BUSY)
-            self.assertLessEqual(sum(found["threads"]), 1.05 * cpus * found["wall"], (cpus, found))
+            found = self.seen[cpus]
+            self.assertLessEqual(sum(found["busy"]), 1.05 * cpus * found["wall"], (cpus, found))
 
     def test_the_work_is_shared_by_as_many_threads_as_the_cell_allows(self):
         for cpus in (1, 2):
-            threads = self.seen(cpus, _BUSY)["threads"]
-            working = [seconds for seconds in threads if seconds > 0.2 * max(threads)]
-            self.assertEqual(cpus, len(working), threads)
+            busy = self.seen[cpus]["busy"]
+            self.assertEqual(cpus, len([seconds for seconds in busy if seconds > 0.2 * max(busy)]), busy)
 
     def test_what_is_compiled_is_counted_and_timed(self):
-        compiled = self.seen(1)["compiled"]
-        self.assertGreaterEqual(compiled["programs"], 1)
-        self.assertGreater(compiled["seconds"], 0.0)
-        self.assertGreater(compiled["tracing_seconds"], 0.0)
+        for found in self.seen.values():
+            self.assertGreaterEqual(found["compiled"]["programs"], 1)
+            self.assertGreater(found["compiled"]["seconds"], 0.0)
+            self.assertGreater(found["compiled"]["tracing_seconds"], 0.0)
+
+
+class Programs(unittest.TestCase):
+    """What is compiled, and how often."""
 
     def test_a_step_is_compiled_once(self):
         workload, batches = built(cell_of())
@@ -129,6 +127,18 @@ class Process(unittest.TestCase):
         before = workload.compiled()["programs"]
         workload.train(batches, 3, Watch())
         self.assertEqual(before, workload.compiled()["programs"])
+
+    def test_sequences_that_are_padded_to_buckets_are_compiled_once_for_each_of_few_shapes(self):
+        from workloads.frameworks.jax.sequences import Workload
+        cell = cell_of(task="gnmt", steps=12, warmup=0, length=8, hidden=8, padding="buckets")
+        given = sequences.read(None, cell)
+        shapes = [sequences.read(None, cell._replace(padding=how)).facts["shapes"] for how in ("batch", "buckets")]
+        workload = Workload(cell)
+        batches = workload.batches(*given.given)
+        before = workload.compiled()["programs"]
+        workload.train(batches, 24, Watch())                    # two passes
+        self.assertEqual(shapes[1], workload.compiled()["programs"] - before)
+        self.assertLess(shapes[1], shapes[0])
 
 
 class Operators(unittest.TestCase):

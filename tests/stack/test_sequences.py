@@ -271,6 +271,24 @@ class Models(SequenceCase):
                     if not has_no_gradient(parameter.name, weights):
                         self.assertFalse(np.array_equal(weights[parameter.name], after[parameter.name]), parameter.name)
 
+    def test_what_padding_to_buckets_adds_changes_neither_loss_nor_gradients(self):
+        """Of models without batch normalisation, which counts padded steps: Deep Speech 2 and Tacotron 2 have one."""
+        for task, length in (("bert", 0), ("gnmt", 8)):
+            found = self.tried(cell_of(task=task, batch=1, length=length, hidden=8, steps=16))
+            if found:
+                workload, weights, given = found
+                longer = batches.read(None, workload.cell._replace(padding="buckets")).batches
+                pair = next((plain, more) for plain, more in zip(given.batches, longer)
+                            if sum(map(np.size, plain.values())) < sum(map(np.size, more.values())))
+                checks = []
+                for batch in pair:
+                    workload.load(weights)
+                    checks.append(workload.check(batch))
+                self.assertAlmostEqual(checks[0]["loss"], checks[1]["loss"], delta=1e-6 * checks[0]["loss"])
+                for name, gradient in checks[0]["gradient"].items():
+                    if not has_no_gradient(name, weights):
+                        self.assert_close(gradient, checks[1]["gradient"][name], 1e-6, task + " " + name)
+
     def test_phases_are_told_apart_or_are_refused_with_a_reason(self):
         found = self.tried(cell_of(measure="phases", precision="float32"))
         workload, _, given = found

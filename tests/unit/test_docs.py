@@ -49,6 +49,8 @@ def unknown(line: Named) -> list[str]:
     group, words = COMMANDS, list(line.words)
     while hasattr(group, "commands"):
         word = words.pop(0) if words else ""
+        if word.startswith("--"):
+            return [] if word in {name for parameter in group.params for name in parameter.opts} else [word]
         if word.isupper() or not word:
             return []
         several = [group.commands.get(name) for name in word.split("|")]

@@ -1,6 +1,7 @@
 """The GPU proof's own arithmetic and verdicts, without a framework; tests/stack runs the proof itself."""
 
 import ctypes
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.gpu.checks import cells
 from tests.gpu.environment import Environment
 from tests.gpu.management import Reading
 from tests.gpu.verdicts import Failed, Line, NotRun
+from workloads.spec import tasks
 from workloads.spec.cell import parse
 
 CPU = Environment("here", "python", "torch", "cpu", 0.0, {"versions": {}, "version": "2.0", "python": "3.11"})
@@ -129,6 +131,73 @@ def test_a_check_that_begins_after_the_end_of_all_is_not_run(capsys) -> None:
     line, = proof._run("4", GPU, 0.0)[3]
 
     assert (line.verdict, line.figure) == ("not run", "the time of all checks is over: run it by itself, --only 4")
+
+
+def waiting(env: Environment) -> Iterator[Line]:
+    """Proves nothing."""
+    raise NotRun(environment.CUT) if env.is_shared_end else Failed("killed at the end of its time")
+    yield
+
+
+@pytest.mark.parametrize(("ends", "verdict"), [(30.0, "not run"), (300.0, "NOT OK")])
+def test_what_the_end_of_all_checks_cuts_off_is_not_run_and_what_overruns_its_own_is_not_ok(
+        ends: float, verdict: str, monkeypatch, capsys) -> None:
+    monkeypatch.setitem(checks.CHECKS, "1", checks.Check("Made up", waiting, 60.0))
+
+    line, = proof._run("1", GPU, time.monotonic() + ends)[3]
+
+    assert verdict == line.verdict
+
+
+def test_an_environment_was_cut_only_after_the_end_that_all_checks_share() -> None:
+    past, future = time.monotonic() - 1, time.monotonic() + 60
+
+    assert [True, False, False] == [GPU._replace(deadline=deadline, is_shared_end=shared).was_cut
+                                    for deadline, shared in ((past, True), (past, False), (future, True))]
+
+
+def test_a_compiler_checks_fewer_models_and_compiles_each_precision_once_where_numpy_has_the_model() -> None:
+    jax = GPU._replace(package="jax")
+    runs = [(task, *run) for task in checks.equality.checked_tasks(jax) for precision in ("float64", "float32")
+            for run in checks.equality.compared_with(jax, checks.equality._check_cell(task, precision))]
+
+    assert ("resnet18", "float64", "cpu") in runs and ("resnet18", "float32", "cpu") not in runs
+    assert ("bert", "float32", "cpu") in runs                    # of which numpy has nothing
+    assert len(runs) == len(set(runs)) == 16
+    assert "resnet50" in checks.equality.checked_tasks(GPU)
+
+
+def test_each_cell_of_the_check_is_run_once_on_a_gpu_and_compared_with_the_cpu() -> None:
+    cell = checks.equality._check_cell("resnet50", "float32")
+
+    assert [("float32", "gpu"), ("float32", "cpu"), ("tf32", "gpu")] == list(checks.equality.compared_with(GPU, cell))
+    volta = GPU._replace(facts={"capability": [7, 0]})
+    assert [("float32", "gpu"), ("float32", "cpu")] == list(checks.equality.compared_with(volta, cell))
+    assert [("float32", "cpu")] == list(checks.equality.compared_with(CPU, cell))
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(1e13, "ok"), (1e12, "NOT OK")])
+def test_a_rate_above_the_product_s_is_not_ok(rate: float, verdict: str) -> None:
+    cell = {"task": "lenet5", "measure": "train", "batch": 10, "precision": "float32"}
+    seconds = tasks.step_flops(parse({"stack": "s", **cell})) / 5e12          # so 5 TFLOP/s
+
+    line = checks.limits._share(CPU, cell, [{"event": "steps", "seconds": seconds}], "", rate)
+
+    assert verdict == line.verdict
+
+
+def test_a_precision_that_the_framework_lacks_has_no_share() -> None:
+    cell = {"task": "lenet5", "measure": "train", "batch": 10, "precision": "amp"}
+    line = checks.limits._share(CPU, cell, [{"event": "unsupported", "message": "no amp"}], "", 1e12)
+
+    assert (line.verdict, line.figure) == ("not run", "no amp")
+
+
+@pytest.mark.parametrize(("largest", "smallest", "verdict"), [
+    (945, 974, "ok"), (945, 1200, "NOT OK"), (945, None, "NOT OK"), (0, 1, "NOT OK")])
+def test_a_batch_a_little_larger_than_the_largest_must_not_fit(
+        largest: int, smallest: int | None, verdict: str) -> None:
+    assert verdict == checks.memory._does_not_fit({"largest": largest, "smallest_oom": smallest}).verdict
 
 
 def test_every_check_says_what_it_proves_and_has_an_end_to_its_time() -> None:

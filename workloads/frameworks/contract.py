@@ -1,6 +1,6 @@
 """What an adapter has: the modules, functions and classes that the rest of workloads/ asks it for, in which order.
 
-An adapter is a folder beside this file: pytorch, tensorflow, mxnet, jax, and library, a bare library with one LSTM.
+An adapter is a folder beside this file: one for each of spec.frameworks, and library, a bare library with one LSTM.
 numpy is the reference, which no worker runs. Every adapter has every function here; what its framework lacks raises
 Unsupported with the reason, so nobody asks with hasattr. Where one answer serves most of them, it stands in Workload,
 from which theirs inherit.
@@ -8,6 +8,7 @@ from which theirs inherit.
 A run asks an adapter in this order:
 
     surroundings/NAME.py                           before the framework is imported: SURROUNDINGS
+    settings.tuned(cell, features)                 where the cell's loop is tuned
     NAME; settings.apply(cell)                     the process is as the cell wants it
     parallel.serve(role, cell, cluster)            in a place that only serves; nothing else is asked there
     product.made(cell, size, numbers)              measure product; nothing but facts is asked there
@@ -47,6 +48,8 @@ class Module(NamedTuple):
 MODULES = (
     Module("settings", (
         Function("apply", ("cell",), "None, with the whole process set as the cell's switches say. Raises Unsupported"),
+        Function("tuned", ("cell", "features"), "the cell of loop=tuned with the other switches that an expert would "
+                 "set here; features: the processor's vector instructions"),
     )),
     Module("", (
         Function("Workload", ("table", "cell"), "the Images of a table of layers"),

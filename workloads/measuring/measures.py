@@ -40,7 +40,7 @@ def run(cell, adapter, folder, emit, cluster=None):
     if cluster and not cluster.place.reports:
         parallel(adapter).serve(cluster.place.main, cell, cluster)
         return
-    cell = of_process(cell, cluster)
+    cell = _tuned(of_process(cell, cluster), adapter)
     held = placement.blocks_of(os.environ, cell.seed)
     images = _images(cell, folder, cluster)
     if cell.measure in HARNESSES:
@@ -64,6 +64,16 @@ def _refuse(cell):
         problem = "attention is a switch of transformers: %s" % ", ".join(tasks.TRANSFORMERS)
     if problem:
         raise Unsupported(problem)
+
+
+def _tuned(cell, adapter):
+    """The cell with what its loop=tuned sets besides the loop; another cell as it is. Raises Unsupported."""
+    if cell.loop != "tuned":
+        return cell
+    if cell.parallel != "none" or cell.gpus > 1:
+        raise Unsupported("loop tuned is of one process on one device")
+    settings = importlib.import_module(adapter.__name__ + ".settings")
+    return settings.tuned(cell, environment.facts()["cpu_features"])
 
 
 def of_process(cell, cluster):

@@ -15,6 +15,7 @@ from workloads.spec.duration import is_open
 
 BEAT_SECONDS = 5.0       # between two words to a watchdog while no samples are sent
 COMPILING_SECONDS = 3600.0       # of computing before the first steps are over
+COMPILED_LOOPS = ("compile", "xla", "tuned")      # whose first step a CPU compiles for minutes
 SEND_SECONDS = 1.0       # often enough for a watchdog and a live rate, rare enough to leave the steps alone
 BLOCK_SECONDS = 0.1      # that a block of sync=blocks lasts at least: waiting for the device is then next to nothing
 PARTS = 20               # of the timed steps of sync=end, whose times are told beside the one time of all
@@ -395,14 +396,16 @@ class Beats:
 
 
 class Compiling:
-    """While it lasts, emit with beats on a GPU until the first steps are over: kernels may be compiled there.
+    """While it lasts, emit with beats until the first steps are over, on a GPU and in loops that compile.
 
-    From intermediate code, by XLA, by Triton, or for cuDNN's searches: up to an hour, where a step has minutes.
+    From intermediate code, by XLA, by Triton, by a C++ compiler, or for cuDNN's searches: up to an hour, where a step
+    has minutes.
     """
 
     def __init__(self, cell, emit, every=BEAT_SECONDS, clock=time.process_time):
         self._send = emit
-        self._beats = Beats(emit, every, clock, COMPILING_SECONDS) if cell.device == "gpu" else None
+        compiles = cell.device == "gpu" or cell.loop in COMPILED_LOOPS
+        self._beats = Beats(emit, every, clock, COMPILING_SECONDS) if compiles else None
 
     def __enter__(self):
         if self._beats:

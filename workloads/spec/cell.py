@@ -8,12 +8,13 @@ MEASURES = ("train", "infer", "epochs", "phases", "operators", "kernels", "graph
             "harness_infer", "product", "prefill", "decode", "harness_prefill", "harness_decode")
 
 # A switch is a setting that a study varies; "best", "native" and "default" leave the choice to the framework,
-# and the worker says in its start event what it became.
+# and the worker says in its start event what it became. loop "tuned" is what an expert of the framework would switch on
+# (docs/tuned.md): it may set layout, precision and attention, too, where a cell leaves them at their defaults.
 SWITCHES = {
     "input": ("pipeline", "synthetic"),
     "precision": ("float32", "float64", "amp", "tf32"),
     "optimizer": ("sgd", "momentum", "adam", "adamw"),
-    "loop": ("native", "eager", "graph", "fit", "xla", "compile"),
+    "loop": ("native", "eager", "graph", "fit", "xla", "compile", "tuned"),
     "layout": ("best", "nchw", "nhwc"),
     "sync": ("each", "end", "blocks"),  # blocks: the device runs ahead for at least 0.1 s, then it is waited for
     "onednn": ("default", "on", "off"),

@@ -14,7 +14,8 @@ _PYTORCH = {"cell": "plain operations in a Python loop", "native": "torch.lstm",
 _TENSORFLOW = {"native": "keras.layers.LSTM", "cell": "plain operations in tf.while_loop",
                "block": "LSTMBlockCell in tf.while_loop", "keras1": "Keras' loop, a product for each gate",
                "keras2": "Keras' loop, one product for all gates"}
-_MXNET = {"native": "RNN", "cudnn": "RNN", "cell": "plain operators in a Python loop"}
+_MXNET = {"native": "RNN, whose vector is packed in each call", "cudnn": "RNN on a vector that is kept packed",
+          "cell": "plain operators in a Python loop"}
 _JAX = {"native": "plain operations in lax.scan, the inputs' product before it",
         "cell": "plain operations in lax.scan"}
 # (framework, device) -> what each value of the switch lstm is there; a name that is missing is not there

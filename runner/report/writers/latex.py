@@ -1,5 +1,6 @@
 """A Report's comparisons as LaTeX tables for a paper, by booktabs. Pure."""
 
+import re
 from collections.abc import Iterator
 
 from runner.analysis.summary_format import Comparison, Summary
@@ -11,6 +12,7 @@ _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": 
             ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}",
             "–": "--", "…": r"\dots{}", "×": r"$\times$", "-": "{-}", "'": "{'}"}
 
+_PLAIN = re.compile(r"[\w .-]+")      # a command that stands in a comment as it is
 _COLUMNS = of(RESULTS, Form.LATEX)
 
 
@@ -39,7 +41,9 @@ def _table(comparison: Comparison, summary: Summary, machine: str, number: int) 
                 rf"\begin{{tabular}}{{l{kinds}}}", r"\toprule",
                 " & ".join(["Stack", *(escaped(column.title) for column in _COLUMNS)]) + r" \\", r"\midrule")
     yield from (_line(Line(summary, comparison, result)) for result in comparison.results)
-    yield from (r"\bottomrule", r"\end{tabular}", r"\end{table}", "")
+    yield from (r"\bottomrule", r"\end{tabular}", r"\end{table}")
+    yield from (f"% {result.rerun}" for result in comparison.results if _PLAIN.fullmatch(result.rerun))
+    yield ""
 
 
 def _line(line: Line) -> str:

@@ -1,9 +1,14 @@
-"""A Report as one HTML file: no script, no request, nothing from outside. Only this module imports jinja2.
+"""A Report as one HTML file: no request, nothing from outside. Only this module imports jinja2.
+
+Its one script copies a command where a button is pressed; the page's policy names the script by its hash, so that no
+other one runs, and without it all can be read.
 
 Every text goes through formatting.clean and is then escaped; the charts, whose text is escaped where they are drawn,
 are the only markup that is put in as it is. Made for a screen of any width, for print, and for the keyboard.
 """
 
+import base64
+import hashlib
 import re
 from pathlib import Path
 
@@ -16,6 +21,7 @@ from runner.report.writers import charts
 
 _SHORT = 28                    # letters: "11,737 (6,498–13,400)" is one of the longest numbers
 _FOLDER = Path(__file__).parent
+_SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf-8")
 _MOODS = {"holds": "good", "does not hold": "bad", "inconclusive": "open", "no data": "none", "fastest": "good",
           "faster": "good", "slower": "bad", "no difference shown": "open", "needs five rounds": "open",
           "not steady": "open", "too short to tell": "open", "baseline": "none"}
@@ -32,7 +38,13 @@ def html(report: Report) -> str:
         return Markup(charts.svg(chart, next(salts)))      # whose text is escaped there
 
     style = Markup((_FOLDER / "page.css").read_text(encoding="utf-8"))
-    return _TEMPLATE.render(report=report, style=style, drawing=drawing) + "\n"
+    return _TEMPLATE.render(report=report, style=style, drawing=drawing, script=Markup(_SCRIPT),
+                            script_hash=f"sha256-{_hash(_SCRIPT)}") + "\n"
+
+
+def _hash(script: str) -> str:
+    """As a content security policy wants it."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _finalize(value: object) -> object:
@@ -55,10 +67,15 @@ def is_short(text: str) -> bool:
     return len(text) <= _SHORT
 
 
+def is_command(text: str) -> bool:
+    """Whether a text is a command: what measures a result again, or shows a run."""
+    return text.startswith(("evenbench rerun ", "evenbench report "))
+
+
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalize,
                                      loader=jinja2.FileSystemLoader(_FOLDER), undefined=jinja2.StrictUndefined)
-    environment.filters.update(mood=mood, anchor=anchor, is_short=is_short)
+    environment.filters.update(mood=mood, anchor=anchor, is_short=is_short, is_command=is_command)
     return environment.get_template("page.html")
 
 

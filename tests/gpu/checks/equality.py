@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from tests.gpu import reference
@@ -16,6 +16,12 @@ TF32_SHARE = 0.2              # of TF32's error that float32 may have: it rounds
 FLOAT32 = 1e-5                # what float32 itself may lose where TF32 loses little: one LSTM layer lost 6e-6
 CHECKED = ("lenet5", "resnet18", "mobilenetv2", "resnet50", "lstm", "bert")
 SHALLOW = ("lenet5", "resnet18", "lstm")
+# XLA compiles each of a model's precisions anew, for a GPU in minutes where a net is deep, and more where it tries the
+# fastest of several kernels, which a check of numbers can do without
+COMPILED = (*SHALLOW, "bert")
+UNTRIED = (("XLA_FLAGS", "--xla_gpu_autotune_level=0"),)
+
+_Told = dict[tuple[str, str, str], "Future[reference.Arrays]"]
 
 
 def equality(env: Environment) -> Iterator[Line]:
@@ -23,19 +29,39 @@ def equality(env: Environment) -> Iterator[Line]:
 
     Limits are those of `evenbench check`. That float32 is not TF32, and tf32 is, shows in how far each lies from numpy.
     """
-    cells = [_check_cell(task, precision) for task in CHECKED for precision in ("float64", "float32")
-             if env.is_gpu or task in SHALLOW]
-    devices = ("gpu", "cpu") if env.is_gpu else ("cpu",)
-    wanted = [(cell, device) for cell in cells for device in devices]
-    if has_tf32(env):
-        wanted += [(_check_cell(task, "tf32"), "gpu") for task in CHECKED if reference.has_reference(task)]
+    env = env._replace(variables=UNTRIED) if env.package == "jax" and env.is_gpu else env
+    cells = [_check_cell(task, precision) for task in checked_tasks(env) for precision in ("float64", "float32")]
     cores = os.cpu_count() or 1
     with ThreadPoolExecutor(max(1, min(12, cores - 2))) as pool:      # nothing is timed here
-        told = list(pool.map(lambda each: _checked(env._replace(device=each[1]), each[0]), wanted))
-    by_cell = {(cell["task"], cell["precision"], device): found
-               for (cell, device), found in zip(wanted, told, strict=True)}
-    for cell in cells:
-        yield from _equal(cell, by_cell, env.device)
+        told: _Told = {}
+        for cell in cells:
+            for precision, device in compared_with(env, cell):
+                own = {**cell, "precision": precision}
+                told[cell["task"], precision, device] = pool.submit(_sent, env._replace(device=device), own)
+        for cell in cells:
+            yield from _equal(cell, told, env.device)
+
+
+def checked_tasks(env: Environment) -> tuple[str, ...]:
+    """The models that are checked: a CPU's, and a compiler's, are fewer."""
+    if not env.is_gpu:
+        return SHALLOW
+    return COMPILED if env.package == "jax" else CHECKED
+
+
+def compared_with(env: Environment, cell: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """(precision, device) of the runs that a cell's lines are made of, its own first.
+
+    A compiler's float32 is held against numpy alone where numpy has the model: each run is a compilation of its own.
+    """
+    yield cell["precision"], env.device
+    if not env.is_gpu:
+        return
+    has_reference = reference.has_reference(cell["task"])
+    if env.package != "jax" or cell["precision"] == "float64" or not has_reference:
+        yield cell["precision"], "cpu"
+    if cell["precision"] == "float32" and has_reference and has_tf32(env):
+        yield "tf32", "gpu"
 
 
 def _check_cell(task: str, precision: str) -> dict[str, Any]:
@@ -47,19 +73,20 @@ def _check_cell(task: str, precision: str) -> dict[str, Any]:
     return {**cell, "classes": 10, "image": 2 * tasks.TASKS[task].least, "input": "synthetic"}
 
 
-def _checked(env: Environment, cell: dict[str, Any]) -> reference.Arrays | str:
-    """What the cell sent, or why it did not."""
-    try:
-        return reference.sent(env.cell(180, **cell))
-    except (Failed, NotRun) as error:
-        return str(error)
+def _sent(env: Environment, cell: dict[str, Any]) -> reference.Arrays:
+    """What the cell sent. Raises Failed, NotRun."""
+    return reference.sent(env.cell(180, **cell))
 
 
-def _equal(cell: dict[str, Any], told: dict[tuple[str, str, str], Any], device: str) -> Iterator[Line]:
+def _equal(cell: dict[str, Any], told: _Told, device: str) -> Iterator[Line]:
     task, precision = cell["task"], cell["precision"]
-    ours = told[task, precision, device]
-    if isinstance(ours, str):
-        yield judged(f"{task} {precision}", ours, "runs", False)
+    try:
+        ours = told[task, precision, device].result()
+    except NotRun as reason:
+        yield skipped(f"{task} {precision}", str(reason))
+        return
+    except Failed as error:
+        yield judged(f"{task} {precision}", str(error), "runs", False)
         return
     if reference.has_reference(task):
         expected = reference.forward(parse({"stack": "numpy", **cell}))
@@ -67,13 +94,15 @@ def _equal(cell: dict[str, Any], told: dict[tuple[str, str, str], Any], device: 
         yield _differing(f"{task} {precision} against numpy", found, precision)
         if (task, "tf32", device) in told and precision == "float32":
             yield _tf32_line(task, found, told[task, "tf32", device], expected)
-    if device == "gpu":
-        theirs = told[task, precision, "cpu"]
-        if isinstance(theirs, str):
-            yield skipped(f"{task} {precision} against the CPU", theirs)
-        else:
-            found = reference.differences(ours, theirs, precision)
-            yield _differing(f"{task} {precision} against the CPU", found, precision)
+    if device == "gpu" and (task, precision, "cpu") in told:
+        yield _beside_cpu(f"{task} {precision} against the CPU", ours, told[task, precision, "cpu"], precision)
+
+
+def _beside_cpu(what: str, ours: reference.Arrays, cpu: "Future[reference.Arrays]", precision: str) -> Line:
+    try:
+        return _differing(what, reference.differences(ours, cpu.result(), precision), precision)
+    except (Failed, NotRun) as error:
+        return skipped(what, str(error))
 
 
 def _differing(what: str, found: dict[str, float], precision: str) -> Line:
@@ -83,11 +112,14 @@ def _differing(what: str, found: dict[str, float], precision: str) -> Line:
     return judged(what, figure, limit, bool(found) and all(found[kind] <= limits[kind] for kind in found))
 
 
-def _tf32_line(task: str, float32: dict[str, float], tf32: reference.Arrays | str, expected: reference.Arrays) -> Line:
+def _tf32_line(task: str, float32: dict[str, float], tf32: "Future[reference.Arrays]",
+               expected: reference.Arrays) -> Line:
     """Whether float32 is nearer to numpy than TF32 is: so the one is not, and the other is."""
     what = f"{task}: error of the activations in float32, in TF32"
-    if isinstance(tf32, str):
-        return skipped(what, tf32)
-    ours, theirs = float32["activation"], reference.differences(tf32, expected, "float64")["activation"]
+    try:
+        theirs = reference.differences(tf32.result(), expected, "float64")["activation"]
+    except (Failed, NotRun) as error:
+        return skipped(what, str(error))
+    ours = float32["activation"]
     return judged(what, f"{ours:.0e}, {theirs:.0e}", f"<= {TF32_SHARE:g} of TF32's, or {FLOAT32:g}",
                   ours <= max(TF32_SHARE * theirs, FLOAT32) and theirs < 1)

@@ -1,12 +1,17 @@
 """Check 4: the rate and the device's limit."""
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
-from tests.gpu.checks.cells import cell_text, has_tf32, sized, step_seconds
-from tests.gpu.environment import Environment
-from tests.gpu.verdicts import Line, NotRun, judged, seen, skipped
+from tests.gpu.checks.cells import cell_text, has_tf32, sized
+from tests.gpu.environment import CUT, Environment, Event
+from tests.gpu.verdicts import Failed, Line, NotRun, judged, seen, skipped
+from workloads.spec import tasks
+from workloads.spec.cell import parse
 
 SHARES = (("resnet50", "float32", 64), ("resnet50", "tf32", 64), ("resnet50", "amp", 256), ("bert", "amp", 64))
+SMALL = (("resnet18", "float32", 4), ("bert", "float32", 4))
 
 
 def limits(env: Environment) -> Iterator[Line]:
@@ -16,8 +21,11 @@ def limits(env: Environment) -> Iterator[Line]:
     GPU's products in TF32 and bfloat16 are faster than in float32.
     """
     sizes, copied = ("4096,8192", 2 << 30) if env.is_gpu else ("768", 64 << 20)
-    text = cell_text(env, {"task": "lenet5", "measure": "train", "cpus": 2 if env.is_gpu else 1})
-    told = env.script("limits", env.package, text, sizes, str(copied))
+    cells = [_cell(env, *each) for each in (SHARES if env.is_gpu else SMALL)]
+    text = json.dumps([json.loads(cell_text(env, cell)) for cell in cells])
+    told, complaint = env.told("limits", env.adapter, text, sizes, str(copied))
+    if not any(event["event"] == "copy" for event in told):
+        raise NotRun(CUT) if env.was_cut else Failed(f"limits: {complaint}")
     rates = {event["precision"]: event["rate"] for event in told if event["event"] == "product"}
     copy = next(event["rate"] for event in told if event["event"] == "copy")
     for precision, rate in rates.items():
@@ -27,20 +35,25 @@ def limits(env: Environment) -> Iterator[Line]:
         yield judged("TF32 and bf16 products are faster than float32",
                      f"{rates['tf32'] / rates['float32']:.1f}, {rates['amp'] / rates['float32']:.1f} times",
                      "> 1.5, > tf32's", rates["float32"] * 1.5 < rates["tf32"] < rates["amp"])
-    for task, precision, batch in SHARES if env.is_gpu else (("resnet18", "float32", 4), ("bert", "float32", 4)):
-        if precision in rates:
-            yield _share(env, task, precision, batch, rates[precision])
+    for index, cell in enumerate(cells):
+        if cell["precision"] in rates:
+            events = [event for event in told if event.get("index") == index]
+            yield _share(env, cell, events, complaint, rates[cell["precision"]])
 
 
-def _share(env: Environment, task: str, precision: str, batch: int, rate: float) -> Line:
-    what = f"{task} {precision}, batch {batch}: share of the product's rate"
-    try:
-        cell = sized(env, task=task, measure="train", precision=precision, batch=batch, steps=10, warmup=5,
-                      sync="end", layout="nhwc" if precision in ("amp", "tf32") and task == "resnet50" else "best")
-        events = env.cell(**cell)
-    except NotRun as reason:
-        return skipped(what, str(reason))
-    [start] = [event for event in events if event["event"] == "start"]        # beats may come before it
-    share = start["flops"] / step_seconds(events) / rate
-    samples = cell["batch"] / step_seconds(events)
+def _cell(env: Environment, task: str, precision: str, batch: int) -> dict[str, Any]:
+    layout = "nhwc" if precision in ("amp", "tf32") and task == "resnet50" else "best"
+    return sized(env, task=task, measure="train", precision=precision, batch=batch, steps=10, warmup=5, sync="end",
+                 layout=layout)
+
+
+def _share(env: Environment, cell: dict[str, Any], events: list[Event], complaint: str, rate: float) -> Line:
+    what = f"{cell['task']} {cell['precision']}, batch {cell['batch']}: share of the product's rate"
+    if not events:
+        return skipped(what, CUT) if env.was_cut else judged(what, complaint or "said nothing", "0 to 1", False)
+    event, = events
+    if event["event"] == "unsupported":
+        return skipped(what, event["message"])
+    flops = tasks.step_flops(parse({"stack": env.name, "device": env.device, **cell}))
+    share, samples = flops / event["seconds"] / rate, cell["batch"] / event["seconds"]
     return judged(what, f"{share:.3f} ({samples:.0f} samples/s)", "0 to 1", 0 < share <= 1)

@@ -5,7 +5,6 @@ then theirs; the next turn begins with theirs. Each block ends with the device i
 same variables in the environment; one that fails is said and the next goes on.
 """
 
-import gc
 import json
 import sys
 import time
@@ -20,7 +19,7 @@ def main(text, turns):
             _measured(index, cell, int(turns))
         except Exception as error:                     # of one cell
             ours.say(event="failed", index=index, message=f"{type(error).__name__}: {error}".splitlines()[0])
-        _freed(cell)
+        ours.freed(cell)
 
 
 def _measured(index, cell, turns):
@@ -45,15 +44,6 @@ def _measured(index, cell, turns):
         order = (ours_timed, bare_timed) if turn % 2 == 0 else (bare_timed, ours_timed)
         seconds = {timed.__name__: timed() for timed in order}
         ours.say(event="turn", index=index, ours=seconds["ours_timed"], bare=seconds["bare_timed"], source=source)
-
-
-def _freed(cell):
-    """Give the memory of a cell back before the next."""
-    gc.collect()
-    if cell.device == "gpu":
-        import torch
-
-        torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""python -m tests.gpu.inside.limits PACKAGE '<cell JSON>' SIZES COPIED_BYTES: the fastest that the device itself goes.
+"""python -m tests.gpu.inside.limits ADAPTER '[<cell JSON>, ...]' SIZES COPIED_BYTES: the fastest that the device goes.
 
 Square matrix products of random numbers (SIZES rows, as 4096,8192) in each precision, in FLOP/s, and a copy within the
-device's memory in bytes/s, read and written. Each is the best size, of three blocks of at least 0.2 s.
+device's memory in bytes/s, read and written. Each is the best size, of three blocks of at least 0.2 s. Then our own
+training steps of each cell, in the same process, in seconds.
 """
 
+import json
 import os
 import sys
 import time
@@ -13,17 +15,36 @@ from tests.gpu.inside import ours
 BLOCKS, SECONDS = 3, 0.2
 
 
-def main(package, text, sizes, copied):
-    cell = ours.prepared(text)
+def main(adapter, text, sizes, copied):
+    cells = [ours.prepared(json.dumps(values)) for values in json.loads(text)]
     os.environ.pop("NVIDIA_TF32_OVERRIDE", None)       # 0 would make the TF32 product one in float32
     rates = {}
     for size in map(int, sizes.split(",")):
-        products, copy, sync = {"torch": _torch, "jax": _jax}[package](cell, size, int(copied))
+        products, copy, sync = {"pytorch": _torch, "jax": _jax}[adapter](cells[0], size, int(copied))
         for name, work in products.items():
             rates[name] = max(rates.get(name, 0.0), 2 * size ** 3 / _fastest(work, sync))
     for name, rate in rates.items():
         ours.say(event="product", precision=name, rate=rate)
     ours.say(event="copy", rate=2 * int(copied) / _fastest(copy, sync))
+    del products, copy, work
+    for index, cell in enumerate(cells):
+        if cell.precision in rates:
+            ours.say(index=index, **_steps(cell, adapter))
+
+
+def _steps(cell, adapter):
+    """The event of a cell's own steps; one that the framework cannot take says why."""
+    from workloads.process.errors import Unsupported
+
+    try:
+        workload, batches, _ = ours.built(cell, adapter)
+        ours.block(cell._replace(steps=cell.warmup), workload, batches)
+        seconds = ours.block(cell, workload, batches) / cell.steps
+    except Unsupported as error:
+        return {"event": "unsupported", "message": str(error)}
+    del workload, batches
+    ours.freed(cell, adapter)
+    return {"event": "steps", "seconds": seconds}
 
 
 def _fastest(work, sync):

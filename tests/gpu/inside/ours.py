@@ -1,5 +1,6 @@
 """evenbench's own workload of a cell, built as a worker builds it, for programs that put something beside it."""
 
+import gc
 import importlib
 import json
 import os
@@ -23,18 +24,52 @@ def say(**values):
 
 def built(cell, adapter="pytorch"):
     """(workload, its batches, the arrays of the batch): the input lies on the device."""
-    from workloads.inputs import images, sequences, weights
+    from workloads.inputs import images, sequences
 
     module = importlib.import_module("workloads.frameworks." + adapter)
     if tasks.is_sequence(cell.task):
         data = sequences.read(None, cell)
         workload = importlib.import_module(module.__name__ + ".sequences").Workload(cell)
     else:
-        data = images.synthetic(cell)
+        data = _images(images.synthetic, cell)
         workload = module.Workload(tasks.table(cell.task, cell.classes), cell)
-    numbers = "float64" if cell.precision == "float64" else "float32"
-    workload.load(weights.seeded(tasks.parameters(cell), cell.seed, numbers))
+    workload.load(_weights(cell))
     return workload, workload.synthetic(*data.inputs), data
+
+
+_DRAWN = {}                   # seconds of drawing that the cells of one process need once
+
+
+def _weights(cell):
+    """The net's seeded weights."""
+    from workloads.inputs import weights
+
+    numbers = "float64" if cell.precision == "float64" else "float32"
+    sizes = tuple((parameter.name, parameter.shape) for parameter in tasks.parameters(cell))
+    return _once(("weights", sizes, cell.seed, numbers),
+                 lambda: weights.seeded(tasks.parameters(cell), cell.seed, numbers))
+
+
+def _images(synthetic, cell):
+    """A batch of seeded images."""
+    return _once(("images", cell.batch, cell.image, cell.classes, cell.seed), lambda: synthetic(cell))
+
+
+def _once(key, drawn):
+    """What was drawn under the key; the last of each kind is kept."""
+    kind, known = key[0], _DRAWN.get(key[0])
+    if known is None or known[0] != key:
+        _DRAWN[kind] = key, drawn()
+    return _DRAWN[kind][1]
+
+
+def freed(cell, adapter="pytorch"):
+    """Give the memory of a cell's workload back, once nothing refers to it."""
+    gc.collect()
+    if cell.device == "gpu" and adapter == "pytorch":
+        import torch
+
+        torch.cuda.empty_cache()
 
 
 def block(cell, workload, batches):

@@ -6,12 +6,12 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from runner.cli import MODULES, app, commands_of
+from runner.cli import COMMANDS, app, commands_of
 
 
-@pytest.mark.parametrize("module", sorted(set(MODULES.values())))
+@pytest.mark.parametrize("module", sorted({entry.module for entry in COMMANDS.values()}))
 def test_the_table_of_commands_names_all_that_a_module_has(module: str) -> None:
-    assert {name for name, where in MODULES.items() if where == module} == set(commands_of(module))
+    assert {name for name, entry in COMMANDS.items() if entry.module == module} == set(commands_of(module))
 
 
 def test_a_command_that_reads_results_imports_no_engine_and_no_charts() -> None:
@@ -21,8 +21,9 @@ def test_a_command_that_reads_results_imports_no_engine_and_no_charts() -> None:
 
 
 def test_what_measures_evenbench_itself_is_loaded_by_its_own_commands_alone() -> None:
-    program = ("import sys; from runner.cli import MODULES, commands_of; "
-               "[commands_of(module) for module in {*MODULES.values()} - {'dev'}]; print(*sys.modules)")
+    program = ("import sys; from runner.cli import COMMANDS, commands_of; "
+               "[commands_of(entry.module) for entry in COMMANDS.values() if entry.module != 'dev']; "
+               "print(*sys.modules)")
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not {"runner.measuring.overhead", "runner.stacks.peers", "runner.stacks.reproducible"} & set(
         answer.stdout.split())
@@ -30,7 +31,19 @@ def test_what_measures_evenbench_itself_is_loaded_by_its_own_commands_alone() ->
 
 def test_help_names_every_command() -> None:
     shown = CliRunner().invoke(app, ["--help"])
-    assert 0 == shown.exit_code and set(MODULES) <= set(shown.stdout.split())
+    assert 0 == shown.exit_code and set(COMMANDS) <= set(shown.stdout.split())
+
+
+def test_help_imports_no_command() -> None:
+    program = "import sys; from runner.cli import app; app(['--help'], standalone_mode=False); print(*sys.modules)"
+    imported = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert not [entry.module for entry in COMMANDS.values() if f"runner.cli.{entry.module}" in imported.split()]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_of_each_what_its_own_help_says(name: str) -> None:
+    own = commands_of(COMMANDS[name].module)[name].help or ""
+    assert COMMANDS[name].summary == own.split("\n\n")[0].replace("\n", " ")
 
 
 def test_a_command_that_nobody_knows_is_answered_with_the_one_that_may_be_meant() -> None:

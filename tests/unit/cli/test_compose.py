@@ -42,9 +42,23 @@ def test_variables_become_settings_that_the_command_understands() -> None:
                                "STEPS": "5", "ROUNDS": "1"}, LARGE, print)
     settings = job.settings([word for i, word in enumerate(words) if words[i - 1] == "--set"])
     assert settings == {"cpus": 4, "memory_bytes": 16 * 2**30, "parallel": "ps-async", "task": "alexnet", "batch": 8,
-                     "steps": 5}
+                        "steps": 5, "seconds": 0.0}
     assert ["--stack", "tf-2.5"] == words[words.index("--stack"):][:2]
     assert ["--rounds", "1"] == words[words.index("--rounds"):][:2]
+
+
+def test_without_a_stack_the_study_s_own_three_are_compared() -> None:
+    words = compose.arguments({**DEFAULT, "STACK": ""}, LARGE, print)
+    assert "--stack" not in words and "--rounds" not in words
+    study = file.read("cluster", paths.STUDIES)
+    assert ("tf-2.5", "torch-1.7", "mxnet-1.7") == study.experiments[0].stacks
+    assert 5 == study.rounds and "sync" == study.experiments[0].settings["parallel"]
+
+
+def test_steps_that_are_said_are_neither_more_nor_fewer() -> None:
+    found = settings(compose.arguments({**DEFAULT, "STEPS": "20"}, LARGE, print))
+    assert ("20", "0") == (found["steps"], found["seconds"])
+    assert not {"steps", "seconds"} & settings(compose.arguments(DEFAULT, LARGE, print)).keys()
 
 
 def test_data_of_the_user_s_own_is_named_with_its_folder() -> None:
@@ -76,7 +90,10 @@ def test_the_study_is_of_as_many_nodes_as_compose_has() -> None:
     assert all(f"  node{rank}: " in (paths.ROOT / "compose.yaml").read_text() for rank in range(compose.NODES))
 
 
-def test_compose_builds_its_default_stack_by_what_the_stack_file_says() -> None:
-    told = {**definition.read(paths.STACKS / "torch-1.7").build_arguments, "STACK": "${STACK:-torch-1.7}"}
-    built = (paths.ROOT / "compose.yaml").read_text()
-    assert all(f'        {key}: "{value}"\n' in built for key, value in told.items())
+@pytest.mark.parametrize(("name", "told"), [("tf-2.5", "${STACK:-tf-2.5}"), ("torch-1.7", "torch-1.7"),
+                                           ("mxnet-1.7", "mxnet-1.7")])
+def test_compose_builds_its_stacks_by_what_their_files_say(name: str, told: str) -> None:
+    values = {**definition.read(paths.STACKS / name).build_arguments, "STACK": told}
+    [built] = [part for part in (paths.ROOT / "compose.yaml").read_text().split("  make-images.")
+               if f'STACK: "{told}"' in part]
+    assert all(f'        {key}: "{value}"\n' in built for key, value in values.items())

@@ -195,16 +195,26 @@ def test_nodes_end_with_their_runner(launcher: Any, nodes: Any) -> None:
 
 def test_a_place_that_never_comes_is_named(tmp_path: Path) -> None:
     launcher = ComposeLauncher(("127.0.0.1", 0), patience=0.2)
-    with hello(launcher), pytest.raises(BenchError, match=r"^node1, node2 did not connect"):
+    with hello(launcher), pytest.raises(BenchError, match=r"^node1, node2 of torch-1.7 did not connect"):
         launcher.start(CELL, STACK, Path("/data"), "r")
     launcher.close()
 
 
-def test_only_the_stack_that_the_nodes_are_of_can_run(launcher: Any) -> None:
+def test_a_stack_without_nodes_is_skipped_with_the_stacks_that_have_some() -> None:
+    launcher = ComposeLauncher(("127.0.0.1", 0), patience=0.2)
     with hello(launcher, stack="tf-2.5"):
-        assert launcher.missing(STACK) == "the nodes are of tf-2.5: run `STACK=torch-1.7 docker compose up`"
-        with pytest.raises(ImageMissing, match=r"^node0 is of tf-2\.5, not of torch-1\.7$"):
-            launcher.start(ONE, STACK, Path("/data"), "r")
+        assert launcher.missing(read(ROOT / "docker" / "tf-2.5")) is None
+        assert launcher.missing(STACK) == ("no node of it connected, only of tf-2.5: "
+                                           "run `STACK=torch-1.7 docker compose up`")
+    launcher.close()
+
+
+def test_nodes_of_the_same_names_are_told_apart_by_their_stacks(launcher: Any) -> None:
+    with hello(launcher, stack="tf-2.5", affinity=[0, 1]), hello(launcher):
+        assert launcher.missing(STACK) is None
+        running = launcher.start(ONE, STACK, Path("/data"), "r")
+        assert (0,) == running.place["nodes"]["node0"]["affinity"]
+        running.stop()
 
 
 @pytest.mark.parametrize("name", ["workloads", "fingerprint"])

@@ -54,5 +54,47 @@ def test_microcode_and_a_hypervisor_are_of_the_first_cpu(tmp_path: Path) -> None
     assert {"microcode": "0xd0003a5", "is_virtual": True} == hardware(tmp_path)
 
 
+def test_simultaneous_threads_are_on_or_off(tmp_path: Path) -> None:
+    for number in (0, 1):
+        put(tmp_path / str(number), "sys/devices/system/cpu/smt/active", str(number))
+
+    assert [{"smt": "off"}, {"smt": "on"}] == [hardware(tmp_path / str(number)) for number in (0, 1)]
+
+
+def module(size: int, speed: int, configured: int) -> bytes:
+    """A memory device of SMBIOS 2.7: type 17, 34 bytes, then two texts."""
+    structure = bytearray(34)
+    structure[0], structure[1] = 17, 34
+    for offset, value in ((0x0C, size), (0x15, speed), (0x20, configured)):
+        structure[offset:offset + 2] = value.to_bytes(2, "little")
+    return bytes(structure) + b"DIMM 0\0a maker\0\0"
+
+
+def test_memory_s_speed_is_that_of_the_slowest_module_as_it_is_set_up(tmp_path: Path) -> None:
+    put(tmp_path, "sys/firmware/dmi/tables/x", "")
+    firmware = bytes([0, 5, 0, 0, 9]) + b"a vendor\0\0"
+    table = firmware + module(16384, 3200, 2933) + module(0, 0, 0) + module(16384, 3200, 0)
+    (tmp_path / "sys/firmware/dmi/tables/DMI").write_bytes(table)
+
+    assert {"memory_modules": 2, "memory_transfers_per_second": 2_933_000_000} == hardware(tmp_path)
+
+
+def test_a_torn_table_of_memory_says_nothing(tmp_path: Path) -> None:
+    put(tmp_path, "sys/firmware/dmi/tables/x", "")
+    (tmp_path / "sys/firmware/dmi/tables/DMI").write_bytes(module(16384, 3200, 2933)[:14] + b"\xff" * 3)
+
+    assert {} == hardware(tmp_path)
+
+
+def test_the_narrowest_control_group_around_us_is_told(tmp_path: Path) -> None:
+    put(tmp_path, "proc/self/cgroup", "0::/a/b")
+    put(tmp_path, "sys/fs/cgroup/a/cpu.max", "150000 100000")
+    put(tmp_path, "sys/fs/cgroup/a/b/cpu.max", "max 100000")
+    put(tmp_path, "sys/fs/cgroup/a/b/memory.max", "1000000")
+    put(tmp_path, "sys/fs/cgroup/a/memory.max", "max")
+
+    assert {"group_cpus": 1.5, "group_memory_bytes": 1000000} == hardware(tmp_path)
+
+
 def test_what_no_file_says_is_left_out(tmp_path: Path) -> None:
     assert {} == hardware(tmp_path)

@@ -1,5 +1,8 @@
 """What NVML tells becomes numbers in SI units; what it does not tell is None."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from runner.machine import nvml
@@ -83,3 +86,17 @@ def test_what_a_result_is_read_with_is_stored_for_each_gpu() -> None:
         record["cuda"], *(device[name] for name in ("power_limit_watts", "vbios", "ecc", "pcie_generation",
                                                     "pcie_width")))
     assert device["mig"] is None
+
+
+def test_whether_the_gpus_compute_confidentially_is_stored_where_the_driver_tells_it() -> None:
+    library: Any = FakeNvml(H100)
+    assert nvml.observe(library).record()["devices"][0]["confidential_computing"] is None
+    library.nvmlSystemGetConfComputeState = lambda: SimpleNamespace(ccFeature=1)
+    assert nvml.observe(library).record()["devices"][0]["confidential_computing"] is True
+
+
+def test_the_application_clock_is_stored_as_long_as_drivers_tell_it() -> None:
+    device, = nvml.observe(FakeNvml(H100)).record()["devices"]
+    assert 1.38e9 == device["application_sm_clock_hz"]
+    newer, = nvml.observe(FakeNvml(H100, gone=("nvmlDeviceGetApplicationsClock",))).record()["devices"]
+    assert newer["application_sm_clock_hz"] is None

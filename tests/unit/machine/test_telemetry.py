@@ -101,6 +101,17 @@ def test_clocks_and_use_are_means_and_memory_and_temperature_peaks() -> None:
                                       measured["gpu_memory_bytes"], measured["gpu_temperature"])
 
 
+def test_clocks_that_somebody_holds_show_as_equal_and_as_defined_by_a_user() -> None:
+    held = gpu(sm_clock_hz=1.2e9, throttle=("applications_clocks",))
+    found = readings(samples(held, held), (0.0, 1.0))
+    assert (1.2e9, 1.2e9, 1.0, 0.0) == (found["gpu_sm_clock_low"], found["gpu_sm_clock_high"],
+                                        found["gpu_held_clock_share"], found["gpu_throttled_share"])
+
+    floating = readings(samples(gpu(sm_clock_hz=1.2e9, throttle=()), gpu(sm_clock_hz=1.9e9, throttle=())), (0.0, 1.0))
+    assert (1.2e9, 1.9e9, 0.0) == (floating["gpu_sm_clock_low"], floating["gpu_sm_clock_high"],
+                                   floating["gpu_held_clock_share"])
+
+
 @pytest.mark.parametrize(("reason", "is_throttled"), [("sw_power_cap", False), ("gpu_idle", False),
                                                       ("hw_thermal", True), ("hw_power_brake", True)])
 def test_heat_and_a_weak_supply_throttle_and_a_power_cap_does_not(reason: str, is_throttled: bool) -> None:
@@ -182,6 +193,16 @@ def test_what_the_framework_s_own_allocator_held_is_stored_with_the_ending(
         assert run(made)
     ending, = [record for record in store.read(tmp_path / "r") if record["event"] == "ending"]
     assert stored == (ending["host"].get("gpu_allocated_bytes"), ending["host"].get("gpu_reserved_bytes"))
+
+
+def test_the_libraries_that_a_run_loaded_are_stored_with_its_ending(tmp_path: Path) -> None:
+    end = {"event": "end", "status": "ok", "message": "", "peak_bytes": 1, "gpu_libraries": {"cudnn": "9.20.0"}}
+    made: Bench = bench(tmp_path / "r", lambda cell, run: [*good_lines()[:-1], json.dumps(end).encode() + b"\n"])
+    made = made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]))
+    with made.store:
+        assert run(made)
+    ending, = [record for record in store.read(tmp_path / "r") if record["event"] == "ending"]
+    assert {"cudnn": "9.20.0"} == ending["gpu_libraries"]
 
 
 def test_a_throttled_run_is_marked_and_repeated_once(tmp_path: Path) -> None:

@@ -110,3 +110,16 @@ def test_what_one_stack_does_not_have_of_a_model_is_compared_where_both_do() -> 
     assert equality.compare(cell(), without, arrays(), TF, TORCH).passed
     assert equality.compare(cell(), arrays(), without, TF, TORCH).passed
     assert "decoded 3 (Conv)" == equality.compare(cell(), other, arrays(), TF, TORCH).first
+
+
+def test_a_tuned_build_is_proved_for_itself_and_proves_nothing_of_its_reference(tmp_path: Path) -> None:
+    tuned = equality.check_cell("lenet5", "tf-x", "float64", 2, 0, "tuned")
+    equality.keep([equality.compare(tuned, arrays(), arrays(), TF, TORCH)], {"tf-x": "1", "torch-x": "2"}, tmp_path)
+    assert {("lenet5", "tf-x, tuned")} == equality.proved(tmp_path, {"tf-x": "1", "torch-x": "2"})
+
+
+def test_activations_may_be_missing_only_where_a_loop_compiles_them_away() -> None:
+    tuned, without = equality.check_cell("lenet5", "tf-x", "float64", 2, 0, "tuned"), arrays()
+    without.arrays["activation"].clear()
+    assert equality.compare(tuned, without, arrays(), TF, TORCH).passed
+    assert not equality.compare(cell(), without, arrays(), TF, TORCH).passed

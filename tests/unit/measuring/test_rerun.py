@@ -44,20 +44,27 @@ def test_other_rounds_can_be_asked_for(tmp_path: Path) -> None:
 
 
 def test_one_cell_is_chosen_by_number_or_by_the_beginning_of_its_key(tmp_path: Path) -> None:
-    recorded = kept(tmp_path)
-    for one in (chosen(recorded, "", 3), chosen(recorded, key(CELLS[2])[:9], None)):
+    record = kept(tmp_path)
+    for one in (chosen(record, "3"), chosen(record, key(CELLS[2])[:9]), chosen(record, key(CELLS[2]))):
         assert [CELLS[2]] == [planned.cell for planned in plan_again(one, STACKS, None).cells]
 
 
-@pytest.mark.parametrize(("words", "number", "said"), [
-    ("", 0, "--cell: found 0, expected 1 to 3"), ("", 4, "--cell: found 4, expected 1 to 3"),
-    ("zzz", None, '--key: found "zzz", which 0 cells of made begin with; known: '),
-    ("a", 1, "found --key and --cell, expected one of them")])
-def test_a_cell_that_is_not_there_is_refused_in_one_line(tmp_path: Path, words: str, number: int | None, said: str
-                                                        ) -> None:
+@pytest.mark.parametrize(("words", "said"), [
+    ("0", "--cell: found 0, expected 1 to 3, as in made's plan, or a key"), ("4", "--cell: found 4, expected 1 to 3"),
+    ("zzz", '--cell: found "zzz", which 0 cells of made begin with; known: ')])
+def test_a_cell_that_is_not_there_is_refused_in_one_line(tmp_path: Path, words: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
-        chosen(kept(tmp_path), words, number)
+        chosen(kept(tmp_path), words)
     assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_key_of_digits_alone_is_a_key(tmp_path: Path) -> None:
+    record = kept(tmp_path)
+    digits = "1234567890123456"
+    cells = [{**record.plan["cells"][0], "key": digits}, *record.plan["cells"][1:]]
+
+    [one] = chosen(record._replace(plan={**record.plan, "cells": cells}), digits).plan["cells"]
+    assert digits == one["key"]
 
 
 def test_cells_of_a_stack_that_is_gone_are_skipped_with_the_reason(tmp_path: Path) -> None:

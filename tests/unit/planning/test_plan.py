@@ -6,12 +6,13 @@ from types import MappingProxyType
 
 import pytest
 
+from runner import paths
 from runner.cells import comparison_key, comparisons, key, label
 from runner.errors import InputError
 from runner.machine import gpus
-from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, plan
+from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, guessed_seconds, plan
 from runner.results.products import Product, Unit, record
-from runner.study.file import parse
+from runner.study.file import from_document, parse, read
 from tests.fakes import MACHINE, stack
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
@@ -46,6 +47,33 @@ def test_cells_that_cannot_be_are_skipped_with_the_reason() -> None:
     assert "too long here" == reasons["a", "vgg16", 32]
     assert "lenet5 needs images of at least 32 pixels" == reasons["a", "lenet5", 16]
     assert 6 == len(reasons)
+
+
+def planned_with(**values: object) -> Plan:
+    """An experiment of LeNet-5 with these fields, in stacks a and b, and in a bare library's c."""
+    stacks = {**STACKS, "c": stack("c", framework="onednn"), "d": stack("d", devices=("gpu",))}
+    found = from_document({"study": {"id": "s", "title": "S"}, "experiment": [
+        {"id": "e", "measure": "train", "task": "lenet5", "stacks": ["a"], **values}]}, "s.toml")
+    return plan(found, stacks, MACHINE, Wishes(), lambda stack: None)
+
+
+def test_every_stack_is_each_of_the_device_that_builds_models() -> None:
+    assert ["a", "b"] == [each.cell.stack for each in planned_with(stacks=["every"]).cells]
+
+
+@pytest.mark.parametrize(("node", "cpus", "memory_bytes"), [
+    ("1 CPU, 4 GB", 1, 4 * 10**9), ("4 CPUs, 16 GB", MACHINE.cpus, MACHINE.limit_bytes), (None, 2, MACHINE.limit_bytes),
+])
+def test_a_cell_has_what_the_study_s_node_had_or_less_where_there_is_less(node: str | None, cpus: int,
+                                                                         memory_bytes: int) -> None:
+    [found] = planned_with(**({"node": node} if node else {})).cells
+    assert (cpus, memory_bytes) == (found.cell.cpus, found.cell.memory_bytes)
+
+
+def test_the_record_says_what_the_study_s_node_had() -> None:
+    [found] = planned_with(node="4 CPUs, 16 GB").record()["experiments"]
+    assert {"cpus": 4, "memory_bytes": 16 * 10**9} == found["node"]
+    assert "node" not in planned_with().record()["experiments"][0]
 
 
 def test_figures_share_the_cells_that_are_equal() -> None:
@@ -123,10 +151,9 @@ def test_the_record_has_every_experiment_with_its_cells_those_it_shares_too() ->
 
 def estimated(*, gpus_here: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({}),
               **values: object) -> float:
-    """Seconds of one run of a cell; nothing is known of earlier ones, and the start costs none."""
+    """Seconds of one run's steps; nothing is known of earlier ones."""
     cell = Cell(**{"stack": "a", "task": "lenet5", "measure": "train", "batch": 100, **values})  # type: ignore[arg-type]
-    one = made()._replace(rounds=1, cells=(Planned(key(cell), "e", cell),))
-    return estimate_seconds(one, {}, 0.0, gpus_here, products)
+    return guessed_seconds(cell, gpus_here, products)
 
 
 def test_an_epoch_of_images_is_guessed_by_the_data_set_and_not_by_the_steps() -> None:
@@ -158,6 +185,16 @@ def test_open_steps_over_sequences_are_guessed_as_whole_passes() -> None:
     assert pytest.approx(math.ceil(2.0 / (64 * step)) * 64 * step) == seconds
 
 
+def test_nodes_that_share_cpus_start_and_step_as_much_later() -> None:
+    cell = Cell("a", "lenet5", "train", batch=100, nodes=3, parallel="allreduce", steps=100, warmup=0)
+    one = made()._replace(rounds=1, cells=(Planned(key(cell), "e", cell),))
+    alone, shared = (estimate_seconds(one, {}, cpus=cpus) for cpus in (3, 2))
+    steps = 100 * tasks.step_flops(cell) / 2e10
+
+    assert pytest.approx(4.0 + steps + 0.2) == alone == estimate_seconds(one, {})
+    assert pytest.approx(6.0 + 1.5 * steps + 0.2) == shared
+
+
 H100 = gpus.Gpu("GPU-0", "NVIDIA H100 80GB HBM3", "9.0", None, "GPU-0")
 TRAINING = {"task": "resnet50", "batch": 32, "image": 224, "classes": 1000, "steps": 100, "warmup": 0}
 
@@ -180,6 +217,36 @@ def test_what_the_gpu_reached_here_says_more_than_its_data_sheet() -> None:
 
     assert pytest.approx(flops / 2e12 + 0.2) == estimated(
         device="gpu", gpus_here=gpus.Gpus((H100,)), products={reached.unit: reached}, **TRAINING)
+
+
+def test_a_run_that_was_measured_is_not_guessed_and_one_of_a_gpu_starts_later_than_one_of_a_cpu() -> None:
+    cells = [Cell(stack="a", task="lenet5", measure="train", device=device) for device in ("cpu", "gpu")]
+    cpu, gpu = (made()._replace(rounds=5, cells=(Planned(key(cell), "e", cell),)) for cell in cells)
+
+    assert 5 * 7.0 == estimate_seconds(cpu, {key(cells[0]): 7.0})
+    assert pytest.approx(5 * (4.0 + guessed_seconds(cells[0]))) == estimate_seconds(cpu, {})
+    assert pytest.approx(5 * (11.0 + guessed_seconds(cells[1]))) == estimate_seconds(gpu, {})
+
+
+def test_whether_to_upgrade_is_told_in_ten_minutes_on_two_cores() -> None:
+    own = {name: stack(name) for name in ("old", "new")}
+    planned = plan(read("upgrade", paths.STUDIES), own, MACHINE, Wishes(("old", "new")), lambda stack: None)
+
+    assert (24, 5, 2) == (len(planned.cells), planned.rounds, MACHINE.cpus)
+    assert estimate_seconds(planned, {}) <= 600
+
+
+@pytest.mark.parametrize(("settings", "sync"), [
+    ({"device": "gpu"}, "blocks"), ({"device": "gpu", "sync": "each"}, "each"), ({"device": "cpu"}, "each"),
+    ({"device": "gpu", "measure": "check"}, "each")])
+def test_a_gpu_s_rates_are_of_steps_issued_ahead_where_nobody_says_another_sync(
+        settings: dict[str, str], sync: str) -> None:
+    document = {"study": {"id": "s", "title": "S"},
+                "experiment": [{"id": "e", "measure": "train", "task": "lenet5", "stacks": ["a"], **settings}]}
+    own = {"a": stack("a", devices=("cpu", "gpu"))}
+    planned = plan(from_document(document, "s.toml"), own, MACHINE, Wishes(), lambda stack: None, gpus.Gpus((H100,)))
+
+    assert [sync] == [each.cell.sync for each in (*planned.cells, *planned.skipped)]
 
 
 GRID = b"""

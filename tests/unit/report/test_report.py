@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from runner.analysis.summary import summary_of
+from runner.cells import key
 from runner.report.contents import report
 from runner.report.document import Boxes, Curves, Dots, Report, Section, Table
 from runner.results.rows import measurements
@@ -69,6 +70,15 @@ def test_nodes_on_one_machine_have_no_network() -> None:
     cell = made.cell("torch", nodes=3, parallel="allreduce")
 
     assert "All 3 nodes are on this machine and share its 2 CPUs" in said(contents(cells={cell: SLOW}))["one machine"]
+
+
+def test_a_node_with_less_than_the_study_s_is_marked_and_one_with_as_much_is_not() -> None:
+    asked = {"cpus": 4, "memory_bytes": 16 * 10**9}
+    less, enough = (said(contents(plan=planned({**experiment("e", TORCH), "node": node})))
+                    for node in (asked, {"cpus": 1, "memory_bytes": 1}))
+
+    assert less["nodes"].startswith("The study's had 4 CPUs and 16 GB, here each has 1 CPU and ")
+    assert less["nodes"].endswith(": e.") and "nodes" not in enough
 
 
 def test_a_virtual_environment_another_base_and_stand_in_data_are_named_with_their_stacks() -> None:
@@ -208,7 +218,8 @@ def test_runs_that_failed_alike_are_one_line() -> None:
     oom = [record for index in (7, 8) for record in made.run(TF, index, ending="oom", message="no memory")]
     found = contents(*oom)
 
-    assert ("tf", "lenet5 train, batch 10, 32 px", "oom", "7, 8", "no memory") == found.left_out[0].lines[0]
+    assert ("tf", "lenet5 train, batch 10, 32 px", "oom", "7, 8", "no memory",
+            f"evenbench report made --run {key(TF)}.7.1") == found.left_out[0].lines[0]
     assert "2 runs did not end ok: oom 2." == said(found)["failed runs"]
 
 
@@ -219,6 +230,7 @@ def test_where_a_gpu_s_time_goes_stands_in_milliseconds_a_step_with_who_told() -
     section = contents(cells={}, plan={**made.plan(cell)}, *made.run(cell, 0, line)).sections[0]  # noqa: B026
     where = table(section, "Where the device's time goes")
 
-    assert ("torch", "30.0", "10.0", "5.00", "15.0", "60 %", "20 %", "30 %", "4") == where.groups[0].lines[0]
+    assert ("torch", "30.0", "10.0", "5.00", "15.0", "60 %", "20 %", "30 %", "4",
+            f"evenbench rerun made --cell {key(cell)}") == where.groups[0].lines[0]
     assert where.note.endswith(" torch: CUPTI.")
     assert ("torch", "gemm", "3", "25.0") == table(section, "The kernels that take longest").groups[0].lines[0]

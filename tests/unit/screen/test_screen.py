@@ -265,3 +265,14 @@ def test_parts_are_lines_tables_and_tables_by_label() -> None:
 
     assert "first" == shown[0].strip() and "label" in [line.strip() for line in shown]
     assert any(re.fullmatch(r"\s+torch\s+1\s*", line) for line in shown)
+
+
+def test_what_a_user_s_own_stack_holds_is_said_since_its_name_does_not() -> None:
+    own = {**made.PLACE, "pinned": False, "base": "not pinned: host, /here/python"}
+    records = [record for name in ("mine", "torch-2.13-cpu")
+               for record in made.runs(made.cell(name), SLOW, place=own if name == "mine" else made.PLACE)]
+    cells = [made.cell(name) for name in ("mine", "torch-2.13-cpu")]
+    shown = printed(summary_view(summarise([made.session(), made.plan(*cells, baseline="mine"), *records])))
+
+    assert "\nmine: PyTorch 2.13.0, Python 3.11.7\n" in shown
+    assert "Python" not in printed(summary_view(summary(2)))

@@ -133,7 +133,10 @@ def test_what_is_no_python_or_too_old_or_gone_is_said(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no program")
     no_format = program(tmp_path / "noise", "")
     no_format.write_bytes(b"\x00\x01")
+    (tmp_path / "moved" / "bin").mkdir(parents=True)
+    (tmp_path / "moved" / "bin" / "python").symlink_to("/no/python3.9")
     for path, message in (
+            (tmp_path / "moved", "python leads to /no/python3.9, which is not there: make the environment anew"),
             (program(tmp_path / "old", "echo evenbench 2.7"), "found Python 2.7, expected 3.6 or newer"),
             (program(tmp_path / "other", "echo hello"), "other is not a Python interpreter: it did not say"),
             (program(tmp_path / "fails", "exit 1"), "fails is not a Python interpreter"),
@@ -260,6 +263,14 @@ def test_a_name_that_is_given_twice_is_refused(mine: Path) -> None:
         own_stacks.chosen([f"mine={mine}", f"mine={mine}"], PINNED, ROOT, gpus.NONE)
 
 
+@pytest.mark.parametrize(("word", "message"), [
+    ("/opt/env", "--stack /opt/env: found a path without a name, expected NAME=..., such as mine=/opt/env"),
+    ("./env", "found a path without a name"), ("image:mine", "found an image without a name")])
+def test_a_path_or_an_image_without_a_name_is_told_how_to_name_it(word: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        own_stacks.chosen([word], PINNED, ROOT, gpus.NONE)
+
+
 def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Path) -> None:
     then = own.environment(asked_of(mine), ROOT, has_gpus=False)
     session = {"own": {"mine": then.record(), "theirs": {"asked": "theirs=/bin/sh"}, "torn": 1}}
@@ -312,6 +323,13 @@ def test_an_environment_with_cuda_runs_cells_of_a_gpu_without_a_table() -> None:
     assert ["mine"] == [planned.cell.stack for planned in made.cells]
     assert ["cpu has no code for GPUs: mine has"] == [skip.reason for skip in made.skipped]
     assert "mine" == made.baseline
+
+
+def test_without_a_gpu_nothing_is_said_of_the_code_that_an_environment_was_not_asked_for() -> None:
+    made = plan(study("torch-x", device="gpu", input="synthetic"), {**PINNED, "mine": own_of()}, MACHINE,
+                Wishes(stacks=("mine",)), lambda each: None, gpus.NONE)
+
+    assert ["needs an NVIDIA GPU: no NVIDIA driver answers"] == [skip.reason for skip in made.skipped]
 
 
 def test_a_framework_is_asked_for_its_code_for_gpus_where_a_cell_is_of_one(mine: Path, monkeypatch: pytest.MonkeyPatch

@@ -40,6 +40,26 @@ def test_a_scale_overrides_settings_and_single_keys_of_the_grid() -> None:
     assert {"task": ("lenet5", "vgg16"), "batch": (1,)} == experiment.grid
 
 
+def test_a_scale_may_leave_an_experiment_out() -> None:
+    text = changed("scale.quick = { steps = 5,", "scale.quick = { cases = [],")
+    [paper], [quick] = (parse(text, "s.toml", scale).experiments for scale in ("paper", "quick"))
+    assert (4, 0) == (paper.size, quick.size)
+    assert "none of its cells run" in quick.scaled
+
+
+@pytest.mark.parametrize(("on_gpu", "device"), [(False, "cpu"), (True, "gpu")])
+def test_what_a_scale_moves_to_the_cpu_stays_where_there_is_a_gpu(on_gpu: bool, device: str) -> None:
+    text = changed("steps = 100", 'device = "gpu"').replace(b"steps = 5", b'steps = 5, device = "cpu"')
+    [found] = parse(text, "s.toml", "quick", on_gpu).experiments
+    assert device == found.settings["device"]
+    assert on_gpu != ("device cpu for gpu" in found.scaled)
+
+
+def test_what_is_of_the_cpu_at_every_scale_stays_there() -> None:
+    text = changed("steps = 100", 'device = "cpu"').replace(b"steps = 5", b'steps = 5, device = "cpu"')
+    assert "cpu" == parse(text, "s.toml", "quick", on_gpu=True).experiments[0].settings["device"]
+
+
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("steps = 100", "step = 100", 's.toml: experiment e: key "step" is unknown; did you mean "steps"?'),
     ("steps = 100", 'steps = "many"', 's.toml: experiment e: key "steps": found "many", expected int'),
@@ -51,6 +71,9 @@ def test_a_scale_overrides_settings_and_single_keys_of_the_grid() -> None:
     ('stacks = ["a"]', "", 's.toml: experiment e: key "stacks": expected a list'),
     ("batch = [1, 2]", "batch = []", 'grid key "batch": expected a list of values'),
     ("batch = [1, 2]", "steps = [1, 2]", 'key "steps" stands both beside and in grid'),
+    ("steps = 100", 'steps = 100\nnode = "4 cores"', 's.toml: experiment e: key "node": found \'4 cores\', expected '
+     'CPUs and memory such as "4 CPUs, 16 GB"'),
+    ("grid = {", "cases = []\ngrid = {", 'key "cases": found none, expected some; only a scale may leave'),
     ("scale.quick", "scale.fast", 's.toml: experiment e: scale: key "fast" is unknown'),
     ('title = "S"', 'title = "S"\nrounds = 0', 's.toml: [study]: key "rounds": found 0'),
     ('title = "S"', "title = 3", 's.toml: [study]: key "title": found 3, expected text'),

@@ -19,7 +19,7 @@ NAME = "jax"
 def facts(cell):
     """What JAX says of itself, once the cell's Workload is built; threads are counted in this process."""
     device = settings.device(cell)
-    return {
+    return dict({
         "framework": NAME,
         "version": jax.__version__,
         "device": device.device_kind if cell.device == "gpu" else "cpu",
@@ -27,12 +27,12 @@ def facts(cell):
         "inter_op_threads": 1,                 # a program's operations follow one another
         "onednn": False,
         "build": "jaxlib %s; %s" % (jaxlib.__version__, " ".join(device.client.platform_version.split())),
-    }
+    }, **settings.gpu_facts(cell) if cell.device == "gpu" else {})
 
 
 def device_peak_bytes(cell):
-    """{}: XLA's allocator is not asked."""
-    return {}
+    """The most that XLA's allocator held on the GPU; {} on a CPU, where it does not tell."""
+    return settings.device_peak_bytes(cell) if cell.device == "gpu" else {}
 
 
 def is_oom(error):
@@ -43,6 +43,9 @@ def is_oom(error):
 def unbiased_variance(cell):
     """Whether a running variance is n / (n - 1) times the batch's: never, the adapter's own is the biased one."""
     return False
+
+
+CUT_DEVIATION = 0.87962566103423978     # the standard deviation of a normal distribution that is cut at two of its own
 
 
 class Workload(Steps, contract.Images):
@@ -150,12 +153,24 @@ class Workload(Steps, contract.Images):
 
 
 def _initial(parameters, seed, numbers):
-    """JAX has no initialisation of its own: flax's, as jax.nn has it: LeCun's normal weights, and zeros for biases."""
-    key, arrays = jax.random.key(seed), {}
-    for index, parameter in enumerate(parameters):
+    """JAX has no initialisation of its own: flax's, as jax.nn has it: LeCun's normal weights, and zeros for biases.
+
+    numpy draws them: JAX would compile a program for each shape, which takes longer than a short run's steps.
+    """
+    random, arrays = np.random.default_rng(seed), {}
+    for parameter in parameters:
         if parameter.kind == "weight":
-            draw = jax.nn.initializers.lecun_normal(in_axis=tuple(range(1, len(parameter.shape))), out_axis=0)
-            arrays[parameter.name] = np.asarray(draw(jax.random.fold_in(key, index), parameter.shape, numbers))
+            arrays[parameter.name] = _lecun_normal(random, parameter.shape).astype(numbers)
         else:
             arrays[parameter.name] = np.full(parameter.shape, parameter.kind in ("gamma", "variance"), numbers)
     return arrays
+
+
+def _lecun_normal(random, shape):
+    """Normal draws cut at two standard deviations, of variance one over the inputs (the shape but its first axis)."""
+    draws = random.standard_normal(shape, np.float32)
+    outside = np.abs(draws) > 2
+    while outside.any():
+        draws[outside] = random.standard_normal(int(outside.sum()), np.float32)
+        outside = np.abs(draws) > 2
+    return draws / (CUT_DEVIATION * np.sqrt(np.prod(shape[1:])))

@@ -11,6 +11,7 @@ from workloads.frameworks.jax.generating import Generation
 from workloads.frameworks.jax.models import recurrent
 from workloads.frameworks.jax.models.blocks import Mode
 from workloads.frameworks.jax.steps import Steps, array
+from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequences
 
@@ -56,6 +57,8 @@ class Workload(Generation, Steps, contract.Sequences):
     def batches(self, batches):
         """The batches on the device, in the order given, over and over."""
         arranged = itertools.cycle([self._arranged(batch) for batch in batches])
+        if self.cell.device == "gpu":                # JAX has no pinned memory to ask for: the thread begins the copy
+            return loading.ahead((self._placed(batch),) for batch in arranged)
         return ((self._placed(batch),) for batch in arranged)
 
     def synthetic(self, batches):

@@ -4,8 +4,10 @@ import os
 import jax
 import jax.numpy as jnp
 
-from workloads.process.errors import Unsupported, refuse_convolutions
+from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16
+from workloads.spec import tuning
 
+_FUSED = ("gpt2", "vit_b16", "vit_cifar")      # transformers whose attention jax.nn's one function computes
 # What jax_default_matmul_precision is for each precision of a cell; it holds for convolutions too. On a CPU all are
 # float32's own products.
 _PRODUCTS = {"float32": "highest", "tf32": "tensorfloat32", "amp": "default", "float64": "highest"}
@@ -44,9 +46,28 @@ def platform(cell):
     return "cpu" if cell.device == "cpu" else "cuda"
 
 
+def tuned(cell, features):
+    """The cell in bfloat16 on a GPU that multiplies it, with cuDNN's attention, which takes no wider numbers.
+
+    On a CPU nothing is switched on: a step is one program with donated arrays in every loop but eager, and whether
+    XLA's kernels there gain by bfloat16 was not measured.
+    """
+    if cell.device == "cpu":
+        return cell
+    apply(cell)                            # a client is made for the device's answer, once
+    capability = str(getattr(device(cell), "compute_capability", "0"))
+    cell = tuning.in_bfloat16(cell, float(capability) >= 8)
+    if cell.precision == "amp" and cell.attention == "default" and cell.task in _FUSED:
+        cell = cell._replace(attention="fused")
+    return cell
+
+
 def loop(cell):
-    """The loop that "native" becomes: xla, a step as one program by jax.jit; or eager. Raises Unsupported."""
-    if cell.loop in ("native", "xla"):
+    """The loop that "native" becomes: xla, a step as one program by jax.jit; or eager. Raises Unsupported.
+
+    tuned is xla, too: jax.jit with donated arrays is what experts write.
+    """
+    if cell.loop in ("native", "xla", "tuned"):
         return "xla"
     if cell.loop != "eager":
         raise Unsupported("JAX has no loop %s: it has xla, which is jax.jit, and eager" % cell.loop)
@@ -57,7 +78,28 @@ def precision(cell):
     """The cell's precision. Raises Unsupported."""
     if cell.precision == "tf32" and cell.device != "gpu":
         raise Unsupported("TF32 is a mode of GPUs")
+    if cell.precision == "amp" and cell.device == "gpu":
+        refuse_emulated_bfloat16(capability(cell))
     return cell.precision
+
+
+def capability(cell):
+    """The (major, minor) of the cell's GPU, None where it is not told."""
+    told = str(getattr(device(cell), "compute_capability", "")).split(".")
+    return tuple(map(int, told)) if len(told) == 2 else None
+
+
+def gpu_facts(cell):
+    """What products on the GPU are set to, and which GPU it is."""
+    found = capability(cell)
+    return {"compute_capability": found and "%d.%d" % found,
+            "tf32": {"products": jax.config.jax_default_matmul_precision}}
+
+
+def device_peak_bytes(cell):
+    """The most that XLA's allocator held on the GPU; {} where it does not tell."""
+    told = device(cell).memory_stats() or {}
+    return {"allocated": int(told["peak_bytes_in_use"])} if "peak_bytes_in_use" in told else {}
 
 
 def products(cell):

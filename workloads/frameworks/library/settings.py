@@ -9,6 +9,11 @@ def apply(cell):
     """Nothing: the library's threads are those of the environment."""
 
 
+def tuned(cell, features):
+    """The cell as it is: its loop is refused."""
+    return cell
+
+
 def demand(cell, library):
     """Raise Unsupported for what the library has not."""
     missing = lstm_kernels.missing(library, cell.device, cell.lstm)

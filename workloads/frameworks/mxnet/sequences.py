@@ -15,7 +15,7 @@ from workloads.frameworks import contract
 from workloads.frameworks.mode import Mode
 from workloads.frameworks.mxnet import optimizers, settings
 from workloads.frameworks.mxnet.steps import Steps
-from workloads.inputs import loading
+from workloads.inputs import loading, lstm_vector
 from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequences
 
@@ -33,31 +33,53 @@ class Workload(Steps, contract.Sequences):
         mx.random.seed(cell.seed)
         self._model = importlib.import_module("workloads.frameworks.mxnet.models." + cell.task)
         self._sizes = sequences.sizes(cell)
-        self._own = gluon.ParameterDict()
-        for parameter in sequences.parameters(cell):
-            self._own.get(parameter.name, shape=parameter.shape, dtype=self._numbers, init="zeros",
-                          grad_req="write" if parameter.is_trainable else "null")
+        self._names = [parameter.name for parameter in sequences.parameters(cell)]
+        self._packed = []
+        if cell.lstm == "cudnn":
+            self._packed = lstm_vector.packed(sequences.parameters(cell), sequences.SEQUENCES[cell.task].stepped)
+        self._own = self._parameters()
         self._own.initialize(ctx=self._device)
-        self._trainer = gluon.Trainer(self._own, optimizers.of(cell), kvstore=None)
+        self._trainer = _Trainer(self._own, optimizers.of(cell), kvstore=None)
+        self._trainer.still = [(self._own[layer.key].grad(), layer.still) for layer in self._packed]
+
+    def _parameters(self):
+        """gluon's Parameters: of a packed layer one for all its arrays."""
+        own, inside = gluon.ParameterDict(), {name for layer in self._packed for name in layer.names}
+        for parameter in sequences.parameters(self.cell):
+            if parameter.name not in inside:
+                own.get(parameter.name, shape=parameter.shape, dtype=self._numbers, init="zeros",
+                        grad_req="write" if parameter.is_trainable else "null")
+        for layer in self._packed:
+            own.get(layer.key, shape=(layer.size,), dtype=self._numbers, init="zeros")
+        return own
 
     def parameters(self):
         """How many numbers the optimizer updates."""
-        return sum(int(np.prod(own.shape)) for own in self._own.values() if own.grad_req != "null")
+        still = sum(layer.still for layer in self._packed)
+        return sum(int(np.prod(own.shape)) for own in self._own.values() if own.grad_req != "null") - still
 
     def kernels(self):
         """{"lstm": the operator that runs the LSTM layers}, as facts; what RNN takes inside, it does not say."""
-        has_lstm = any(name.endswith(".recurrent.weight") for name in self._own)
+        has_lstm = any(name.endswith(".recurrent.weight") for name in self._names)
         kind = "plain operations" if self.cell.lstm == "cell" else "RNN"
         return {"lstm": kind} if has_lstm else {}
 
     def load(self, weights):
         """Take the arrays of every parameter and running statistic by canonical name."""
-        for name, array in weights.items():
-            self._own[name].set_data(mx.nd.array(array, dtype=self._numbers))
+        own = dict(weights, **{layer.key: layer.vector(weights) for layer in self._packed})
+        for name, parameter in self._own.items():
+            parameter.set_data(mx.nd.array(own[name], dtype=self._numbers))
 
     def weights(self):
         """The arrays by canonical name."""
-        return {name: own.data().asnumpy() for name, own in self._own.items()}
+        return self._canonical({name: own.data() for name, own in self._own.items()})
+
+    def _canonical(self, found):
+        """The canonical arrays by name of what lies under the parameters' own names, packed or not."""
+        arrays = {name: array.asnumpy() for name, array in found.items()}
+        for layer in self._packed:
+            arrays.update(layer.arrays(arrays.pop(layer.key)))
+        return {name: arrays[name] for name in self._names if name in arrays}
 
     def batches(self, batches):
         """The batches on the device, in the order given, over and over."""
@@ -103,10 +125,22 @@ class Workload(Steps, contract.Sequences):
         with autograd.record():
             logits, loss = self._logits_and_loss(batch, mode)
         loss.backward()
-        gradient = {name: own.grad().asnumpy() for name, own in self._own.items() if own.grad_req != "null"}
+        gradient = self._canonical({name: own.grad() for name, own in self._own.items() if own.grad_req != "null"})
         self._trainer.step(1)
         return {"activation": {name: array.asnumpy() for name, array in kept.items()},
                 "logits": logits.asnumpy(), "loss": self.value(loss), "gradient": gradient, "weight": self.weights()}
+
+
+class _Trainer(gluon.Trainer):
+    """A Trainer that leaves some gradients' last numbers out: a packed LSTM's second bias stays zero."""
+
+    still = ()                   # (gradient, how many)
+
+    def step(self, batch_size, ignore_stale_grad=False):
+        """One update of all parameters."""
+        for gradient, count in self.still:
+            gradient[-count:] = 0
+        super().step(batch_size, ignore_stale_grad)
 
 
 def _refuse(cell):
@@ -115,6 +149,8 @@ def _refuse(cell):
         raise Unsupported("%s is not there for MXNet" % sequences.SEQUENCES[cell.task].title)
     if cell.init == "framework":
         raise Unsupported("the sequence models have evenbench's own weights in every framework")
+    if cell.loop == "tuned":
+        raise Unsupported("the sequence models are functions of arrays in MXNet, which gluon cannot hybridize")
     if cell.loop not in ("native", "eager"):
         raise Unsupported("the sequence models run eagerly in MXNet: their shapes change with every batch")
     if cell.precision == "amp":

@@ -5,6 +5,7 @@ import os
 import mxnet as mx
 
 from workloads.process.errors import Unsupported, refuse_convolutions
+from workloads.spec import tasks, tuning
 
 
 def apply(cell):
@@ -51,11 +52,21 @@ def gpu_facts():
             "cudnn_benchmark": os.environ.get("MXNET_CUDNN_AUTOTUNE_DEFAULT", "1") != "0"}
 
 
+def tuned(cell, features):
+    """The cell in bfloat16, where it has images and the processor multiplies it: oneDNN computes it on CPUs alone."""
+    if cell.device == "gpu" or tasks.is_sequence(cell.task) or not uses_onednn():
+        return cell
+    return tuning.in_bfloat16(cell, tuning.processor_has_bfloat16(features))
+
+
 def loop(cell):
-    """The loop that "native" becomes: hybridized, gluon's graph; or eager. Raises Unsupported."""
+    """The loop that "native" becomes: hybridized, gluon's graph; or eager. Raises Unsupported.
+
+    tuned is hybridized, too: every graph has static_alloc and static_shape already.
+    """
     if cell.loop == "eager":
         return "eager"
-    if cell.loop not in ("native", "graph"):
+    if cell.loop not in ("native", "graph", "tuned"):
         raise Unsupported("MXNet has no loop %s: it has graph (hybridized) and eager" % cell.loop)
     return "hybridized"
 

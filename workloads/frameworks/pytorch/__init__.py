@@ -85,10 +85,10 @@ class Workload(Steps, contract.Images):
 
     def _module(self):
         """What a batch is given to: the net, compiled where the loop says so."""
-        if self.loop != "compile":
+        if not settings.is_compiled(self.cell):
             return self._net
         self.compiled = inductor                 # no other loop has something to tell
-        return torch.compile(self._net)
+        return settings.compiled(self._net, self.cell)
 
     def load(self, weights):
         """Copy the arrays of every parameter and running statistic, by canonical name, into the net."""
@@ -185,7 +185,7 @@ class Workload(Steps, contract.Images):
 
     def _hooks(self, activations):
         """Hooks that copy each place's output into activations, before a later layer overwrites it in place."""
-        if self.loop == "compile":
+        if settings.is_compiled(self.cell):
             return []
         modules = dict(self._net.named_modules())
         return [modules[leaf.path].register_forward_hook(_keeping(activations, leaf.path)) for leaf in self._leaves]

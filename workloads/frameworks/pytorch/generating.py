@@ -5,6 +5,7 @@ decode(weights, tokens, position, cache, sizes, mode), which give logits. PyTorc
 """
 import torch
 
+from workloads.frameworks.pytorch import settings
 from workloads.frameworks.pytorch.models.transformer import Cache
 from workloads.frameworks.pytorch.steps import array, no_gradients
 from workloads.spec import sequences
@@ -80,7 +81,8 @@ class Generation:
     def _positions(self):
         """Those after the prompt, as the cache takes them."""
         every = range(sequences.prompt(self.cell), self._sizes.length)
-        return [torch.tensor(each, device=self._device) for each in every] if self.loop == "compile" else list(every)
+        is_compiled = settings.is_compiled(self.cell)
+        return [torch.tensor(each, device=self._device) for each in every] if is_compiled else list(every)
 
     def _cache(self, batch):
         sizes = self._sizes

@@ -42,7 +42,7 @@ class Replicated(pytorch.Workload):
     mode = "DataParallel"
 
     def __init__(self, table, cell):
-        if cell.device == "cpu" or cell.loop == "compile":
+        if cell.device == "cpu" or settings.is_compiled(cell):
             raise Unsupported("DataParallel shares a batch between GPUs, in loop eager")
         super().__init__(table, cell)
 

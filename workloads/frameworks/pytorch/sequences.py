@@ -62,9 +62,9 @@ class Workload(Generation, Steps, contract.Sequences):
 
     def _prepared(self, function):
         """The function as the cell's switches want it run."""
-        if self.loop == "compile":
+        if settings.is_compiled(self.cell):
             self.compiled = inductor             # no other loop has something to tell
-            function = torch.compile(function)
+            function = settings.compiled(function, self.cell)
         return self._autocast(function) if self.cell.precision == "amp" else function
 
     def _logits_and_loss(self, weights, batch, sizes, mode):
@@ -135,10 +135,16 @@ class Workload(Generation, Steps, contract.Sequences):
         return sequences.logits(self._forward(self._net.weights, batch, self._sizes, self._evaluating))
 
     def check(self, batch):
-        """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
+        """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights.
+
+        A compiled function keeps nothing: there activations are left out.
+        """
+        is_compiled = settings.is_compiled(self.cell)
         kept = OrderedDict()
-        mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept, attention=self.attention)
-        logits, loss = self._logits_and_loss(self._net.weights, self._placed(self._arranged(batch)), self._sizes, mode)
+        mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=None if is_compiled else kept,
+                    attention=self.attention)
+        step = self._losing if is_compiled else self._logits_and_loss
+        logits, loss = step(self._net.weights, self._placed(self._arranged(batch)), self._sizes, mode)
         self._optimizer.zero_grad(**self._clearing)
         loss.backward()
         gradients = {name: array(tensor.grad) for name, tensor in self._net.named.items() if tensor.requires_grad}

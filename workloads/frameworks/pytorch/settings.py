@@ -5,7 +5,8 @@ import shutil
 import torch
 import torch.backends.mkldnn  # 1.4 does not import it by itself
 
-from workloads.process.errors import Unsupported, refuse_convolutions
+from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16
+from workloads.spec import tasks, tuning
 
 
 def apply(cell):
@@ -47,11 +48,24 @@ def device(cell):
     return torch.device("cuda")
 
 
+def tuned(cell, features):
+    """The cell in channels_last, where it has images, and in bfloat16, where the device multiplies it."""
+    apply(cell)                            # threads are set once, before anything is computed
+    is_gpu = cell.device == "gpu" and torch.cuda.is_available()
+    has_bfloat16 = (torch.cuda.get_device_capability() >= (8, 0) if is_gpu
+                    else tuning.processor_has_bfloat16(features)) and hasattr(torch, "autocast")
+    cell = tuning.in_bfloat16(cell, has_bfloat16)
+    dtype = torch.float64 if cell.precision == "float64" else torch.float32
+    if cell.layout == "best" and not tasks.is_sequence(cell.task) and _keeps_channels_last(device(cell), dtype):
+        cell = cell._replace(layout="nhwc")
+    return cell
+
+
 def loop(cell):
-    """The loop that "native" becomes: eager; or compile. Raises Unsupported."""
+    """The loop that "native" becomes: eager; or compile, with its mode where it is tuned. Raises Unsupported."""
     if cell.loop in ("native", "eager"):
         return "eager"
-    if cell.loop != "compile":
+    if not is_compiled(cell):
         raise Unsupported("PyTorch has no loop %s: it has eager and compile" % cell.loop)
     if not hasattr(torch, "compile"):
         raise Unsupported("PyTorch %s has no torch.compile" % torch.__version__)
@@ -61,7 +75,28 @@ def loop(cell):
         torch.compile(torch.nn.Identity())       # compiles nothing yet
     except RuntimeError as error:                # 2.0 with Python 3.11
         raise Unsupported("PyTorch %s: %s" % (torch.__version__, error)) from None
-    return "compile"
+    return ", ".join(filter(None, ["compile", _mode(cell)]))
+
+
+def is_compiled(cell):
+    """Whether torch.compile makes the cell's programs."""
+    return cell.loop in ("compile", "tuned")
+
+
+def compiled(function, cell):
+    """The function, or the net, by torch.compile as the cell's loop says."""
+    mode = _mode(cell)
+    return torch.compile(function, mode=mode) if mode else torch.compile(function)
+
+
+def _mode(cell):
+    """The mode of torch.compile for loop=tuned; "" is its default.
+
+    A GPU's kernels are chosen by trying; without CUDA graphs, which would write a step's loss where the one before it
+    lies, and losses are read after the timed steps. A CPU's have nothing to try: the templates of that mode are for
+    products with constant weights, which training does not have.
+    """
+    return "max-autotune-no-cudagraphs" if cell.loop == "tuned" and cell.device == "gpu" else ""
 
 
 def precision(cell):
@@ -71,17 +106,8 @@ def precision(cell):
     if cell.precision == "amp" and not hasattr(torch, "autocast"):
         raise Unsupported("PyTorch %s has no torch.autocast to bfloat16" % torch.__version__)
     if cell.precision == "amp" and cell.device == "gpu":
-        _demand_bfloat16(torch.cuda.get_device_capability())
+        refuse_emulated_bfloat16(torch.cuda.get_device_capability())
     return cell.precision
-
-
-def _demand_bfloat16(capability):
-    """Raise Unsupported for a GPU that only emulates bfloat16, which torch.cuda.is_bf16_supported() counts as having.
-
-    A Tesla T4 was 5.6 times slower with it than with float16.
-    """
-    if tuple(capability) < (8, 0):
-        raise Unsupported("this GPU has no bfloat16: it needs compute capability 8.0, not %d.%d" % tuple(capability))
 
 
 def layout(cell, device, dtype):

@@ -81,7 +81,7 @@ class Generation:
 
         if self.loop == "eager":
             return of_cache
-        return tf.function(of_cache, autograph=False, **settings.xla_switch() if self.cell.loop == "xla" else {})
+        return tf.function(of_cache, autograph=False, **settings.switches(self.cell))
 
     def _positions(self):
         """Those after the prompt."""
@@ -90,7 +90,7 @@ class Generation:
     def _cache(self, batch):
         sizes = self._sizes
         shape = batch, sizes.heads, sizes.length, sizes.width // sizes.heads
-        return Cache(sizes.layers, shape, self._numbers, self.cell.loop == "xla")
+        return Cache(sizes.layers, shape, self._numbers, settings.is_xla(self.cell))
 
 
 def _evaluating(cell):

@@ -168,7 +168,8 @@ class _Functions(_Common, Generation, steps_v2.Steps, contract.Sequences):
         arranged = [self._arranged(batch) for batch in batches]
         signature = _signature(arranged)
         self._specify(signature)
-        return ((self._placed(batch),) for batch in itertools.cycle(arranged))
+        placed = ((self._placed(batch),) for batch in itertools.cycle(arranged))
+        return loading.for_device(self.cell, placed)         # there is no pinned memory to ask TensorFlow for
 
     def synthetic(self, batches):
         """The first batch, which lies on the device, over and over."""
@@ -188,8 +189,8 @@ class _Functions(_Common, Generation, steps_v2.Steps, contract.Sequences):
     def _compiled(self, function):
         if self.loop == "eager":
             return function
-        switches = settings.xla_switch() if self.cell.loop == "xla" else {}
-        return tf.function(function, autograph=False, input_signature=getattr(self, "_signature", None), **switches)
+        return tf.function(function, autograph=False, input_signature=getattr(self, "_signature", None),
+                           **settings.switches(self.cell))
 
     def _placed(self, batch):
         return {name: tf.constant(array) for name, array in batch.items()}

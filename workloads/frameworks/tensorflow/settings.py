@@ -6,8 +6,8 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.frameworks.tensorflow.profiling import grappler
-from workloads.process.errors import Unsupported, refuse_convolutions
-from workloads.spec import tasks
+from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16
+from workloads.spec import tasks, tuning
 
 keras = tf.keras
 _LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fit": "fit", "xla": "tf.function, XLA"}
@@ -116,6 +116,8 @@ def loop(cell):
             raise Unsupported("TensorFlow %s runs a graph in a session, and has no loop %s"
                               % (tf.__version__, cell.loop))
         return "session"
+    if cell.loop == "tuned":
+        return _LOOPS["xla" if is_xla(cell) else "native"]
     if cell.loop not in _LOOPS:
         raise Unsupported("TensorFlow has no loop %s: it has graph (tf.function), eager, fit and xla" % cell.loop)
     if cell.loop == "fit" and cell.measure == "infer":
@@ -123,6 +125,33 @@ def loop(cell):
     if cell.loop == "xla" and not xla_switch():
         raise Unsupported("tf.function of TensorFlow %s cannot compile with XLA" % tf.__version__)
     return _LOOPS[cell.loop]
+
+
+def tuned(cell, features):
+    """The cell in bfloat16, where the device multiplies it and Keras' policies reach: images."""
+    if tasks.is_sequence(cell.task) or not tf.executing_eagerly() or not _policies():
+        return cell
+    if cell.device == "cpu":
+        return tuning.in_bfloat16(cell, tuning.processor_has_bfloat16(features))
+    capability = _details().get("compute_capability")
+    return tuning.in_bfloat16(cell, bool(capability) and tuple(capability) >= (8, 0))
+
+
+def is_xla(cell):
+    """Whether XLA compiles the cell's functions: where its loop says so; tuned, transformers and most on a GPU.
+
+    Not those of convolutions on a CPU, which XLA does not hand to oneDNN, as TensorFlow's own kernels are; nor
+    recurrent nets', whose cuDNN operation XLA does not know.
+    """
+    if cell.loop != "tuned":
+        return cell.loop == "xla"
+    is_image_on_gpu = cell.device == "gpu" and not tasks.is_sequence(cell.task)
+    return bool(xla_switch()) and (cell.task in tasks.TRANSFORMERS or is_image_on_gpu)
+
+
+def switches(cell):
+    """The arguments of tf.function that the cell's loop sets."""
+    return xla_switch() if is_xla(cell) else {}
 
 
 def xla_switch():
@@ -140,19 +169,13 @@ def precision(cell):
     if cell.precision == "amp" and not (tf.executing_eagerly() and _policies()):
         raise Unsupported("the policies of Keras in TensorFlow %s keep no float32 weights" % tf.__version__)
     if cell.precision == "amp" and cell.device == "gpu" and not is_half(cell):
-        _demand_bfloat16(_details().get("compute_capability"))
+        refuse_emulated_bfloat16(_details().get("compute_capability"))       # which 2.3 and before do not tell
     return cell.precision
 
 
 def is_half(cell):
     """Whether amp is float16, as in mahorker: a GPU's inference of sequences, which needs no scaling of a loss."""
     return tasks.is_sequence(cell.task) and cell.device == "gpu" and cell.measure == "infer"
-
-
-def _demand_bfloat16(capability):
-    """Raise Unsupported for a GPU without bfloat16 of its own, where its capability is told: 2.3 and before do not."""
-    if capability and tuple(capability) < (8, 0):
-        raise Unsupported("this GPU has no bfloat16: it needs compute capability 8.0, not %d.%d" % tuple(capability))
 
 
 def _details():

@@ -25,7 +25,7 @@ class Steps(contract.Workload):
         """The function as the cell's loop calls it."""
         if self.loop == "eager":
             return function
-        return tf.function(function, autograph=False, **settings.xla_switch() if self.cell.loop == "xla" else {})
+        return tf.function(function, autograph=False, **settings.switches(self.cell))
 
     def train(self, batches, count, watch):
         """Take count steps of training; the watch gets each one's loss, which stays on the device."""

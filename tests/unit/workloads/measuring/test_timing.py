@@ -209,8 +209,8 @@ def test_beats_end_after_their_longest_time_of_computing():
     assert 2 == len(sent.of("beat"))
 
 
-def test_on_a_gpu_there_are_beats_until_the_first_steps_and_on_a_cpu_none():
-    for device, count in (("gpu", 3), ("cpu", 0)):
+def test_on_a_gpu_and_in_compiled_loops_there_are_beats_until_the_first_steps_and_else_none():
+    for device, loop, count in (("gpu", "native", 3), ("cpu", "native", 0), ("cpu", "tuned", 3)):
         sent, clocks, seen = Sent(), iter((0.0, 1.0, 2.0, 3.0)), threading.Event()
 
         def clock(clocks=clocks, seen=seen):
@@ -219,10 +219,10 @@ def test_on_a_gpu_there_are_beats_until_the_first_steps_and_on_a_cpu_none():
                 seen.set()
             return 3.0 if value is None else value
 
-        cell = Cell(stack="s", task="lenet5", measure="train", device=device)
+        cell = Cell(stack="s", task="lenet5", measure="train", device=device, loop=loop)
         with Compiling(cell, sent, every=0.001, clock=clock) as emit:
             emit("start")
-            assert device == "cpu" or seen.wait(10)
+            assert not count or seen.wait(10)
             emit("warm", seconds=[])
             emit("steps", seconds=[])
         assert (count, 1, 1) == tuple(len(sent.of(event)) for event in ("beat", "warm", "steps"))

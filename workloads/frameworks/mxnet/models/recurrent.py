@@ -1,11 +1,15 @@
 """LSTM layers in MXNet, by the cell's switch lstm. MXNet 1.7 and 1.9.
 
-    native, cudnn   the operator RNN, a whole sequence: cuDNN on a GPU, oneDNN or MXNet's own loop on a CPU
+    native          the operator RNN, a whole sequence: cuDNN on a GPU, oneDNN or MXNet's own loop on a CPU. It takes
+                    one vector, which is packed in each call, as gluon.rnn.LSTM does
+    cudnn           RNN on a vector that is kept as such, so that no step packs it
     cell            a Python loop around plain operators, as gluon.rnn.LSTMCell
 
 MXNet has no operator of one LSTM step, and no Keras.
 """
 import mxnet as mx
+
+from workloads.inputs.lstm_vector import VECTOR, units
 
 nd = mx.nd
 
@@ -51,10 +55,14 @@ def _product(weights, name, x, *bias):
 
 def _whole(weights, name, x, mode):
     """h of every step by RNN, which takes one vector: both weights, then two biases, of which the second is zero."""
-    bias = weights[name + ".bias"]
-    hidden = weights[name + ".recurrent.weight"].shape[1]
-    parts = [weights[name + ".input.weight"], weights[name + ".recurrent.weight"], bias, nd.zeros_like(bias)]
-    flat = nd.concat(*[part.reshape((-1,)) for part in parts], dim=0)
+    if name + VECTOR in weights:
+        flat = weights[name + VECTOR]
+        hidden = units(flat.size, x.shape[2])
+    else:
+        bias = weights[name + ".bias"]
+        hidden = weights[name + ".recurrent.weight"].shape[1]
+        parts = [weights[name + ".input.weight"], weights[name + ".recurrent.weight"], bias, nd.zeros_like(bias)]
+        flat = nd.concat(*[part.reshape((-1,)) for part in parts], dim=0)
     state = nd.zeros((1, x.shape[1], hidden), x.context, x.dtype)
     return nd.RNN(x, flat, state, state, state_size=hidden, num_layers=1, mode="lstm")
 

@@ -46,7 +46,8 @@ def prefill(weights, ids, cache, sizes, mode):
 
 def decode(weights, tokens, position, cache, sizes, mode):
     """Step 5: logits (batch, tokens known) after the tokens (batch,) at the position, which the cache keeps."""
-    x = embedding(weights, "embeddings.tokens", tokens) + weights["embeddings.positions.weight"][position]
+    # gathered: XLA would compile a slice anew for each position, since its bounds must be constants
+    x = embedding(weights, "embeddings.tokens", tokens) + embedding(weights, "embeddings.positions", position)
     x = x[:, None]
     for index in range(sizes.layers):
         x = layer(weights, "layers.%d" % index, x, form(sizes), mode, cache.token(index, position))

@@ -1,0 +1,59 @@
+"""Which socket, core and NUMA node each CPU of this machine belongs to, by the kernel's files; nothing is guessed.
+
+Linux, Documentation/admin-guide/cputopology.rst and Documentation/ABI/stable/sysfs-devices-node.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_CPUS, _NODES = Path("sys/devices/system/cpu"), Path("sys/devices/system/node")
+
+
+class Place(NamedTuple):
+    """Where a CPU is. CPUs of one core are the threads of that core."""
+
+    node: int
+    socket: int
+    core: int
+
+
+Topology = dict[int, Place]
+
+
+def observe(root: Path = Path("/")) -> Topology:
+    """The place of each online CPU by its number; {} where the files do not tell every one's. root: of the files."""
+    nodes = {cpu: node for node, text in _numbered(root / _NODES, "node", "cpulist") for cpu in _listed(text)}
+    found = {}
+    for cpu, socket in _numbered(root / _CPUS, "cpu", "topology/physical_package_id"):
+        core = _text(root / _CPUS / f"cpu{cpu}/topology/core_id")
+        if not _is_number(socket) or not _is_number(core):
+            return {}
+        found[cpu] = Place(nodes.get(cpu, 0), int(socket), int(core))
+    return found
+
+
+def _numbered(folder: Path, name: str, file: str) -> Iterator[tuple[int, str]]:
+    """(number, the text of its file) of each folder of that name and a number that has the file."""
+    for each in folder.glob(f"{name}*"):
+        number = re.fullmatch(rf"{name}(\d+)", each.name)
+        if number and (each / file).is_file():
+            yield int(number[1]), _text(each / file)
+
+
+def _listed(text: str) -> Iterator[int]:
+    """The numbers of a list such as "0-3,8-11"."""
+    for first, last in re.findall(r"(\d+)(?:-(\d+))?", text):
+        yield from range(int(first), int(last or first) + 1)
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d+", text) is not None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

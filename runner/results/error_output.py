@@ -1,0 +1,103 @@
+"""What each run's places wrote on standard error: bounded as it is heard, and kept in results/<id>/stderr.jsonl.
+
+Of a place its beginning and its end are kept, so that a flood fills neither memory nor disk. The file has an object a
+line:
+{"run": name, "place": name, "text": ..., "end": ..., "dropped": bytes}: text is the beginning, end what was written
+last where bytes between the two were dropped. JSON escapes what a terminal would obey; who prints it cleans it.
+"""
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+NAME = "stderr.jsonl"
+_LONGEST_LINE = 2**23
+HEAD_BYTES, TAIL_BYTES = 2**15, 7 * 2**15        # 256 KiB in all, which holds a hundred tracebacks
+_CHUNK = 2**12
+
+
+class Written(NamedTuple):
+    """What is kept of it."""
+
+    head: bytes
+    tail: bytes = b""
+    dropped: int = 0         # bytes between the two
+
+
+class ErrorOutput:
+    """Takes chunks, from one thread; others may ask what there is so far."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._tail: deque[bytes] = deque()
+        self._tail_bytes = self._dropped = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Take what was written next."""
+        room = HEAD_BYTES - len(self._head)
+        if room > 0:
+            self._head += chunk[:room]
+        rest = chunk[max(room, 0):]
+        for first in range(0, len(rest), _CHUNK):
+            self._tail.append(rest[first:first + _CHUNK])
+            self._tail_bytes += len(self._tail[-1])
+        while self._tail_bytes - len(self._tail[0] if self._tail else b"") >= TAIL_BYTES:
+            gone = len(self._tail.popleft())
+            self._tail_bytes -= gone
+            self._dropped += gone
+
+    def written(self) -> Written:
+        """What is kept so far."""
+        return Written(self._head, b"".join(list(self._tail)), self._dropped)
+
+    def last_words(self, letters: int) -> str:
+        """The end of it in one line."""
+        kept = self.written()
+        return " ".join((kept.tail if len(kept.tail) > 4 * letters else kept.head + kept.tail)
+                        .decode(errors="replace").split())[-letters:]
+
+
+class ErrorText(NamedTuple):
+    """What a place of a run wrote."""
+
+    run: str
+    place: str
+    text: str
+    end: str = ""
+    dropped: int = 0
+
+    def record(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {name: value for name, value in self._asdict().items() if value or name in ("run", "place", "text")}
+
+    def lines(self) -> Iterator[str]:
+        """What was written, line by line, with a line for what was dropped."""
+        yield from self.text.splitlines()
+        if self.dropped:
+            yield f"... {self.dropped:,} bytes were dropped here ..."
+        yield from self.end.splitlines()
+
+
+def read(folder: Path) -> Iterator[ErrorText]:
+    """All that is kept beside a result; lines that are none of ours are passed over."""
+    try:
+        with (folder / NAME).open("rb") as file:
+            while line := file.readline(_LONGEST_LINE):
+                if found := _text(line):
+                    yield found
+    except FileNotFoundError:
+        return
+
+
+def _text(line: bytes) -> ErrorText | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in ("run", "place", "text")):
+        return None
+    end, dropped = record.get("end", ""), record.get("dropped", 0)
+    return ErrorText(record["run"], record["place"], record["text"], end if isinstance(end, str) else "",
+                     dropped if isinstance(dropped, int) else 0)

@@ -1,0 +1,69 @@
+"""Lanes: a stack as it stands beside the same stack tuned, paired by round."""
+
+import pytest
+
+from runner.analysis.summary import summarise
+from runner.analysis.summary_format import Lanes, Summary
+from tests import made_rows as made
+from workloads.spec.cell import Cell
+
+SLOW, FAST = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
+TORCH, TF = (made.cell(name) for name in ("torch", "tf"))
+TUNED_TORCH, TUNED_TF = (each._replace(loop="tuned") for each in (TORCH, TF))
+SWITCHED = {**made.FACTS, "loop": "compile", "layout": "nhwc", "precision": "amp"}
+
+
+def summary(rates: dict[Cell, list[float]], *more: made.Record, **plan: object) -> Summary:
+    records = [record for cell, values in rates.items() for record in made.runs(cell, values, facts=SWITCHED)]
+    return summarise([made.session(), made.plan(*rates, **plan), *records, *more])  # type: ignore[arg-type]
+
+
+def only(found: Summary) -> Lanes:
+    (lanes,) = found.lanes
+    return lanes
+
+
+def test_a_stack_s_ratio_is_its_tuned_rate_over_its_common_one_in_the_same_rounds() -> None:
+    (torch,) = only(summary({TORCH: SLOW, TUNED_TORCH: FAST})).results
+
+    assert (pytest.approx(1.5, rel=0.005), 5) == (torch.ratio, torch.pairs)
+    assert torch.ratio_interval is not None and 1.49 < torch.ratio_interval.low < 1.5 < torch.ratio_interval.high < 1.51
+    assert "faster" == torch.verdict
+    assert (pytest.approx(100.0, rel=0.001), pytest.approx(150.0, rel=0.001)) == (torch.common_rate, torch.tuned_rate)
+
+
+def test_each_lane_has_the_winner_of_its_own_comparison() -> None:
+    lanes = only(summary({TORCH: SLOW, TF: FAST, TUNED_TORCH: FAST, TUNED_TF: SLOW}))
+
+    assert ("tf", "torch") == (lanes.common_winner, lanes.tuned_winner)
+    assert ["faster", "slower"] == [each.verdict for each in lanes.results]
+
+
+def test_words_of_lanes_are_adjusted_together_with_all_others_of_the_session() -> None:
+    alone = only(summary({TORCH: SLOW, TUNED_TORCH: FAST})).results[0].p_value
+    among = only(summary({TORCH: SLOW, TUNED_TORCH: FAST, TF: SLOW, TUNED_TF: SLOW})).results[0].p_value
+
+    assert alone is not None and among is not None and among > alone
+
+
+def test_equal_lanes_have_no_word() -> None:
+    assert "no difference shown" == only(summary({TORCH: SLOW, TUNED_TORCH: SLOW})).results[0].verdict
+
+
+def test_what_was_switched_on_is_what_the_tuned_runs_said() -> None:
+    assert {"loop": "compile", "layout": "nhwc", "precision": "amp"} == only(
+        summary({TORCH: SLOW, TUNED_TORCH: FAST})).results[0].switches
+
+
+def test_a_stack_that_cannot_be_tuned_stands_there_with_its_ending_and_without_a_ratio() -> None:
+    refused = made.run(TUNED_TF, 0, ending="unsupported", message="no")
+    lanes = only(summary({TORCH: SLOW, TF: SLOW, TUNED_TORCH: FAST, TUNED_TF: []}, *refused))
+    tf = next(each for each in lanes.results if each.stack == "tf")
+
+    assert (None, None, "no data", {"unsupported": 1}) == (tf.ratio, tf.tuned_rate, tf.verdict, tf.endings)
+    assert tf.common_rate is not None
+
+
+def test_cells_that_differ_in_more_than_the_loop_are_no_lanes() -> None:
+    assert () == summary({TORCH: SLOW, TUNED_TORCH._replace(batch=20): FAST}).lanes
+    assert () == summary({TORCH._replace(loop="eager"): SLOW, TUNED_TORCH: FAST}).lanes

@@ -1,0 +1,83 @@
+"""The energy of CPU packages, by made trees of the kernel's counters."""
+
+from pathlib import Path
+
+import pytest
+
+from runner.machine.cpu_energy import Meter, zones
+from tests.clock import FakeClock
+
+CAPS = "sys/class/powercap"
+
+
+def zone(root: Path, name: str, label: str, microjoules: int | None, reach: int = 1_000_000_000) -> Path:
+    folder = root / CAPS / name
+    folder.mkdir(parents=True)
+    (folder / "name").write_text(f"{label}\n")
+    (folder / "max_energy_range_uj").write_text(f"{reach}\n")
+    if microjoules is not None:
+        (folder / "energy_uj").write_text(f"{microjoules}\n")
+    return folder / "energy_uj"
+
+
+def measured(root: Path, *later: int | None) -> dict[str, float | None]:
+    """What a meter says of two seconds of steps, in which the first package's counter goes through these values."""
+    clock = FakeClock(step=0.0)
+    found = zones(root)
+    first = next(iter(found), None)
+    meter = Meter(found, clock)
+    meter.total()
+    meter.heard("warm")
+    for value in later:
+        clock.advance(2 / len(later))
+        assert first is not None
+        first.write_text(f"{value}\n" if value is not None else "")
+        meter.heard("steps")
+    return meter.ended()
+
+
+def test_packages_count_and_their_parts_and_the_whole_platform_do_not(tmp_path: Path) -> None:
+    packages = [zone(tmp_path, f"intel-rapl:{number}", f"package-{number}", 5) for number in (0, 1)]
+    zone(tmp_path, "intel-rapl:0:0", "core", 5)
+    zone(tmp_path, "intel-rapl:0:1", "dram", 5)
+    zone(tmp_path, "intel-rapl:2", "psys", 5)
+    zone(tmp_path, "intel-rapl-mmio:0", "package-0", 5)
+
+    assert dict.fromkeys(packages, 1_000_000_000) == zones(tmp_path)
+
+
+def test_a_counter_that_only_root_may_read_is_none_at_all(tmp_path: Path) -> None:
+    zone(tmp_path, "intel-rapl:0", "package-0", 5)
+    zone(tmp_path, "intel-rapl:1", "package-1", None)
+
+    assert {} == zones(tmp_path)
+
+
+def test_energy_and_power_are_those_of_the_timed_steps(tmp_path: Path) -> None:
+    zone(tmp_path, "intel-rapl:0", "package-0", 1_000_000)
+
+    assert {"cpu_joules": 100.0, "cpu_energy_seconds": 2.0, "cpu_watts": 50.0} == measured(
+        tmp_path, 31_000_000, 101_000_000)
+
+
+def test_a_counter_that_wraps_around_goes_on(tmp_path: Path) -> None:
+    zone(tmp_path, "intel-rapl:0", "package-0", 90_000_000, reach=100_000_000)
+
+    assert 30.0 == measured(tmp_path, 98_000_000, 20_000_000)["cpu_joules"]
+
+
+def test_a_counter_that_goes_away_leaves_no_number(tmp_path: Path) -> None:
+    zone(tmp_path, "intel-rapl:0", "package-0", 1_000_000)
+
+    assert {None} == set(measured(tmp_path, 2_000_000, None, 9_000_000).values())
+
+
+def test_without_timed_steps_there_is_no_number(tmp_path: Path) -> None:
+    zone(tmp_path, "intel-rapl:0", "package-0", 1_000_000)
+
+    assert {None} == set(measured(tmp_path).values())
+
+
+@pytest.mark.parametrize("root", ["nothing"])
+def test_a_machine_without_counters_has_no_zones(root: str, tmp_path: Path) -> None:
+    assert {} == zones(tmp_path / root)

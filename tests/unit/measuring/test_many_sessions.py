@@ -1,0 +1,81 @@
+"""The history of sessions that the real code made: launched, heard, stored, read again. The worker and its clock are
+made; one step is planted, between two kernels."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.analysis.between.over_time import over_time
+from runner.cli.results import history_
+from runner.datasets.choice import Data
+from runner.measuring import job, session
+from runner.results import store
+from runner.results.rows import measurements
+from tests.fake_session import STACKS, bench, close_stores
+from tests.fakes import MACHINE
+from workloads.spec.cell import Cell
+
+NOISE = (1.0, 1.002, 0.998, 1.003, 0.997)
+SESSIONS = (("day1", "6.1", 1.0), ("day2", "6.1", 1.0), ("day3", "6.9", 1.05), ("day4", "6.9", 1.05))
+
+
+def lines(seconds: float) -> list[bytes]:
+    steps = {"event": "steps", "first": 0, "seconds": [seconds] * 12, "loss": [2.0, 1.0]}
+    return [b'{"event": "start", "facts": {"framework": "1", "version": "1"}, "parameters": 1, "flops": 1}\n',
+            b'{"event": "warm", "seconds": [0.75]}\n', json.dumps(steps).encode() + b"\n",
+            b'{"event": "end", "status": "ok", "message": "", "peak_bytes": 1}\n']
+
+
+def measured(folder: Path, kernel: str, slower: float) -> None:
+    """A session of five rounds in which stack b takes so many times as long as a."""
+    def script(cell: Cell, run: str) -> list[bytes]:
+        noise = NOISE[int(run.split(".")[1])]
+        return lines(0.1 * (slower * noise if cell.stack == "b" else 1 / noise))
+
+    made = bench(folder, script)
+    close_stores()
+    (folder / store.EVENTS).unlink()
+    made = made._replace(plan=made.plan._replace(rounds=len(NOISE)), store=store.Store(folder))
+    head = job.Job(job.Asked("s"), made.plan, STACKS, made.launcher, MACHINE._replace(kernel=kernel),
+                   Data("digits32", folder))
+    with made.store as opened:
+        opened.append(job.session_record(head, folder, is_resumed=False))
+        opened.append(made.plan.record())
+        assert session.run(made)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    for name, kernel, slower in SESSIONS:
+        measured(tmp_path / name, kernel, slower)
+    return tmp_path
+
+
+def test_a_planted_step_is_found_where_it_was_planted_with_the_kernel_that_changed(results: Path) -> None:
+    (course,) = over_time([measurements(store.read(results / name)) for name, _, _ in SESSIONS]).courses
+    (step,) = course.steps
+
+    assert ("b", "a", 4) == (course.stack, course.baseline, len(course.points))
+    assert ("day2", "day3") == (step.before, step.after)
+    assert step.change.value == pytest.approx(1 / 1.05)
+    assert ("6.1", "6.9") in [(each.a, each.b) for each in step.differences]
+
+
+def test_the_command_says_so_and_writes_the_page(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    history_(results, None, True)
+    (course,) = json.loads(capsys.readouterr().out)["courses"]
+    history_(results, None, False)
+
+    assert [("day2", "day3")] == [(each["before"], each["after"]) for each in course["steps"]]
+    text = (results / "history.html").read_text()
+    assert "6.9" in text and "day3" in text
+
+
+def test_without_a_step_nothing_is_marked(tmp_path: Path) -> None:
+    for name in ("day1", "day2", "day3"):
+        measured(tmp_path / name, "6.1", 1.0)
+    history: Any = over_time([measurements(store.read(each)) for each in sorted(tmp_path.iterdir())])
+
+    assert [()] == [course.steps for course in history.courses]

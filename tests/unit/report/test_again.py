@@ -1,0 +1,63 @@
+"""The command that measures a row again, in every form."""
+
+import base64
+import csv
+import hashlib
+import io
+import re
+
+from runner.analysis.summary import to_json
+from runner.report.writers import latex, markdown, page, spreadsheet
+from runner.screen.summary import summary_view
+from tests import made_everything, made_report
+from tests.printing import printed
+
+SUMMARY, _, REPORT = made_report.contents(made_everything.records())
+PLANNED = next(record for record in made_everything.records() if record["event"] == "plan")["cells"]
+COMMANDS = {f"evenbench rerun made --cell {item['key']}" for item in PLANNED}
+
+
+def test_the_page_has_the_command_of_every_cell_behind_a_click_with_a_button() -> None:
+    text = page.html(REPORT)
+    shown = re.findall(r'<details class="again"><summary>command</summary><code>(.*?)</code> '
+                       r'<button type="button" hidden>copy</button></details>', text)
+
+    assert COMMANDS == set(shown)
+
+
+def test_the_page_s_policy_lets_its_own_script_run_and_no_other() -> None:
+    text = page.html(REPORT)
+    (policy,) = re.findall(r"script-src '([^']*)'", text)
+    (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+
+    assert policy == "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def test_markdown_csv_latex_and_json_have_the_commands() -> None:
+    written = markdown.markdown(REPORT)
+    timed = {result.rerun for each in SUMMARY.comparisons for result in each.results}
+    lines = list(csv.DictReader(io.StringIO(spreadsheet.comma_separated(SUMMARY))))
+
+    assert all(markdown.escaped(command) in written for command in COMMANDS)
+    assert timed == {line["rerun"] for line in lines} and timed < COMMANDS
+    assert all(f"% {command}\n" in latex.latex(SUMMARY, "here") for command in timed)
+    assert all(command in to_json(SUMMARY) for command in COMMANDS)
+
+
+def test_the_terminal_says_the_first_command_and_how_to_see_all() -> None:
+    text = printed(summary_view(SUMMARY), width=300)
+
+    assert 1 == text.count("evenbench rerun ") and "`evenbench report made --verbose` says it of each" in text
+
+
+def test_the_terminal_says_all_commands_where_asked() -> None:
+    text = printed(summary_view(SUMMARY, has_commands=True), width=300)
+
+    assert COMMANDS == set(re.findall(r"evenbench rerun \S+ --cell \w+", text))
+
+
+def test_a_stranger_s_id_does_nothing_in_a_shell() -> None:
+    summary = made_report.contents(made_report.records(session={"id": "a; rm -rf ~"}))[0]
+
+    assert all(result.rerun.startswith("evenbench rerun 'a; rm -rf ~' --cell ")
+               for each in summary.comparisons for result in each.results)

@@ -1,0 +1,89 @@
+"""What runs wrote on standard error: bounded, kept beside the events, and shown without being obeyed."""
+
+import json
+from pathlib import Path
+
+from runner.cli import results as cli
+from runner.results.error_output import HEAD_BYTES, TAIL_BYTES, ErrorOutput
+from runner.launchers.protocol import Exit
+from runner.measuring import session
+from runner.results import error_output, shown, store
+from runner.results.rows import measurements
+from tests.fake_session import bench, close_stores
+from tests.fakes import good_lines
+
+
+def test_all_of_it_is_kept_up_to_the_bound() -> None:
+    output = ErrorOutput()
+    for _ in range(100):
+        output.add(b"abc")
+
+    assert (b"abc" * 100, b"", 0) == output.written()
+
+
+def test_of_a_flood_the_beginning_and_the_end_are_kept() -> None:
+    output = ErrorOutput()
+    output.add(b"first" + b"x" * 10_000_000)
+    output.add(b"last")
+    written = output.written()
+
+    assert written.head.startswith(b"first") and HEAD_BYTES == len(written.head)
+    assert written.tail.endswith(b"xlast") and TAIL_BYTES <= len(written.tail) < TAIL_BYTES + 2**13
+    assert 10_000_009 == len(written.head) + len(written.tail) + written.dropped
+
+
+def test_last_words_are_the_end_in_one_line() -> None:
+    output = ErrorOutput()
+    output.add(b"one\ntwo  three\n")
+
+    assert ("two three", "one two three") == (output.last_words(9), output.last_words(400))
+
+
+def kept(folder: Path) -> Path:
+    """A session the runs of whose second stack write on standard error."""
+    made = bench(folder, lambda cell, run: (good_lines(), Exit(0, last_words="a \x1b]0;warning\x07" * (cell.stack == "b"))))
+    made.store.append(made.plan.record())
+    session.run(made)
+    close_stores()
+    return folder
+
+
+def test_a_session_keeps_what_each_run_wrote_beside_its_events_and_in_their_manifest(tmp_path: Path) -> None:
+    folder = kept(tmp_path / "r")
+    texts = list(error_output.read(folder))
+
+    assert [("node0", "a \x1b]0;warning\x07")] * 3 == [(each.place, each.text) for each in texts]
+    assert all(b"\x1b" not in line for line in (folder / error_output.NAME).read_bytes().splitlines())
+    assert error_output.NAME in (folder / "SHA256SUMS").read_text()
+
+
+def test_a_run_s_line_on_standard_error_is_shown_by_its_name_and_its_cell_s_key(tmp_path: Path) -> None:
+    folder = kept(tmp_path / "r")
+    measured, texts = measurements(store.read(folder)), list(error_output.read(folder))
+    everything = shown.runs(measured, texts, "")
+    noisy = next(each for each in everything if each.stack == "b")
+
+    assert 6 == len(everything) and [1] == [len(shown.runs(measured, texts, noisy.run.name))]
+    assert 3 == len(shown.runs(measured, texts, noisy.run.name.partition(".")[0]))
+    assert "    a \x1b]0;warning\x07" in list(noisy.lines())
+
+
+def test_the_command_prints_what_a_run_wrote_and_no_code_of_a_terminal(tmp_path: Path, capsys: object) -> None:
+    folder = kept(tmp_path / "results" / "r")
+    run = next(error_output.read(folder)).run
+    cli.report("r", tmp_path / "results", run=run)
+    text = capsys.readouterr().out                            # type: ignore[attr-defined]
+
+    assert "a \\x1b]0;warning\\x07" in text and "\x1b" not in text and f"{run}: b, " in text
+
+
+def test_a_torn_or_strange_line_is_passed_over(tmp_path: Path) -> None:
+    whole = {"run": "a.0.1", "place": "", "text": "t"}
+    lines = [json.dumps(whole), "[1]", '{"run": 1}', json.dumps({**whole, "end": 3, "dropped": "x"}), '{"run": "a.0'] 
+    (tmp_path / error_output.NAME).write_text("\n".join(lines))
+
+    assert [("a.0.1", "", "t", "", 0)] * 2 == list(error_output.read(tmp_path))
+
+
+def test_a_result_without_such_a_file_has_none(tmp_path: Path) -> None:
+    assert [] == list(error_output.read(tmp_path))

@@ -1,0 +1,103 @@
+"""Studies and stacks that the user keeps in folders of their own."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from runner import paths
+from runner.errors import InputError
+from runner.stacks import definition, images
+from runner.study import file
+from tests.stack_folder import STACK_TOML, repository
+
+STUDY = """[study]
+id = "mine"
+title = "Mine"
+[[experiment]]
+id = "e"
+measure = "infer"
+task = "lenet5"
+stacks = ["torch-9"]
+"""
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Path:
+    """The folder docker/ of a repository with one stack, torch-9."""
+    return repository(tmp_path / "ours").parent
+
+
+@pytest.fixture
+def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder with a stack, named by the variable."""
+    folder = tmp_path / "theirs" / "torch-mine"
+    folder.mkdir(parents=True)
+    (folder / "stack.toml").write_text(STACK_TOML.replace('"torch-9"', '"torch-mine"'))
+    (folder / "requirements.txt").write_text("torch==9.1\n")
+    monkeypatch.setenv(paths.OWN_STACKS, str(folder.parent))
+    return folder.parent
+
+
+def test_a_user_s_stack_stands_beside_ours_and_shares_what_ours_share(ours: Path, theirs: Path) -> None:
+    found = definition.read_all(ours)
+    mine = found["torch-mine"]
+
+    assert ["torch-9", "torch-mine"] == list(found)
+    assert (ours.parent, ours / "Dockerfile", ours / "pip" / "3.11.txt") == (mine.root, mine.dockerfile, mine.pip_lock)
+    assert theirs / "torch-mine" / "requirements.txt" == mine.lock
+
+
+def test_a_user_s_stack_is_made_of_the_same_where_it_lies_among_ours(ours: Path, theirs: Path) -> None:
+    outside = definition.read_all(ours)["torch-mine"]
+    inside = ours / "torch-mine"
+    inside.mkdir()
+    for name in ("stack.toml", "requirements.txt"):
+        (inside / name).write_bytes((theirs / "torch-mine" / name).read_bytes())
+
+    assert outside.made_of() == definition.read(inside).made_of()
+    assert definition.wheels_fingerprint(outside) == definition.wheels_fingerprint(definition.read(inside))
+
+
+def test_a_build_sees_a_user_s_stack_as_one_of_ours(ours: Path, theirs: Path, tmp_path: Path) -> None:
+    images.context(definition.read_all(ours)["torch-mine"], tmp_path / "seen", [])
+
+    assert "torch==9.1\n" == (tmp_path / "seen/docker/torch-mine/requirements.txt").read_text()
+    assert (tmp_path / "seen/docker/Dockerfile").is_file()
+
+
+def test_a_name_that_is_taken_is_refused(ours: Path, theirs: Path) -> None:
+    (theirs / "torch-mine").rename(theirs / "torch-9")
+    with pytest.raises(InputError, match=r"there is a stack torch-9 already, in .*: give yours another name"):
+        definition.read_all(ours)
+
+
+def test_a_folder_that_is_not_there_is_refused(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(paths.OWN_STACKS, "/nowhere")
+    with pytest.raises(InputError, match="--stacks or EVENBENCH_STACKS: found /nowhere, expected a folder"):
+        definition.read_all(ours)
+
+
+def test_studies_of_the_user_s_are_found_by_their_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.toml").write_text(STUDY)
+    monkeypatch.setenv(paths.OWN_STUDIES, str(tmp_path))
+
+    assert {"mine", "quick"} <= set(file.available(paths.STUDIES))
+    assert "Mine" == file.read("mine", paths.STUDIES).title
+    assert ("paper",) == file.scales("mine", paths.STUDIES)
+
+
+def test_a_study_s_id_that_is_taken_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "quick.toml").write_text(STUDY)
+    monkeypatch.setenv(paths.OWN_STUDIES, str(tmp_path))
+    with pytest.raises(InputError, match="there is a study quick already"):
+        file.read("quick", paths.STUDIES)
+
+
+def test_folders_of_the_command_line_are_named_for_all_that_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                                    ) -> None:
+    monkeypatch.setenv(paths.OWN_STUDIES, "/before")
+    paths.name_own_folders(paths.OWN_STUDIES, [])
+    assert "/before" == os.environ[paths.OWN_STUDIES]
+    paths.name_own_folders(paths.OWN_STUDIES, [tmp_path, tmp_path])
+    assert (tmp_path, tmp_path) == paths.own_folders(paths.OWN_STUDIES)
