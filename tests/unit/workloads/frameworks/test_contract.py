@@ -143,7 +143,7 @@ def test_a_class_is_read_with_its_bases_in_python_s_order(tmp_path: Path) -> Non
     assert {"g", "h"} == first.attributes() and ["two.M"] == [each.name for each in second.order()]
 
 
-@pytest.mark.parametrize(("found", "is_right"), [
+@pytest.mark.parametrize(("parameters", "is_right"), [
     (("cell",), True), (("cell", "store="), True), (("*batch",), True), (("cells",), False), ((), False),
     (("cell", "store"), False), (None, False)])
 def test_further_parameters_need_defaults(parameters: tuple[str, ...] | None, is_right: bool) -> None:

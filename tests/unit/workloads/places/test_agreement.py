@@ -84,7 +84,7 @@ def test_a_leader_that_never_comes_is_given_up():
 class Images:
     """What a worker reads."""
 
-    taken, steps = (), 1
+    inputs, steps = (), 1
 
 
 class Workload(contract.Workload):

@@ -37,7 +37,7 @@ def test_tensorflow_s_coordinator_has_a_place_of_its_own_and_reports_alone() -> 
     assert [False, False, True] == [place.reports for place in nodes]
 
 
-@pytest.mark.parametrize(("framework", "asked", "found"), [
+@pytest.mark.parametrize(("framework", "asked", "own"), [
     ("pytorch", "sync", "allreduce"), ("mxnet", "sync", "ps-sync"), ("tensorflow", "async", "ps-async"),
     ("jax", "sync", "allreduce"), ("mxnet", "allreduce", "allreduce")])
 def test_sync_and_async_become_the_framework_s_own_mode(framework: str, asked: str, own: str) -> None:
