@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from runner import paths
-from runner.cli import MODULES, app
+from runner.cli import COMMANDS, app
 
 STUDY = """[study]
 id = "mine"
@@ -39,7 +39,7 @@ def test_commands_of_studies_and_stacks_have_both_options(command: str) -> None:
     assert {"--studies", "--stacks"} <= names
 
 
-@pytest.mark.parametrize("command", MODULES)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_no_two_options_of_a_command_write_to_one_name(command: str) -> None:
     """Else `--stack NAME` would name a folder."""
     names = [parameter.name for parameter in typer.main.get_command(app).commands[command].params]    # type: ignore[attr-defined]
