@@ -64,10 +64,11 @@ class Generation(test_sequences.SequenceCase):
 
     def test_plain_and_fused_attention_compute_the_same_or_are_refused_with_a_reason(self):
         for precision, limit in (("float64", 1e-10), ("float32", 5e-5)):
-            answers = {}
-            for attention in ("default", "plain", "fused"):
+            answers, told = {}, set()
+            for attention in ("plain", "fused", "default"):
                 found = self.generating(attention=attention, precision=precision)
-                if found:
+                if found and found[0].attention not in told:           # default is often one of the two
+                    told.add(found[0].attention)
                     by_cache, whole = found[0].cached(found[1])
                     self.assert_close(whole, by_cache, limit, attention)
                     answers[attention] = found[0].check(found[1])["gradient"]

@@ -19,7 +19,7 @@ import numpy as np
 from workloads.inputs import images, sequences, weights
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
-from workloads.spec.layers import Act, Conv, Dense, Flatten, GlobalPool
+from workloads.spec.layers import Act, Conv, Dense, Dropout, Flatten, GlobalPool, Norm
 
 # prints what a process of its own sees of training steps with so many CPUs
 _SCRIPT = """
@@ -74,7 +74,10 @@ def _thread_seconds():
 
 
 class Watch:
-    """Hears nothing."""
+    """Keeps the losses."""
+
+    def __init__(self):
+        self.losses = []
 
     def loading(self):
         """As a Watch."""
@@ -84,7 +87,7 @@ class Watch:
 
     def stepped(self, loss, phases=None):
         """As a Watch, which waits for the step."""
-        loss.block_until_ready()
+        self.losses.append(float(np.asarray(loss).flat[0]))     # by numpy: nothing is compiled for it
 
 
 class Threads(unittest.TestCase):
@@ -136,9 +139,26 @@ class Programs(unittest.TestCase):
         workload = Workload(cell)
         batches = workload.batches(*given.given)
         before = workload.compiled()["programs"]
-        workload.train(batches, 24, Watch())                    # two passes
+        workload.infer(batches, 24, Watch())                    # two passes
         self.assertEqual(shapes[1], workload.compiled()["programs"] - before)
         self.assertLess(shapes[1], shapes[0])
+
+
+class Phases(unittest.TestCase):
+    """A step as four programs."""
+
+    def losses(self, name):
+        """Those of three steps of a net with dropout and a normalisation, by train or train_phases."""
+        table = (Conv(4, (3, 3), 2), Norm(), Act(), Flatten(), Dropout(0.5), Dense(10))
+        workload, batches = built(cell_of(optimizer="momentum", learning_rate=0.1), table)
+        watch = Watch()
+        getattr(workload, name)(batches, 3, watch)
+        return watch.losses
+
+    def test_a_stamped_step_is_the_plain_one_dropout_s_mask_included(self):
+        plain, stamped = (self.losses(name) for name in ("train", "train_phases"))
+        self.assertEqual(3, len(set(plain)))
+        np.testing.assert_allclose(stamped, plain, rtol=1e-5)
 
 
 class Operators(unittest.TestCase):

@@ -87,7 +87,12 @@ def _resnet50(cell, folder):
     images = jnp.asarray(random.uniform(-1, 1, (cell.batch, cell.image, cell.image, 3)), jnp.float32)
     labels = jnp.asarray(random.randint(0, cell.classes, cell.batch))
     net = haiku.transform_with_state(lambda x, is_training: haiku.nets.ResNet50(cell.classes)(x, is_training))
-    weights, running = net.init(jax.random.key(0), images, True)
+    # its own init is compiled for minutes, whole or operation by operation: its arrays, filled by numpy
+    weights, running = jax.eval_shape(lambda key, x: net.init(key, x, True), jax.random.key(0), images)
+    weights = {module: {name: _filled(random, name, array.shape) for name, array in arrays.items()}
+               for module, arrays in weights.items()}
+    running = {module: {name: (jnp.ones if "var_ema" in module and name != "counter" else jnp.zeros)(
+        array.shape, array.dtype) for name, array in arrays.items()} for module, arrays in running.items()}
 
     def answer(weights, running, x):
         return net.apply(weights, running, None, x, False)[0]
@@ -97,6 +102,13 @@ def _resnet50(cell, folder):
         return _entropy(logits, labels), running
 
     return weights, running, (images, labels), answer, loss_of
+
+
+def _filled(random, name, shape):
+    """An array of Haiku's by its name: a weight, a normalisation's scale, or what begins at zero."""
+    if name == "w":
+        return _drawn(random, *shape)
+    return jnp.ones(shape) if name == "scale" else jnp.zeros(shape)
 
 
 def _haiku(cell, folder):
