@@ -18,7 +18,6 @@ from tests.gpu.environment import Environment
 from tests.gpu.management import Management
 from tests.gpu.verdicts import Failed, Line, NotRun
 
-CPU_PATIENCE = 4              # times a GPU's seconds: two cores, perhaps shared, where nothing is judged by time
 LEAST_SECONDS = 20            # that a check can be of use in
 
 
@@ -69,7 +68,7 @@ def _run(number: str, env: Environment, ends: float) -> tuple[str, str, float, l
     """
     check = checks.CHECKS[number]
     began = time.monotonic()
-    deadline = min(ends, began + check.seconds * (1 if env.is_gpu else CPU_PATIENCE))
+    deadline = min(ends, began + check.seconds * (1 if env.is_gpu else environment.CPU_PATIENCE))
     lines: list[Line] = []
     try:
         if deadline - began < LEAST_SECONDS:

@@ -16,6 +16,7 @@ from tests.gpu.verdicts import Failed, NotRun
 
 ROOT = Path(__file__).parents[2]
 ADAPTERS = {"torch": "pytorch", "jax": "jax"}        # by the package that an environment must have
+CPU_PATIENCE = 4              # times a GPU's seconds: two cores, perhaps shared, where nothing is judged by time
 CUT = "the time of all checks was over before it ended"
 Event = dict[str, Any]
 
@@ -107,7 +108,7 @@ class Environment(NamedTuple):
         resource.setrlimit(resource.RLIMIT_AS, (self.limit_bytes, self.limit_bytes))
 
     def _until(self, seconds: float) -> float:
-        return min(time.monotonic() + seconds, self.deadline)
+        return min(time.monotonic() + seconds * (1 if self.is_gpu else CPU_PATIENCE), self.deadline)
 
 
 class Process(NamedTuple):
