@@ -20,7 +20,8 @@ _GENERAL = {
 def deviations(summary: Summary, measured: Measurements) -> tuple[Deviation, ...]:
     """All deviations, the one that changes most first."""
     return (*_unfinished(summary), *_scaled(summary, measured), *_chosen(measured),
-            *_places(summary, measured), *_nodes(measured), *_flagged(summary), *_left_out(summary), *_assumed(measured))
+            *_places(summary, measured), *_nodes(measured), *_flagged(summary), *_left_out(summary),
+            *_assumed(measured))
 
 
 def is_published(summary: Summary) -> bool:
