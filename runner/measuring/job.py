@@ -114,10 +114,10 @@ def settings(pairs: list[str]) -> dict[str, Any]:
 
 def planned(asked: Asked, say: Say) -> Job:
     """The job without building anything. Raises InputError."""
-    there = None
-    if "device" not in asked.wishes.settings:
-        there = selection.read(asked.study, STUDIES, asked.scale, on_gpu=True)
-    return planned_study(selection.read(asked.study, STUDIES, asked.scale), asked, say, there=there)
+    usual = selection.read(asked.study, STUDIES, asked.scale)
+    is_device_said = "device" in asked.wishes.settings
+    there = None if is_device_said else selection.read(asked.study, STUDIES, asked.scale, on_gpu=True)
+    return planned_study(usual, asked, say, there=there)
 
 
 def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, str] = MappingProxyType({}),

@@ -1,6 +1,6 @@
 """What a study printed and what it claims, read from its file: checked against the cells that its experiments have."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runner import strict_toml
@@ -195,7 +195,20 @@ def _cases(claim: Claim, grounds: Grounds, position: Position) -> tuple[claims.C
             if subject not in alike and subject not in left_out:     # that a scale leaves out is told with the verdict
                 raise position.wrong("no experiment has "
                                   + ", ".join([str(subject), *claims.shown(claim.named(case))]))
-    return tuple(subjects_cells)
+    return (*subjects_cells, *_left_out(claim, subjects_cells, anywhere))
+
+
+# by these a case is the same one at every scale; others, such as the batch, a scale changes
+_LASTING = frozenset({"task", "classes"})
+
+
+def _left_out(claim: Claim, here: Collection[claims.Case], anywhere: Sequence[Cell]) -> tuple[claims.Case, ...]:
+    """The cases that this scale leaves out, for which there are no data then: fewer models are not the paper's."""
+    if not _LASTING.issuperset(claim.fields):
+        return ()
+    cells = (cell for cell in filter(claim.selection(), anywhere)
+             if any(subject.owns(cell) for subject in claim.subjects))
+    return tuple(dict.fromkeys(case for cell in cells if (case := claim.case(cell)) not in here))
 
 
 def _of(experiment: str, cells: Iterable[OfStudy]) -> list[Cell]:

@@ -7,8 +7,7 @@ from runner import strict_toml
 from runner.strict_toml import Position, Table
 from runner.study.names import Names
 
-# of [cells], beside cell fields
-SHARED = ("stacks", "subjects", "node", "cases", "grid", "except", "assumed", "scale")
+SHARED = ("stacks", "subjects", "node", "cases", "grid", "except", "assumed", "scale")  # of [cells], beside fields
 _MERGED = ("grid", "assumed", "scale")     # tables of which an experiment overrides single keys
 
 

@@ -19,13 +19,14 @@ PROJECT = "evenbench-test"
 NODES = {"node0", "node1", "node2"}
 VARIABLES = ("STACK", "PARALLEL", "TASK", "BATCH", "STEPS", "ROUNDS", "NODE_CPUS", "NODE_CPU_QUOTA", "NODE_MEMORY",
              "STALL", "DATA", "DATA_FOLDER", "RESULTS")
+SYSTEMS = ("tf-2.5", "torch-1.7", "mxnet-1.7")
 Compose = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
     client = engine.connect()
-    for name in ("torch-1.7", definition.RUNNER):
+    for name in (*SYSTEMS, definition.RUNNER):
         known = definition.read_runner(STACKS) if name == definition.RUNNER else definition.read(STACKS / name)
         images.build(client, known, lambda text: None)
     client.close()
@@ -45,7 +46,7 @@ def environment(**values: Any) -> dict[str, str]:
 def compose(tmp_path: Path) -> Iterator[Compose]:
     """`docker compose WORDS` with these variables; results are in tmp_path, and nothing is left."""
     def run(*words: str, **values: Any) -> "subprocess.CompletedProcess[str]":
-        variables = environment(**{"RESULTS": tmp_path, "STEPS": 20, "ROUNDS": 1, **values})
+        variables = environment(**{"RESULTS": tmp_path, "STACK": "torch-1.7", "STEPS": 20, "ROUNDS": 1, **values})
         return subprocess.run(command(*words), cwd=ROOT, env=variables, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False)
 
@@ -82,6 +83,14 @@ def test_up_trains_on_three_nodes_keeps_the_results_and_ends_with_0(compose: Com
     assert list(tmp_path.glob("*/summary.json"))
 
 
+def test_up_without_a_stack_compares_the_three_systems_on_their_own_nodes(compose: Compose, tmp_path: Path) -> None:
+    found = compose("up", STACK="")
+    assert 0 == found.returncode, found.stdout
+    assert set(SYSTEMS) == {each["place"]["image"].partition(":")[2] for each in of("begin", tmp_path)}
+    assert [("ok", NODES)] * 3 == [(each["ending"], set(each["places"])) for each in of("ending", tmp_path)]
+    assert all(f"  {name}" in found.stdout for name in SYSTEMS)
+
+
 def test_results_belong_to_whom_their_folder_belongs_to(compose: Compose, tmp_path: Path) -> None:
     os.chown(tmp_path, 12345, 12345)
     found = compose("up")
@@ -104,7 +113,7 @@ def test_up_ends_with_failure_where_a_run_did(compose: Compose, values: dict[str
 ])
 def test_a_node_that_is_taken_away_ends_the_run_and_is_named(compose: Compose, tmp_path: Path, words: tuple[str, ...],
                                                             ending: str, said: str) -> None:
-    variables = environment(RESULTS=tmp_path, STEPS=1_000_000, ROUNDS=1)
+    variables = environment(RESULTS=tmp_path, STACK="torch-1.7", STEPS=1_000_000, ROUNDS=1)
     with subprocess.Popen(command("up"), cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True) as process:
         try:

@@ -326,6 +326,12 @@ def test_a_claim_of_cells_that_only_another_scale_has_is_read() -> None:
     assert () == parsed(("over =", "where = { batch = [2] }\nover ="), scale="quick").claims[0].cases
 
 
+def test_models_that_a_scale_leaves_out_stay_cases_so_that_fewer_do_not_stand_for_all() -> None:
+    found = parsed(("batch = [1, 2, 4]", "batch = [1]"), ('over = ["task", "batch"]', 'over = ["task"]'),
+                   ("grid = { batch = [1] }", 'grid = { task = ["lenet5"] }'), scale="quick")
+    assert (("lenet5",), ("vgg16",)) == found.claims[0].cases
+
+
 def test_an_excepted_cell_is_no_case() -> None:
     found = parsed(("scale.quick", 'except = [{ task = "vgg16", batch = 4, why = "large" }]\nscale.quick'))
     assert ("vgg16", 4) not in found.claims[0].cases and 5 == len(found.claims[0].cases)
