@@ -9,10 +9,10 @@ from runner.report.columns import Column, Form, endings, table
 from runner.report.document import Table
 
 LANES = ("common", "tuned")
-_NOTE = ("Tuned / common: how many times as fast in the same rounds, with its 95 % interval; faster and slower hold "
-         "together with the session's other words. First step: of the tuned runs, compilation included; compiling: the "
-         "compiler alone, where the framework tells. docs/tuned.md says what each framework's experts switch on, and "
-         "why.")
+_CAPTION = "Common and tuned: samples a second as each stack stands, and as its experts would tune it"
+_NOTE = ("Ratio: how many times as fast tuned is in the same rounds, with its 95 % interval; its words hold together "
+         "with the session's others. First step (compilation included), compiling and what was switched on are the "
+         "tuned runs' own words. docs/tuned.md says what each framework's experts switch on, and why.")
 
 
 def _tuned(result: LaneResult) -> str:
@@ -32,21 +32,25 @@ def _switched(result: LaneResult) -> str:
     return "; ".join(value for value in result.switches.values() if value not in ("native", "plain"))
 
 
+_PAGE, _SCREEN = frozenset({Form.PAGE}), frozenset({Form.SCREEN})
+# the terminal has no room for all: its table above says first steps and compiling, its wider page the attention
 _COLUMNS: tuple[Column[LaneResult], ...] = (
     Column("stack", lambda result: result.stack),
-    Column("common, samples/s", lambda result: result.common_rate, formatting.number),
-    Column("tuned, samples/s", _tuned),
-    Column("tuned / common", _ratio),
+    Column("common", lambda result: result.common_rate, formatting.number),
+    Column("tuned", _tuned),
+    Column("ratio", _ratio),
     Column("verdict", _word),
-    Column("first step", lambda result: result.first_step_seconds, formatting.seconds),
-    Column("compiling", lambda result: result.compile_seconds, formatting.seconds),
-    Column("switched on, as observed", _switched),
+    Column("first step", lambda result: result.first_step_seconds, formatting.seconds, _PAGE),
+    Column("compiling", lambda result: result.compile_seconds, formatting.seconds, _PAGE),
+    Column("switched on", _switched, forms=_PAGE),
+    Column("by", lambda result: result.switches.get("loop"), forms=_SCREEN),
+    Column("in", lambda result: result.switches.get("precision"), forms=_SCREEN),
 )
 
 
 def tables(lanes: Sequence[Lanes], form: Form) -> Iterator[Table]:
     """A line a stack; a group a pair of comparisons, below who is the fastest in each lane."""
-    yield from table("Common and tuned", _COLUMNS, {_label(each): each.results for each in lanes}, form, _NOTE)
+    yield from table(_CAPTION, _COLUMNS, {_label(each): each.results for each in lanes}, form, _NOTE)
 
 
 def _label(lanes: Lanes) -> str:

@@ -17,7 +17,7 @@ def markdown(verdicts: list[Verdict]) -> str:
 def listed(verdict: Verdict) -> dict[str, str]:
     """A verdict as a line of a table; logits are the last layer's output."""
     kinds = {"activation": "layers", "loss": "loss", "gradient": "gradient", "weight": "weight", "statistic": "stats"}
-    worst = {name: f"{verdict.worst[kind]:.0e}" if verdict.worst else "-" for kind, name in kinds.items()
+    worst = {name: f"{verdict.worst[kind]:.0e}" if kind in verdict.worst else "-" for kind, name in kinds.items()
              if kind in ALIKE or not verdict.parallel}
     return {"task": verdict.task, "stack": verdict.stack, **worst, "verdict": outcome(verdict)}
 

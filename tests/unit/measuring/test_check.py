@@ -7,6 +7,7 @@ import pytest
 
 from runner.launchers.watchdog import Ending
 from runner.measuring import equality
+from runner.report.writers import equality as written
 from tests.fakes import stack
 from workloads.measuring.sketch import WIDTH, sketch
 from workloads.spec.cell import Cell
@@ -123,3 +124,10 @@ def test_activations_may_be_missing_only_where_a_loop_compiles_them_away() -> No
     without.arrays["activation"].clear()
     assert equality.compare(tuned, without, arrays(), TF, TORCH).passed
     assert not equality.compare(cell(), without, arrays(), TF, TORCH).passed
+
+
+def test_a_verdict_without_activations_is_listed() -> None:
+    tuned, without = equality.check_cell("lenet5", "tf-x", "float64", 2, 0, "tuned"), arrays()
+    without.arrays["activation"].clear()
+    line = written.listed(equality.compare(tuned, without, arrays(), TF, TORCH))
+    assert ("-", "0e+00", "equal") == (line["layers"], line["loss"], line["verdict"])

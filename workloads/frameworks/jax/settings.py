@@ -55,8 +55,7 @@ def tuned(cell, features):
     if cell.device == "cpu":
         return cell
     apply(cell)                            # a client is made for the device's answer, once
-    capability = str(getattr(device(cell), "compute_capability", "0"))
-    cell = tuning.in_bfloat16(cell, float(capability) >= 8)
+    cell = tuning.in_bfloat16(cell, (capability(cell) or (0, 0)) >= (8, 0))
     if cell.precision == "amp" and cell.attention == "default" and cell.task in _FUSED:
         cell = cell._replace(attention="fused")
     return cell
