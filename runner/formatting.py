@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 DASH = "–"
+_IN_ASCII = str.maketrans({DASH: "-", "×": "x", "…": "..."})
 # C: control, format (also what turns the direction of text), surrogate, unassigned; Zl, Zp: line ends
 _UNSEEN = ("C", "Zl", "Zp")
 
@@ -54,7 +55,7 @@ def _escaped(letter: str) -> str:
 
 def in_ascii(text: str) -> str:
     """The text for a terminal or file that knows no more."""
-    return text.replace(DASH, "-").encode("ascii", "backslashreplace").decode()
+    return text.translate(_IN_ASCII).encode("ascii", "backslashreplace").decode()
 
 
 def number(value: float, like: float | None = None) -> str:

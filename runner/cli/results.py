@@ -14,21 +14,22 @@ from runner.analysis.summary_format import Summary
 from runner.cli.options import RESULTS, AsJson, NewestResult, ResultName, Results, print_rows
 from runner.errors import InputError
 from runner.measuring import equality
-from runner.report import forms
+from runner.report import contents, forms
 from runner.report.between import history as over_time_report
+from runner.report.document import Report
 from runner.report.writers import export
 from runner.results import error_output, manifest, shown, store
-from runner.results.rows import Measurements, measurements
+from runner.results.rows import measurements
 from runner.screen.summary import summary_view
 
 app = typer.Typer()
 
 
 class Session(NamedTuple):
-    """A result's events, read once, and what they come to."""
+    """What a result's events come to, as data and as text."""
 
     summary: Summary
-    measured: Measurements
+    report: Report
 
 
 @app.command()
@@ -52,11 +53,11 @@ def report(name: NewestResult = "",
         return
     session = summarized(folder)
     if form is None:
-        _show_summary(session.summary, folder, as_json, verbose)
+        _show(session, folder, as_json, verbose)
     if form in (None, "html"):
         _write_page(session, out or folder / forms.PAGE)
         return
-    text = forms.FORMS[form](*session)
+    text = forms.FORMS[form](session.report)
     if out:
         screen.say(f"written: {forms.write(text, out)}")
     else:
@@ -80,33 +81,34 @@ def _show_runs(folder: Path, name: str, is_json: bool) -> None:
 def summarized(folder: Path) -> Session:
     """The session in a result's folder."""
     measured = measurements(store.read(folder))
-    return Session(summary.summary_of(measured, equality.proved(folder.parent, measured.made_of())), measured)
+    summarised = summary.summary_of(measured, equality.proved(folder.parent, measured.made_of()))
+    return Session(summarised, contents.report(summarised, measured))
 
 
 def show_result(folder: Path) -> None:
     """Write summary.json beside the events, print the summary, and say how to get its page."""
-    _show_summary(summarized(folder).summary, folder, is_json=False)
+    _show(summarized(folder), folder, is_json=False)
     screen.say(f"page: `evenbench report {folder}` writes it")
 
 
 def show_with_page(folder: Path) -> None:
     """Write summary.json and the page beside the events, and print the summary."""
     session = summarized(folder)
-    _show_summary(session.summary, folder, is_json=False)
+    _show(session, folder, is_json=False)
     _write_page(session, folder / forms.PAGE)
 
 
 def _write_page(session: Session, to: Path) -> None:
-    screen.say(f"page: {forms.write(forms.FORMS['html'](*session), to)}")
+    screen.say(f"page: {forms.write(forms.page(session.report), to)}")
 
 
-def _show_summary(found: Summary, folder: Path, is_json: bool, has_commands: bool = False) -> None:
-    text = summary.to_json(found)
+def _show(session: Session, folder: Path, is_json: bool, has_commands: bool = False) -> None:
+    text = summary.to_json(session.summary)
     store.write_beside(folder, "summary.json", text)
     if is_json:
         print(text)
     else:
-        screen.show(summary_view(found, has_commands))
+        screen.show(summary_view(session.report, has_commands))
         screen.say(f"results: {folder}")
 
 
@@ -135,7 +137,7 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
         return
     page = over_time_report.report(trend, str(results))
     screen.show(screen.parts_view([page.title, *page.in_short]))
-    screen.say(f"page: {forms.write(forms.drawn(page), out or results / 'history.html')}")
+    screen.say(f"page: {forms.write(forms.page(page), out or results / 'history.html')}")
 
 
 @app.command("export")

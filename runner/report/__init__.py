@@ -1,7 +1,8 @@
-"""Reports: a session's results as a page, Markdown, CSV or LaTeX.
+"""Reports: what a session says, once, for the five forms that write it.
 
-contents (with deviations, sections, environment) turns a Summary and its measurements into tables and charts of plain
-values; columns says what stands in a table of results, for the terminal too; page, markdown, latex and spreadsheet,
-in writers, write those down. All but page and charts are pure Python without a library; those two are imported only
-when a page is made, because matplotlib and jinja2 take their time.
+contents (with deviations, sections, environment) turns a Summary and its measurements into a Report: tables and charts
+of plain values. Each table has typed columns (tables; columns has those of results), of which a form writes its own:
+page, markdown, latex and spreadsheet in writers, and runner.screen on the terminal. All but page and charts are pure
+Python without a library; those two are imported only when a page is made, because matplotlib and jinja2 take their
+time.
 """

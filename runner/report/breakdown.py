@@ -4,7 +4,7 @@ The tables are for every form that people read; what they hold is the Summary's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from runner import formatting
 from runner.analysis.summary_format import (
@@ -15,11 +15,12 @@ from runner.analysis.summary_format import (
     KernelTable,
     LargestBatch,
     OperatorTable,
+    Profile,
     Result,
 )
-from runner.report.columns import Column, Form, table
 from runner.report.comparisons import MOST_GROUPS, Context, Shown, cut, fitting, thousandths
-from runner.report.document import Bar, Bars, Chart, Dots, Mark, Table, plain
+from runner.report.document import Bar, Bars, Chart, Dots, Mark
+from runner.report.tables import Column, Form, Group, Table, Texts, plain, table
 from runner.results.rows import Row
 from runner.study.operators import WORDS
 from runner.study.quantities import PHASES
@@ -28,7 +29,6 @@ _MOST_CHARTS = 4
 _PAGE = frozenset({Form.PAGE})
 _SHORT = {"communication": "comm."}    # titles of phases that would be too wide
 _OF_EXCHANGE = "Calls of exchange overlap and wait for other workers: together they may exceed a step."
-_DASH = {Form.SCREEN: "-"}             # stands where there is no value
 Profiles = TypeVar("Profiles", OperatorTable, KernelTable, GraphTable, BatchTable)
 
 
@@ -66,11 +66,11 @@ _PHASES: tuple[Column[Result], ...] = (
 )
 
 
-def phases(compared: Sequence[Shown], form: Form) -> Iterator[Table]:
+def phases(compared: Sequence[Shown]) -> Iterator[Table[Result]]:
     """The phases of stamped runs, a line a stack."""
     yield from table("Phases of a step, in milliseconds, from stamped runs", _PHASES, {
         shown.label: [result for result in shown.results if result.phases]
-        for shown in compared if shown.comparison.measure == "phases"}, form,
+        for shown in compared if shown.comparison.measure == "phases"},
         "Communication that is seen exposed is what does not overlap with the backward pass; full is all of it. "
         "Stamps: what stamping adds to a plain step of this session. Phases are medians over runs, a step is their "
         "geometric mean.")
@@ -90,20 +90,31 @@ def operator_charts(context: Context, tables: Sequence[OperatorTable]) -> Iterat
             yield Dots(f"Operators: {each.label}", "milliseconds a step", tuple(groups))
 
 
-def operators(tables: Sequence[OperatorTable], form: Form) -> Iterator[Table]:
+class _Profiled(NamedTuple):
+    stack: str
+    profile: Profile
+
+
+_AGAIN: tuple[Column[_Profiled], ...] = (
+    Column("stack", lambda line: line.stack, forms=_PAGE),
+    Column("again", lambda line: line.profile.rerun, forms=_PAGE),
+)
+
+
+def operators(tables: Sequence[OperatorTable]) -> Iterator[Table[Any]]:
     """A line an operator, a column a stack."""
     for each in tables:
-        stacks = [stack for stack, profile in each.stacks.items() if profile.names]
-        seconds = {word: [each.stacks[stack].seconds.get(word) for stack in stacks] for word in WORDS}
-        lines = tuple((word.replace("_", " "), *(thousandths(value) or _DASH.get(form, "") for value in values))
-                      for word, values in seconds.items() if any(value is not None for value in values))
-        if form is Form.PAGE and any(each.stacks[stack].rerun for stack in stacks):
-            lines += (("again", *(each.stacks[stack].rerun for stack in stacks)),)
-        yield plain(f"Operators, in milliseconds a step, from profiled runs: {each.label}", ("operator", *stacks),
-                    lines, _OF_EXCHANGE)
+        profiles = {stack: profile for stack, profile in each.stacks.items() if profile.names}
+        columns = (Column[str]("operator", lambda word: word.replace("_", " ")), *(
+            Column[str](stack, profile.seconds.get, thousandths) for stack, profile in profiles.items()))
+        words = tuple(word for word in WORDS if any(word in profile.seconds for profile in profiles.values()))
+        yield Table(f"Operators, in milliseconds a step, from profiled runs: {each.label}", columns,
+                    (Group("", words),), _OF_EXCHANGE, has_empty=True)
+        yield from table(f"Operators, measured again by: {each.label}", _AGAIN, {
+            "": [_Profiled(*item) for item in profiles.items() if item[1].rerun]}, is_extra=True)
 
 
-def own_names(each: OperatorTable) -> Table:
+def own_names(each: OperatorTable) -> Table[Texts]:
     """The frameworks' own names of operators behind each of the study's words."""
     lines = tuple((stack, word.replace("_", " ") or "none", name, thousandths(seconds))
                   for stack, profile in each.stacks.items() for word, names in profile.names.items()
@@ -118,15 +129,15 @@ def own_names(each: OperatorTable) -> Table:
 _MEMORY: tuple[Column[Result], ...] = (
     Column("stack", lambda result: result.stack),
     Column("together", lambda result: result.places_peak_bytes, formatting.size),
-    Column("by place", lambda result: ", ".join(f"{place} {formatting.size(peak)}"
-                                                for place, peak in result.place_peaks.items())),
+    Column("by place", lambda result: ", ".join(f"{node} {formatting.size(peak)}"
+                                                for node, peak in result.place_peaks.items())),
 )
 
 
-def memory(compared: Sequence[Shown], form: Form) -> Iterator[Table]:
+def memory(compared: Sequence[Shown]) -> Iterator[Table[Result]]:
     """The peak memory of runs on several places, a line a stack."""
     yield from table("Peak memory of the places", _MEMORY, {
-        shown.label: [result for result in shown.results if result.place_peaks] for shown in compared}, form,
+        shown.label: [result for result in shown.results if result.place_peaks] for shown in compared},
         is_extra=True)
 
 
@@ -193,16 +204,15 @@ _BATCHES: tuple[Column[_Batch], ...] = (
 )
 
 
-def kernels(tables: Sequence[KernelTable], form: Form) -> Iterator[Table]:
-    """Where the device's time goes: shares of it, and on the page milliseconds of a step."""
+def kernels(tables: Sequence[KernelTable]) -> Iterator[Table[Any]]:
+    """Where the device's time goes: shares of it, and on the page milliseconds of a step and the longest kernels."""
     groups = {each.label: [_Device(*item) for item in each.stacks.items()] for each in tables}
     sources = [f"{line.stack}: {line.time.source}." for lines in groups.values() for line in lines if line.time.source]
-    note = "Kernels, copies and gaps in milliseconds a step." if form is Form.PAGE else "Shares of the device's time."
-    yield from table("Where the device's time goes, from profiled runs", _KERNELS, groups, form,
+    note = "Times in milliseconds a step, and shares of the device's time."
+    yield from table("Where the device's time goes, from profiled runs", _KERNELS, groups,
                      " ".join([note, *dict.fromkeys(sources)]))
-    if form is Form.PAGE:
-        yield from table("The kernels that take longest, in the first run", _LONGEST_KERNELS,
-                         {label: list(_longest(lines)) for label, lines in groups.items()}, form, is_extra=True)
+    yield from table("The kernels that take longest, in the first run", _LONGEST_KERNELS,
+                     {label: list(_longest(lines)) for label, lines in groups.items()}, is_extra=True)
 
 
 def _longest(lines: Sequence[_Device]) -> Iterator[_Kernel]:
@@ -210,15 +220,15 @@ def _longest(lines: Sequence[_Device]) -> Iterator[_Kernel]:
         yield from (_Kernel(stack, name, time.top_calls.get(name), seconds) for name, seconds in time.top.items())
 
 
-def graphs(tables: Sequence[GraphTable], form: Form) -> Iterator[Table]:
+def graphs(tables: Sequence[GraphTable]) -> Iterator[Table[Any]]:
     """Nodes before and after, and what those did that went."""
-    yield from table("Nodes of the graph", _GRAPHS, _lines(tables, _Graph), form,
+    yield from table("Nodes of the graph", _GRAPHS, _lines(tables, _Graph),
                      "Removed: net of nodes that were added; then those that went, by what they did.")
 
 
-def largest_batches(tables: Sequence[BatchTable], form: Form) -> Iterator[Table]:
+def largest_batches(tables: Sequence[BatchTable]) -> Iterator[Table[Any]]:
     """The largest batch that trains."""
-    yield from table("The largest batch that trains", _BATCHES, _lines(tables, _Batch), form,
+    yield from table("The largest batch that trains", _BATCHES, _lines(tables, _Batch),
                      "Each batch was tried in a fresh process; the least of the runs.")
 
 

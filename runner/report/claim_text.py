@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 from runner import formatting
 from runner.analysis import gate, stats
+from runner.analysis.stats import Interval
 from runner.analysis.summary_format import (
     Claim,
     ClaimNumber,
     Comparison,
-    Interval,
     PublishedNumber,
     Result,
     Subject,
@@ -21,6 +21,9 @@ HOW_CLAIMS_ARE_JUDGED = (
     "Here: the number that decides, and how many of the claim's cases say the same. A claim holds where all their 95 % "
     "intervals lie wholly on its side, and does not where one, widened for the number of cases, lies wholly on the "
     "other.")
+
+
+WINNER = "WINNER"              # the fastest, as the terminal says it: where there is no colour, letters stand out
 
 
 def word(comparison: Comparison, result: Result, winner: str = "fastest") -> str:
@@ -57,7 +60,7 @@ def reading(summary: Summary, winner: str) -> list[str]:
 
 
 def subject(one: Subject) -> str:
-    """tf-1.15 sync, lstm cudnn."""
+    """A subject in one text, such as "tf-1.15 sync lstm cudnn"."""
     return " ".join([one.stack, *filter(None, [one.parallel]), *(f"{name} {value}"
                                                                  for name, value in one.settings.items())])
 
@@ -84,13 +87,13 @@ def measured(number: PublishedNumber) -> str:
 
 
 def _over(number: PublishedNumber) -> str:
-    """How many steps its seconds are of, unless one, and its statistic over several cells, unless the mean."""
+    """The number of steps if not one, and the statistic over several cells if not the mean."""
     return (f" of {number.steps:,} steps" if number.steps > 1 else "") + (
         f", {number.statistic}" if number.statistic != "mean" else "")
 
 
 def _seconds(value: float) -> str:
-    """As the tables have steps and epochs, so that one number reads the same beside them."""
+    """Seconds as the tables of steps and epochs write them."""
     return formatting.milliseconds(value) if value < 1 else formatting.seconds(value)
 
 
@@ -153,6 +156,12 @@ def _threshold(claim: Claim, value: float) -> str:
     if claim.kind == "mpe":
         return f"{value:g}"
     return formatting.share(value) if claim.kind == "share" else f"{value:g}x"
+
+
+def allowed(number: ClaimNumber) -> str:
+    """The values that a claim allows its number."""
+    ends = [f"{name} {end:.3g}" for name, end in (("from", number.low), ("to", number.high)) if end is not None]
+    return ("not " if number.is_turned else "") + " ".join(ends)
 
 
 def amount(claim: Claim, value: float, interval: Interval | None) -> str:

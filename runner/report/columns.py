@@ -1,83 +1,22 @@
-"""A column is one row of one table: its title, where its value is from, how people read it, and its forms. Pure.
+"""The columns of a stack's result, for the terminal, the page (and Markdown), the CSV and LaTeX. Pure.
 
-RESULTS has those of a stack's result, for the terminal, the page (and Markdown), the CSV and LaTeX. All values are read
-from the Summary, so that no two forms can say different numbers. CONTRIBUTING.md, "Add a column", shows a new one.
+All values are read from the Summary, so that no two forms can say different numbers. CONTRIBUTING.md, "Add a column",
+shows a new one.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import Enum
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from runner import formatting
-from runner.analysis.stats import Verdict
-from runner.analysis.summary_format import Comparison, Interval, Result, Summary
+from runner.analysis.stats import Interval, Verdict
+from runner.analysis.summary_format import Comparison, Result, Summary
 from runner.report import claim_text
-from runner.report.document import Group, Table
-
-T = TypeVar("T")
-
-
-class Form(Enum):
-    """What a report is written as."""
-
-    SCREEN = "the terminal"
-    PAGE = "the page and Markdown"
-    CSV = "the CSV"
-    LATEX = "LaTeX"
-
+from runner.report.tables import EVERY, READ, Column, Form
 
 # the tables of results: the rates, what was measured beside them, and three that few sessions have
-EVERY, RATES, BESIDE, SEQUENCES, EPOCHS, ENERGY = "*", "", "beside", "sequences", "epochs", "energy"
-READ = frozenset({Form.SCREEN, Form.PAGE})
-_PAGE, _LATEX, _CSV = frozenset({Form.PAGE}), frozenset({Form.LATEX}), frozenset({Form.CSV})
+RATES, BESIDE, SEQUENCES, EPOCHS, ENERGY = "", "beside", "sequences", "epochs", "energy"
+_SCREEN, _PAGE, _LATEX, _CSV = (frozenset({form}) for form in (Form.SCREEN, Form.PAGE, Form.LATEX, Form.CSV))
 _ALL_BUT_LATEX = READ | _CSV
-_NOTHING = (None, "")          # values that are none
-_EMPTY = {Form.SCREEN: "-"}    # stands where there is no value
-
-
-class Column(NamedTuple, Generic[T]):
-    """A column of a table whose lines are about a T each."""
-
-    title: str
-    value: Callable[[T], Any]                    # None: there is none
-    text: Callable[[Any], str] = str             # how people read it
-    forms: frozenset[Form] = READ
-    name: str = ""                               # in the CSV
-    part: str = ""                               # which table of its kind has it; EVERY: all of them
-    is_number: bool = False                      # stands at the right of its column in LaTeX
-
-    def shown(self, line: T, form: Form) -> str:
-        """The text of a line in a form that people read."""
-        return self.written(self.value(line), form)
-
-    def written(self, value: Any, form: Form) -> str:
-        """The value as text."""
-        return _EMPTY.get(form, "") if value in _NOTHING else self.text(value)
-
-
-def of(columns: Sequence[Column[T]], form: Form, *parts: str) -> list[Column[T]]:
-    """The columns that a form has, of those tables or of all."""
-    return [column for column in columns if form in column.forms and (not parts or column.part in (EVERY, *parts))]
-
-
-def table(caption: str, columns: Sequence[Column[T]], groups: Mapping[str, Sequence[T]], form: Form, note: str = "",
-          is_extra: bool = False) -> Iterator[Table]:
-    """A table with a group a label, without its empty columns. No table without lines."""
-    asked = of(columns, form)
-    values = {label: [[column.value(line) for column in asked] for line in lines]
-              for label, lines in groups.items() if lines}
-    kept = [(index, column) for index, column in enumerate(asked)
-            if any(line[index] not in _NOTHING for lines in values.values() for line in lines)]
-    if values:
-        yield Table(caption, tuple(column.title for _, column in kept), tuple(
-            Group(label, tuple(tuple(column.written(line[index], form) for index, column in kept) for line in lines))
-            for label, lines in values.items()), note, is_extra)
-
-
-def with_any(groups: Mapping[str, Sequence[T]], columns: Sequence[Column[T]]) -> dict[str, list[T]]:
-    """The lines that have a value in one of those columns."""
-    return {label: [line for line in lines if any(column.value(line) not in _NOTHING for column in columns)]
-            for label, lines in groups.items()}
 
 
 class Line(NamedTuple):
@@ -98,14 +37,9 @@ class Line(NamedTuple):
         return self.result.rate_per_worker is not None
 
 
-def ended(counts: Mapping[str, int], times: str = "×") -> list[str]:
-    """A text for each ending, such as "oom ×3", or that there was no run."""
-    return [f"{ending} {times}{count}" if count > 1 else ending for ending, count in counts.items()] or ["not run"]
-
-
-def endings(counts: Mapping[str, int], times: str = "×") -> str:
-    """The same as one text."""
-    return ", ".join(ended(counts, times))
+def endings(counts: Mapping[str, int]) -> str:
+    """How runs ended, such as "ok, oom ×3", or that there was none."""
+    return ", ".join(f"{ending} ×{count}" if count > 1 else ending for ending, count in counts.items()) or "not run"
 
 
 def marks(line: Line) -> str:
@@ -136,6 +70,14 @@ def _verdict_and_smallest(line: Line) -> str:
     return " ".join(filter(None, (verdict(line), claim_text.smallest(line.result)))) if line.has_rate else "no data"
 
 
+def _word_and_smallest(line: Line) -> str:
+    """The same for the terminal, which may break the line between; the baseline stands in the ratio's column."""
+    if not line.has_rate:
+        return ""
+    return "\n".join(filter(None, (claim_text.word(line.comparison, line.result, claim_text.WINNER),
+                                   claim_text.smallest(line.result))))
+
+
 def _rate(line: Line) -> str:
     rate = line.result.rate_per_worker
     return endings(line.result.endings) if rate is None else formatting.rate(rate, line.result.rate_interval)
@@ -148,22 +90,23 @@ def _ratio(line: Line) -> str:
     return formatting.ratio(result.ratio, result.ratio_interval)
 
 
-def _ok_runs(line: Line) -> str:
-    return f"{line.result.endings.get('ok', 0)} of {line.summary.rounds}" if line.has_rate else ""
+def _ratio_or_baseline(line: Line) -> str:
+    if line.has_rate and line.result.verdict is Verdict.BASELINE:
+        return "baseline"
+    return _ratio(line)
 
 
-def _loss(line: Line) -> str:
+def _ok_runs(line: Line) -> str | None:
+    return f"{line.result.endings.get('ok', 0)} of {line.summary.rounds}" if line.has_rate else None
+
+
+def _loss(line: Line) -> str | None:
     first, last = line.result.loss_first, line.result.loss_last
-    return "" if first is None or last is None else f"{first:.3g} to {last:.3g}"
-
-
-def _compiling(line: Line) -> str:
-    seconds = line.result.compile_seconds
-    return "" if seconds is None else formatting.seconds(seconds)
+    return None if first is None or last is None else f"{first:.3g} to {last:.3g}"
 
 
 def _ends(name: str, like: Callable[[Result], float | None]) -> Callable[[Line], str]:
-    """The interval of that name without its value, which has a column of its own."""
+    """The ends of that interval alone, since its value has a column of its own."""
 
     def text(line: Line) -> str:
         interval: Interval | None = getattr(line.result, name)
@@ -191,7 +134,7 @@ def _field(of_line: Callable[[Line], Any], *names: str) -> tuple[Column[Line], .
 
 
 def measured(title: str, name: str, text: Callable[[Any], str], part: str, forms: frozenset[Form] = _ALL_BUT_LATEX,
-              ) -> Column[Line]:
+             ) -> Column[Line]:
     """A number of a result, by its name in summary.json."""
     return Column(title, _of_result(name), text, forms, name, part)
 
@@ -199,9 +142,9 @@ def measured(title: str, name: str, text: Callable[[Any], str], part: str, forms
 def _with_interval(title: str, name: str, interval: str, text: Callable[[float, Interval | None], str], part: str,
                    forms: frozenset[Form] = READ) -> tuple[Column[Line], ...]:
     """A geometric mean with its brackets, and for the CSV three numbers; by the names in summary.json."""
-    def shown(line: Line) -> str:
+    def shown(line: Line) -> str | None:
         value = getattr(line.result, name)
-        return "" if value is None else text(value, getattr(line.result, f"{interval}_interval"))
+        return None if value is None else text(value, getattr(line.result, f"{interval}_interval"))
 
     ends = (Column(f"{interval}_{end}", _end(f"{interval}_interval", end), forms=_CSV, name=f"{interval}_{end}")
             for end in ("low", "high"))
@@ -217,24 +160,27 @@ RESULTS: tuple[Column[Line], ...] = (
              forms=_CSV, name=name) for name in SETTINGS),
     Column("stack", _of_result("stack"), name="stack", forms=_ALL_BUT_LATEX, part=EVERY),
     Column("key", _of_result("key"), name="key", forms=_CSV),
-    Column("samples/s", _rate, forms=_PAGE),
+    Column("samples/s", _rate),
     Column("Samples/s", _of_result("rate_per_worker"), formatting.number, _CSV | _LATEX, "rate_per_worker",
            is_number=True),
     Column("95 %", _ends("rate_interval", lambda result: result.rate_per_worker), forms=_LATEX),
     Column("to {baseline}", _ratio, forms=_PAGE),
+    Column("to {baseline}", _ratio_or_baseline, forms=_SCREEN),
     Column("Ratio", _of_result("ratio"), "{:.3f}".format, _CSV | _LATEX, "ratio", is_number=True),
     Column("95 %", _ends("ratio_interval", lambda result: 1.0), forms=_LATEX),
     Column("pairs", _of_result("pairs"), forms=_CSV, name="pairs"),
     Column("verdict", _verdict_and_smallest, forms=_PAGE),
+    Column("", _word_and_smallest, forms=_SCREEN),
     Column("Verdict", verdict, forms=_LATEX),
     Column("verdict", lambda line: line.result.verdict.value, forms=_CSV, name="verdict"),
     Column("notes", marks, forms=_PAGE),
+    Column("", marks, forms=_SCREEN),
     Column("ok runs", _ok_runs, part=BESIDE),
     Column("made again", lambda line: line.result.repeated_runs or None, "{:,}".format, part=BESIDE),
     Column("workers", _of_result("workers"), forms=_CSV, name="workers"),
     *_with_interval("step", "step_seconds", "step", formatting.step, RATES, _PAGE),
     measured("first step", "first_step_seconds", formatting.seconds, BESIDE),
-    Column("compiling", _compiling, part=BESIDE),
+    Column("compiling", _of_result("compile_seconds"), formatting.seconds, part=BESIDE),
     *_field(lambda line: line.result, "compile_seconds", "compiled_programs"),
     measured("input wait", "load_share", formatting.share, BESIDE),
     measured("of machine", "machine_share", formatting.share, BESIDE),

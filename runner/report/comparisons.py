@@ -5,7 +5,6 @@ from typing import NamedTuple, TypeVar
 
 from runner import formatting
 from runner.analysis.summary_format import Comparison, Result, Summary
-from runner.report.document import Group, Table
 from runner.results.rows import Measurements
 
 T = TypeVar("T")
@@ -53,14 +52,6 @@ def cut(kept: int, all_of_them: int) -> str:
     return f" (the first {kept} of {all_of_them:,}; the table has all)" if kept < all_of_them else ""
 
 
-def without_empty(table: Table) -> Table:
-    """The table without the columns that no line has anything for."""
-    kept = [index for index in range(len(table.columns)) if any(line[index] for line in table.lines)]
-    return table._replace(columns=tuple(table.columns[index] for index in kept), groups=tuple(
-        Group(group.label, tuple(tuple(line[index] for index in kept) for line in group.lines))
-        for group in table.groups))
-
-
 def thousandths(seconds: float | None) -> str:
-    """Milliseconds without their unit; "" where there is nothing."""
+    """Milliseconds without their unit; "" for None."""
     return "" if seconds is None else formatting.number(seconds * 1000)

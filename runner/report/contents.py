@@ -1,19 +1,19 @@
 """A Summary and its measurements to a Report: what it says, in which order. Pure."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from runner import formatting
-from runner.analysis.summary_format import Claim, ClaimNumber, Failure, Skip, Summary
-from runner.report import claim_text, environment, published, rates
-from runner.report.columns import Form, table
-from runner.report.comparisons import Context
+from runner.analysis.summary_format import Claim, ClaimNumber, PaperClaim, Summary
+from runner.report import breakdown, claim_text, columns, environment, lanes, left_out, published, rates
+from runner.report.comparisons import Context, Shown
 from runner.report.deviations import deviations, is_published
-from runner.report.document import Group, Report, Section, Table, plain
+from runner.report.document import Overall, Report, Section
 from runner.report.sections import sections
+from runner.report.tables import Column, Form, Table, plain, table
 from runner.results.rows import Measurements
 from runner.study import claims
 
-_LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jsonl
 _OF_A_PAPER = ("What holds here holds on this machine, with these versions and sizes. It is no reproduction on the "
                "study's own hardware, and what does not hold here may hold there.")
 _OF_OURS = "Rates, ratios and verdicts are of this machine, with these versions and sizes."
@@ -31,15 +31,43 @@ def report(summary: Summary, measured: Measurements) -> Report:
         reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
         deviations=deviations(summary, measured), in_short=tuple(_in_short(summary)), claims=tuple(_claims(summary)),
         sections=(*sections(context), *_elsewhere(context)), environment=tuple(environment.tables(summary, measured)),
-        left_out=(*_failures(summary), *_skipped(summary.skipped)),
+        failed=tuple(left_out.failed(summary.failures, summary.id)), skipped=tuple(left_out.skipped(summary.skipped)),
         footnotes=tuple((context.marks[note.flag], note.text) for note in summary.footnotes),
         methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods),
         made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
+        overall=_overall(summary),
     )
 
 
+def _overall(summary: Summary) -> Overall:
+    """All experiments as one."""
+    data = dict.fromkeys(each.name + (" (stand-in)" if each.is_stand_in else "") for each in summary.data)
+    about = [summary.study, formatting.count(summary.rounds, "round"), summary.launcher, *data]
+    compared = [Shown(comparison, comparison.results) for comparison in summary.comparisons]
+    results = rates.results(summary, compared)
+    return Overall(
+        about=", ".join(filter(None, about)), is_complete=summary.is_complete,
+        stacks=tuple(column.stack for column in summary.columns), results=results,
+        own_stacks=environment.of_own(summary), beside=(*rates.beside(results), *lanes.tables(summary.lanes)), limits=tuple(rates.machine_limits(summary)),
+        breakdown=(*breakdown.phases(compared), *breakdown.operators(summary.operators),
+                   *breakdown.kernels(summary.kernels), *breakdown.graphs(summary.graphs),
+                   *breakdown.largest_batches(summary.largest_batches), *breakdown.memory(compared)),
+        published=tuple(published.of_study(summary)), means=tuple(_means(summary)),
+        commands=tuple(columns.commands(summary)), far_runs=tuple(left_out.far_runs(summary.comparisons)),
+        guide=" ".join(claim_text.reading(summary, claim_text.WINNER)) if compared else "",
+    )
+
+
+def _means(summary: Summary) -> Iterator[str]:
+    """Geometric means of the ratios, a line a measure."""
+    for mean in summary.geometric_means:
+        ratios = ", ".join(f"{name} {formatting.ratio(ratio, None)}" for name, ratio in mean.ratios.items())
+        yield (f"{mean.measure}: geometric mean over {formatting.count(mean.comparisons, 'comparison')}, "
+               f"to {summary.baseline}: {ratios}")
+
+
 def _in_order(stacks: Sequence[str], summary: Summary) -> list[str]:
-    """The stacks that were measured, the baseline first, then the others: their signs."""
+    """The measured stacks, the baseline first. Their order gives each its sign in charts."""
     return list(dict.fromkeys([*(column.stack for column in summary.columns), *stacks]))
 
 
@@ -61,15 +89,10 @@ def _in_short(summary: Summary) -> Iterator[str]:
     """Who won how often, and what the claims came to."""
     if summary.paper_claims:
         verdicts = [claim.verdict for claim in summary.paper_claims]
-        yield f"{formatting.count(len(verdicts), 'claim')}: " + ", ".join(
-            f"{verdict.value} {verdicts.count(verdict)}" for verdict in claims.Verdict if verdict in verdicts) + "."
+        yield f"{formatting.count(len(verdicts), 'claim')}: {_tally(verdicts)}."
     for measure in dict.fromkeys(comparison.measure for comparison in summary.comparisons):
         yield from _wins(summary, measure)
-    for mean in summary.geometric_means:
-        ratios = ", ".join(f"{name} {formatting.ratio(ratio, None)}" for name, ratio in mean.ratios.items())
-        yield (f"{mean.measure}: geometric mean over {formatting.count(mean.comparisons, 'comparison')}, "
-               f"to {summary.baseline}: {ratios}.")
-    yield from (f"{line}." for line in rates.machine_limits(summary))
+    yield from (f"{line}." for line in (*_means(summary), *rates.machine_limits(summary)))
 
 
 def _wins(summary: Summary, measure: str) -> Iterator[str]:
@@ -91,59 +114,57 @@ def _wins(summary: Summary, measure: str) -> Iterator[str]:
 
 # ---- claims
 
-def _claims(summary: Summary) -> Iterator[Table]:
-    if not summary.claims:
-        return
+class _PaperClaim(NamedTuple):
+    claim: PaperClaim
+    tally: str                   # of its parts' verdicts
+
+
+class _Number(NamedTuple):
+    claim: Claim
+    number: ClaimNumber
+
+
+_PAGE, _SCREEN = frozenset({Form.PAGE}), frozenset({Form.SCREEN})
+_PAPER_CLAIMS: tuple[Column[_PaperClaim], ...] = (
+    Column("claim", lambda line: line.claim.id),
+    Column("verdict", lambda line: line.claim.verdict.value),
+    Column("parts", lambda line: ", ".join(line.claim.parts), forms=_PAGE),
+    Column("its parts", lambda line: line.tally, forms=_SCREEN),
+)
+_NUMBERS: tuple[Column[_Number], ...] = (
+    Column("of", lambda line: line.number.what),
+    Column("case", lambda line: ", ".join(f"{name} {value}" for name, value in line.number.case.items())),
+    Column("here", lambda line: claim_text.amount(line.claim, line.number.value, line.number.interval)),
+    Column("rounds", lambda line: line.number.rounds),
+    Column("allowed", lambda line: claim_text.allowed(line.number)),
+    Column("verdict", lambda line: line.number.verdict.value + (
+        f": {line.number.reason}" if line.number.reason else "")),
+)
+
+
+def _claims(summary: Summary) -> Iterator[Table[Any]]:
     yield from table(f"Claims of {summary.study}, on this machine", published.CLAIMS, {"": summary.claims},
-                     Form.PAGE, claim_text.HOW_CLAIMS_ARE_JUDGED)
+                     claim_text.HOW_CLAIMS_ARE_JUDGED,
+                     tally=_tally([claim.verdict for claim in summary.claims], with_none=True))
     if len(summary.paper_claims) < len(summary.claims):
-        yield plain("The paper's own claims, of which those above are parts", ("claim", "verdict", "parts"), tuple(
-            (claim.id, claim.verdict.value, ", ".join(claim.parts)) for claim in summary.paper_claims))
+        verdicts = {claim.id: claim.verdict for claim in summary.claims}
+        yield from table("The paper's own claims, of which those above are parts", _PAPER_CLAIMS, {"": [
+            _PaperClaim(claim, _tally([verdicts[part] for part in claim.parts])) for claim in summary.paper_claims]},
+            tally=_tally([claim.verdict for claim in summary.paper_claims]))
     yield from _numbers(summary.claims)
 
 
-def _numbers(claims: Sequence[Claim]) -> Iterator[Table]:
+def _tally(verdicts: Sequence[claims.Verdict], with_none: bool = False) -> str:
+    """The number of each verdict."""
+    counts = {verdict: verdicts.count(verdict) for verdict in claims.Verdict}
+    return ", ".join(f"{verdict.value} {count}" for verdict, count in counts.items() if count or with_none)
+
+
+def _numbers(claims: Sequence[Claim]) -> Iterator[Table[Any]]:
     """The numbers of all claims, and the cells that they miss."""
-    groups = tuple(Group(f"{claim.id}: {claim.text}", tuple(_number(claim, number) for number in claim.numbers))
-                   for claim in claims if claim.numbers)
-    if groups:
-        yield Table("The claims' numbers", ("of", "case", "here", "rounds", "allowed", "verdict"), groups,
-                    is_extra=True)
+    yield from table("The claims' numbers", _NUMBERS, {
+        f"{claim.id}: {claim.text}": [_Number(claim, number) for number in claim.numbers] for claim in claims},
+        is_extra=True)
     missing = tuple((claim.id, why) for claim in claims for why in claim.missing)
     if missing:
         yield plain("What claims miss", ("claim", "cell and reason"), missing, is_extra=True)
-
-
-def _number(claim: Claim, number: ClaimNumber) -> tuple[str, ...]:
-    case = ", ".join(f"{name} {value}" for name, value in number.case.items())
-    ends = [f"{name} {end:.3g}" for name, end in (("from", number.low), ("to", number.high)) if end is not None]
-    allowed = ("not " if number.is_turned else "") + " ".join(ends)
-    return (number.what, case, claim_text.amount(claim, number.value, number.interval), str(number.rounds), allowed,
-            number.verdict.value + (f": {number.reason}" if number.reason else ""))
-
-
-# ---- what is not there
-
-def _failures(summary: Summary) -> Iterator[Table]:
-    """Failed runs; runs that failed alike are one line, with the command that shows what the first of them wrote."""
-    alike: dict[tuple[str, ...], list[Failure]] = {}
-    for failure in summary.failures:
-        message = failure.message
-        short = message if len(message) <= _LONGEST_MESSAGE else message[:_LONGEST_MESSAGE] + "…"
-        alike.setdefault((failure.stack, failure.label, failure.ending, short), []).append(failure)
-    if alike:
-        yield plain("Runs that did not end ok", ("stack", "what", "ended", "rounds", "message", "what it wrote"), tuple(
-            (stack, what, ending, ", ".join(str(each.round) for each in failures), message,
-             formatting.show(summary.id, failures[0].run))
-            for (stack, what, ending, message), failures in alike.items()))
-
-
-def _skipped(skips: Sequence[Skip]) -> Iterator[Table]:
-    """Skipped cells; cells of one stack, experiment and reason are one line."""
-    labels: dict[tuple[str, str, str], list[str]] = {}
-    for skip in skips:
-        labels.setdefault((skip.experiment, skip.stack, skip.reason), []).append(skip.label)
-    if labels:
-        yield plain("Skipped", ("experiment", "stack", "cells", "reason"), tuple(
-            (experiment, stack, names[0] if len(names) == 1 else formatting.count(len(names), "cell"), reason)
-            for (experiment, stack, reason), names in labels.items()))

@@ -1,4 +1,4 @@
-"""How a session differs from its study, and what else a reader must know before any number. Pure."""
+"""How a session differs from its study, and what else to know before reading its numbers. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,35 +1,8 @@
 """The parts of a report in every form: plain values that its writers escape. Pure."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-Lines = tuple[tuple[str, ...], ...]
-
-
-class Group(NamedTuple):
-    """Lines of a table that belong together."""
-
-    label: str                   # "" for a table that has no groups
-    lines: Lines
-
-
-class Table(NamedTuple):
-    """A table; every line has a text for each column."""
-
-    caption: str
-    columns: tuple[str, ...]
-    groups: tuple[Group, ...]
-    note: str = ""
-    is_extra: bool = False       # for who wants to know more: folded away where that can be
-
-    @property
-    def lines(self) -> Lines:
-        """The lines of all groups."""
-        return tuple(line for group in self.groups for line in group.lines)
-
-
-def plain(caption: str, columns: tuple[str, ...], lines: Lines, note: str = "", is_extra: bool = False) -> Table:
-    """A table without groups."""
-    return Table(caption, columns, (Group("", lines),), note, is_extra)
+from runner.report.tables import Table
 
 
 class Mark(NamedTuple):
@@ -153,7 +126,25 @@ class Section(NamedTuple):
     notes: tuple[str, ...]
     assumed: tuple[tuple[str, str], ...]
     charts: tuple[Chart, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[Table[Any], ...]
+
+
+class Overall(NamedTuple):
+    """All experiments as one: for the terminal, the CSV and LaTeX, which have no sections."""
+
+    about: str = ""              # study, rounds, launcher and data
+    own_stacks: str = ""         # what the user's own stacks hold, which their names do not say
+    is_complete: bool = True
+    stacks: tuple[str, ...] = ()                       # that were planned, the baseline first
+    results: Table[Any] = Table("", (), ())            # of columns.Line: a line a stack and comparison
+    beside: tuple[Table[Any], ...] = ()                # what was measured beside the rates
+    limits: tuple[str, ...] = ()                       # what shares of the machine are shares of
+    breakdown: tuple[Table[Any], ...] = ()             # where time and memory go
+    published: tuple[Table[Any], ...] = ()             # the study's numbers beside ours
+    means: tuple[str, ...] = ()
+    far_runs: tuple[Table[Any], ...] = ()              # of left_out.FarRuns
+    commands: tuple[tuple[str, str, str], ...] = ()    # label, stack, what measures it again
+    guide: str = ""              # how rates, ratios and verdicts are read
 
 
 class Report(NamedTuple):
@@ -167,10 +158,17 @@ class Report(NamedTuple):
     reading: str                 # what its verdicts mean and what not
     deviations: tuple[Deviation, ...]
     in_short: tuple[str, ...]
-    claims: tuple[Table, ...]
+    claims: tuple[Table[Any], ...]
     sections: tuple[Section, ...]
-    environment: tuple[Table, ...]
-    left_out: tuple[Table, ...]  # skipped cells and runs that did not end ok
+    environment: tuple[Table[Any], ...]
+    failed: tuple[Table[Any], ...]             # of left_out.FailedRuns
+    skipped: tuple[Table[Any], ...]            # of left_out.SkippedCells
     footnotes: tuple[tuple[str, str], ...]     # number and text
     methods: tuple[tuple[str, str], ...]
     made_by: str
+    overall: Overall = Overall()
+
+    @property
+    def left_out(self) -> tuple[Table[Any], ...]:
+        """What has no result."""
+        return (*self.failed, *self.skipped)

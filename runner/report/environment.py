@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runner import formatting
+from runner.analysis import summary_format
 from runner.analysis.flags import Flag
-from runner.analysis.summary_format import Column, Machine, Summary
-from runner.report.comparisons import without_empty
-from runner.report.document import Table, plain
+from runner.analysis.summary_format import Machine, Summary
+from runner.report.tables import Column, Table, plain, table
 from runner.results.rows import Measurements
 from runner.results.values import recorded
 from workloads.spec import frameworks
@@ -32,10 +32,23 @@ def of_own(summary: Summary) -> str:
                      for column in summary.columns if column.stack in own and frameworks.is_known(column.framework))
 
 
-def tables(summary: Summary, measured: Measurements) -> Iterator[Table]:
+_STACKS: tuple[Column[summary_format.Column], ...] = (
+    Column("stack", lambda stack: stack.stack),
+    Column("framework", lambda stack: stack.framework),
+    Column("version", lambda stack: stack.version),
+    Column("Python", lambda stack: stack.python),
+    Column("threads", lambda stack: stack.threads),
+    Column("oneDNN", lambda stack: stack.onednn, lambda is_on: "on" if is_on else "off"),
+    Column("isolation", lambda stack: stack.isolation),
+    Column("base", lambda stack: (stack.base or "") + (
+        " (not the stack's own)" if stack.base_is_default is False else "")),
+    Column("image", lambda stack: (stack.image or "")[:_DIGEST_LETTERS]),
+)
+
+
+def tables(summary: Summary, measured: Measurements) -> Iterator[Table[Any]]:
     """The stacks, the data, and every fact that each stack reported of itself."""
-    yield without_empty(plain("Stacks", ("stack", "framework", "version", "Python", "threads", "oneDNN", "isolation",
-                                         "base", "image"), tuple(_stack(column) for column in summary.columns)))
+    yield from table("Stacks", _STACKS, {"": summary.columns})
     hardware = tuple(_facts({name: value for what in ("hardware", "harness")
                              for name, value in recorded(measured.session, what).items()}))
     if hardware:
@@ -51,20 +64,12 @@ def tables(summary: Summary, measured: Measurements) -> Iterator[Table]:
                         "By its first run; threads and data may differ between cells.", is_extra=True)
 
 
-def _stack(column: Column) -> tuple[str, ...]:
-    base = (column.base or "") + (" (not the stack's own)" if column.base_is_default is False else "")
-    return (column.stack, column.framework or "", column.version or "", column.python or "",
-            "" if column.threads is None else str(column.threads),
-            {True: "on", False: "off", None: ""}[column.onednn], column.isolation or "", base,
-            (column.image or "")[:_DIGEST_LETTERS])
-
-
 def _told(stack: str, measured: Measurements) -> dict[str, Any]:
     """Facts and place of the stack's first run that reported them."""
     runs = [run for row in measured.rows if row.cell.stack == stack for run in row.runs]
     facts: Mapping[str, Any] = next((run.facts for run in runs if run.facts), {})
-    place: Mapping[str, Any] = next((run.place for run in runs if run.place), {})
-    return {**facts, **place}
+    environment: Mapping[str, Any] = next((run.place for run in runs if run.place), {})
+    return {**facts, **environment}
 
 
 def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

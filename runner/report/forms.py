@@ -3,31 +3,23 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from runner.analysis.summary_format import Summary
 from runner.errors import InputError
-from runner.report import environment
-from runner.report.contents import report
 from runner.report.document import Report
 from runner.report.writers import latex, markdown, spreadsheet
 from runner.results import store
-from runner.results.rows import Measurements
 
 PAGE = "report.html"
-Form = Callable[[Summary, Measurements], str]
 
 
-def drawn(found: Report) -> str:
+def page(report: Report) -> str:
     """The page."""
-    from runner.report.writers import page  # here: its libraries take half a second, which the other forms do without
+    from runner.report.writers.page import html  # here: its libraries take half a second, which other forms do without
 
-    return page.html(found)
+    return html(report)
 
 
-FORMS: dict[str, Form] = {
-    "html": lambda summary, measured: drawn(report(summary, measured)),
-    "markdown": lambda summary, measured: markdown.markdown(report(summary, measured)),
-    "csv": lambda summary, measured: spreadsheet.comma_separated(summary),
-    "latex": lambda summary, measured: latex.latex(summary, environment.machine(summary.machine)),
+FORMS: dict[str, Callable[[Report], str]] = {
+    "html": page, "markdown": markdown.markdown, "csv": spreadsheet.comma_separated, "latex": latex.latex,
 }
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from runner import formatting
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import LaneResult, Lanes
-from runner.report.columns import Column, Form, endings, table
-from runner.report.document import Table
+from runner.report.columns import endings
+from runner.report.tables import Column, Form, Table, table
 
 LANES = ("common", "tuned")
 _CAPTION = "Common and tuned: samples a second as each stack stands, and as its experts would tune it"
@@ -19,8 +19,8 @@ def _tuned(result: LaneResult) -> str:
     return endings(result.endings) if result.tuned_rate is None else formatting.number(result.tuned_rate)
 
 
-def _ratio(result: LaneResult) -> str:
-    return "" if result.ratio is None else formatting.ratio(result.ratio, result.ratio_interval)
+def _ratio(result: LaneResult) -> str | None:
+    return None if result.ratio is None else formatting.ratio(result.ratio, result.ratio_interval)
 
 
 def _word(result: LaneResult) -> str:
@@ -48,9 +48,9 @@ _COLUMNS: tuple[Column[LaneResult], ...] = (
 )
 
 
-def tables(lanes: Sequence[Lanes], form: Form) -> Iterator[Table]:
+def tables(lanes: Sequence[Lanes]) -> Iterator[Table[LaneResult]]:
     """A line a stack; a group a pair of comparisons, below who is the fastest in each lane."""
-    yield from table(_CAPTION, _COLUMNS, {_label(each): each.results for each in lanes}, form, _NOTE)
+    yield from table(_CAPTION, _COLUMNS, {_label(each): each.results for each in lanes}, _NOTE)
 
 
 def _label(lanes: Lanes) -> str:

@@ -1,13 +1,14 @@
 """The study's own numbers and claims beside ours; each number with the experiment that it is about. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from runner import formatting
 from runner.analysis.summary_format import Claim, PublishedNumber, Summary
 from runner.report import claim_text
-from runner.report.columns import Column, Form, of
 from runner.report.comparisons import cut, fitting
-from runner.report.document import Chart, Dots, Mark, Table, plain
+from runner.report.document import Chart, Dots, Mark
+from runner.report.tables import Column, Form, Table, plain, table
 from runner.results.rows import Experiment, Measurements
 from runner.study import quantities
 from workloads.spec.cell import Cell
@@ -85,19 +86,23 @@ CLAIMS: tuple[Column[Claim], ...] = (
     Column("claim", lambda claim: claim.id),
     Column("verdict", lambda claim: claim.verdict.value),
     Column("what the study says", lambda claim: claim.text, forms=_PAGE),
-    Column("here", claim_text.here),
-    Column("theirs", claim_text.theirs),
+    Column("here", lambda claim: claim_text.here(claim) or None),
+    Column("theirs", lambda claim: claim_text.theirs(claim) or None),
     Column("remark", _remark, forms=_PAGE),
 )
 
 
-def tables(numbers: Numbers) -> Iterator[Table]:
+_NOTE = "On other hardware; seconds here are of one step unless the quantity says otherwise."
+
+
+def of_study(summary: Summary) -> Iterator[Table[PublishedNumber]]:
+    """Theirs and ours, of all experiments."""
+    yield from table(f"What {summary.study} published, and the same here", NUMBERS, {"": summary.published}, _NOTE)
+
+
+def tables(numbers: Numbers) -> Iterator[Table[Any]]:
     """Theirs, ours, and how they compare; none without numbers."""
-    if numbers:
-        columns = of(NUMBERS, Form.PAGE)
-        lines = tuple(tuple(column.shown(number, Form.PAGE) for column in columns) for number in numbers)
-        yield plain("Published, and the same here", tuple(column.title for column in columns), lines,
-                    "On other hardware; seconds here are of one step unless the quantity says otherwise.")
+    yield from table("Published, and the same here", NUMBERS, {"": numbers}, _NOTE)
     contradicted = tuple((number.source, number.id, number.contradiction) for number in numbers if number.contradiction)
     if contradicted:
         yield plain("Published numbers that do not follow from the paper's others", ("source", "number", "arithmetic"),

@@ -4,22 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from runner import formatting
 from runner.analysis.summary_format import Result, Summary
-from runner.report.columns import (
-    BESIDE,
-    ENERGY,
-    EPOCHS,
-    RATES,
-    RESULTS,
-    SEQUENCES,
-    Column,
-    Form,
-    Line,
-    of,
-    table,
-    with_any,
-)
+from runner.report.columns import BESIDE, ENERGY, EPOCHS, RATES, RESULTS, SEQUENCES, Line
 from runner.report.comparisons import Context, Shown, cut, fitting
-from runner.report.document import Chart, Curve, Curves, Dots, Mark, Table
+from runner.report.document import Chart, Curve, Curves, Dots, Mark
+from runner.report.tables import EVERY, Column, Form, Group, Table, of, table, with_any
 
 _MOST_CURVE_CHARTS = 4
 _LEAST_POINTS = 3              # of a curve; fewer are read better as single values
@@ -91,35 +79,52 @@ def _rate_curve(context: Context, panel: Sequence[Shown], stack: str, field: str
                  tuple(interval.high for _, _, interval in points if interval) if has_band else ())
 
 
-# caption and note of each table, and the parts of columns.RESULTS that it has
-_TABLES = (
-    ("Rates: samples a second of one worker, and the time of a step (geometric means), with 95 % intervals over runs",
-     "First step, input wait, memory, loss and accuracy: medians over runs.", (RATES, BESIDE)),
-    ("Tokens or time steps a second of one worker (geometric means), with 95 % intervals over runs", "", (SEQUENCES,)),
-    ("Epochs", "Medians over runs; of the epochs after the first, the mean of each run.", (EPOCHS,)),
+_CAPTION = ("Rates: samples a second of one worker, and the time of a step (geometric means), with 95 % intervals over "
+            "runs")
+_NOTE = "First step, input wait, memory, loss and accuracy: medians over runs."
+# caption, note and part of columns.RESULTS of what few sessions have
+_RARE = (
+    ("Tokens or time steps a second of one worker (geometric means), with 95 % intervals over runs", "", SEQUENCES),
+    ("Epochs", "Medians over runs; of the epochs after the first, the mean of each run.", EPOCHS),
     ("What GPUs and CPU packages drew over the timed steps", "Medians over runs. A CPU package's power is that of "
-     "all that it does, for this run and others.", (ENERGY,)),
+     "all that it does, for this run and others.", ENERGY),
 )
 
 
-def tables(summary: Summary, compared: Sequence[Shown], form: Form, results: Sequence[Column[Line]] = RESULTS,
-           ) -> Iterator[Table]:
-    """A line a stack and comparison; of what few sessions have, only the stacks that have it.
+def results(summary: Summary, compared: Sequence[Shown], columns: Sequence[Column[Line]] = RESULTS) -> Table[Line]:
+    """A line a stack and comparison, with every column of every form."""
+    titled = (column._replace(title=column.title.replace("{baseline}", summary.baseline)) for column in columns)
+    return Table(_CAPTION, tuple(titled), tuple(
+        Group(shown.label, tuple(Line(summary, shown.comparison, result) for result in shown.results))
+        for shown in compared), _NOTE)
 
-    The terminal draws rates in a way of its own, so that its first table has what was measured beside them.
-    """
-    groups = {shown.label: [Line(summary, shown.comparison, result) for result in shown.results] for shown in compared}
-    for caption, note, parts in _TABLES:
-        has_rates = RATES in parts and form is not Form.SCREEN
-        columns = of(results, form, *(part for part in parts if has_rates or part != RATES))
-        lines = groups if has_rates else with_any(groups, columns[1:])
-        for made in table(caption if has_rates or RATES not in parts else "", columns, lines, form, note):
-            titles = tuple(title.replace("{baseline}", summary.baseline) for title in made.columns)
-            yield made._replace(columns=titles)
+
+def of_parts(results: Table[Line], *parts: str) -> Table[Line]:
+    """The table with the columns of those parts alone."""
+    return results._replace(columns=tuple(column for column in results.columns if column.part in (EVERY, *parts)))
+
+
+def tables(results: Table[Line]) -> Iterator[Table[Line]]:
+    """Rates with what was measured beside them, then what few sessions have."""
+    if results.groups:
+        yield of_parts(results, RATES, BESIDE)
+    yield from _of_those_that_have_it(results, _RARE)
+
+
+def beside(results: Table[Line]) -> Iterator[Table[Line]]:
+    """The same without the rates, for a form that has those in a table of their own."""
+    yield from _of_those_that_have_it(results, (("", _NOTE, BESIDE), *_RARE))
+
+
+def _of_those_that_have_it(results: Table[Line], rows: Sequence[tuple[str, str, str]]) -> Iterator[Table[Line]]:
+    """A table for each caption, note and part, with the stacks that have a value in it."""
+    for caption, note, part in rows:
+        columns = of_parts(results, part).columns
+        yield from table(caption, columns, with_any(results.groups, of(columns, Form.PAGE)[1:]), note)
 
 
 def machine_limits(summary: Summary) -> list[str]:
-    """What shares of the machine are shares of: a line a device, precision and number of threads."""
+    """The best matrix product behind "of machine": a line for each device, precision and number of threads."""
     lines = []
     for limit in summary.limits:
         threads = formatting.count(limit.cpus, "thread") if limit.device == "cpu" else limit.device_name or "the GPU"

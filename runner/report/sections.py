@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 
 from runner import formatting
 from runner.report import breakdown, lanes, published, rates
-from runner.report.columns import Form, endings
+from runner.report.columns import endings
 from runner.report.comparisons import Context, Shown
-from runner.report.document import Section, Table, plain
+from runner.report.document import Section
 from runner.report.series import curves, samples, steps
+from runner.report.tables import Table, Texts, plain
 from runner.results.rows import Experiment, Row
 
 
@@ -30,15 +31,14 @@ def _section(context: Context, experiment: Experiment, numbers: published.Number
               *rates.charts(context, compared), *breakdown.phase_charts(compared),
               *breakdown.operator_charts(context, profiled), *curves.charts(rows, context.series),
               *steps.charts(rows, results, context.series), *samples.charts(spreads, context.series)]
-    summary, page = context.summary, Form.PAGE
+    summary = context.summary
     own_lanes = [each for each in summary.lanes if each.tuned in {shown.comparison.key for shown in compared}]
-    tables = [*published.tables(numbers), *rates.tables(summary, compared, page), *lanes.tables(own_lanes, page),
-              *breakdown.phases(compared, page),
-              *breakdown.operators(profiled, page), *breakdown.kernels(breakdown.of_rows(summary.kernels, rows), page),
-              *breakdown.graphs(breakdown.of_rows(summary.graphs, rows), page),
-              *breakdown.largest_batches(breakdown.of_rows(summary.largest_batches, rows), page),
-              *_others(rows, summary.id), *breakdown.memory(compared, page), *samples.tables(spreads),
-              *map(breakdown.own_names, profiled)]
+    tables = [*published.tables(numbers), *rates.tables(rates.results(summary, compared)), *lanes.tables(own_lanes),
+              *breakdown.phases(compared),
+              *breakdown.operators(profiled), *breakdown.kernels(breakdown.of_rows(summary.kernels, rows)),
+              *breakdown.graphs(breakdown.of_rows(summary.graphs, rows)),
+              *breakdown.largest_batches(breakdown.of_rows(summary.largest_batches, rows)), *_others(rows, summary.id),
+              *breakdown.memory(compared), *samples.tables(spreads), *map(breakdown.own_names, profiled)]
     return Section(experiment.id, experiment.title, tuple(_notes(context, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 
@@ -59,7 +59,7 @@ def _notes(context: Context, experiment: Experiment, rows: Sequence[Row]) -> Ite
         yield "No run of it has ended yet."
 
 
-def _others(rows: Sequence[Row], session: str) -> Iterator[Table]:
+def _others(rows: Sequence[Row], session: str) -> Iterator[Table[Texts]]:
     """Cells that have no table above."""
     told = ("train", "infer", "prefill", "decode", "epochs", "phases", "operators", "kernels", "graph", "max_batch")
     lines = tuple((row.cell.stack, row.comparison.label, endings(_counts(row)), formatting.rerun(session, row.key))

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 
 from runner import formatting
 from runner.cells import comparisons
-from runner.screen.page import GAP, Page, View, fitted, skips
+from runner.screen.page import Page, View, skips
 from workloads.spec.cell import parse
 
 _GRADES = {"good": "green", "note": "yellow", "fails": "bold red"}
@@ -35,10 +35,9 @@ class PlanView(View):
             rows.setdefault((item["experiment"], compared[cell].label), []).append(cell.stack)
         if rows:
             yield ""
-            table = page.table(["experiment", "cell", "stacks"])
-            for (experiment, label), stacks in rows.items():
-                table.add_row(page.text(experiment), page.text(label), page.text(", ".join(stacks)))
-            yield table
+            yield from page.ruled(["experiment", "cell", "stacks"], [
+                [page.cell(experiment), page.cell(label), page.cell(", ".join(stacks))]
+                for (experiment, label), stacks in rows.items()])
         yield from skips(page, [(cell.stack, compared[cell].label, item["reason"]) for item, cell in skipped])
 
 
@@ -58,15 +57,9 @@ class ListView(View):
         if not self._rows:
             yield page.text("nothing yet")
             return
-        titles = [title.replace("_", " ") for title in self._rows[0]]
-        rows = [[page.text("-" if value is None else value, _GRADES.get(value, "") if name == "grade" else "")
-                 for name, value in row.items()] for row in self._rows]
-        table = page.table(titles, gap=GAP)
-        for width, column in zip(fitted(titles, rows, page.width), table.columns, strict=True):
-            column.width = width
-        for row in rows:
-            table.add_row(*row)
-        yield table
+        yield from page.ruled([title.replace("_", " ") for title in self._rows[0]], [
+            [page.cell("-" if value is None else value, _GRADES.get(value, "") if name == "grade" else "")
+             for name, value in row.items()] for row in self._rows])
 
 
 def list_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
@@ -87,8 +80,8 @@ class PartsView(View):
                 yield page.text(part)
             elif isinstance(part, Mapping):
                 titles = list(next(iter(part.values()))[0])
-                yield from page.sections(titles, [(label, [[page.entry(fact) for fact in row.values()] for row in rows])
-                                                  for label, rows in part.items()])
+                yield from page.blocks(titles, [(label, [[page.cell(fact) for fact in row.values()] for row in rows])
+                                                for label, rows in part.items()])
             else:
                 yield from ListView(part).parts(page)
 

@@ -18,7 +18,7 @@ from runner.analysis import curves, summary
 from runner.analysis.between import comparing
 from runner.errors import InputError
 from runner.measuring import all_studies, coverage, equality, rerun
-from runner.report import forms
+from runner.report import contents, forms
 from runner.report.writers import export
 from runner.results import history, store
 from runner.results.rows import Measurements, measurements
@@ -114,9 +114,10 @@ def _report(measured: Measurements, folder: Path) -> None:
     if found is None:
         return
     store.write_beside(folder, "summary.json", summary.to_json(found))
-    assert _is_plain(summary_view(found))
+    whole = contents.report(found, measured)
+    assert _is_plain(summary_view(whole))
     for form in ("markdown", "csv", "latex"):
-        text = forms.FORMS[form](found, measured)
+        text = forms.FORMS[form](whole)
         assert text.encode() and all(letter.isprintable() or letter == "\n" for letter in text)
 
 
@@ -156,7 +157,7 @@ def test_a_page_with_other_values(records: Any, folder: Path) -> None:
     measured = read_or_refused(lambda: measurements(store.read(written(folder, json_lines(records)))))
     found = measured and read_or_refused(lambda: summary.summary_of(measured))
     if found:
-        text = forms.FORMS["html"](found, measured)
+        text = forms.FORMS["html"](contents.report(found, measured))
         assert "<script" not in text and text.encode()
 
 

@@ -1,10 +1,12 @@
 """The history of many sessions as a Report: a chart and a table a comparison, the steps first. Pure."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from runner import __version__, formatting
-from runner.analysis.between.over_time import Course, History, Step
-from runner.report.document import Curve, Curves, Group, Report, Section, Table
+from runner.analysis.between.over_time import Course, History, Point, Step
+from runner.report.document import Curve, Curves, Report, Section
+from runner.report.tables import Column, Group, Table
 
 _LISTED = 6                    # differences of a step; more are counted
 _READING = ("Ratios are to the baseline of the same session and rounds, geometric means; brackets are 95 % intervals "
@@ -23,7 +25,7 @@ def report(history: History, folder: str) -> Report:
         began=began, command=f"evenbench history {folder}", reading=_READING, deviations=(),
         in_short=tuple(_in_short(history)), claims=(),
         sections=tuple(_section(label, courses, history) for label, courses in by_label.items()), environment=(),
-        left_out=(), footnotes=(), methods=(), made_by=f"evenbench {__version__}")
+        failed=(), skipped=(), footnotes=(), methods=(), made_by=f"evenbench {__version__}")
 
 
 def _in_short(history: History) -> Iterator[str]:
@@ -49,31 +51,44 @@ def _around(step: Step) -> str:
 
 
 def _section(label: str, courses: Sequence[Course], history: History) -> Section:
-    places = {name: float(number) for number, (name, _) in enumerate(history.sessions, 1)}
-    curves = tuple(_curve(course, series, places) for series, course in enumerate(courses))
+    numbers = {name: float(number) for number, (name, _) in enumerate(history.sessions, 1)}
+    curves = tuple(_curve(course, series, numbers) for series, course in enumerate(courses))
     chart = Curves(f"{label}: times the speed of {courses[0].baseline}", "session", "ratio", curves,
                    is_zero_based=False)
     return Section(label, "", (), (), (chart,), (_table(label, courses),))
 
 
-def _curve(course: Course, series: int, places: dict[str, float]) -> Curve:
+def _curve(course: Course, series: int, numbers: dict[str, float]) -> Curve:
     points = [point for point in course.points if point.ratio.value is not None]
     ends = [point.ratio.interval for point in points]
     has_all = all(ends)
-    return Curve(course.stack, series, tuple(places[point.session] for point in points),
+    return Curve(course.stack, series, tuple(numbers[point.session] for point in points),
                  tuple(point.ratio.value or 0.0 for point in points),
                  tuple(each.low for each in ends if each) if has_all else (),
                  tuple(each.high for each in ends if each) if has_all else ())
 
 
-def _table(label: str, courses: Sequence[Course]) -> Table:
-    groups = tuple(Group(course.stack, tuple(_lines(course))) for course in courses)
-    return Table(label, ("session", "began", "samples/s", f"to {courses[0].baseline}", "step"), groups)
+class _Line(NamedTuple):
+    point: Point
+    step: Step | None            # that led to it
 
 
-def _lines(course: Course) -> Iterator[tuple[str, ...]]:
+def _table(label: str, courses: Sequence[Course]) -> Table[_Line]:
+    columns: tuple[Column[_Line], ...] = (
+        Column("session", lambda line: line.point.session),
+        Column("began", lambda line: line.point.began),
+        Column("samples/s", lambda line: line.point.rate, formatting.number),
+        Column(f"to {courses[0].baseline}", lambda line: _ratio(line.point)),
+        Column("step", lambda line: _change(line.step) if line.step else ""),
+    )
+    return Table(label, columns, tuple(Group(course.stack, tuple(_lines(course))) for course in courses),
+                 has_empty=True)
+
+
+def _ratio(point: Point) -> str:
+    return "-" if point.ratio.value is None else formatting.ratio(point.ratio.value, point.ratio.interval)
+
+
+def _lines(course: Course) -> Iterator[_Line]:
     steps = {step.after: step for step in course.steps}
-    for point in course.points:
-        ratio = "-" if point.ratio.value is None else formatting.ratio(point.ratio.value, point.ratio.interval)
-        step = steps.get(point.session)
-        yield (point.session, point.began, formatting.number(point.rate), ratio, _change(step) if step else "")
+    return (_Line(point, steps.get(point.session)) for point in course.points)

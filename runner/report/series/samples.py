@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from runner.report.comparisons import cut, fitting, thousandths
-from runner.report.document import Box, Boxes, Chart, Group, Table
+from runner.report.document import Box, Boxes, Chart
+from runner.report.tables import Column, Table, table
 from runner.results.rows import Row
 from runner.results.values import Samples
 from workloads.spec.duration import RATED
@@ -38,15 +39,19 @@ def _box(spread: _Spread, series: Mapping[str, int]) -> Box:
     return Box(spread.row.cell.stack, series.get(spread.row.cell.stack, 0), (low, first, middle, third, high))
 
 
-def tables(spreads: Spreads) -> Iterator[Table]:
+_COLUMNS: tuple[Column[_Spread], ...] = (
+    Column("stack", lambda spread: spread.row.cell.stack),
+    Column("runs", lambda spread: len(spread.row.ok_runs)),
+    Column("steps", lambda spread: spread.steps, "{:,}".format),
+    *(Column(title, lambda spread, index=index: spread.ends[index], thousandths)  # type: ignore[misc]
+      for index, title in enumerate(("least", "5 %", "25 %", "median", "75 %", "95 %", "most"))),
+)
+
+
+def tables(spreads: Spreads) -> Iterator[Table[_Spread]]:
     """A line a stack."""
-    groups = tuple(Group(name, tuple((spread.row.cell.stack, str(len(spread.row.ok_runs)), f"{spread.steps:,}",
-                                      *(thousandths(end) for end in spread.ends)) for spread in stacks))
-                   for name, stacks in spreads)
-    if groups:
-        yield Table("Samples: milliseconds of single steps over all runs that ended ok",
-                    ("stack", "runs", "steps", "least", "5 %", "25 %", "median", "75 %", "95 %", "most"), groups,
-                    is_extra=True)
+    yield from table("Samples: milliseconds of single steps over all runs that ended ok", _COLUMNS, dict(spreads),
+                     is_extra=True)
 
 
 def spreads(rows: Sequence[Row], series: Mapping[str, int]) -> Spreads:

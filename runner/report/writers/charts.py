@@ -88,7 +88,7 @@ def _sheet(groups: Groups, right: float, top: float = _TOP) -> tuple[Figure, Axe
     figure, axes = _empty(height, top, _LEFT, right)
     axes.set_ylim(height, 0)
     axes.yaxis.set_major_locator(NullLocator())
-    places, y = [], 0.0
+    placed, y = [], 0.0
     for label, items in groups:
         if label:
             axes.annotate(_short(label, _LABEL_LETTERS), (0, y + 12), xycoords=("figure fraction", "data"),
@@ -98,10 +98,10 @@ def _sheet(groups: Groups, right: float, top: float = _TOP) -> tuple[Figure, Axe
         for item in items:
             axes.annotate(_short(item.name, _NAME_LETTERS), (-6, y + _LINE / 2), xycoords=("axes points", "data"),
                           ha="right", va="center", annotation_clip=False)
-            places.append((y + _LINE / 2, item))
+            placed.append((y + _LINE / 2, item))
             y += _LINE
         y += _GAP
-    return figure, axes, places
+    return figure, axes, placed
 
 
 def _plain(axes: Axes) -> None:
@@ -136,8 +136,8 @@ def _scale(axes: Axes, values: Sequence[float], reference: float | None = None) 
 
 
 def _dots(chart: Dots) -> Figure:
-    figure, axes, places = _sheet(chart.groups, _TEXT)
-    marks: list[tuple[float, Mark]] = places
+    figure, axes, placed = _sheet(chart.groups, _TEXT)
+    marks: list[tuple[float, Mark]] = placed
     _scale(axes, [end for _, mark in marks for end in (mark.low, mark.value, mark.high) if end is not None],
            chart.reference)
     if chart.reference is not None:
@@ -155,8 +155,8 @@ def _dots(chart: Dots) -> Figure:
 
 
 def _boxes(chart: Boxes) -> Figure:
-    figure, axes, places = _sheet(chart.groups, _RIGHT)
-    boxes: list[tuple[float, Box]] = places
+    figure, axes, placed = _sheet(chart.groups, _RIGHT)
+    boxes: list[tuple[float, Box]] = placed
     _scale(axes, [end for _, box in boxes for end in box.ends])
     for y, box in boxes:
         colour = _COLOURS[box.series % SERIES]
@@ -172,8 +172,8 @@ def _boxes(chart: Boxes) -> Figure:
 def _bars(chart: Bars) -> Figure:
     names = list(dict.fromkeys(name for _, bars in chart.groups for bar in bars for name, _ in bar.parts))
     rows = -(-len(names) // _IN_A_ROW)
-    figure, axes, places = _sheet(chart.groups, _TEXT, _TOP + 18.0 * rows)
-    bars: list[tuple[float, Bar]] = places
+    figure, axes, placed = _sheet(chart.groups, _TEXT, _TOP + 18.0 * rows)
+    bars: list[tuple[float, Bar]] = placed
     axes.set_xlim(0, max((sum(value for _, value in bar.parts) for _, bar in bars), default=1.0) * 1.02 or 1.0)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))

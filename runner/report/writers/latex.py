@@ -1,24 +1,23 @@
 """A Report's comparisons as LaTeX tables for a paper, by booktabs. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from runner.analysis.summary_format import Comparison, Summary
 from runner.formatting import clean
-from runner.report.columns import RESULTS, Form, Line, of
+from runner.report.columns import Line, endings
+from runner.report.document import Report
+from runner.report.tables import Column, Form, Group, of
 
 _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_",
             "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
             ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}",
             "–": "--", "…": r"\dots{}", "×": r"$\times$", "-": "{-}", "'": "{'}"}
-
 _PLAIN = re.compile(r"[\w .-]+")      # a command that stands in a comment as it is
-_COLUMNS = of(RESULTS, Form.LATEX)
 
 
-def latex(summary: Summary, machine: str) -> str:
+def latex(report: Report) -> str:
     r"""A table for each comparison; a document needs \usepackage{booktabs} and \usepackage[T1]{fontenc}."""
-    return "\n".join(_lines(summary, machine)) + "\n"
+    return "\n".join(_lines(report)) + "\n"
 
 
 def escaped(text: str) -> str:
@@ -26,31 +25,32 @@ def escaped(text: str) -> str:
     return "".join(_SPECIAL.get(letter, letter) for letter in clean(text))
 
 
-def _lines(summary: Summary, machine: str) -> Iterator[str]:
-    yield f"% {escaped(summary.id)}; needs \\usepackage{{booktabs}} and \\usepackage[T1]{{fontenc}}"
-    for number, comparison in enumerate(summary.comparisons, 1):
-        yield from _table(comparison, summary, machine, number)
+def _lines(report: Report) -> Iterator[str]:
+    yield f"% {escaped(report.name)}; needs \\usepackage{{booktabs}} and \\usepackage[T1]{{fontenc}}"
+    results = report.overall.results
+    for number, group in enumerate(results.groups, 1):
+        yield from _table(group, of(results.columns, Form.LATEX), report.machine, number)
 
 
-def _table(comparison: Comparison, summary: Summary, machine: str, number: int) -> Iterator[str]:
-    caption = (f"{comparison.label}: samples a second of one worker, the geometric mean of {summary.rounds} runs, and "
+def _table(group: Group[Line], columns: Sequence[Column[Line]], machine: str, number: int) -> Iterator[str]:
+    summary, comparison, _ = group.lines[0]
+    caption = (f"{group.label}: samples a second of one worker, the geometric mean of {summary.rounds} runs, and "
                f"the ratio to {summary.baseline}, with 95 % intervals. {machine}.")
-    kinds = "".join("r" if column.is_number else "l" for column in _COLUMNS)
+    kinds = "".join("r" if column.is_number else "l" for column in columns)
     yield from (r"\begin{table}", r"\centering", rf"\caption{{{escaped(caption)}}}",
                 rf"\label{{tab:{comparison.key if comparison.key.isalnum() else number}}}",
                 rf"\begin{{tabular}}{{l{kinds}}}", r"\toprule",
-                " & ".join(["Stack", *(escaped(column.title) for column in _COLUMNS)]) + r" \\", r"\midrule")
-    yield from (_line(Line(summary, comparison, result)) for result in comparison.results)
+                " & ".join(["Stack", *(escaped(column.title) for column in columns)]) + r" \\", r"\midrule")
+    yield from (_line(line, columns) for line in group.lines)
     yield from (r"\bottomrule", r"\end{tabular}", r"\end{table}")
-    yield from (f"% {result.rerun}" for result in comparison.results if _PLAIN.fullmatch(result.rerun))
+    yield from (f"% {line.result.rerun}" for line in group.lines if _PLAIN.fullmatch(line.result.rerun))
     yield ""
 
 
-def _line(line: Line) -> str:
+def _line(line: Line, columns: Sequence[Column[Line]]) -> str:
     name = escaped(line.result.stack)
     if not line.has_rate:
-        ended = ", ".join(line.result.endings) or "not run"
-        return rf"{name} & \multicolumn{{{len(_COLUMNS)}}}{{l}}{{{escaped(ended)}}} \\"
+        return rf"{name} & \multicolumn{{{len(columns)}}}{{l}}{{{escaped(endings(line.result.endings))}}} \\"
     texts = [rf"\textbf{{{name}}}" if line.is_winner else name,
-             *(escaped(column.shown(line, Form.LATEX)) for column in _COLUMNS)]
+             *(escaped(column.shown(line, Form.LATEX)) for column in columns)]
     return " & ".join(texts) + r" \\"

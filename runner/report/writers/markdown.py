@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from runner.formatting import clean
-from runner.report.document import Report, Section, Table
+from runner.report.document import Report, Section
+from runner.report.tables import Form, Table
 
 
 def markdown(report: Report) -> str:
@@ -60,14 +62,15 @@ def _items(pairs: Iterable[Sequence[str]]) -> Iterator[str]:
     yield ""
 
 
-def _tables(tables: Iterable[Table]) -> Iterator[str]:
+def _tables(tables: Iterable[Table[Any]]) -> Iterator[str]:
     for table in tables:
+        titles, groups = table.written(Form.PAGE)
         yield from (f"**{escaped(table.caption)}**", "")
-        has_labels = any(group.label for group in table.groups)
-        columns = ("", *table.columns) if has_labels else table.columns
-        yield table_row(columns)
-        yield table_row(["---"] * len(columns), is_rule=True)
-        for group in table.groups:
+        has_labels = any(group.label for group in groups)
+        titles = ("", *titles) if has_labels else titles
+        yield table_row(titles)
+        yield table_row(["---"] * len(titles), is_rule=True)
+        for group in groups:
             yield from (table_row((group.label, *line) if has_labels else line) for line in group.lines)
         yield ""
         if table.note:

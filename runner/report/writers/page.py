@@ -11,12 +11,14 @@ import base64
 import hashlib
 import re
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
 from runner import formatting
 from runner.report.document import Chart, Report
+from runner.report.tables import Form, Table, Written
 from runner.report.writers import charts
 
 _SHORT = 28                    # letters: "11,737 (6,498–13,400)" is one of the longest numbers
@@ -51,6 +53,10 @@ def _finalize(value: object) -> object:
     return value if isinstance(value, Markup) or not isinstance(value, str) else formatting.clean(value)
 
 
+def _written(table: Table[Any]) -> Written:
+    return table.written(Form.PAGE)
+
+
 def anchor(text: str) -> str:
     """The text as a place in the page."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
@@ -75,7 +81,8 @@ def is_command(text: str) -> bool:
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalize,
                                      loader=jinja2.FileSystemLoader(_FOLDER), undefined=jinja2.StrictUndefined)
-    environment.filters.update(mood=mood, anchor=anchor, is_short=is_short, is_command=is_command)
+    environment.filters.update(mood=mood, anchor=anchor, is_short=is_short, is_command=is_command,
+                               written=_written)
     return environment.get_template("page.html")
 
 

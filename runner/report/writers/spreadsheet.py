@@ -1,27 +1,26 @@
-"""A Summary as CSV: a line a result, its columns documented in docs/report.md. Pure."""
+"""A Report's results as CSV: a line a result, its columns documented in docs/report.md. Pure."""
 
 import csv
 import io
-from collections.abc import Sequence
 
-from runner.analysis.summary_format import Summary
 from runner.formatting import clean
-from runner.report.columns import RESULTS, Column, Form, Line, of
+from runner.report.columns import RESULTS
+from runner.report.document import Report
+from runner.report.tables import Form, of
 
 COLUMNS = tuple(column.name for column in of(RESULTS, Form.CSV))
 _OBEYED = ("=", "+", "-", "@", "\t", "\r", "|", "%")      # what a spreadsheet takes for a formula
 
 
-def comma_separated(summary: Summary, results: Sequence[Column[Line]] = RESULTS) -> str:
+def comma_separated(report: Report) -> str:
     """The file; texts that a spreadsheet would compute have an apostrophe in front."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    columns = of(results, Form.CSV)
+    results = report.overall.results
+    columns = of(results.columns, Form.CSV)
     writer.writerow([column.name for column in columns])
-    for comparison in summary.comparisons:
-        for result in comparison.results:
-            line = Line(summary, comparison, result)
-            writer.writerow([harmless(column.value(line)) for column in columns])
+    for line in results.lines:
+        writer.writerow([harmless(column.value(line)) for column in columns])
     return file.getvalue()
 
 

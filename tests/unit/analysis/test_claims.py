@@ -22,6 +22,7 @@ from runner.screen.summary import summary_view
 from runner.study import claims, file
 from runner.study.claims import Claim, Verdict
 from runner.study.subjects import Subject
+from tests import made_report
 from tests import made_rows as made
 from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, took
 from tests.printing import printed
@@ -464,7 +465,7 @@ def test_krisilias_claims_fit_80_columns() -> None:
                                            ("mxnet-1.7", "ps-sync", [3.2, 3.22, 3.2, 3.25, 3.19]))}
     records = [record for cell, seconds in times.items() for record in made.runs(cell, [99 / each for each in seconds])]
     plan = made.plan(*times, baseline="torch-1.7", claims=json.loads(json.dumps([each.record() for each in chosen])))
-    shown = printed(summary_view(summarise([made.session(study="krisilias"), plan, *records])))
+    shown = printed(summary_view(made_report.reported([made.session(study="krisilias"), plan, *records])))
     lines = {line.split()[0]: line for line in shown.splitlines() if line.startswith("kri-c")}
     papers = [lines.pop(f"kri-c{number}") for number in range(1, 18)]
 

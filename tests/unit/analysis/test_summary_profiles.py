@@ -5,6 +5,7 @@ import pytest
 from runner.analysis.summary import summarise
 from runner.analysis.summary_format import Summary
 from runner.screen.summary import summary_view
+from tests import made_report
 from tests import made_rows as made
 from tests.printing import printed
 from workloads.spec.cell import Cell
@@ -12,9 +13,17 @@ from workloads.spec.cell import Cell
 LARGEST = {"event": "max_batch", "largest": 96, "smallest_oom": 128, "limit_bytes": 2**30, "tried": []}
 
 
-def summary(measured: Cell, *lines: dict[str, object], rounds: int = 1) -> Summary:
+def records(measured: Cell, *lines: dict[str, object], rounds: int = 1) -> list[made.Record]:
     runs = [made.run(measured, index, line) for index, line in enumerate(lines)]
-    return summarise([made.session(), made.plan(measured, rounds=rounds), *(each for run in runs for each in run)])
+    return [made.session(), made.plan(measured, rounds=rounds), *(each for run in runs for each in run)]
+
+
+def summary(measured: Cell, *lines: dict[str, object], rounds: int = 1) -> Summary:
+    return summarise(records(measured, *lines, rounds=rounds))
+
+
+def shown(measured: Cell, *lines: dict[str, object]) -> str:
+    return printed(summary_view(made_report.reported(records(measured, *lines))))
 
 
 def test_shares_of_the_device_s_time_are_medians_over_runs() -> None:
@@ -27,20 +36,22 @@ def test_shares_of_the_device_s_time_are_medians_over_runs() -> None:
 
 
 def test_what_no_stack_s_profiler_tells_is_null_and_has_no_column() -> None:
-    found = summary(made.cell(measure="kernels"), {**made.KERNELS, "launch_seconds": None})
-    (time,) = found.kernels[0].stacks.values()
-    (line,) = [line for line in printed(summary_view(found)).splitlines() if "60 %" in line]
+    told = made.cell(measure="kernels"), {**made.KERNELS, "launch_seconds": None}
+    (time,) = summary(*told).kernels[0].stacks.values()
+    (line,) = [line for line in shown(*told).splitlines() if "60 %" in line]
 
     assert time.launches is None and "60 % 10 % 30 % 250" == " ".join(line.split()[1:])
 
 
 def test_graphs_and_largest_batches_are_told() -> None:
-    graph, largest = summary(made.cell(measure="graph"), made.GRAPH), summary(made.cell(measure="max_batch"), LARGEST)
+    graph, largest = (made.cell(measure="graph"), made.GRAPH), (made.cell(measure="max_batch"), LARGEST)
+    (change,) = summary(*graph).graphs[0].stacks.values()
+    (batch,) = summary(*largest).largest_batches[0].stacks.values()
 
-    assert {"expensive": 1, "cheap": 9, "noop": 90} == next(iter(graph.graphs[0].stacks.values())).removed
-    assert "200     80     60 %     1          9      90" in printed(summary_view(graph))
-    assert (96, 128) == next((each.largest, each.smallest_oom) for each in largest.largest_batches[0].stacks.values())
-    assert "128            1.1 GB" in printed(summary_view(largest))
+    assert {"expensive": 1, "cheap": 9, "noop": 90} == change.removed
+    assert "200     80     60 %     1          9      90" in shown(*graph)
+    assert (96, 128) == (batch.largest, batch.smallest_oom)
+    assert "128            1.1 GB" in shown(*largest)
 
 
 def test_the_largest_batch_is_what_every_run_could_train() -> None:
@@ -50,6 +61,6 @@ def test_the_largest_batch_is_what_every_run_could_train() -> None:
 
 
 def test_a_run_that_told_nothing_is_left_out() -> None:
-    found = summary(made.cell(measure="graph"), {"event": "beat"})
+    silent = made.cell(measure="graph"), {"event": "beat"}
 
-    assert {} == found.graphs[0].stacks and "Nodes of the graph" not in printed(summary_view(found))
+    assert {} == summary(*silent).graphs[0].stacks and "Nodes of the graph" not in shown(*silent)

@@ -36,22 +36,22 @@ def test_the_page_s_policy_lets_its_own_script_run_and_no_other() -> None:
 def test_markdown_csv_latex_and_json_have_the_commands() -> None:
     written = markdown.markdown(REPORT)
     timed = {result.rerun for each in SUMMARY.comparisons for result in each.results}
-    lines = list(csv.DictReader(io.StringIO(spreadsheet.comma_separated(SUMMARY))))
+    lines = list(csv.DictReader(io.StringIO(spreadsheet.comma_separated(REPORT))))
 
     assert all(markdown.escaped(command) in written for command in COMMANDS)
     assert timed == {line["rerun"] for line in lines} and timed < COMMANDS
-    assert all(f"% {command}\n" in latex.latex(SUMMARY, "here") for command in timed)
+    assert all(f"% {command}\n" in latex.latex(REPORT) for command in timed)
     assert all(command in to_json(SUMMARY) for command in COMMANDS)
 
 
 def test_the_terminal_says_the_first_command_and_how_to_see_all() -> None:
-    text = printed(summary_view(SUMMARY), width=300)
+    text = printed(summary_view(REPORT), width=300)
 
     assert 1 == text.count("evenbench rerun ") and "`evenbench report made --verbose` says it of each" in text
 
 
 def test_the_terminal_says_all_commands_where_asked() -> None:
-    text = printed(summary_view(SUMMARY, has_commands=True), width=300)
+    text = printed(summary_view(REPORT, has_commands=True), width=300)
 
     assert COMMANDS == set(re.findall(r"evenbench rerun \S+ --cell \w+", text))
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from runner.report import columns, rates
-from runner.report.columns import RESULTS, Column, Form, Line, table
-from runner.report.comparisons import Shown
+from runner.report.columns import RESULTS, Line
+from runner.report.tables import Column, Form, table
 from runner.report.writers import spreadsheet
 from tests import made_report
 
@@ -33,41 +33,44 @@ def example() -> Column[Line]:
 
 @pytest.mark.parametrize("form", [Form.PAGE, Form.SCREEN])
 def test_the_example_of_contributing_makes_a_column_of_page_and_terminal(form: Form) -> None:
-    summary = made_report.contents(made_report.records())[0]
-    compared = [Shown(each, each.results) for each in summary.comparisons]
-    first = next(iter(rates.tables(summary, compared, form, (*RESULTS, example()))))
+    results = made_report.contents(made_report.records())[2].overall.results
+    tables = {Form.PAGE: rates.tables, Form.SCREEN: rates.beside}[form]
+    first = next(iter(tables(results._replace(columns=(*RESULTS, example()))))).written(form)
 
-    assert "weights" == first.columns[-1] and ["62,006"] * 2 == [line[-1] for line in first.lines]
+    assert "weights" == first.titles[-1] and ["62,006"] * 2 == [line[-1] for line in first.lines]
 
 
 def test_the_example_of_contributing_makes_a_column_of_the_csv() -> None:
-    text = spreadsheet.comma_separated(made_report.contents(made_report.records())[0], (RESULTS[0], example()))
+    report = made_report.contents(made_report.records())[2]
+    results = report.overall.results._replace(columns=(RESULTS[0], example()))
+    text = spreadsheet.comma_separated(report._replace(overall=report.overall._replace(results=results)))
 
     assert [{"id": "made", "parameters": "62006"}] * 2 == list(csv.DictReader(io.StringIO(text)))
 
 
 def test_a_column_that_no_line_has_a_value_for_is_left_out() -> None:
-    (found,) = table("", NAMES, {"a": [{"name": "x"}]}, Form.PAGE)
+    (one,) = table("", NAMES, {"a": [{"name": "x"}]})
 
-    assert ("name",) == found.columns
+    assert ("name",) == one.written(Form.PAGE).titles
 
 
 def test_a_line_without_a_value_has_a_dash_on_the_terminal_and_nothing_on_the_page() -> None:
     lines = {"a": [{"name": "x", "number": 1000, "remark": "r"}, {"name": "y"}]}
-    screen, page = (next(iter(table("", NAMES, lines, form))) for form in (Form.SCREEN, Form.PAGE))
+    (one,) = table("", NAMES, lines)
+    screen, page = one.written(Form.SCREEN), one.written(Form.PAGE)
 
     assert (("x", "1,000"), ("y", "-")) == screen.lines
     assert (("x", "1,000", "r"), ("y", "", "")) == page.lines
 
 
 def test_a_zero_is_a_value() -> None:
-    (found,) = table("", NAMES, {"a": [{"name": "x", "number": 0}]}, Form.PAGE)
+    (one,) = table("", NAMES, {"a": [{"name": "x", "number": 0}]})
 
-    assert (("x", "0"),) == found.lines
+    assert (("x", "0"),) == one.written(Form.PAGE).lines
 
 
 def test_a_table_without_lines_is_none() -> None:
-    assert [] == list(table("", NAMES, {"a": []}, Form.PAGE))
+    assert [] == table("", NAMES, {"a": []})
 
 
 def test_the_csv_s_names_are_unlike_each_other() -> None:
@@ -84,3 +87,10 @@ def test_what_a_framework_compiled_stands_beside_the_rate_with_a_dash_where_it_t
     assert ["1.2 s", "-"] == [
         column.shown(Line(summary, comparison, result), Form.SCREEN) for result in (told, silent)]
     assert columns.BESIDE == column.part
+
+
+def test_what_a_terminal_has_no_value_for_is_a_dash_and_what_there_is_nothing_to_say_of_is_empty() -> None:
+    column: Column[Any] = Column("verdict", lambda value: value)
+
+    assert ["-", ""] == [column.shown(value, Form.SCREEN) for value in (None, "")]
+    assert ["", ""] == [column.shown(value, Form.PAGE) for value in (None, "")]

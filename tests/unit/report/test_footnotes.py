@@ -17,10 +17,10 @@ from runner.report import forms
 from runner.screen.summary import summary_view
 from tests import made_report, made_rows as made
 
-summary, measured, _ = made_report.contents(made_report.records(before={**made.BEFORE, "free_bytes": 10}))
+report = made_report.contents(made_report.records(before={**made.BEFORE, "free_bytes": 10}))[2]
 terminal = Console(file=io.StringIO(), width=120)
-terminal.print(summary_view(summary))
-texts = {name: form(summary, measured) for name, form in forms.FORMS.items()}
+terminal.print(summary_view(report))
+texts = {name: form(report) for name, form in forms.FORMS.items()}
 print(json.dumps({**texts, "terminal": terminal.file.getvalue()}))
 """
 

@@ -5,8 +5,7 @@ import pytest
 from runner.analysis.summary import summarise
 from runner.analysis.summary_format import Summary
 from runner.report import lanes
-from runner.report.columns import Form
-from runner.report.document import Table
+from runner.report.tables import Form, Written
 from tests import made_rows as made
 
 SLOW, FAST = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
@@ -23,13 +22,13 @@ def summary(tf: list[float] = SLOW) -> Summary:
 
 
 @pytest.fixture(params=[Form.PAGE, Form.SCREEN])
-def table(request: pytest.FixtureRequest) -> Table:
-    (found,) = lanes.tables(summary().lanes, request.param)
-    return found
+def table(request: pytest.FixtureRequest) -> Written:
+    (one,) = lanes.tables(summary().lanes)
+    return one.written(request.param)
 
 
-def test_a_line_has_both_rates_their_ratio_and_what_was_on(table: Table) -> None:
-    shown = dict(zip(table.columns, table.groups[0].lines[0], strict=True))
+def test_a_line_has_both_rates_their_ratio_and_what_was_on(table: Written) -> None:
+    shown = dict(zip(table.titles, table.groups[0].lines[0], strict=True))
 
     assert "torch" == shown["stack"] and "faster" == shown["verdict"]
     assert ("100", "150") == (shown["common"], shown["tuned"]) and shown["ratio"].startswith("1.50")
@@ -37,20 +36,20 @@ def test_a_line_has_both_rates_their_ratio_and_what_was_on(table: Table) -> None
 
 
 def test_a_group_says_who_is_the_fastest_in_each_lane() -> None:
-    (found,) = lanes.tables(summary(tf=FAST).lanes, Form.PAGE)
+    (found,) = lanes.tables(summary(tf=FAST).lanes)
 
     assert found.groups[0].label.endswith(": fastest common tf, tuned none shown")
 
 
-def test_a_group_without_a_fastest_stack_says_none(table: Table) -> None:
+def test_a_group_without_a_fastest_stack_says_none(table: Written) -> None:
     assert "fastest" not in table.groups[0].label
 
 
-def test_a_stack_that_cannot_be_tuned_shows_its_ending_in_place_of_a_rate(table: Table) -> None:
-    shown = dict(zip(table.columns, table.groups[0].lines[1], strict=True))
+def test_a_stack_that_cannot_be_tuned_shows_its_ending_in_place_of_a_rate(table: Written) -> None:
+    shown = dict(zip(table.titles, table.groups[0].lines[1], strict=True))
 
     assert ("tf", "unsupported") == (shown["stack"], shown["tuned"])
 
 
 def test_without_two_loops_there_is_no_table() -> None:
-    assert [] == list(lanes.tables((), Form.PAGE))
+    assert [] == list(lanes.tables(()))

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from runner.analysis.summary import to_json
-from runner.report import environment
 from runner.report.document import Strips
 from runner.report.writers import latex, page, spreadsheet
 from runner.screen.summary import summary_view
@@ -88,7 +87,7 @@ def on_the_terminal() -> Numbers:
     """Of lines below a label; width 100 has no room for a column a stack."""
     found: Numbers = {}
     label = ""
-    for line in printed(summary_view(contents()[0]), width=100).splitlines():
+    for line in printed(summary_view(contents()[2]), width=100).splitlines():
         if line and not line.startswith(" "):
             label = line.removesuffix(":")
         elif re.match(r"  \S", line):
@@ -167,7 +166,7 @@ def test_operators_on_the_page_are_those_of_summary_json() -> None:
 
 
 def test_the_csv_s_numbers_are_those_of_summary_json() -> None:
-    lines = csv.DictReader(io.StringIO(spreadsheet.comma_separated(contents()[0])))
+    lines = csv.DictReader(io.StringIO(spreadsheet.comma_separated(contents()[2])))
     results = {result["key"]: result for each in in_json()["comparisons"] for result in each["results"]}
     for line in lines:
         result = results.pop(line["key"])
@@ -183,7 +182,7 @@ def test_the_csv_s_numbers_are_those_of_summary_json() -> None:
 
 def test_latex_s_numbers_are_those_of_summary_json() -> None:
     summary = contents()[0]
-    tables = latex.latex(summary, environment.machine(summary.machine)).split(r"\begin{table}")[1:]
+    tables = latex.latex(contents()[2]).split(r"\begin{table}")[1:]
     for text, comparison in zip(tables, summary.comparisons, strict=True):
         for line in text.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines():
             name, *rest = line.replace("{-}", "-").split(" & ")
@@ -193,7 +192,7 @@ def test_latex_s_numbers_are_those_of_summary_json() -> None:
 
 @pytest.mark.parametrize("beginning", ["Published", "Claims of"])
 def test_published_numbers_and_claims_read_the_same_on_the_page_and_the_terminal(beginning: str) -> None:
-    terminal = " ".join(printed(summary_view(contents()[0]), width=300).split())
+    terminal = " ".join(printed(summary_view(contents()[2]), width=300).split())
     lines = [line for caption, _, line in page_lines() if caption.startswith(beginning)][1:]
     shown = [text for line in lines for text in line[3:5] if text]
 

@@ -7,7 +7,8 @@ import pytest
 from runner.analysis.summary import summary_of
 from runner.cells import key
 from runner.report.contents import report
-from runner.report.document import Boxes, Curves, Dots, Report, Section, Table
+from runner.report.document import Boxes, Curves, Dots, Report, Section
+from runner.report.tables import Form, Written
 from runner.results.rows import measurements
 from tests import made_report
 from tests import made_rows as made
@@ -34,8 +35,8 @@ def said(found: Report) -> dict[str, str]:
     return {one.what: one.text for one in found.deviations}
 
 
-def table(section: Section, beginning: str) -> Table:
-    return next(each for each in section.tables if each.caption.startswith(beginning))
+def table(section: Section, beginning: str) -> Written:
+    return next(each for each in section.tables if each.caption.startswith(beginning)).written(Form.PAGE)
 
 
 def test_a_complete_session_as_the_study_wants_it_deviates_in_nothing() -> None:
@@ -96,7 +97,8 @@ def test_a_stack_that_did_not_run_at_all_is_left_out_with_its_reason() -> None:
     found = contents(plan={"skipped": skipped})
 
     assert "mxnet: no Python 3.6 here." == said(found)["stacks left out"]
-    assert ("e", "mxnet", "lenet5 train, batch 10, 32 px, steps 2", "no Python 3.6 here") in found.left_out[0].lines
+    assert ("e", "mxnet", "lenet5 train, batch 10, 32 px, steps 2", "no Python 3.6 here") in (
+        found.left_out[0].written(Form.PAGE).lines)
 
 
 def test_an_experiment_that_shares_all_its_cells_shows_them_and_says_whose_they_are() -> None:
@@ -125,7 +127,7 @@ def test_a_published_number_of_no_experiment_here_is_not_lost() -> None:
     last = contents(plan={"published": [number]}).sections[-1]
 
     assert "published" == last.id
-    assert "no data" == last.tables[0].lines[0][4]
+    assert "no data" == last.tables[0].written(Form.PAGE).lines[0][4]
 
 
 def test_a_published_number_that_its_paper_contradicts_has_the_arithmetic_below() -> None:
@@ -139,7 +141,7 @@ def test_a_claim_says_its_place_and_what_its_paper_contradicts() -> None:
     claim = {"id": "c", "text": "faster", "kind": "faster", "quantity": "step", "where": {}, "cases": [[]],
              "of": {"stack": "tf"}, "to": {"stack": "torch"}, "assumed": "each case", "source": "section 4",
              "contradiction": "3 is not 2"}
-    (line,) = contents(plan={"claims": [claim]}).claims[0].lines
+    (line,) = contents(plan={"claims": [claim]}).claims[0].written(Form.PAGE).lines
 
     assert "section 4; assumed: each case; the paper's own contradiction: 3 is not 2" == line[-1]
 
@@ -219,7 +221,8 @@ def test_runs_that_failed_alike_are_one_line() -> None:
     found = contents(*oom)
 
     assert ("tf", "lenet5 train, batch 10, 32 px", "oom", "7, 8", "no memory",
-            f"evenbench report made --run {key(TF)}.7.1") == found.left_out[0].lines[0]
+            f"evenbench report made --run {key(TF)}.7.1") == (
+        found.left_out[0].written(Form.PAGE).lines[0])
     assert "2 runs did not end ok: oom 2." == said(found)["failed runs"]
 
 
@@ -228,9 +231,10 @@ def test_where_a_gpu_s_time_goes_stands_in_milliseconds_a_step_with_who_told() -
     line = {"event": "kernels", "steps": 2, "kernel_seconds": 0.06, "copy_seconds": 0.02, "overlap_seconds": 0.01,
             "gap_seconds": 0.03, "launch_seconds": None, "kernels": 8, "top": [["gemm", 6, 0.05]], "source": "CUPTI"}
     section = contents(cells={}, plan={**made.plan(cell)}, *made.run(cell, 0, line)).sections[0]  # noqa: B026
-    where = table(section, "Where the device's time goes")
+    where = next(each for each in section.tables if each.caption.startswith("Where the device's time goes"))
 
     assert ("torch", "30.0", "10.0", "5.00", "15.0", "60 %", "20 %", "30 %", "4",
-            f"evenbench rerun made --cell {key(cell)}") == where.groups[0].lines[0]
+            f"evenbench rerun made --cell {key(cell)}") == (
+        where.written(Form.PAGE).lines[0])
     assert where.note.endswith(" torch: CUPTI.")
     assert ("torch", "gemm", "3", "25.0") == table(section, "The kernels that take longest").groups[0].lines[0]

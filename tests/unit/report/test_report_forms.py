@@ -13,7 +13,7 @@ from runner.analysis.summary import summary_of
 from runner.cli import app
 from runner.errors import InputError
 from runner.paths import STUDIES
-from runner.report import environment, forms
+from runner.report import forms
 from runner.report.contents import report
 from runner.report.document import Curve, Curves, Dots, Mark
 from runner.report.writers import charts, latex, markdown, page, spreadsheet
@@ -23,7 +23,6 @@ from runner.results.rows import measurements
 from runner.study import file
 from tests import made_report
 from tests import made_rows as made
-from tests.made_report import EVIL
 
 
 class Read(HTMLParser):
@@ -82,7 +81,7 @@ def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
     assert capsys.readouterr().out == ""
 
     measured = measurements(store.read(tmp_path))
-    written = forms.FORMS["html"](summary_of(measured), measured)
+    written = forms.FORMS["html"](report(summary_of(measured), measured))
     assert (tmp_path / "report.html").read_text() == (tmp_path / "other.html").read_text() == written
 
 
@@ -138,16 +137,15 @@ def test_latex_prints_every_letter(text: str, expected: str) -> None:
 
 
 def test_latex_has_a_booktabs_table_a_comparison() -> None:
-    summary, _, _ = made_report.contents(made_report.records())
-    text = latex.latex(summary, environment.machine(summary.machine))
+    text = latex.latex(made_report.contents(made_report.records())[2])
 
     assert 1 == text.count(r"\toprule") == text.count(r"\bottomrule") == text.count(r"\caption")
     assert r"\textbf{tf} & 150 & " in text and r" & fastest \\" in text
-    assert "\\input" not in latex.latex(made_report.contents(made_report.evil())[0], EVIL)
+    assert "\\input" not in latex.latex(made_report.contents(made_report.evil())[2])
 
 
 def test_csv_has_a_line_a_result_under_documented_columns() -> None:
-    text = spreadsheet.comma_separated(made_report.contents(made_report.records())[0])
+    text = spreadsheet.comma_separated(made_report.contents(made_report.records())[2])
     rows = list(csv.DictReader(io.StringIO(text)))
     documented = (Path(__file__).parents[3] / "docs" / "report.md").read_text()
 
@@ -160,17 +158,17 @@ def test_csv_has_a_line_a_result_under_documented_columns() -> None:
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1", " =1"])
 def test_no_spreadsheet_computes_a_text(name: str) -> None:
     cell = made.cell(name, steps=20)
-    summary = made_report.contents(made_report.records(cells={cell: made_report.SLOW}))[0]
-    (row,) = csv.DictReader(io.StringIO(spreadsheet.comma_separated(summary)))
+    written = spreadsheet.comma_separated(made_report.contents(made_report.records(cells={cell: made_report.SLOW}))[2])
+    (row,) = csv.DictReader(io.StringIO(written))
 
     assert not row["stack"].startswith(("=", "+", "-", "@", "\t"))
 
 
 def test_a_negative_number_stays_a_number() -> None:
     line = made.steps([0.1, 0.1], loss=[-2.0, -3.0])
-    summary = made_report.contents(made_report.records(*made.run(made_report.TORCH, 0, line), cells={
-        made_report.TORCH: []}))[0]
-    (row,) = csv.DictReader(io.StringIO(spreadsheet.comma_separated(summary)))
+    written = spreadsheet.comma_separated(made_report.contents(made_report.records(
+        *made.run(made_report.TORCH, 0, line), cells={made_report.TORCH: []}))[2])
+    (row,) = csv.DictReader(io.StringIO(written))
 
     assert "-3.0" == row["loss_last"]
 

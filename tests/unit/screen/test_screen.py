@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from runner import formatting
-from runner.analysis.summary import summarise
-from runner.analysis.summary_format import Interval, Summary
+from runner.analysis.stats import Interval
+from runner.report.document import Report
 from runner.screen import list_view, parts_view, plan_view, say, show
 from runner.screen.progress import progress
 from runner.screen.summary import summary_view
@@ -22,28 +22,28 @@ NAMES = ["torch-2.13-cpu", "tf-2.21", "mxnet-1.9", "torch-1.4", "tf-1.15", "mxne
 EVIL = "\x1b]0;owned\x07[red]x\u202e\x9b31m\r"
 
 
-def summary(stacks: int = 3, message: str = "no step finished in 300 s", task: str = "lenet5", **plan: Any) -> Summary:
+def session(stacks: int = 3, message: str = "no step finished in 300 s", task: str = "lenet5", **plan: Any) -> Report:
     cells = [made.cell(name, task=task) for name in NAMES[:stacks]]
     records = [record for i, cell in enumerate(cells) for record in made.runs(cell, FAST if i == 1 else SLOW)]
     failed = made.run(cells[0], 5, ending="timeout", message=message)
     plan = {"rounds": 6, "baseline": NAMES[0], **plan}
-    return summarise([made.session(), made.plan(*cells, **plan), *records, *failed])
+    return made_report.reported([made.session(), made.plan(*cells, **plan), *records, *failed])
 
 
 @pytest.mark.parametrize("stacks", [1, 2, 3, 6])
 def test_a_summary_fits_80_columns(stacks: int) -> None:
-    assert max(map(len, printed(summary_view(summary(stacks))).splitlines())) <= 80
+    assert max(map(len, printed(summary_view(session(stacks))).splitlines())) <= 80
 
 
 def test_columns_of_several_words_give_way_before_a_name_is_broken() -> None:
-    lines = printed(summary_view(summary(6)), width=62).splitlines()
+    lines = printed(summary_view(session(6)), width=62).splitlines()
 
     assert 62 >= max(map(len, lines))
     assert any(line.startswith("  torch-2.13-cpu  ") for line in lines)
 
 
 def test_on_a_narrow_screen_a_word_is_broken_within_its_column_and_nothing_is_lost() -> None:
-    shown = printed(summary_view(summary(6)), width=30)
+    shown = printed(summary_view(session(6)), width=30)
     first, second, third = re.findall(r"^  (torch-2\.|13-cpu|tf-2\.21) +(\S+)", shown, re.MULTILINE)[:3]
 
     assert first[0] + second[0] == "torch-2.13-cpu" and third[0] == "tf-2.21"
@@ -51,39 +51,39 @@ def test_on_a_narrow_screen_a_word_is_broken_within_its_column_and_nothing_is_lo
 
 
 def test_three_stacks_are_columns() -> None:
-    heads = [line for line in printed(summary_view(summary(3))).splitlines() if all(n in line for n in NAMES[:3])]
+    heads = [line for line in printed(summary_view(session(3))).splitlines() if all(n in line for n in NAMES[:3])]
 
     assert 1 == len(heads)
 
 
 def test_six_stacks_are_lines_with_rate_ratio_and_verdict() -> None:
-    lines = printed(summary_view(summary(6))).splitlines()
+    lines = printed(summary_view(session(6))).splitlines()
     line = next(line for line in lines if line.startswith("  tf-2.21"))
 
     assert re.fullmatch(r"  tf-2.21 +150 \(149–151\) +1\.50x \(1\.\d\d–1\.\d\d\) +WINNER +\[\d\]", line.rstrip())
 
 
 def test_the_winner_is_a_word_and_not_only_a_colour() -> None:
-    assert "WINNER" in printed(summary_view(summary(3)))
-    assert "\x1b" not in printed(summary_view(summary(3)))
+    assert "WINNER" in printed(summary_view(session(3)))
+    assert "\x1b" not in printed(summary_view(session(3)))
 
 
 def test_colours_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    coloured = printed(summary_view(summary(3)), force_terminal=True, color_system="standard")
-    plain = printed(summary_view(summary(3)), force_terminal=True, color_system="standard", no_color=True)
+    coloured = printed(summary_view(session(3)), force_terminal=True, color_system="standard")
+    plain = printed(summary_view(session(3)), force_terminal=True, color_system="standard", no_color=True)
     monkeypatch.setenv("TERM", "dumb")
 
     assert "\x1b[1;32m" in coloured
     assert not re.search(r"\x1b\[[\d;]*3\d", plain)
-    assert "\x1b" not in printed(summary_view(summary(3)), force_terminal=True)
+    assert "\x1b" not in printed(summary_view(session(3)), force_terminal=True)
 
 
 def test_no_difference_is_said_in_words() -> None:
-    assert "no difference shown" in printed(summary_view(summary(3)))
+    assert "no difference shown" in printed(summary_view(session(3)))
 
 
 def test_a_closing_line_names_the_baseline_and_what_a_ratio_is() -> None:
-    shown = " ".join(printed(summary_view(summary(3))).split())
+    shown = " ".join(printed(summary_view(session(3))).split())
 
     assert "1.32x (1.28–1.37) is 1.32 times as fast as torch-2.13-cpu in the same rounds" in shown
 
@@ -94,12 +94,12 @@ def test_what_a_stack_cannot_do_is_told_once_for_all_cells_and_other_failures_on
                           ("timeout", [f"torch, lenet5 train, batch {batch}, 32 px, round 0: timeout: no such kernel"
                                        for batch in (1, 2)])):
         failed = [each for cell in cells for each in made.run(cell, 0, ending=ending, message="no such kernel")]
-        said = printed(summary_view(summarise([made.session(), made.plan(*cells, rounds=1), *failed])))
+        said = printed(summary_view(made_report.reported([made.session(), made.plan(*cells, rounds=1), *failed])))
         assert lines == [line.strip() for line in said.splitlines() if "no such kernel" in line]
 
 
 def test_failures_skips_and_footnotes_are_told() -> None:
-    shown = " ".join(printed(summary_view(summary(skipped={made.cell("tf-0"): "no image"}))).split())
+    shown = " ".join(printed(summary_view(session(skipped={made.cell("tf-0"): "no image"}))).split())
 
     assert "torch-2.13-cpu, lenet5 train, batch 10, 32 px, round 5: timeout: no step finished in 300 s" in shown
     assert "tf-0, lenet5 train, batch 10, 32 px: no image" in shown
@@ -110,20 +110,19 @@ def test_a_stand_in_is_named_once_however_many_parts_of_it_were_read() -> None:
     cells = [made.cell(NAMES[0], batch=batch) for batch in (10, 20)]
     facts = [{**made.FACTS, "data": {"name": "digits32", "images": cell.batch, "stand_in": True}} for cell in cells]
     records = [record for cell, told in zip(cells, facts, strict=True) for record in made.runs(cell, SLOW, facts=told)]
-    found = summarise([made.session(), made.plan(*cells), *records])
-    assert 2 == len(found.data)
+    found = made_report.reported([made.session(), made.plan(*cells), *records])
     assert "5 rounds, docker, digits32 (stand-in)\n" in printed(summary_view(found))
 
 
 def test_an_unfinished_session_says_so() -> None:
-    assert "NOT COMPLETE" in printed(summary_view(summary()))
+    assert "NOT COMPLETE" in printed(summary_view(session()))
 
 
 @pytest.mark.parametrize("view", [
-    lambda: summary_view(summary(message=EVIL)), lambda: summary_view(summary(task=EVIL)),
-    lambda: summary_view(summary(6, task=EVIL)), lambda: summary_view(summary(skipped={made.cell(EVIL): EVIL})),
+    lambda: summary_view(session(message=EVIL)), lambda: summary_view(session(task=EVIL)),
+    lambda: summary_view(session(6, task=EVIL)), lambda: summary_view(session(skipped={made.cell(EVIL): EVIL})),
     lambda: plan_view(made.plan(made.cell(EVIL, task=EVIL), baseline=EVIL, skipped={made.cell(EVIL): EVIL}), 1.0),
-    lambda: list_view([{"result": EVIL}]), lambda: summary_view(made_report.contents(made_report.evil())[0]),
+    lambda: list_view([{"result": EVIL}]), lambda: summary_view(made_report.contents(made_report.evil())[2]),
 ])
 def test_no_file_can_send_a_terminal_control_codes_or_markup(view: Any) -> None:
     shown = printed(view())
@@ -139,7 +138,7 @@ def test_a_stranger_s_markup_is_shown_and_not_obeyed() -> None:
 def test_a_console_that_knows_only_ascii_gets_only_ascii() -> None:
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding="ascii")
-    Console(file=file, width=80).print(summary_view(summary(3)))
+    Console(file=file, width=80).print(summary_view(session(3)))
     file.flush()
 
     assert b"1.50x (1." in raw.getvalue()
@@ -272,7 +271,7 @@ def test_what_a_user_s_own_stack_holds_is_said_since_its_name_does_not() -> None
     records = [record for name in ("mine", "torch-2.13-cpu")
                for record in made.runs(made.cell(name), SLOW, place=own if name == "mine" else made.PLACE)]
     cells = [made.cell(name) for name in ("mine", "torch-2.13-cpu")]
-    shown = printed(summary_view(summarise([made.session(), made.plan(*cells, baseline="mine"), *records])))
+    shown = printed(summary_view(made_report.reported([made.session(), made.plan(*cells, baseline="mine"), *records])))
 
     assert "\nmine: PyTorch 2.13.0, Python 3.11.7\n" in shown
-    assert "Python" not in printed(summary_view(summary(2)))
+    assert "Python" not in printed(summary_view(session(2)))

@@ -1,0 +1,123 @@
+"""Tables of a report: columns, and the things that the lines are about. Pure.
+
+A column is declared once, with its title, where its value is from, how people read it, and the forms that have it. A
+form writes its columns of a table, so no two forms can show different numbers.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from operator import itemgetter
+from typing import Any, Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class Form(Enum):
+    """What a report is written as."""
+
+    SCREEN = "the terminal"
+    PAGE = "the page and Markdown"
+    CSV = "the CSV"
+    LATEX = "LaTeX"
+
+
+READ = frozenset({Form.SCREEN, Form.PAGE})
+EVERY = "*"                    # the part of columns that stand in every part
+_NOT_MEASURED = {Form.SCREEN: "-"}
+
+
+class Column(NamedTuple, Generic[T]):
+    """A column of a table whose lines are about a T each."""
+
+    title: str
+    value: Callable[[T], Any]                    # None: not measured; "": nothing to say
+    text: Callable[[Any], str] = str             # how people read it
+    forms: frozenset[Form] = READ
+    name: str = ""                               # in the CSV
+    part: str = ""                               # which table of its kind has it; EVERY: all of them
+    is_number: bool = False                      # stands at the right of its column in LaTeX
+
+    def shown(self, line: T, form: Form) -> str:
+        """The text of a line in a form that people read."""
+        return self.written(self.value(line), form)
+
+    def written(self, value: Any, form: Form) -> str:
+        """The value as text."""
+        if value is None:
+            return _NOT_MEASURED.get(form, "")
+        return self.text(value) if value != "" else ""
+
+
+def of(columns: Sequence[Column[T]], form: Form, *parts: str) -> list[Column[T]]:
+    """The columns that a form has, of those parts or of all."""
+    return [column for column in columns if form in column.forms and (not parts or column.part in (EVERY, *parts))]
+
+
+class Group(NamedTuple, Generic[T]):
+    """Lines of a table that belong together."""
+
+    label: str                   # "" for a table that has no groups
+    lines: tuple[T, ...]
+
+
+Texts = tuple[str, ...]
+
+
+class Written(NamedTuple):
+    """A table as a form has it: titles, and lines with a text for each of them."""
+
+    titles: Texts
+    groups: tuple[Group[Texts], ...]
+
+    @property
+    def lines(self) -> tuple[Texts, ...]:
+        """The lines of all groups."""
+        return tuple(line for group in self.groups for line in group.lines)
+
+
+class Table(NamedTuple, Generic[T]):
+    """A table of a report, for all of its forms."""
+
+    caption: str
+    columns: tuple[Column[T], ...]
+    groups: tuple[Group[T], ...]
+    note: str = ""
+    is_extra: bool = False       # for who wants to know more: folded away where that can be
+    tally: str = ""              # what its lines come to, where the terminal says that beside the caption
+    has_empty: bool = False      # whether columns stay that no line has anything for
+
+    @property
+    def lines(self) -> tuple[T, ...]:
+        """The lines of all groups."""
+        return tuple(line for group in self.groups for line in group.lines)
+
+    def written(self, form: Form) -> Written:
+        """The table in a form that people read, without empty columns."""
+        columns = of(self.columns, form)
+        values = [[[column.value(line) for column in columns] for line in group.lines] for group in self.groups]
+        kept = [(index, column) for index, column in enumerate(columns) if self.has_empty or any(
+            line[index] not in (None, "") for lines in values for line in lines)]
+        return Written(tuple(column.title for _, column in kept), tuple(
+            Group(group.label, tuple(tuple(column.written(line[index], form) for index, column in kept)
+                                     for line in lines))
+            for group, lines in zip(self.groups, values, strict=True)))
+
+
+def table(caption: str, columns: Sequence[Column[T]], groups: Mapping[str, Sequence[T]], note: str = "",
+          is_extra: bool = False, tally: str = "") -> list[Table[T]]:
+    """A table with a group a label; none without lines."""
+    filled = tuple(Group(label, tuple(lines)) for label, lines in groups.items() if lines)
+    return [Table(caption, tuple(columns), filled, note, is_extra, tally)] if filled else []
+
+
+def plain(caption: str, titles: Sequence[str], lines: Iterable[Texts], note: str = "", is_extra: bool = False,
+          ) -> Table[Texts]:
+    """A table of texts without groups, with all of its columns."""
+    columns = tuple(Column[Texts](title, itemgetter(index)) for index, title in enumerate(titles))
+    return Table(caption, columns, (Group("", tuple(lines)),), note, is_extra, has_empty=True)
+
+
+def with_any(groups: Iterable[Group[T]], columns: Sequence[Column[T]]) -> dict[str, list[T]]:
+    """The lines that have a value in one of those columns, by label."""
+    return {group.label: [line for line in group.lines
+                          if any(column.value(line) not in (None, "") for column in columns)] for group in groups}
