@@ -43,21 +43,21 @@ class Apart(NamedTuple):
         return self.most_apart <= LIMIT
 
     def listed(self) -> dict[str, Any]:
-        """As a line of a table."""
+        """The distances as a row of a table."""
         return {"stack": self.stack, "to": self.to, "steps": self.steps, "first apart": f"{self.first_apart:.1e}",
                 "most apart": f"{self.most_apart:.1e} at {self.at_step}", "agrees": "yes" if self.does_agree else "no"}
 
 
-def listed(found: Iterable[Apart]) -> dict[str, list[dict[str, Any]]]:
-    """A table a training."""
+def listed(comparisons: Iterable[Apart]) -> dict[str, list[dict[str, Any]]]:
+    """A table for each training."""
     tables: dict[str, list[dict[str, Any]]] = {}
-    for apart in found:
+    for apart in comparisons:
         tables.setdefault(apart.label, []).append(apart.listed())
     return tables
 
 
 class Pair(NamedTuple):
-    """A stack's losses and the other's, which it is compared with, of one round; both (steps,)."""
+    """The losses of a stack and of the one that it is compared with, in one round; both (steps,)."""
 
     row: Row
     to: Row
@@ -65,10 +65,11 @@ class Pair(NamedTuple):
     other: Samples
 
     def distances(self) -> Samples:
-        """(steps,): how far the losses lie apart, relative to the other's; FAR at most."""
+        """(steps,): the relative differences of the losses; FAR at most."""
         with np.errstate(over="ignore"):
-            found: Samples = np.abs(self.own - self.other) / np.maximum(np.abs(self.other), np.finfo(np.float64).tiny)
-        return np.minimum(found, FAR)
+            scale = np.maximum(np.abs(self.other), np.finfo(np.float64).tiny)
+            distances: Samples = np.abs(self.own - self.other) / scale
+        return np.minimum(distances, FAR)
 
 
 def compared(measured: Measurements) -> list[Apart]:
@@ -81,7 +82,7 @@ def pairs(rows: Iterable[Row], baseline: str) -> list[list[Pair]]:
     groups: dict[tuple[str, object], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.experiment, row.cell._replace(stack="")), []).append(row)
-    return [found for group in groups.values() if (found := list(_with_one(group, baseline)))]
+    return [of_group for group in groups.values() if (of_group := list(_with_one(group, baseline)))]
 
 
 def _with_one(rows: list[Row], baseline: str) -> Iterable[Pair]:
@@ -94,7 +95,7 @@ def _with_one(rows: list[Row], baseline: str) -> Iterable[Pair]:
 
 
 def _same_round(row: Row, to: Row) -> tuple[Samples, Samples] | None:
-    """The losses of both in the first round that has as many of each."""
+    """The losses of both stacks in the first round in which they have equally many; None without one."""
     theirs = {run.round: run.first.losses for run in to.ok_runs}
     for run in row.ok_runs:
         other = theirs.get(run.round)

@@ -95,14 +95,14 @@ def flags(row: Row, cpus: int | None, proved: Proved, runs: Runs | None = None) 
     cpus: the machine's. runs: how steady the row's were, where that is known already.
     """
     seen = [_Seen(row.cell, run, cpus or row.cell.cpus) for run in row.ok_runs]
-    found = {flag for flag, holds in _OF_A_RUN.items() if any(map(holds, seen))}
+    raised = {flag for flag, holds in _OF_A_RUN.items() if any(map(holds, seen))}
     if row.ok_runs and len(row.ok_runs) < LEAST_RUNS:
-        found.add(Flag.FEW_RUNS)
+        raised.add(Flag.FEW_RUNS)
     if row.ok_runs and (row.cell.task, built(row.cell.stack, row.cell.loop)) not in proved:
-        found.add(Flag.UNPROVED)
+        raised.add(Flag.UNPROVED)
     if (runs or gate.of_rows([row]).get(row.key, gate.NO_STEPS)).moved:
-        found.add(Flag.UNSTEADY)
-    return tuple(flag for flag in Flag if flag in found)
+        raised.add(Flag.UNSTEADY)
+    return tuple(flag for flag in Flag if flag in raised)
 
 
 def is_not_falling(losses: Samples) -> bool:
@@ -136,7 +136,7 @@ def _is_mistimed(seen: _Seen) -> bool:
 
 
 def _has_clocks_that_disagree(seen: _Seen) -> bool:
-    """Of workers that told both times of every step."""
+    """Whether the clocks disagree, for workers that report both times of every step."""
     return any(abs(float(worker.device_seconds.sum()) / worker.timed_seconds - 1) > _CLOCK_SHARE
                for worker in seen.run.workers
                if len(worker.device_seconds) and len(worker.device_seconds) == len(worker.step_seconds)
@@ -162,8 +162,8 @@ def _has_other_threads(seen: _Seen) -> bool:
 
 
 def _has_other_onednn(seen: _Seen) -> bool:
-    found = seen.run.facts.get("onednn")
-    return isinstance(found, bool) and seen.cell.onednn != "default" and found != (seen.cell.onednn == "on")
+    is_on = seen.run.facts.get("onednn")
+    return isinstance(is_on, bool) and seen.cell.onednn != "default" and is_on != (seen.cell.onednn == "on")
 
 
 def _is_venv(seen: _Seen) -> bool:

@@ -1,4 +1,4 @@
-"""Which rows get a word: those whose runs were steady, as far as their steps tell. Pure.
+"""Which rows get a verdict: those whose runs were steady, as far as their steps show it. Pure.
 
 A slow start or another end is the stack's own, so a row is not steady where two of its runs have one, and more than
 one in ten, or all of them. At 2 % of false alarms a run that withholds 0.4 % of rows of five; "any run" would withhold
@@ -48,17 +48,17 @@ class Runs(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of runs."""
         return self.steady + self.unsteady + self.short + self.drifting
 
     @property
     def moved(self) -> int:
-        """Those whose rate depends on when one looks, whatever the reason."""
+        """How many runs have a rate that depends on which steps are timed, for whatever reason."""
         return self.unsteady + self.drifting
 
     @property
     def verdict(self) -> Verdict | None:
-        """The word that stands instead of any other; None where the row may have one."""
+        """The verdict that replaces any other; None where the row may have its own."""
         own = self._own
         if own and (own == self.total or (own >= _LEAST_RUNS and own > _SHARE * self.total)):
             return Verdict.NOT_STEADY
@@ -66,12 +66,12 @@ class Runs(NamedTuple):
 
     @property
     def _own(self) -> int:
-        """Those that were not steady by the stack's own doing."""
+        """How many runs were not steady because of the stack itself."""
         return self.moved if self.drift_alike else self.unsteady
 
     @property
     def text(self) -> str:
-        """The word with the runs that it is about; "" without one."""
+        """The verdict with the number of runs behind it; "" without one."""
         if self.verdict is None:
             return ""
         count = self._own if self.verdict is Verdict.NOT_STEADY else self.short
@@ -82,7 +82,7 @@ NO_STEPS = Runs()
 
 
 def of_rows(rows: Iterable[Row]) -> Mapping[str, Runs]:
-    """By the row's key, its runs; every step of a session is looked at once."""
+    """The Runs of each row, by its key."""
     stepped = [row for row in rows if row.cell.measure in STEPPED]
     workers = [worker for row in stepped for run in row.ok_runs for worker in run.workers]
     judged = iter(steadiness.each([worker.alike_seconds for worker in workers],
@@ -92,7 +92,7 @@ def of_rows(rows: Iterable[Row]) -> Mapping[str, Runs]:
 
 
 def together(each: Sequence[Steadiness], drifts: Sequence[float]) -> Runs:
-    """The runs of a row; drifts: each one's, where any is drifting."""
+    """The Runs of a row, from the steadiness of each run; drifts: of each run, where any drifts."""
     return Runs(each.count(Steadiness.STEADY), each.count(Steadiness.NOT_STEADY), each.count(Steadiness.TOO_SHORT),
                 each.count(Steadiness.DRIFTING), Steadiness.DRIFTING not in each or _drift_alike(drifts))
 
@@ -103,12 +103,12 @@ def _runs(row: Row, each: Sequence[Steadiness]) -> Runs:
 
 
 def _drift(workers: Sequence[Worker]) -> float:
-    """Of a run: its workers' mean."""
+    """The drift of a run: the mean over its workers."""
     return float(np.mean([steadiness.drift(worker.alike_seconds) for worker in workers]))
 
 
 def _drift_alike(drifts: Sequence[float]) -> bool:
-    """Whether the drifts of a row's runs are more than chance makes of such different ones."""
+    """Whether a row's runs drift the same way: the mean drift is larger than their spread explains."""
     if len(drifts) < stats.LEAST_ROUNDS:
         return True
     error = float(np.std(drifts, ddof=1)) / len(drifts)**0.5
@@ -117,7 +117,7 @@ def _drift_alike(drifts: Sequence[float]) -> bool:
 
 
 def _of_workers(each: Sequence[Steadiness]) -> Steadiness:
-    """What most workers of a run say; where as many say the worse, that."""
+    """The steadiness that most workers of a run have; of two equally frequent ones the worse."""
     counts = Counter(each)
     return max((Steadiness.DRIFTING, Steadiness.NOT_STEADY, Steadiness.TOO_SHORT, Steadiness.STEADY),
                key=lambda one: (counts[one], one in (Steadiness.DRIFTING, Steadiness.NOT_STEADY)))

@@ -21,7 +21,7 @@ _TOO_FEW = f"needs {stats.LEAST_ROUNDS} rounds"
 
 
 class Side(NamedTuple):
-    """The values that a claim allows; the ends are among them unless it is open."""
+    """The range of values that a claim allows; its ends belong to it unless it is open."""
 
     low: float
     high: float
@@ -29,9 +29,9 @@ class Side(NamedTuple):
     is_turned: bool = False      # the values outside of them instead
 
     def verdict(self, interval: Interval | None, wider: Interval | None = None) -> Verdict:
-        """Whether an interval lies wholly inside, wholly outside or neither; without one nothing is said.
+        """Holds where the interval lies wholly inside, does not hold where it lies wholly outside; else inconclusive.
 
-        wider: the one that must lie outside, where one of many numbers can contradict a claim by itself.
+        wider: the interval that must lie outside, where one of many numbers can contradict a claim by itself.
         """
         if interval is None:
             return Verdict.INCONCLUSIVE
@@ -69,7 +69,7 @@ class Finding(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """A ratio before it is taken, and its side."""
+    """The two series of a ratio, and the range that it must lie in."""
 
     what: str
     case: Mapping[str, Value]
@@ -80,21 +80,21 @@ class _Pair(NamedTuple):
 
 
 class _Series(NamedTuple):
-    """A quantity of a subject in a case by round, and why nothing may be said of it."""
+    """A subject's quantity in one case, by round, and the reason to doubt it."""
 
     values: ByRound
     doubt: str = ""
 
 
-Found = Mapping[Case, Mapping[Subject, ByRound]]     # values of every case that lacks no subject
+SeriesByCase = Mapping[Case, Mapping[Subject, ByRound]]     # values of every case that lacks no subject
 Doubts = Mapping[Case, Sequence[str]]
 
 
 def judge(claim: Claim, measured: Measurements) -> Finding:
     """Whether a claim holds in what was measured."""
     claim = _with_seeds_as_rounds(claim)
-    found, doubts, missing = _found(claim, measured)
-    pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, found)]
+    by_case, doubts, missing = _complete_cases(claim, measured)
+    pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, by_case)]
     if not pairs and not missing:
         missing.append(f"the study has only one value of {claim.along} at this scale")
     pairs = _over_cases(claim, pairs)
@@ -113,9 +113,9 @@ def judge(claim: Claim, measured: Measurements) -> Finding:
 
 
 def judge_values(claim: Claim, values: Mapping[Case, Mapping[Subject, float]]) -> tuple[Number, ...]:
-    """The claim's numbers of values that are known as they stand, each inside or outside of its side."""
-    found = {case: {subject: {0: value} for subject, value in each.items()} for case, each in values.items()}
-    return tuple(_exact(claim, pair) for pair in _over_cases(claim, list(_PAIRS[claim.kind](claim, found))))
+    """The claim's numbers for exact values, such as printed ones: no intervals, so each holds or does not."""
+    by_case = {case: {subject: {0: value} for subject, value in each.items()} for case, each in values.items()}
+    return tuple(_exact(claim, pair) for pair in _over_cases(claim, list(_PAIRS[claim.kind](claim, by_case))))
 
 
 def _exact(claim: Claim, pair: _Pair) -> Number:
@@ -127,13 +127,13 @@ def _exact(claim: Claim, pair: _Pair) -> Number:
 
 
 def _doubted(claim: Claim, pair: _Pair, doubts: Doubts) -> _Pair:
-    """The pair with what is doubted of the cases that it is made of."""
+    """The pair with the doubts about all cases that it is made of."""
     cases = [case for case in doubts if _is_of(claim, pair.case, case)]
     return pair._replace(doubts=tuple(dict.fromkeys(each for case in cases for each in doubts[case])))
 
 
 def _is_of(claim: Claim, named: Mapping[str, Value], case: Case) -> bool:
-    """Whether a pair of that name has values of the case: a trend's has two values of `along`, or all."""
+    """Whether a pair named so includes the case. A trend's pair covers two values of `along`, or all of them."""
     values = claim.named(case)
     for name, value in named.items():
         if name == claim.along and claim.kind == "trend":
@@ -145,7 +145,7 @@ def _is_of(claim: Claim, named: Mapping[str, Value], case: Case) -> bool:
 
 
 def _number(claim: Claim, pair: _Pair, cases: int) -> Number:
-    """The pair's ratio, or share, with its verdict among so many cases."""
+    """The pair's ratio or share with its verdict; cases: how many there are, for the wider interval."""
     mean, scale = _mean_of(claim, pair)
     rounds = len(pair.one.keys() & pair.other.keys())
     too_few = _TOO_FEW.replace("rounds", "rounds or seeds") if _is_of_seeds(claim) else _TOO_FEW
@@ -167,7 +167,7 @@ class _Scale(NamedTuple):
 
 
 def _mean_of(claim: Claim, pair: _Pair) -> tuple[Mean | None, _Scale]:
-    """Of logarithms; of plain values where a share may be 0 or below. An mpe is what its mean of to / of lacks to 1."""
+    """The mean of logarithms, or of plain values where a share is 0 or below. An mpe is 1 minus the mean of to / of."""
     rounds = sorted(pair.one.keys() & pair.other.keys())
     values = [pair.one[index] / pair.other[index] for index in rounds]
     if min(values) <= 0:
@@ -186,8 +186,8 @@ def _lacking(interval: Interval) -> Interval:
 _OOM = ": ended oom"
 
 
-def _found(claim: Claim, measured: Measurements) -> tuple[Found, Doubts, list[str]]:
-    """The values of complete cases, what is doubted of them, and what the others lack."""
+def _complete_cases(claim: Claim, measured: Measurements) -> tuple[SeriesByCase, Doubts, list[str]]:
+    """The values of complete cases, the doubts about them, and what the other cases lack."""
     is_about = claim.selection()
     rows: dict[tuple[Subject, Case], list[Row]] = {}
     for row in filter(lambda row: is_about(row.cell), measured.rows):
@@ -197,7 +197,7 @@ def _found(claim: Claim, measured: Measurements) -> tuple[Found, Doubts, list[st
     skipped = {(subject, claim.case(skip.cell)): skip.reason for skip in measured.skipped if is_about(skip.cell)
                for subject in claim.subjects if subject.owns(skip.cell)}
     steady = gate.of_rows(row for each in rows.values() for row in each) if _is_of_steps(claim) else {}
-    found: dict[Case, dict[Subject, ByRound]] = {}
+    complete: dict[Case, dict[Subject, ByRound]] = {}
     doubts: dict[Case, list[str]] = {}
     missing = [] if claim.cases else ["the study has no such cells at this scale"]
     for case in claim.cases:
@@ -211,12 +211,12 @@ def _found(claim: Claim, measured: Measurements) -> tuple[Found, Doubts, list[st
                 continue
             doubted += [f"{subject}: {doubt}"] if doubt and doubt != _ONE_SEED else [doubt] if doubt else []
         if len(values) == len(claim.subjects):
-            found[case], doubts[case] = values, doubted
-    return found, doubts, missing
+            complete[case], doubts[case] = values, doubted
+    return complete, doubts, missing
 
 
 class _Lacks(Exception):
-    """A cell has no values, for that reason."""
+    """A cell has no values; the text says why."""
 
 
 def _none(reason: str | None) -> _Series:
@@ -249,7 +249,7 @@ def _series(claim: Claim, rows: Sequence[Row], steady: Mapping[str, Runs]) -> _S
     if not values:
         raise _Lacks(_reason(claim, last))
     if len(rows) > 1 and _is_of_seeds(claim):
-        values = {seed: _middle(found) for seed, found in by_seed.items()}
+        values = {seed: _middle(of_seed) for seed, of_seed in by_seed.items()}
     return _Series(values, steady.get(last.key, NO_STEPS).text or (
         _ONE_SEED if _is_of_seeds(claim) and len(by_seed) < 2 else ""))
 
@@ -266,9 +266,9 @@ def _with_seeds_as_rounds(claim: Claim) -> Claim:
     """
     if not _is_of_seeds(claim) or "seed" not in claim.over or any("seed" in turned for turned in claim.turned_for):
         return claim
-    place = claim.over.index("seed")
-    return claim._replace(over=claim.over[:place] + claim.over[place + 1:],
-                          cases=tuple(dict.fromkeys(case[:place] + case[place + 1:] for case in claim.cases)))
+    position = claim.over.index("seed")
+    return claim._replace(over=claim.over[:position] + claim.over[position + 1:],
+                          cases=tuple(dict.fromkeys(case[:position] + case[position + 1:] for case in claim.cases)))
 
 
 def _reason(claim: Claim, row: Row) -> str:
@@ -279,7 +279,7 @@ def _reason(claim: Claim, row: Row) -> str:
 
 
 def _over_cases(claim: Claim, pairs: Sequence[_Pair]) -> list[_Pair]:
-    """The pairs as they are, or those of the same name as one: of means or of sums over the cases, or the greatest."""
+    """The pairs as `holds_for` asks: each one, one of the means or sums over the cases, or the greatest."""
     if claim.holds_for == "each":
         return list(pairs)
     if claim.holds_for == "greatest":
@@ -289,7 +289,7 @@ def _over_cases(claim: Claim, pairs: Sequence[_Pair]) -> list[_Pair]:
 
 
 def _joined(pairs: Sequence[_Pair], one: Callable[[Sequence[ByRound]], ByRound]) -> list[_Pair]:
-    """Pairs of the same name as one, in the rounds that all have."""
+    """Pairs of the same name joined to one, in the rounds that all of them have."""
     groups: dict[str, list[_Pair]] = {}
     for pair in pairs:
         groups.setdefault(pair.what, []).append(pair)
@@ -314,39 +314,39 @@ def _middle(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if mean is None else mean
 
 
-def _faster(claim: Claim, found: Found) -> Iterator[_Pair]:
+def _faster(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     of, to = claim.subjects
-    for case, values in found.items():
+    for case, values in by_case.items():
         yield _pair(claim, to, of, case, values, _above_one(claim, case))
 
 
-def _ratio(claim: Claim, found: Found) -> Iterator[_Pair]:
+def _ratio(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     of, to = claim.subjects
-    for case, values in found.items():
+    for case, values in by_case.items():
         yield _pair(claim, of, to, case, values, _between(claim))
 
 
-def _share(claim: Claim, found: Found) -> Iterator[_Pair]:
+def _share(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     (of,) = claim.subjects
-    for case, values in found.items():
+    for case, values in by_case.items():
         yield _Pair(str(of), claim.named(case), values[of], dict.fromkeys(values[of], 1.0), _between(claim))
 
 
-def _trend(claim: Claim, found: Found) -> Iterator[_Pair]:
+def _trend(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     for start, values in _chains(claim).items():
         for before, after in pairwise(values):
-            first, second = found.get((*start, before)), found.get((*start, after))
+            first, second = by_case.get((*start, before)), by_case.get((*start, after))
             if first and second:
                 step = claim.named((*start, f"{before} to {after}"))
                 yield _Pair(_followed_name(claim), step, _followed(claim, second), _followed(claim, first),
                             _above_one(claim, start))
 
 
-def _slope(claim: Claim, found: Found) -> Iterator[_Pair]:
+def _slope(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     for start, every in _chains(claim).items():
-        values = [value for value in every if (*start, value) in found]
+        values = [value for value in every if (*start, value) in by_case]
         if len(values) > 1:
-            series = [_followed(claim, found[(*start, value)]) for value in values]
+            series = [_followed(claim, by_case[(*start, value)]) for value in values]
             changes = _fitted_changes([float(value) for value in values], series)
             side = _between(claim) if claim.direction == "flat" else _above_one(claim, start)
             yield _Pair(_followed_name(claim), claim.named((*start, f"{values[0]} to {values[-1]}")), changes,
@@ -354,7 +354,7 @@ def _slope(claim: Claim, found: Found) -> Iterator[_Pair]:
 
 
 def _fitted_changes(values: Sequence[float], series: Sequence[ByRound]) -> ByRound:
-    """By round, what the series changes by from the least value to the greatest on the line fitted to logarithms."""
+    """The fitted change from the least value of `along` to the greatest, by round; the line is fitted to logarithms."""
     rounds = sorted(set.intersection(*(set(each) for each in series)))
     logs = np.log(np.array(values, dtype=np.float64))
     away = logs - logs.mean()
@@ -374,24 +374,24 @@ def _followed_name(claim: Claim) -> str:
     return " / ".join(map(str, claim.subjects))
 
 
-def _mpe(claim: Claim, found: Found) -> Iterator[_Pair]:
+def _mpe(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     """The arithmetic mean over the cases of to / of, in the rounds that all have."""
     of, to = claim.subjects
     quotients = [{index: values[to][index] / values[of][index] for index in values[of] if index in values[to]}
-                 for values in found.values()]
+                 for values in by_case.values()]
     if quotients:
         rounds = sorted(set.intersection(*(set(each) for each in quotients)))
         means = {index: math.fsum(each[index] for each in quotients) / len(quotients) for index in rounds}
         yield _Pair(f"{of}, {to}", {}, means, dict.fromkeys(means, 1.0), _between(claim))
 
 
-def _order(claim: Claim, found: Found) -> Iterator[_Pair]:
-    for case, values in found.items():
+def _order(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
+    for case, values in by_case.items():
         for less, more in pairwise(claim.order):
             yield _pair(claim, more, less, case, values, _above_one(claim, case))
 
 
-_PAIRS: dict[str, Callable[[Claim, Found], Iterator[_Pair]]] = {
+_PAIRS: dict[str, Callable[[Claim, SeriesByCase], Iterator[_Pair]]] = {
     "faster": _faster, "ratio": _ratio, "share": _share, "trend": _trend, "slope": _slope, "order": _order,
     "equal": _ratio, "differ": _ratio, "mpe": _mpe,
 }
@@ -403,7 +403,7 @@ def _pair(claim: Claim, one: Subject, other: Subject, case: Case, values: Mappin
 
 
 def _in_order(claim: Claim, values: Sequence[Value]) -> list[Value]:
-    """As where lists them, else by size."""
+    """The values in the order of `where`, or by size if it does not list them."""
     listed = claim.where.get(claim.along)
     return sorted(values, key=listed.index) if listed else sorted(values)
 
@@ -417,7 +417,7 @@ def _followed(claim: Claim, values: Mapping[Subject, ByRound]) -> ByRound:
 
 
 def _above_one(claim: Claim, case: Case) -> Side:
-    """Below one where the claim is turned, and once more where a trend goes down."""
+    """Above 1; below 1 for a case in `turned_for` or a trend that goes down, and above 1 again for both."""
     values = dict(zip(claim.over, case, strict=True))
     is_turned = any(all(values[name] == value for name, value in turned.items()) for turned in claim.turned_for)
     is_above = is_turned == (claim.direction == "down")
@@ -425,7 +425,7 @@ def _above_one(claim: Claim, case: Case) -> Side:
 
 
 def _between(claim: Claim) -> Side:
-    """What the thresholds allow."""
+    """The range between the claim's thresholds."""
     middle = 1.0 if claim.about is None else claim.about
     if claim.within is not None:
         low, high = sorted((middle / (1 + claim.within), middle * (1 + claim.within)))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from runner.analysis import stats
 from runner.analysis.gate import NO_STEPS, Runs
 from runner.analysis.stats import Ratio
-from runner.analysis.summary_format import Comparison, Interval, LaneResult, Lanes, Result
+from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Result
 from runner.cells import compared
 from runner.results.rows import Row
 from workloads.spec.cell import Cell
@@ -77,8 +77,7 @@ def _result(pair: Pair, row: Row | None, common: Result | None, tuned: Result, a
         verdict = doubt.verdict
     return LaneResult(
         stack=tuned.stack, common_rate=common.rate_per_worker if common else None, tuned_rate=tuned.rate_per_worker,
-        ratio=ratio.value, ratio_interval=Interval(low=ratio.interval.low, high=ratio.interval.high)
-        if ratio.interval else None, pairs=ratio.pairs, verdict=verdict, withheld=doubt.text if doubt else "",
+        ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs, verdict=verdict, withheld=doubt.text if doubt else "",
         p_value=None if doubt else adjusted, switches=_switches(row), endings=tuned.endings,
         first_step_seconds=tuned.first_step_seconds, compile_seconds=tuned.compile_seconds)
 

@@ -24,18 +24,18 @@ _SLICE = "a slice of "
 
 def limits(measured: Measurements) -> tuple[MachineLimit, ...]:
     """The best product of each device, precision and number of threads."""
-    found = []
+    best_products = []
     for unit, product in best(measured.products).items():
         name = _name(measured, product)
         sheet = (data_sheets.flops_per_second(name, unit.precision)
                  if unit.device == "gpu" and not name.startswith(_SLICE) else None)
-        found.append(MachineLimit(**unit._asdict(), stack=product.stack, device_name=name,
+        best_products.append(MachineLimit(**unit._asdict(), stack=product.stack, device_name=name,
                                   flops_per_second=product.flops_per_second, data_sheet=sheet))
-    return tuple(found)
+    return tuple(best_products)
 
 
 def _name(measured: Measurements, product: Product) -> str:
-    """As NVML names the GPU, which frameworks shorten; of a slice no data sheet tells."""
+    """NVML's name of the GPU, since frameworks shorten it. A slice is named so: no data sheet covers it."""
     gpus = measured.session.get("gpus")
     devices = gpus.get("devices") if isinstance(gpus, dict) else None
     first = devices[0] if isinstance(devices, list) and devices and isinstance(devices[0], dict) else {}
@@ -65,13 +65,13 @@ def _with_share(result: Result, row: Row | None, products: Mapping[Unit, Product
 
 
 def needed_flops(cell: Cell, runs: Sequence[Run]) -> float:
-    """Of a sample in a step; padding is not counted."""
+    """The FLOPs that a step needs for one sample, without padding."""
     tokens = middle(runs, _tokens) if tasks.is_sequence(cell.task) else None
     return float(tasks.step_flops(cell, tokens)) / cell.batch
 
 
 def _tokens(run: Run) -> float | None:
-    """In a batch, padding not counted; None where the run did not tell."""
+    """The tokens of a batch, without padding; None where the run does not report them."""
     data = run.facts.get("data")
-    found = data.get("tokens") if isinstance(data, dict) else None
-    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+    tokens = data.get("tokens") if isinstance(data, dict) else None
+    return float(tokens) if isinstance(tokens, int | float) and not isinstance(tokens, bool) else None

@@ -62,7 +62,7 @@ def _text(number: Number) -> str:
 
 
 def _covered(claim: Claim, number: Published, cells: Sequence[OfStudy]) -> tuple[Case, ...]:
-    """The claim's cases that a printed number is of; none where it is of other cells, too."""
+    """The claim's cases that a printed number covers; none if it also covers cells outside the claim."""
     if number.quantity != claim.quantity or not set(number.subjects) <= set(claim.subjects):
         return ()
     if number.experiment and claim.experiment and number.experiment != claim.experiment:
@@ -85,16 +85,16 @@ Printed = Sequence[tuple[Published, tuple[Case, ...]]]
 
 
 def _readings(claim: Claim, printed: Printed) -> list[Values]:
-    """What the printed numbers say of the claim's cases, complete where the claim is of all of them."""
+    """The printed values of the claim's cases, once for each way to read them; all cases, if the claim is over all."""
     one = [each for each in printed if len(each[1]) == 1]
     values, ratios = _values(claim, one), _ratios(one)
-    found = [values, {} if claim.holds_for == "total" and len(claim.cases) > 1 else ratios]
+    readings = [values, {} if claim.holds_for == "total" and len(claim.cases) > 1 else ratios]
     if _is_over_cases(claim):
         many = sorted((each for each in printed if len(each[1]) > 1 and _is_of(claim, each[0])),
                       key=lambda each: len(each[1]))
         if many:
-            found += [{**values, **_values(claim, many)}, {**ratios, **_ratios(many)}]
-    complete = [{case: each for case, each in one.items() if set(claim.subjects) <= set(each)} for one in found]
+            readings += [{**values, **_values(claim, many)}, {**ratios, **_ratios(many)}]
+    complete = [{case: each for case, each in one.items() if set(claim.subjects) <= set(each)} for one in readings]
     return [one for one in complete if one and (not _is_over_cases(claim) or len(one) == len(claim.cases))]
 
 
@@ -110,13 +110,13 @@ def _is_of(claim: Claim, number: Published) -> bool:
 
 def _values(claim: Claim, printed: Printed) -> dict[Case, dict[Subject, float]]:
     """Values of single subjects, in the quantity's own unit; none where the claim is of a share that is not printed."""
-    found: dict[Case, dict[Subject, float]] = {}
+    values: dict[Case, dict[Subject, float]] = {}
     if claim.kind == "share" and quantities.QUANTITIES[claim.quantity].whole:
-        return found
+        return values
     for number, covered in printed:
         for case in covered if number.to is None else ():
-            found.setdefault(case, {})[number.of] = _value(number)
-    return found
+            values.setdefault(case, {})[number.of] = _value(number)
+    return values
 
 
 def _value(number: Published) -> float:
@@ -128,12 +128,12 @@ def _value(number: Published) -> float:
 
 
 def _ratios(printed: Printed) -> dict[Case, dict[Subject, float]]:
-    """Values of which the printed ratios are true; the first subject's is 1."""
-    found: dict[Case, dict[Subject, float]] = {}
+    """Made-up values with the printed ratios; the first subject's is 1."""
+    values: dict[Case, dict[Subject, float]] = {}
     for number, covered in printed:
         for case in covered if number.to is not None else ():
-            _put(found.setdefault(case, {}), number)
-    return found
+            _put(values.setdefault(case, {}), number)
+    return values
 
 
 def _put(values: dict[Subject, float], number: Published) -> None:
@@ -147,7 +147,7 @@ def _put(values: dict[Subject, float], number: Published) -> None:
 
 
 def _of_to(number: Published) -> float:
-    """Printed as of / to, or as (of - to) / of."""
+    """The ratio of / to, which papers also print as (of - to) / of."""
     if number.unit == "x":
         return number.value
     return 1 / (1 - number.value / (100 if number.unit == "%" else 1))
@@ -171,7 +171,7 @@ def _ratio(number: Published, published: Sequence[Published]) -> Judged | None:
 
 
 def _is_of_same(one: Published, other: Published) -> bool:
-    """Of the same cells, as their file picks them."""
+    """Whether two numbers are about the same cells."""
     return one.where.get("task") == other.where.get("task") and all(
         one.where[name] == other.where[name] for name in one.where.keys() & other.where.keys())
 

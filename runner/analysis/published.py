@@ -29,12 +29,12 @@ def ours(published: Published, rows: Sequence[Row]) -> Ours:
 
     Of "mpe" and "%" of two subjects it is the mean over pairs of (of - to) / of.
     """
-    own = _found(published, published.of, rows)
+    own = _by_cell(published, published.of, rows)
     if published.to is None:
-        found = [quantities.converted(published.quantity, published.unit, cell, value)
+        values = [quantities.converted(published.quantity, published.unit, cell, value)
                  for cell, value in own.values()]
-        return Ours(sum(found) / len(found) * published.steps if found else None, len(found))
-    others = _found(published, published.to, rows)
+        return Ours(sum(values) / len(values) * published.steps if values else None, len(values))
+    others = _by_cell(published, published.to, rows)
     both = [(value, others[same][1]) for same, (_, value) in own.items() if same in others and others[same][1]]
     if both and published.statistic == "total":
         return Ours(sum(one for one, _ in both) / sum(other for _, other in both), len(both))
@@ -54,31 +54,31 @@ def _error(ratios: Sequence[float]) -> float | None:
 
 
 def _error_percent(ratios: Sequence[float]) -> float | None:
-    found = _error(ratios)
-    return None if found is None else found * 100
+    error = _error(ratios)
+    return None if error is None else error * 100
 
 
 _IN_UNIT: dict[str, Callable[[Sequence[float]], float | None]] = {"x": _ratio, "mpe": _error, "%": _error_percent}
 
 
-def _found(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[Cell, float]]:
-    """Cell and quantity by what a cell is but for what subjects name: over its ok runs, as every table has it."""
+def _by_cell(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[Cell, float]]:
+    """Each of the subject's cells with its quantity, by all cell fields that subjects do not name."""
     theirs = (*named(published.subjects), *_OF_THE_MACHINE)
     same = [name for name in Cell._fields if name not in theirs]
     is_about = selection(published.subjects, quantities.measure(published.quantity), published.where)
     values = {}
     for row in rows:
         if subject.owns(row.cell) and is_about(row.cell):
-            value = _over_runs(published.quantity, [found for run in row.ok_runs if (
-                found := quantities.of(published.quantity, row, run)) is not None])
+            of_runs = (quantities.of(published.quantity, row, run) for run in row.ok_runs)
+            value = _over_runs(published.quantity, [value for value in of_runs if value is not None])
             if value is not None:
                 values[tuple(getattr(row.cell, name) for name in same)] = (row.cell, value)
     return values
 
 
-def _over_runs(name: str, found: Sequence[float]) -> float | None:
+def _over_runs(name: str, values: Sequence[float]) -> float | None:
     """One number for all runs; None without any."""
     quantity = quantities.QUANTITIES[name]
-    if quantity.is_of_rate and all(value > 0 for value in found):
-        return stats.geometric_mean(found)
-    return min(found, default=None) if quantity.is_least else stats.median(found)
+    if quantity.is_of_rate and all(value > 0 for value in values):
+        return stats.geometric_mean(values)
+    return min(values, default=None) if quantity.is_least else stats.median(values)

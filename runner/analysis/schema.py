@@ -17,17 +17,17 @@ from runner.analysis.summary_format import Summary
 
 def json_schema() -> dict[str, Any]:
     """The schema of a Summary; every key is required, no other one allowed."""
-    found = Summary.model_json_schema(by_alias=True, mode="serialization")
-    models = {**found["$defs"], Summary.__name__: found}
+    schema = Summary.model_json_schema(by_alias=True, mode="serialization")
+    models = {**schema["$defs"], Summary.__name__: schema}
     for model, attribute, text in _docstrings():
         key = getattr(summary_format, model).model_fields[attribute].alias or attribute
         attributes = models[model]["properties"]
         attributes[key] = dict(sorted({**attributes[key], "description": text}.items()))        # as pydantic has them
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def _docstrings() -> Iterator[tuple[str, str, str]]:
-    """Model, attribute and what the string after it says."""
+    """Each documented attribute: its model, its name, and its docstring."""
     for model in ast.parse(inspect.getsource(summary_format)).body:
         if not isinstance(model, ast.ClassDef):
             continue

@@ -13,10 +13,11 @@ rounds get no word, since they cannot show what their own noise is.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,11 +38,21 @@ OUTLIER_SCORE = 10.0
 _NOTHING = 1e-9                 # of a log-ratio: what rounding leaves of equal rates
 
 
-class Interval(NamedTuple):
-    """The ends of a 95 % interval."""
+@dataclass(frozen=True)
+class Interval:
+    """A 95 % interval; methods.interval says how it was made."""
 
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False,
+                                                     "revalidate_instances": "always"}     # in a Summary
     low: float
     high: float
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.low, self.high))
+
+    def record(self) -> dict[str, float]:
+        """The ends by name."""
+        return {"low": self.low, "high": self.high}
 
 
 class Mean(NamedTuple):
@@ -52,12 +63,12 @@ class Mean(NamedTuple):
     degrees: float               # of freedom
 
     def interval(self, error: float = ERROR) -> Interval:
-        """The ends on the scale of what the logarithms are of; error: the chance that it lies outside."""
+        """The interval of the geometric mean; error: the chance that it misses the true value."""
         half = student.quantile(1 - error / 2, self.degrees) * self.error
         return Interval(_exp(self.value - half), _exp(self.value + half))
 
     def plain_interval(self, error: float = ERROR) -> Interval:
-        """The ends for a mean of plain values, which may be 0 or below."""
+        """The interval of a mean of plain values, which may be 0 or below."""
         half = student.quantile(1 - error / 2, self.degrees) * self.error
         return Interval(self.value - half, self.value + half)
 
@@ -96,16 +107,16 @@ class Verdict(StrEnum):
 
 
 def p_value(ratio: Ratio) -> float | None:
-    """Of the ratio against 1; None where it gets no word."""
+    """The p value of the ratio against 1; None with fewer than LEAST_ROUNDS rounds."""
     return ratio.mean.p_value() if ratio.mean and ratio.pairs >= LEAST_ROUNDS else None
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Each adjusted for all: what is at most ERROR may be said, and the chance that any of it is false is ERROR."""
+    """The p values adjusted by Holm: of those up to ERROR any is false with a probability of at most ERROR."""
     adjusted, least = [1.0] * len(p_values), 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda place: p_values[place])):
-        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = least
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = least
     return adjusted
 
 
@@ -145,7 +156,7 @@ def outliers(values: Sequence[float]) -> list[int]:
     middle = median(values) or 0.0
     away = [abs(value - middle) for value in values]
     scale = 1.4826 * (median(away) or 0.0) or 1.2533 * sum(away) / len(away)  # the second where most runs are equal
-    return [place for place, distance in enumerate(away) if distance > OUTLIER_SCORE * scale] if scale else []
+    return [index for index, distance in enumerate(away) if distance > OUTLIER_SCORE * scale] if scale else []
 
 
 def ratios(pairs: Sequence[tuple[ByRound, ByRound]]) -> list[Ratio]:
@@ -218,5 +229,5 @@ def lag_one(values: Sequence[float]) -> float | None:
 
 
 def _exp(value: float) -> float:
-    """Without an end that no float holds."""
+    """exp(value), limited to what a float holds."""
     return math.exp(max(-700.0, min(700.0, value)))

@@ -73,15 +73,15 @@ def each(runs: Sequence[Samples], totals: Sequence[float] | None = None) -> list
             totals = [float(np.sum(run)) for run in runs]
     judged = [Steadiness.TOO_SHORT] * len(runs)
     lengths: dict[int, list[int]] = {}
-    for place, run in enumerate(runs):
-        lengths.setdefault(len(run), []).append(place)
-    for length, places in lengths.items():
+    for index, run in enumerate(runs):
+        lengths.setdefault(len(run), []).append(index)
+    for length, indexes in lengths.items():
         step = max(1, _AT_ONCE // max(1, length))
-        for first in range(0, len(places), step):
-            some = places[first:first + step]
-            equal = _judged(np.array([runs[place] for place in some]), np.array([totals[place] for place in some]))
-            for place, one in zip(some, equal, strict=True):
-                judged[place] = one
+        for first in range(0, len(indexes), step):
+            some = indexes[first:first + step]
+            equal = _judged(np.array([runs[index] for index in some]), np.array([totals[index] for index in some]))
+            for index, one in zip(some, equal, strict=True):
+                judged[index] = one
     return judged
 
 
@@ -97,7 +97,7 @@ def drift(seconds: Sequence[float] | Samples) -> float:
 
 
 def _judged(seconds: Array, total: Array) -> list[Steadiness]:
-    """Of runs with as many steps each, (runs, steps), and their seconds in all, (runs,)."""
+    """The steadiness of runs with equally many steps; seconds: (runs, steps), total: (runs,)."""
     count = seconds.shape[1]
     if count < _FEW_STEPS:
         return [Steadiness.TOO_SHORT] * len(seconds)
@@ -114,7 +114,10 @@ def _judged(seconds: Array, total: Array) -> list[Steadiness]:
 
 
 def _of_parts(steps: Array) -> tuple[Booleans, Booleans, Booleans]:
-    """Whether a start or an end stands out, whether runs drift, and whether they tell it; in typical steps."""
+    """For each run: whether its start or end stands out, whether it drifts, and whether it is long enough to tell.
+
+    steps: (runs, steps), each divided by the run's typical step.
+    """
     levels = _levels(steps)
     noise = np.abs(np.diff(levels, axis=1)).mean(axis=1) / _MOVE
     is_known = np.isfinite(levels).all(axis=1)
@@ -137,19 +140,19 @@ def _levels(steps: Array) -> Array:
 def _has_large_start(steps: Array) -> Booleans:
     half = steps[:, :steps.shape[1] // 2]
     lead = np.logical_and.accumulate(half > _LARGE, axis=1)
-    found: Booleans = np.where(lead, half - 1, 0.0).sum(axis=1) > _BIAS * steps.sum(axis=1)
-    return found
+    is_large: Booleans = np.where(lead, half - 1, 0.0).sum(axis=1) > _BIAS * steps.sum(axis=1)
+    return is_large
 
 
 def _has_other_end(steps: Array) -> Booleans:
     share = max(_LEAST_END, -(-steps.shape[1] // _END_SHARE))
-    found: Booleans = np.median(steps[:, :share], axis=1) > _END * np.median(steps[:, share:], axis=1)
-    found |= np.median(steps[:, -share:], axis=1) > _END * np.median(steps[:, :-share], axis=1)
-    return found
+    is_other: Booleans = np.median(steps[:, :share], axis=1) > _END * np.median(steps[:, share:], axis=1)
+    is_other |= np.median(steps[:, -share:], axis=1) > _END * np.median(steps[:, :-share], axis=1)
+    return is_other
 
 
 def _jumps(levels: Array, noise: Array) -> Booleans:
-    """Whether some cut parts a run in two that differ."""
+    """Whether a run can be cut in two parts whose means differ."""
     parts = levels.shape[1]
     before = np.arange(1, parts)
     after = parts - before
@@ -157,12 +160,12 @@ def _jumps(levels: Array, noise: Array) -> Booleans:
     jump = np.abs(sums[:, :-1] / before - (sums[:, -1:] - sums[:, :-1]) / after)
     is_large = jump * np.minimum(before, after) / parts > _BIAS
     is_clear = jump > _JUMP_SIGMAS * noise[:, None] * np.sqrt(1 / before + 1 / after)
-    found: Booleans = (is_large & is_clear).any(axis=1)
-    return found
+    has_jump: Booleans = (is_large & is_clear).any(axis=1)
+    return has_jump
 
 
 def _drifts(levels: Array, noise: Array, sigmas: float) -> Booleans:
-    """Whether the line through the parts leads away."""
+    """Whether the line through the means of a run's parts has a slope."""
     parts = levels.shape[1]
     away = np.arange(parts) - (parts - 1) / 2
     spread = float(away @ away)
@@ -171,5 +174,5 @@ def _drifts(levels: Array, noise: Array, sigmas: float) -> Booleans:
     rest = levels - means[:, None] - slopes[:, None] * away
     around = np.sqrt((rest**2).sum(axis=1) / (parts - 2))
     error = np.maximum(around, noise) / np.sqrt(spread)
-    found: Booleans = (np.abs(slopes) * parts > _SLOPE * means) & (np.abs(slopes) > sigmas * error)
-    return found
+    has_drift: Booleans = (np.abs(slopes) * parts > _SLOPE * means) & (np.abs(slopes) > sigmas * error)
+    return has_drift

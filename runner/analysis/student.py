@@ -42,13 +42,13 @@ def _away_from_zero(value: float) -> float:
 
 
 def two_sided(t: float, degrees: float) -> float:
-    """The probability that Student's t lies at least so far from 0, on either side."""
+    """The two-sided p value of t."""
     return 1.0 if t == 0 else incomplete_beta(degrees / (degrees + t * t), degrees / 2, 0.5)
 
 
 @lru_cache(maxsize=4096)
 def quantile(probability: float, degrees: float) -> float:
-    """Student's t below which lies this probability, from 0.5 on."""
+    """The quantile of Student's t; probability: at least 0.5."""
     tails = 2 * (1 - probability)
     low, high = 0.0, 1.0
     while two_sided(high, degrees) > tails and high < _MOST_T:
@@ -62,7 +62,7 @@ def quantile(probability: float, degrees: float) -> float:
 
 
 def beta_quantile(probability: float, a: float, b: float) -> float:
-    """The value below which a beta variable lies with this probability."""
+    """The quantile of the beta distribution."""
     low, high = 0.0, 1.0
     while high - low > 1e-12:
         middle = (low + high) / 2

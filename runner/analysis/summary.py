@@ -1,4 +1,4 @@
-"""Rows to a Summary: what a session found, comparison by comparison, with intervals, verdicts and what to mistrust."""
+"""Rows to a Summary: the results of a session, comparison by comparison, with intervals, verdicts and flags."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from runner.analysis import gate, judging, lanes, machine_share, stats, summary_
 from runner.analysis.flags import FOOTNOTES, Flag, Proved, flags
 from runner.analysis.gate import NO_STEPS, Runs
 from runner.analysis.published import ours
-from runner.analysis.stats import Ratio, Verdict, middle
+from runner.analysis.stats import Interval, Ratio, Verdict, middle
 from runner.analysis.summary_format import (
     Claim,
     ClaimNumber,
@@ -23,7 +23,6 @@ from runner.analysis.summary_format import (
     Failure,
     Footnote,
     GeometricMean,
-    Interval,
     Lanes,
     Machine,
     Methods,
@@ -55,7 +54,7 @@ class _Group(NamedTuple):
 
 
 class _Statistics(NamedTuple):
-    """Of one comparison, by stack."""
+    """The rates, ratios and steadiness of one comparison, by stack."""
 
     runs: Mapping[str, Runs]               # how steady they were
     rates: Mapping[str, Mapping[int, float]]
@@ -65,35 +64,35 @@ class _Statistics(NamedTuple):
     baseline: str
 
     def withheld(self, name: str) -> Runs:
-        """The runs that withhold the stack's word, its own or the baseline's."""
+        """The runs that withhold the stack's verdict: its own, or the baseline's."""
         own = self.runs.get(name, NO_STEPS)
         return own if own.verdict else self.runs.get(self.baseline, NO_STEPS)
 
     def reason(self, name: str) -> str:
-        """Why no word is said of the stack; "" where one may be."""
+        """Why the stack has no verdict; "" where it may have one."""
         runs = self.withheld(name)
         if runs.verdict is None or runs is self.runs.get(name, NO_STEPS):
             return runs.text
         return f"{runs.verdict.value}: {self.baseline}"
 
     def has_winner(self) -> bool:
-        """Whether one may be named: some stack was beaten, and none is in doubt."""
+        """Whether a winner may be named: another stack was measured, and every stack was steady."""
         return bool(self.against) and not any(
             self.runs.get(name, NO_STEPS).verdict for name, rates in self.rates.items() if rates)
 
 
-class _Words(NamedTuple):
-    """The p values of a session's words, each adjusted for all of them."""
+class _PValues(NamedTuple):
+    """The p values of a session's verdicts, adjusted together (Holm)."""
 
-    ratios: Mapping[tuple[int, str], float]    # by the comparison's place and the stack
+    ratios: Mapping[tuple[int, str], float]    # by the comparison's index and the stack
     winners: Mapping[int, float]
-    lanes: Mapping[tuple[int, str], float]     # of tuned against common, by the tuned comparison's place and the stack
-    asked: int                                 # how many words there could be
+    lanes: Mapping[tuple[int, str], float]     # of tuned against common, by the tuned comparison's index and the stack
+    tests: int                                 # of all verdicts that there could be
 
     @property
     def level(self) -> float:
-        """What the p value of the session's most demanding word must reach."""
-        return stats.ERROR / max(1, self.asked)
+        """The unadjusted p value that the session's strictest test must reach."""
+        return stats.ERROR / max(1, self.tests)
 
 
 def summarise(records: Iterable[Mapping[str, Any]], proved: Proved = frozenset()) -> Summary:
@@ -125,7 +124,7 @@ def to_json(summary: Summary) -> str:
 def _summary(measured: Measurements, proved: Proved) -> Summary:
     session, names = measured.session, _names(measured)
     machine = Machine(**_known(session.get("machine"), Machine.model_fields))
-    found = _claims(measured)
+    judged = _claims(measured)
     comparisons, of_lanes = _comparisons(measured, names, machine.cpus, proved)
     comparisons = _with_reruns(machine_share.shared(comparisons, measured), measured)
     return Summary(
@@ -137,49 +136,49 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
                            reason=each.reason)
                       for each in measured.skipped),
-        **summary_profiles.tables(measured.rows, _id(measured)), published=_published(measured), claims=found,
-        paper_claims=_paper_claims(found), footnotes=_footnotes(comparisons), methods=Methods(),
+        **summary_profiles.tables(measured.rows, _id(measured)), published=_published(measured), claims=judged,
+        paper_claims=_paper_claims(judged), footnotes=_footnotes(comparisons), methods=Methods(),
         limits=machine_share.limits(measured), lanes=of_lanes,
     )
 
 
 def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
-    found = []
+    numbers = []
     for record in measured.published:
         try:
             number = published.from_record(record)
         except ValueError as error:
             raise InputError(f"the plan's published numbers: {' '.join(str(error).split())}") from error
         here = ours(number, measured.rows)
-        found.append(PublishedNumber(**{**number.record(), "ours": here.value, "cells": here.cells}))
-    return tuple(found)
+        numbers.append(PublishedNumber(**{**number.record(), "ours": here.value, "cells": here.cells}))
+    return tuple(numbers)
 
 
 def _claims(measured: Measurements) -> tuple[Claim, ...]:
-    found = []
+    judged = []
     for record in measured.claims:
         try:
             claim = claims.from_record(record)
         except ValueError as error:
             raise InputError(f"the plan's claims: {' '.join(str(error).split())}") from error
         finding = judging.judge(claim, measured)
-        found.append(Claim(**{name: value for name, value in claim.record().items() if name != "cases"},
+        judged.append(Claim(**{name: value for name, value in claim.record().items() if name != "cases"},
                            verdict=finding.verdict, numbers=tuple(map(_claim_number, finding.numbers)),
                            missing=finding.missing))
-    return tuple(found)
+    return tuple(judged)
 
 
 def _claim_number(number: judging.Number) -> ClaimNumber:
     low, high, _, is_turned = number.side
     return ClaimNumber(what=number.what, case=dict(number.case), value=number.value,
-                       interval=_interval(number.interval), rounds=number.rounds, reason=number.reason,
+                       interval=number.interval, rounds=number.rounds, reason=number.reason,
                        low=low if low and math.isfinite(low) else None, high=high if math.isfinite(high) else None,
                        is_turned=is_turned, verdict=number.verdict)
 
 
-def _paper_claims(found: Sequence[Claim]) -> tuple[PaperClaim, ...]:
+def _paper_claims(judged: Sequence[Claim]) -> tuple[PaperClaim, ...]:
     parts: dict[str, list[Claim]] = {}
-    for claim in found:
+    for claim in judged:
         parts.setdefault(claims.paper_claim(claim.id), []).append(claim)
     return tuple(PaperClaim(id=name, parts=tuple(claim.id for claim in each),
                             verdict=claims.together(claim.verdict for claim in each))
@@ -200,14 +199,15 @@ def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None,
                  ) -> tuple[tuple[Comparison, ...], tuple[Lanes, ...]]:
     groups, unstamped = _groups(measured, names), _unstamped(measured)
     runs = gate.of_rows(row for group in groups for row in group.rows.values())
-    found = [_statistics(group, measured.baseline, runs) for group in groups]
+    statistics = [_statistics(group, measured.baseline, runs) for group in groups]
     by_stack = [group.rows for group in groups]
     pairs = lanes.pairs(by_stack, runs)
-    words = _words(found, pairs)
-    made = tuple(_comparison(place, group, statistics, words, lambda row: flags(row, cpus, proved, runs.get(row.key)),
-                             unstamped)
-                 for place, (group, statistics) in enumerate(zip(groups, found, strict=True)))
-    return made, lanes.tables(pairs, by_stack, made, words.lanes)
+    p_values = _p_values(statistics, pairs)
+    comparisons = tuple(
+        _comparison(index, group, of_group, p_values, lambda row: flags(row, cpus, proved, runs.get(row.key)),
+                    unstamped)
+        for index, (group, of_group) in enumerate(zip(groups, statistics, strict=True)))
+    return comparisons, lanes.tables(pairs, by_stack, comparisons, p_values.lanes)
 
 
 def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
@@ -233,28 +233,28 @@ def _statistics(group: _Group, baseline: str, runs: Mapping[str, Runs]) -> _Stat
                        against, baseline)
 
 
-def _words(found: Sequence[_Statistics], pairs: Sequence[lanes.Pair] = ()) -> _Words:
-    """All that could get a word, adjusted together; who wins among two stacks is said by their ratio already."""
-    asked: dict[tuple[int, str], float] = {}
+def _p_values(statistics: Sequence[_Statistics], pairs: Sequence[lanes.Pair] = ()) -> _PValues:
+    """The adjusted p values of all verdicts and winners. Of two stacks, their ratio already says who wins."""
+    own_p: dict[tuple[int, str], float] = {}
     of_lanes = {key: own for pair in pairs for key, own in pair.p_values().items()}
-    for place, one in enumerate(found):
+    for index, one in enumerate(statistics):
         for name, ratio in one.ratios.items():
             own = stats.p_value(ratio)
             if own is not None and not one.withheld(name).verdict:
-                asked[place, name] = own
+                own_p[index, name] = own
         own = _winner_p(one)
         if own is not None and not _is_told_by_a_ratio(one):
-            asked[place, ""] = own
-    every = stats.holm([*asked.values(), *of_lanes.values()])
-    adjusted = dict(zip(asked, every[:len(asked)], strict=True))
-    winners = {place: adjusted.get((place, ""), adjusted.get((place, _only_other(one)), 1.0))
-               for place, one in enumerate(found) if _winner_p(one) is not None}
-    return _Words({key: value for key, value in adjusted.items() if key[1]}, winners,
-                  dict(zip(of_lanes, every[len(asked):], strict=True)), len(every))
+            own_p[index, ""] = own
+    every = stats.holm([*own_p.values(), *of_lanes.values()])
+    adjusted = dict(zip(own_p, every[:len(own_p)], strict=True))
+    winners = {index: adjusted.get((index, ""), adjusted.get((index, _only_other(one)), 1.0))
+               for index, one in enumerate(statistics) if _winner_p(one) is not None}
+    return _PValues({key: value for key, value in adjusted.items() if key[1]}, winners,
+                    dict(zip(of_lanes, every[len(own_p):], strict=True)), len(every))
 
 
 def _winner_p(one: _Statistics) -> float | None:
-    """Of "the best is faster than every other": the greatest of its p values, since all must be shown."""
+    """The p value of "the best is faster than every other": its largest one, since all must hold."""
     if not one.has_winner():
         return None
     every = [stats.p_value(ratio) for ratio in one.against.values()]
@@ -267,7 +267,7 @@ def _is_told_by_a_ratio(one: _Statistics) -> bool:
 
 
 def _only_other(one: _Statistics) -> str:
-    """Of two stacks the one that is not the baseline."""
+    """The first stack that is not the baseline."""
     return next((name for name in (one.best or "", *one.against) if name != one.baseline), "")
 
 
@@ -286,20 +286,20 @@ def _rivals(rates: Mapping[str, Mapping[int, float]], best: str) -> list[str]:
     return [name for name, by_round in rates.items() if name != best and by_round]
 
 
-def _comparison(place: int, group: _Group, found: _Statistics, words: _Words,
+def _comparison(index: int, group: _Group, statistics: _Statistics, p_values: _PValues,
                 flagged: Callable[[Row], tuple[Flag, ...]], unstamped: Mapping[Cell, float]) -> Comparison:
     first = next(iter(group.rows.values()))
-    results = [_result(row, found, _word(place, row.cell.stack, found, words), flagged(row),
+    results = [_result(row, statistics, _word(index, row.cell.stack, statistics, p_values), flagged(row),
                        unstamped.get(_unstamped_key(row.cell)))
                for row in group.rows.values()]
     results += [_skipped_result(cell) for cell in group.skipped.values()]
-    wins = words.winners.get(place, 1.0) <= stats.ERROR and all(
-        (ratio.value or 0.0) > 1 for ratio in found.against.values())
+    wins = p_values.winners.get(index, 1.0) <= stats.ERROR and all(
+        (ratio.value or 0.0) > 1 for ratio in statistics.against.values())
     return Comparison(
         key=first.comparison.key, experiment=first.experiment, label=first.comparison.label, task=first.cell.task,
         measure=first.cell.measure,
         settings={name: value for name, value in compared(first.cell)._asdict().items() if name != "stack"},
-        results=tuple(results), winner=found.best if wins else None,
+        results=tuple(results), winner=statistics.best if wins else None,
         left_out=tuple(result.stack for result in results if result.rate_per_worker is None),
         unproved=tuple(result.stack for result in results if Flag.UNPROVED in result.flags),
     )
@@ -326,17 +326,17 @@ class _Word(NamedTuple):
     smallest: float | None = None
 
 
-def _word(place: int, name: str, found: _Statistics, words: _Words) -> _Word:
-    reason = found.reason(name)
-    if name not in found.ratios:
+def _word(index: int, name: str, statistics: _Statistics, p_values: _PValues) -> _Word:
+    reason = statistics.reason(name)
+    if name not in statistics.ratios:
         return _Word(Verdict.BASELINE, reason)
-    ratio, withholding = found.ratios[name], found.withheld(name).verdict
+    ratio, withholding = statistics.ratios[name], statistics.withheld(name).verdict
     if withholding and ratio.value is not None:
         return _Word(withholding, reason)
-    adjusted = words.ratios.get((place, name))
+    adjusted = p_values.ratios.get((index, name))
     said = stats.verdict(ratio, adjusted)
     is_open = said is Verdict.NO_DIFFERENCE and ratio.mean is not None
-    return _Word(said, "", adjusted, ratio.mean.smallest(words.level) if is_open and ratio.mean else None)
+    return _Word(said, "", adjusted, ratio.mean.smallest(p_values.level) if is_open and ratio.mean else None)
 
 
 def _unstamped_key(cell: Cell) -> Cell:
@@ -348,16 +348,16 @@ def _unstamped(measured: Measurements) -> dict[Cell, float]:
     """Seconds of a plain training step where any are stamped: the geometric mean over runs."""
     if not any(row.cell.measure == "phases" for row in measured.rows):
         return {}
-    found = {_unstamped_key(row.cell): _typical(row.ok_runs, step_seconds).value for row in measured.rows
+    steps = {_unstamped_key(row.cell): _typical(row.ok_runs, step_seconds).value for row in measured.rows
              if row.cell.measure == "train"}
-    return {cell: seconds for cell, seconds in found.items() if seconds is not None}
+    return {cell: seconds for cell, seconds in steps.items() if seconds is not None}
 
 
-def _result(row: Row, found: _Statistics, word: _Word, flagged: tuple[Flag, ...], plain_seconds: float | None
+def _result(row: Row, statistics: _Statistics, word: _Word, flagged: tuple[Flag, ...], plain_seconds: float | None
             ) -> Result:
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
-    ratio = found.ratios.get(name, Ratio(None, None, len(rates)))      # the baseline's, to itself
-    steady = found.runs[name]
+    ratio = statistics.ratios.get(name, Ratio(None, None, len(rates)))      # the baseline's, to itself
+    steady = statistics.runs[name]
     step, phases = _typical(runs, step_seconds), _phases(row)
     tokens, padded = (_typical(runs, lambda run, name=name: _tokens_per_second(run, name))  # type: ignore[misc]
                       for name in ("tokens", "padded_tokens"))
@@ -366,12 +366,12 @@ def _result(row: Row, found: _Statistics, word: _Word, flagged: tuple[Flag, ...]
     return Result(
         stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)),
         rate_per_worker=stats.geometric_mean(list(rates.values())),
-        rate_interval=_interval(stats.interval(list(rates.values()))),
-        ratio=ratio.value, ratio_interval=_interval(ratio.interval), pairs=ratio.pairs,
+        rate_interval=stats.interval(list(rates.values())),
+        ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
         verdict=word.verdict, withheld=word.withheld, p_value=word.p_value, smallest_difference=word.smallest,
         steady_runs=steady.steady, unsteady_runs=steady.unsteady, drifting_runs=steady.drifting,
         drifts_alike=steady.drift_alike if steady.drifting else None, short_runs=steady.short, flags=flagged,
-        outlier_rounds=tuple(list(rates)[place] for place in stats.outliers(list(rates.values()))),
+        outlier_rounds=tuple(list(rates)[index] for index in stats.outliers(list(rates.values()))),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,
         step_seconds=seconds, step_interval=step.interval, repeated_runs=sum(bool(run.repeats) for run in runs),
         disturbed_runs=sum(run.is_disturbed for run in runs),
@@ -413,7 +413,7 @@ def _skipped_result(cell: Cell) -> Result:
 
 
 class _Typical(NamedTuple):
-    """What stands for all runs, as their rate does."""
+    """A number over all runs, as a rate is: the geometric mean with its interval."""
 
     value: float | None
     interval: Interval | None
@@ -421,12 +421,8 @@ class _Typical(NamedTuple):
 
 def _typical(runs: Sequence[Run], of: Callable[[Run], float | None]) -> _Typical:
     """The geometric mean over the runs that have the value, with its interval: the statistic of rates."""
-    found = [value for value in map(of, runs) if value]
-    return _Typical(stats.geometric_mean(found), _interval(stats.interval(found)))
-
-
-def _interval(found: stats.Interval | None) -> Interval | None:
-    return None if found is None else Interval(low=found.low, high=found.high)
+    values = [value for value in map(of, runs) if value]
+    return _Typical(stats.geometric_mean(values), stats.interval(values))
 
 
 def _first_step_seconds(cell: Cell, run: Run) -> float | None:
@@ -447,15 +443,15 @@ def _fact(runs: Sequence[Run], name: str) -> str | None:
 def _phases(row: Row) -> dict[str, float]:
     if row.cell.measure != "phases":
         return {}
-    found = {name: middle(row.ok_runs, lambda run, name=name: run.phase_seconds(name))  # type: ignore[misc]
+    medians = {name: middle(row.ok_runs, lambda run, name=name: run.phase_seconds(name))  # type: ignore[misc]
              for name in quantities.PHASES}
-    return {name: seconds for name, seconds in found.items() if seconds is not None}
+    return {name: seconds for name, seconds in medians.items() if seconds is not None}
 
 
 def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:
     peaks = [quantities.place_peaks(run) for run in runs]
-    names = sorted({name for found in peaks for name in found})
-    return {name: round(stats.median([found[name] for found in peaks if name in found]) or 0) for name in names}
+    names = sorted({name for of_run in peaks for name in of_run})
+    return {name: round(stats.median([of_run[name] for of_run in peaks if name in of_run]) or 0) for name in names}
 
 
 def _load_share(run: Run) -> float | None:
@@ -464,7 +460,7 @@ def _load_share(run: Run) -> float | None:
 
 
 def _tokens_per_second(run: Run, name: str) -> float | None:
-    """None where the run's data are no sequences."""
+    """The tokens a second; None for data that are no sequences."""
     data = run.facts.get("data")
     count = data.get(name) if isinstance(data, dict) else None
     if isinstance(count, bool) or not isinstance(count, int | float):
@@ -478,7 +474,7 @@ def _cpu_watts(run: Run) -> float | None:
 
 
 def _joules(batch: int, run: Run, watts: float | None) -> float | None:
-    """Of a sample: watts over samples a second."""
+    """The energy of a sample: watts over samples a second."""
     rate = None if watts is None else rate_per_worker(batch, run)
     return watts / (rate * len(run.workers)) if watts is not None and rate else None
 
@@ -488,35 +484,35 @@ def _rounded(value: float | None) -> int | None:
 
 
 def _places_peak_bytes(run: Run) -> float | None:
-    """Of all places together, where there are many."""
+    """The peak of all nodes together; None of a run on one."""
     return quantities.peak_bytes(run) if quantities.place_peaks(run) else None
 
 
 def _peak_bytes(run: Run) -> float | None:
-    """Of the run's only place."""
+    """The peak of a run on one node; None of a run on many."""
     return None if run.usage else run.after.get("peak_bytes")
 
 
 def _column(name: str, measured: Measurements) -> Column:
-    """From the stack's first run that told of itself."""
+    """A stack as its first run reported it."""
     runs = [run for row in measured.rows if row.cell.stack == name for run in row.runs]
     facts: Facts = next((run.facts for run in runs if run.facts), {})
-    place: Facts = next((run.place for run in runs if run.place), {})
+    environment: Facts = next((run.place for run in runs if run.place), {})
     return Column(stack=name,
                   **{field: facts.get(field) for field in ("framework", "version", "python", "onednn", "threads")},
-                  **{field: place.get(field) for field in ("isolation", "image", "base", "base_is_default")})
+                  **{field: environment.get(field) for field in ("isolation", "image", "base", "base_is_default")})
 
 
 def _data(measured: Measurements) -> tuple[Data, ...]:
-    found: dict[tuple[Any, ...], Facts] = {}
+    data_sets: dict[tuple[Any, ...], Facts] = {}
     for row in measured.rows:
         for run in row.runs:
             facts = run.facts.get("data")
             if isinstance(facts, dict) and facts.get("name") is not None:
-                found[tuple(facts.get(name) for name in ("name", "images", "sha256"))] = facts
+                data_sets[tuple(facts.get(name) for name in ("name", "images", "sha256"))] = facts
     return tuple(Data(name=facts["name"], images=facts.get("images"), is_stand_in=facts.get("stand_in") is True,
                       sha256=facts.get("sha256"))
-                 for facts in found.values())
+                 for facts in data_sets.values())
 
 
 _NOT_TOLD = (Verdict.NOT_STEADY, Verdict.TOO_SHORT)
@@ -524,7 +520,7 @@ _NOT_TOLD = (Verdict.NOT_STEADY, Verdict.TOO_SHORT)
 
 def _geometric_means(comparisons: Sequence[Comparison], names: Sequence[str], baseline: str
                      ) -> tuple[GeometricMean, ...]:
-    """One a measure: rows of different measures answer different questions. None of rows that were not steady."""
+    """A mean for each measure, over the comparisons in which every stack was steady and has a ratio."""
     others = _others(names, baseline)
     by_measure: dict[str, list[dict[str, float]]] = {}
     for comparison in comparisons:

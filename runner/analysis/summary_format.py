@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from runner.analysis import stats
 from runner.analysis.flags import Flag
-from runner.analysis.stats import Verdict
+from runner.analysis.stats import Interval, Verdict
 from runner.study import claims
 
 UNIT: Literal["samples/s"] = "samples/s"
@@ -23,13 +23,6 @@ UNIT: Literal["samples/s"] = "samples/s"
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
-
-
-class Interval(_Model):
-    """A 95 % interval; methods.interval says how it was made."""
-
-    low: float
-    high: float
 
 
 class Machine(_Model):

@@ -22,18 +22,18 @@ from runner.study import operators, quantities
 
 
 def tables(rows: Sequence[Row], session: str) -> dict[str, Any]:
-    """Fields of a Summary, each a table a comparison with what its stacks found; session: its id."""
+    """The Summary's fields of profiled runs: a table for each comparison, by stack; session: its id."""
     return {"operators": tuple(OperatorTable(**each) for each in _grouped(rows, session, "operators", _profile)),
             "kernels": tuple(KernelTable(**each) for each in _grouped(rows, session, "kernels", _device_time)),
             "graphs": tuple(GraphTable(**each) for each in _grouped(rows, session, "graph", _graph)),
             "largest_batches": tuple(BatchTable(**each) for each in _grouped(rows, session, "max_batch", _largest))}
 
 
-def _grouped(rows: Sequence[Row], session: str, measure: str, found: Callable[[Row], Any],
+def _grouped(rows: Sequence[Row], session: str, measure: str, read: Callable[[Row], Any],
              ) -> Iterator[dict[str, Any]]:
-    """The fields of a table a comparison."""
+    """The fields of the table of each comparison."""
     for group in by_comparison(row for row in rows if row.cell.measure == measure).values():
-        stacks = {row: found(row) for row in group if row.ok_runs}
+        stacks = {row: read(row) for row in group if row.ok_runs}
         yield {"experiment": group[0].experiment, "label": group[0].comparison.label, "task": group[0].cell.task,
                "stacks": {row.cell.stack: value.model_copy(update={"rerun": rerun(session, row.key)})
                           for row, value in stacks.items() if value is not None}}
@@ -43,12 +43,12 @@ def _profile(row: Row) -> Profile:
     runs = [run for run in row.ok_runs if run.operators]
     own = {name: middle(runs, lambda run, name=name: run.operators.get(name, 0.0)) or 0.0  # type: ignore[misc]
            for name in sorted({name for run in runs for name in run.operators})}
-    found = operators.named(runs[0].framework if runs else "", own)
+    own_names = operators.named(runs[0].framework if runs else "", own)
     medians = {word: middle(runs, lambda run, word=word: quantities.of(word, row, run))  # type: ignore[misc]
                for word in operators.WORDS}
     return Profile(seconds={word: seconds for word, seconds in medians.items() if seconds is not None},
-                   names={word: dict(sorted(found[word].items(), key=lambda item: -item[1]))
-                          for word in (*operators.WORDS, "") if word in found})
+                   names={word: dict(sorted(own_names[word].items(), key=lambda item: -item[1]))
+                          for word in (*operators.WORDS, "") if word in own_names})
 
 
 def _device_time(row: Row) -> DeviceTime | None:
@@ -74,15 +74,15 @@ def _gaps(run: Run) -> float | None:
 
 
 def _graph(row: Row) -> GraphChange | None:
-    found = next((run.graph for run in row.ok_runs if run.graph), None)
-    return GraphChange(nodes_before=found.nodes_before, nodes_after=found.nodes_after,
-                       removed=found.removed.model_dump(), passes=found.passes.model_dump(),
-                       removed_share=found.removed_share) if found else None
+    graph = next((run.graph for run in row.ok_runs if run.graph), None)
+    return GraphChange(nodes_before=graph.nodes_before, nodes_after=graph.nodes_after,
+                       removed=graph.removed.model_dump(), passes=graph.passes.model_dump(),
+                       removed_share=graph.removed_share) if graph else None
 
 
 def _largest(row: Row) -> LargestBatch | None:
-    found = min((run.max_batch for run in row.ok_runs if run.max_batch), key=lambda each: each.largest, default=None)
-    if found is None:
+    least = min((run.max_batch for run in row.ok_runs if run.max_batch), key=lambda each: each.largest, default=None)
+    if least is None:
         return None
-    return LargestBatch(largest=found.largest, smallest_oom=found.smallest_oom, limit_bytes=found.limit_bytes,
-                        tried=tuple(TriedBatch(batch=each.batch, ending=each.ending) for each in found.tried))
+    return LargestBatch(largest=least.largest, smallest_oom=least.smallest_oom, limit_bytes=least.limit_bytes,
+                        tried=tuple(TriedBatch(batch=each.batch, ending=each.ending) for each in least.tried))

@@ -50,9 +50,9 @@ class FalseAlarms(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """For programs."""
-        return {**self._asdict(), "interval": self.interval and self.interval._asdict(),
+        return {**self._asdict(), "interval": self.interval and self.interval.record(),
                 "comparisons": [{"ratio": each.value, "rounds": each.pairs, "verdict": stats.verdict(each).value,
-                                 "interval": each.interval and each.interval._asdict()} for each in self.comparisons]}
+                                 "interval": each.interval and each.interval.record()} for each in self.comparisons]}
 
 
 def again(stack: str) -> str:

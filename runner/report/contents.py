@@ -48,7 +48,8 @@ def _overall(summary: Summary) -> Overall:
     return Overall(
         about=", ".join(filter(None, about)), is_complete=summary.is_complete,
         stacks=tuple(column.stack for column in summary.columns), results=results,
-        own_stacks=environment.of_own(summary), beside=(*rates.beside(results), *lanes.tables(summary.lanes)), limits=tuple(rates.machine_limits(summary)),
+        own_stacks=environment.of_own(summary), beside=(*rates.beside(results), *lanes.tables(summary.lanes)),
+        limits=tuple(rates.machine_limits(summary)),
         breakdown=(*breakdown.phases(compared), *breakdown.operators(summary.operators),
                    *breakdown.kernels(summary.kernels), *breakdown.graphs(summary.graphs),
                    *breakdown.largest_batches(summary.largest_batches), *breakdown.memory(compared)),

@@ -213,7 +213,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 def strays(line: Mapping[str, Any]) -> list[str]:
-    """What of a worker's line the tables above do not have: tests hold real workers' lines against it."""
+    """How a worker's line differs from the tables above. Tests hold real workers' lines against it."""
     event = EVENTS.get(line.get("event", ""))
     if event is None:
         return [f'event {line.get("event")!r} is unknown']
@@ -251,7 +251,7 @@ def tables() -> dict[str, str]:
 
 
 class NotAnEvent(Exception):
-    """A line that the contract does not have, or more lines than any measurement needs."""
+    """A line that is not in the contract, or more lines than any measurement needs."""
 
 
 def parsed(line: bytes) -> dict[str, Any]:

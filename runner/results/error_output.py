@@ -85,8 +85,8 @@ def read(folder: Path) -> Iterator[ErrorText]:
     try:
         with (folder / NAME).open("rb") as file:
             while line := file.readline(_LONGEST_LINE):
-                if found := _text(line):
-                    yield found
+                if text := _text(line):
+                    yield text
     except FileNotFoundError:
         return
 

@@ -1,4 +1,4 @@
-"""What earlier sessions left: which of them goes on, what a folder of results holds, how long runs took."""
+"""Earlier sessions: which one to resume, what a folder of results holds, how long runs took."""
 
 import math
 from pathlib import Path

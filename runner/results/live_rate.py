@@ -5,7 +5,7 @@ from typing import Any
 
 
 class RateSoFar:
-    """All timed samples of a run over all their seconds: a worker's, the mean over the workers that told of some.
+    """The rate of one worker from all timed samples so far, the mean over the workers that have some.
 
     At the run's end this is runner.results.runs.rate_per_worker of it, so a progress line and the report say one number.
     """

@@ -20,7 +20,7 @@ _MOST_BYTES = 2**20              # of a manifest: ten thousand files
 
 
 class Verification(NamedTuple):
-    """What of a folder is not as its manifest says, by name."""
+    """The files of a folder that differ from its manifest, by name."""
 
     missing: tuple[str, ...]
     changed: tuple[str, ...]
@@ -69,7 +69,7 @@ def read(folder: Path) -> dict[str, str]:
 
 
 def verify(folder: Path) -> Verification:
-    """What of the folder is not as its manifest says. Raises InputError without one."""
+    """The differences of a folder from its manifest. Raises InputError without one."""
     sums = read(folder)
     there = {path.name: path for path in folder.iterdir() if path.name != NAME}
     return Verification(tuple(sorted(sums.keys() - there.keys())),

@@ -10,7 +10,7 @@ from workloads.spec.cell import Cell
 
 
 class Unit(NamedTuple):
-    """What a product is of, and what cells' rates are held against it by."""
+    """The device, precision and threads of a product; cells with the same ones are compared with it."""
 
     device: str
     precision: str
@@ -18,7 +18,7 @@ class Unit(NamedTuple):
 
     @classmethod
     def of(cls, cell: Cell) -> Self:
-        """A cell's; threads say nothing of a GPU."""
+        """The unit of a cell; 0 threads on a GPU."""
         return cls(cell.device, cell.precision, cell.cpus if cell.device == "cpu" else 0)
 
 
@@ -50,7 +50,7 @@ class Product(Line):
 
     @property
     def unit(self) -> Unit:
-        """What it is of."""
+        """The unit of the product."""
         return Unit(self.device, self.precision, self.cpus)
 
     @property

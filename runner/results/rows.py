@@ -207,8 +207,8 @@ def _is_whole(gathered: _Gathered, key: str, again: Run) -> bool:
 
     Until 2026-11-23 a run was made again by itself.
     """
-    found = [gathered.again.get((other, again.round)) for other in again.together or (key,)]
-    return all(run is not None and run.ending == "ok" and not run.is_disturbed for run in found)
+    runs = [gathered.again.get((other, again.round)) for other in again.together or (key,)]
+    return all(run is not None and run.ending == "ok" and not run.is_disturbed for run in runs)
 
 
 def _product(gathered: _Gathered, record: Mapping[str, Any]) -> None:

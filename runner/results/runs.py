@@ -62,9 +62,9 @@ class Worker:
         if tokens is None:
             return own
         with np.errstate(all="ignore"):
-            found = own / tokens
-            is_closer = bool(_scatter(found) < _scatter(own))
-        return found if is_closer else own
+            by_token = own / tokens
+            is_closer = bool(_scatter(by_token) < _scatter(own))
+        return by_token if is_closer else own
 
     def _relative_tokens(self) -> Samples | None:
         """The tokens that each point of step_seconds stands for, a step, over those of a mean batch.
@@ -155,7 +155,7 @@ class Run:
 
     @property
     def first(self) -> Worker:
-        """The worker that stands for all where one is enough: its warm-up, its losses."""
+        """The first worker, whose warm-up and losses stand for all."""
         return self.workers[0]
 
     def phase_seconds(self, name: str) -> float | None:

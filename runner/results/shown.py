@@ -17,12 +17,12 @@ class Shown(NamedTuple):
     errors: tuple[ErrorText, ...]
 
     def row(self) -> dict[str, Any]:
-        """A line of the list."""
+        """The run as a row of the list of runs."""
         return {"run": self.run.name, "stack": self.stack, "what": self.label, "round": self.run.round,
                 "ended": self.run.ending, "lines_on_standard_error": sum(1 for each in self.errors for _ in each.lines())}
 
     def record(self, has_errors: bool) -> dict[str, Any]:
-        """The same for programs, with what was written where asked."""
+        """The run as JSON values; has_errors: with what it wrote on standard error."""
         written = {"message": self.run.message, "stderr": [each.record() for each in self.errors]} if has_errors else {}
         return {**self.row(), **written}
 
@@ -50,7 +50,7 @@ def _order(run: Run) -> tuple[int, int]:
 
 
 def _by_run(errors: Iterable[ErrorText]) -> Mapping[str, Sequence[ErrorText]]:
-    found: dict[str, list[ErrorText]] = {}
+    by_run: dict[str, list[ErrorText]] = {}
     for each in errors:
-        found.setdefault(each.run, []).append(each)
-    return found
+        by_run.setdefault(each.run, []).append(each)
+    return by_run

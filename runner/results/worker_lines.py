@@ -1,4 +1,4 @@
-"""Workers' lines to runs, and what of a line nobody could read. Pure."""
+"""Workers' lines to runs, and why a line cannot be read. Pure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ class Begun:
     compiled: Compiled | None = None
 
     def worker(self, line: Mapping[str, Any]) -> Heard:
-        """The worker of a line. A coordinator numbers its workers; others are known by their place."""
+        """The worker of a line. A coordinator numbers its workers; others are known by their node."""
         name = f"worker {count(line['worker'])}" if "worker" in line else text(line.get("place", ""))
         return self.workers.setdefault(name, Heard())
 
@@ -86,9 +86,9 @@ def _start(run: Begun, line: Mapping[str, Any]) -> None:
     run.parameters = None if line.get("parameters") is None else count(line["parameters"])
 
 
-def _pass_tokens(found: Any) -> tuple[int, ...]:
-    """Of each batch of a pass."""
-    return tuple(counts_of(found, len(found)))
+def _pass_tokens(counts: Any) -> tuple[int, ...]:
+    """The tokens of each batch of a pass."""
+    return tuple(counts_of(counts, len(counts)))
 
 
 def _warm(run: Begun, line: Mapping[str, Any]) -> None:

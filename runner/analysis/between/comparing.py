@@ -34,7 +34,7 @@ NO_RATIO = Ratio(None, None, 0)
 
 
 class Difference(NamedTuple):
-    """A fact that was another one in B than in A."""
+    """A fact that differs between A and B."""
 
     what: str
     a: str
@@ -84,7 +84,7 @@ class Alone(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """All there is to say of two sessions."""
+    """The comparison of two sessions."""
 
     a: str
     b: str
@@ -93,7 +93,7 @@ class Comparison(NamedTuple):
     alone: tuple[Alone, ...]
 
     def record(self) -> dict[str, Any]:
-        """For programs."""
+        """The same as JSON values."""
         rows = [{**row._asdict(), "verdict": row.verdict.value,
                  **{name: ratio_record(getattr(row, name)) for name in ("ratio_a", "ratio_b", "change")}}
                 for row in self.rows]
@@ -102,21 +102,21 @@ class Comparison(NamedTuple):
 
 
 def ratio_record(ratio: Ratio) -> dict[str, Any]:
-    """For programs."""
-    return {"value": ratio.value, "interval": ratio.interval and ratio.interval._asdict(), "rounds": ratio.pairs}
+    """The same as JSON values."""
+    return {"value": ratio.value, "interval": ratio.interval and ratio.interval.record(), "rounds": ratio.pairs}
 
 
 def compare(a: Measurements, b: Measurements) -> Comparison:
-    """B against A: differences of what was around the runs first, then a row a cell that both have."""
+    """B against A: first what differed around the runs, then a row for each cell that both have."""
     names = (str(a.session.get("id", "A")), str(b.session.get("id", "B")))
     pairs = _pairs(a.rows, b.rows)
-    found, alone = [], []
+    both, alone = [], []
     for one, other in pairs:
         if one.rates and other.rates:
-            found.append((one, other))
+            both.append((one, other))
         else:
             alone.append(_unmeasured(one, other, names))
-    rows = tuple(_worded([_compared(one, other) for one, other in found], _Ratios.of(a, b, found)))
+    rows = tuple(_worded([_compared(one, other) for one, other in both], _Ratios.of(a, b, both)))
     paired = {id(row) for pair in pairs for row in pair}
     for name, measured in zip(names, (a, b), strict=True):
         alone += [Alone(row.cell.stack, row.comparison.label, f"only in {name}") for row in measured.rows
@@ -125,7 +125,7 @@ def compare(a: Measurements, b: Measurements) -> Comparison:
 
 
 def _pairs(one: Sequence[Row], other: Sequence[Row]) -> list[tuple[Row, Row]]:
-    """Rows of equal cells; then those that only differ by what the machine gave, where each side has one such."""
+    """Rows of equal cells; then rows that differ only in their share of the machine, if each side has exactly one."""
     theirs = {row.key: row for row in other}
     pairs = [(row, theirs[row.key]) for row in one if row.key in theirs]
     taken = {row.key for row, _ in pairs}
@@ -152,7 +152,7 @@ def _compared(one: Row, other: Row) -> Compared:
 
 
 class _Ratios(NamedTuple):
-    """Of each cell, by its place: the baseline, the ratios to it in A and in B, and what withholds a word."""
+    """For each cell, by index: its baseline, the ratios to it in A and in B, and what withholds a verdict."""
 
     baselines: list[str]
     a: list[Ratio]
@@ -161,7 +161,7 @@ class _Ratios(NamedTuple):
 
     @classmethod
     def of(cls, a: Measurements, b: Measurements, pairs: Sequence[tuple[Row, Row]]) -> "_Ratios":
-        """A's baseline where both have it beside the cell, else the first other stack that both have there."""
+        """The baseline is A's if both sessions measured it there, else the first other stack that both measured."""
         by_comparison: dict[tuple[str, str], list[tuple[Row, Row]]] = {}
         for pair in pairs:
             by_comparison.setdefault(_comparison_keys(pair), []).append(pair)
@@ -169,17 +169,17 @@ class _Ratios(NamedTuple):
         for keys, group in by_comparison.items():
             group = sorted(group, key=lambda pair: pair[0].cell.stack != a.baseline)
             bases[keys] = group[0] if len(group) > 1 else None
-        found = cls([], [], [], [])
+        ratios = cls([], [], [], [])
         steady = [gate.of_rows(measured.rows) for measured in (a, b)]
         for pair in pairs:
             base = bases[_comparison_keys(pair)]
-            found._add(pair, base if base is not pair else None, steady)
-        return found
+            ratios._add(pair, base if base is not pair else None, steady)
+        return ratios
 
     def _add(self, pair: tuple[Row, Row], base: tuple[Row, Row] | None, steady: Sequence[Mapping[str, Runs]]) -> None:
         self.baselines.append(base[0].cell.stack if base else "")
-        for side, found in enumerate((self.a, self.b)):
-            found.append(stats.ratios([(pair[side].rates, base[side].rates)])[0] if base else NO_RATIO)
+        for side, ratios in enumerate((self.a, self.b)):
+            ratios.append(stats.ratios([(pair[side].rates, base[side].rates)])[0] if base else NO_RATIO)
         of = [steady[side].get(row[side].key, NO_STEPS).verdict for row in (pair, base) if row for side in (0, 1)]
         self.withheld.append(next((each for each in (Verdict.NOT_STEADY, Verdict.TOO_SHORT) if each in of), None))
 
@@ -188,16 +188,16 @@ def _comparison_keys(pair: tuple[Row, Row]) -> tuple[str, str]:
     return pair[0].comparison.key, pair[1].comparison.key
 
 
-def _worded(rows: Sequence[Compared], found: _Ratios) -> Iterable[Compared]:
-    """The rows with their ratios and words, the p values adjusted for all that could get one."""
-    changes = [stats.between(in_b, in_a) for in_a, in_b in zip(found.a, found.b, strict=True)]
-    own = {place: p for place, change in enumerate(changes)
-           if not found.withheld[place] and (p := stats.p_value(change)) is not None}
+def _worded(rows: Sequence[Compared], ratios: _Ratios) -> Iterable[Compared]:
+    """The rows with their ratios and verdicts; the p values are adjusted together."""
+    changes = [stats.between(in_b, in_a) for in_a, in_b in zip(ratios.a, ratios.b, strict=True)]
+    own = {index: p for index, change in enumerate(changes)
+           if not ratios.withheld[index] and (p := stats.p_value(change)) is not None}
     adjusted = dict(zip(own, stats.holm(list(own.values())), strict=True))
-    for place, (row, change) in enumerate(zip(rows, changes, strict=True)):
-        said = stats.verdict(change, adjusted.get(place)) if found.baselines[place] else Verdict.NO_DATA
-        withheld = found.withheld[place] if found.baselines[place] else None
-        yield row._replace(baseline=found.baselines[place], ratio_a=found.a[place], ratio_b=found.b[place],
+    for index, (row, change) in enumerate(zip(rows, changes, strict=True)):
+        said = stats.verdict(change, adjusted.get(index)) if ratios.baselines[index] else Verdict.NO_DATA
+        withheld = ratios.withheld[index] if ratios.baselines[index] else None
+        yield row._replace(baseline=ratios.baselines[index], ratio_a=ratios.a[index], ratio_b=ratios.b[index],
                            change=change, verdict=_MOVED[withheld or said])
 
 
@@ -226,21 +226,21 @@ def _differences(a: Measurements, b: Measurements) -> tuple[Difference, ...]:
 
 
 def _differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[Difference]:
-    found = [Difference(what, ours.get(what, ABSENT), theirs.get(what, ABSENT)) for what in {**ours, **theirs}]
-    return [each for each in found if each.a != each.b]
+    differences = [Difference(what, ours.get(what, ABSENT), theirs.get(what, ABSENT)) for what in {**ours, **theirs}]
+    return [each for each in differences if each.a != each.b]
 
 
 def _around(measured: Measurements) -> dict[str, str]:
-    """What was around all runs, in words, by name."""
+    """The facts about the whole session as texts, by name."""
     session = measured.session
-    found = {f"{what}: {name}": _word(value) for what in ("machine", "hardware", "harness")
+    surroundings = {f"{what}: {name}": _word(value) for what in ("machine", "hardware", "harness")
              for name, value in recorded(session, what).items()}
-    found |= {name: _word(session[name]) for name in _SESSION if name in session}
-    return found | {"rounds": _word(measured.rounds)}
+    surroundings |= {name: _word(session[name]) for name in _SESSION if name in session}
+    return surroundings | {"rounds": _word(measured.rounds)}
 
 
 def _of_stack(name: str, rows: Sequence[Row]) -> dict[str, str]:
-    """What a stack's runs told of themselves, with every value that they had; and what its cells were given."""
+    """All values of each fact that a stack's runs reported, and the resources of its cells."""
     seen: dict[str, set[str]] = {}
     for row in rows:
         for run in row.runs if row.cell.stack == name else ():
@@ -256,14 +256,14 @@ def _of_stack(name: str, rows: Sequence[Row]) -> dict[str, str]:
 
 def _flat(facts: Facts, before: str = "") -> dict[str, Any]:
     """Facts in facts as "outer inner"."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in facts.items():
-        found |= _flat(value, f"{before}{name} ") if isinstance(value, dict) else {before + name: value}
-    return found
+        flat |= _flat(value, f"{before}{name} ") if isinstance(value, dict) else {before + name: value}
+    return flat
 
 
 def _mistrusted(measured: Measurements) -> dict[str, str]:
-    """For each flag, how many rows have it; whether checks had passed is not the sessions' own."""
+    """The number of rows with each flag, without UNPROVED: checks are not part of a session."""
     machine = measured.session.get("machine")
     cpus = machine.get("cpus") if isinstance(machine, dict) else None
     own = [flag for row in measured.rows for flag in flags(row, cpus, frozenset()) if flag is not Flag.UNPROVED]
@@ -287,21 +287,21 @@ def _word(value: Any) -> str:
 Table = list[dict[str, str]]
 
 
-def lines(found: Comparison) -> list[str | Table | dict[str, Table]]:
+def lines(compared: Comparison) -> list[str | Table | dict[str, Table]]:
     """The comparison as lines and tables for people, what differed first."""
-    parts: list[str | Table | dict[str, Table]] = [f"A: {found.a}", f"B: {found.b}", ""]
-    if found.differences:
+    parts: list[str | Table | dict[str, Table]] = [f"A: {compared.a}", f"B: {compared.b}", ""]
+    if compared.differences:
         parts += ["What differed around them:", [{"": each.what, "A": _short(each.a), "B": _short(each.b)}
-                                                 for each in found.differences]]
+                                                 for each in compared.differences]]
     else:
         parts.append("Nothing that was recorded around them differed.")
-    if found.rows:
+    if compared.rows:
         parts += ["", "Ratios to another stack within each session, and samples a second of one worker (runs):",
-                  _by_label(found.rows), "", _READING]
-    if any(row.other_resources for row in found.rows):
+                  _by_label(compared.rows), "", _READING]
+    if any(row.other_resources for row in compared.rows):
         parts.append("* The cells had other CPUs or another memory limit.")
-    if found.alone:
-        parts += ["", "Not compared:", *(f"  {line}" for line in formatting.by_reason(found.alone, _LISTED))]
+    if compared.alone:
+        parts += ["", "Not compared:", *(f"  {line}" for line in formatting.by_reason(compared.alone, _LISTED))]
     return parts
 
 
@@ -315,10 +315,10 @@ def _short(fact: str) -> str:
 
 
 def _by_label(rows: Sequence[Compared]) -> dict[str, Table]:
-    found: dict[str, Table] = {}
+    tables: dict[str, Table] = {}
     for row in rows:
-        found.setdefault(row.label, []).append(_line(row))
-    return found
+        tables.setdefault(row.label, []).append(_line(row))
+    return tables
 
 
 def _line(row: Compared) -> dict[str, str]:

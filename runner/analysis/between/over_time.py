@@ -56,7 +56,7 @@ class History(NamedTuple):
     neighbours: int                          # pairs of sessions' ratios that were held against each other
 
     def record(self) -> dict[str, Any]:
-        """For programs."""
+        """The same as JSON values."""
         return {"sessions": [{"id": name, "began": began} for name, began in self.sessions],
                 "neighbours": self.neighbours,
                 "courses": [{**course._asdict(),
@@ -68,7 +68,7 @@ class History(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """A cell in two sessions of which the second is the next that has it."""
+    """A cell in one session and in the next one that measured it."""
 
     earlier: Measurements
     later: Measurements
@@ -85,14 +85,14 @@ def over_time(sessions: Sequence[Measurements]) -> History:
     for pair in pairs:
         own = None if _p_value(pair) is None else next(adjusted)
         by_cell.setdefault(_cell(pair.compared), []).append((pair, own))
-    courses = tuple(Course(*cell, tuple(_points([pair for pair, _ in found])), tuple(_steps(found)))
-                    for cell, found in by_cell.items())
+    courses = tuple(Course(*cell, tuple(_points([pair for pair, _ in of_cell])), tuple(_steps(of_cell)))
+                    for cell, of_cell in by_cell.items())
     return History(tuple((_name(session), _began(session)) for session in ordered), courses,
                    sum(_p_value(pair) is not None for pair in pairs))
 
 
 def _pairs(ordered: Sequence[Measurements]) -> Iterator[_Pair]:
-    """Of each cell each session with the next that has it, too."""
+    """Each cell in each two successive sessions that measured it."""
     last: dict[str, Measurements] = {}
     for later in ordered:
         keys = {row.key for row in later.rows if row.rates}
@@ -119,8 +119,8 @@ def _points(pairs: Sequence[_Pair]) -> Iterator[Point]:
         yield Point(_name(pair.later), _began(pair.later), pair.compared.ratio_b, pair.compared.rate_b)
 
 
-def _steps(found: Sequence[tuple[_Pair, float | None]]) -> Iterator[Step]:
-    for pair, p_value in found:
+def _steps(pairs: Sequence[tuple[_Pair, float | None]]) -> Iterator[Step]:
+    for pair, p_value in pairs:
         if p_value is not None and p_value <= ERROR:
             yield Step(_name(pair.earlier), _name(pair.later), pair.compared.change, p_value,
                        pair.comparison.differences)

@@ -49,10 +49,10 @@ class Compared(NamedTuple):
     reason: str = ""                 # why it could not be told
 
     def record(self) -> dict[str, Any]:
-        """For programs."""
+        """The same as JSON values."""
         interval = self.ratio.interval
         return {"label": self.label, "measure": self.measure, "base": self.base, "head": self.head,
-                "ratio": self.ratio.value, "interval": interval and interval._asdict(), "rounds": self.ratio.pairs,
+                "ratio": self.ratio.value, "interval": interval and interval.record(), "rounds": self.ratio.pairs,
                 "answer": self.answer.value, "p_slower": self.p_slower, "p_within": self.p_within,
                 "reason": self.reason}
 
@@ -73,7 +73,7 @@ class Outcome(NamedTuple):
                 else Answer.UNCLEAR)
 
     def record(self) -> dict[str, Any]:
-        """For programs."""
+        """The same as JSON values."""
         return {"base": self.base, "head": self.head, "allow": self.allow, "answer": self.answer.value,
                 "exit_code": EXIT_CODES[self.answer], "compared": [each.record() for each in self.compared]}
 
