@@ -79,7 +79,7 @@ _FAR: tuple[Column[FarRuns], ...] = (
 
 
 def failed(failures: Sequence[Failure], session: str) -> list[Table[FailedRuns]]:
-    """Runs that failed alike are one line; what a stack does not support is one line for all its cells; session: its id."""
+    """Runs that failed alike are one line, and so are all cells that a stack does not support; session: its id."""
     alike: dict[tuple[str, ...], list[Failure]] = {}
     for failure in failures:
         cell = "" if failure.ending == "unsupported" else failure.label

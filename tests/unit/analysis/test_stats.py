@@ -25,9 +25,10 @@ from runner.analysis.stats import (
 
 def test_an_interval_is_student_s_on_logarithms() -> None:
     # logarithms 0, 1, 2: mean 1, standard error 1 / sqrt(3), t of two degrees 4.3027
-    (found,) = intervals([[1.0, math.e, math.e**2]])
+    (interval,) = intervals([[1.0, math.e, math.e**2]])
+    half = 4.30265 / 3**0.5
 
-    assert found and tuple(found) == pytest.approx((math.exp(1 - 4.30265 / 3**0.5), math.exp(1 + 4.30265 / 3**0.5)), rel=1e-4)
+    assert interval and tuple(interval) == pytest.approx((math.exp(1 - half), math.exp(1 + half)), rel=1e-4)
 
 
 def test_the_p_value_of_a_ratio_is_that_of_the_paired_t_test() -> None:
