@@ -77,9 +77,10 @@ def _result(pair: Pair, row: Row | None, common: Result | None, tuned: Result, a
         verdict = doubt.verdict
     return LaneResult(
         stack=tuned.stack, common_rate=common.rate_per_worker if common else None, tuned_rate=tuned.rate_per_worker,
-        ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs, verdict=verdict, withheld=doubt.text if doubt else "",
-        p_value=None if doubt else adjusted, switches=_switches(row), endings=tuned.endings,
-        first_step_seconds=tuned.first_step_seconds, compile_seconds=tuned.compile_seconds)
+        ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs, verdict=verdict,
+        withheld=doubt.text if doubt else "", p_value=None if doubt else adjusted, switches=_switches(row),
+        endings=tuned.endings, first_step_seconds=tuned.first_step_seconds,
+        compile_seconds=tuned.compile_seconds)
 
 
 def _switches(row: Row | None) -> dict[str, str]:
