@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import EngineUnreachable
-from runner.launchers.protocol import Exit, Launcher
+from runner.launchers.protocol import Exit, Launcher, Running
 from runner.machine.host import Machine, Reading
 from runner.results.error_output import Written
 from runner.stacks.definition import CAPABILITIES, GpuCode, PinnedStack, Stack
@@ -40,7 +40,7 @@ def good_lines(seconds: float = 0.5) -> list[bytes]:
             b'{"event": "end", "status": "ok", "message": "", "peak_bytes": 1}\n']
 
 
-class FakeRunning:
+class FakeRunning(Running):
     """Gives its lines; None means that nothing came in time, a callable is called."""
 
     def __init__(self, lines: list[Any], exit: Exit, clock: Any) -> None:

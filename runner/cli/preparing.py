@@ -136,7 +136,7 @@ def sbom_(names: SomeStacks = None,
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
     if len(chosen) > 1 and not out and not licences:
         raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
-    how = choose.for_stacks(launcher, screen.say, gpus.NONE, (), here.named)
+    how = choose.for_stacks(launcher, screen.say, gpus.NONE, {}, here.named)
     for each in chosen if names else job.buildable(chosen, how, screen.say):
         environment = held(each, how, screen.say)
         if licences:
