@@ -235,6 +235,15 @@ class Slurm:
             raise BenchError(f"Slurm did not take the job: {_reason(errors)}")
         return found[0]
 
+    def answer(self, said: Options, words: Sequence[str]) -> str:
+        """What a command prints on a free node; "" where it fails there. Raises BenchError where no node is free."""
+        own = said._replace(is_shared=True, time="1").words()
+        code, answer, errors = self._call(["srun", "--immediate=20", "--nodes=1", "--ntasks=1",
+                                           "--job-name=evenbench-doctor", *own, *words])
+        if code and "slurmstepd" not in errors and "exit code" not in errors.lower():
+            raise BenchError(_reason(errors))
+        return "" if code else answer
+
     def job(self, id: str) -> Job | None:
         """What is known of a job; None where nobody answers now."""
         code, answer, errors = self._call(["scontrol", "show", "job", "-o", id])
