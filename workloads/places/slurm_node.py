@@ -3,7 +3,7 @@
 ORDER is a JSON file in the run's folder, which every node and the runner see. The node starts the places that are its
 own, each a worker in a process group with a temporary folder of its own, and writes beside the order, for each place:
 NAME.node, what the node is and by what the worker is limited; NAME.lines, what the worker writes on standard output;
-NAME.exit, how it went. The runner may be gone: then the job ends by itself. Python 3.6 and later, standard
+NAME.beat, that the node still runs; NAME.exit, how it went. The runner may be gone: then the job ends by itself. Python 3.6 and later, standard
 library only.
 """
 import json
@@ -69,6 +69,8 @@ def watch(places, reporters, folder, clock=time.monotonic, wait=time.sleep):
         wait(_LOOK_SECONDS)
         if not os.path.isdir(folder):
             return                                   # the runner has cleared up, also where Slurm cannot reach us
+        for place in places:
+            place.beat(clock())
         exits = [_exit(folder, name) for name in reporters]
         if all(exit is not None for exit in exits):
             return
@@ -148,6 +150,14 @@ class _Place(object):
     def _keep_tail(self):
         for chunk in iter(lambda: os.read(self._process.stderr.fileno(), 4 * _LAST_WORDS), b""):
             self._tail = self._tail[-8:] + [chunk]
+
+    def beat(self, now):
+        """Show that this node still runs: Slurm notices a lost one after minutes."""
+        try:
+            with open(os.path.join(self._folder, self.name + ".beat"), "w") as file:
+                file.write(repr(now))
+        except OSError:
+            pass                                     # the folder is gone or full
 
     def is_running(self):
         return self._process.poll() is None

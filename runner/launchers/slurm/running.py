@@ -16,6 +16,7 @@ _LOOK_SECONDS = 1.0                 # between two looks at the job
 _LINES_SECONDS = 0.3                # between two looks at a file
 _LATE_SECONDS = 3.0                 # by which a shared folder, or Slurm itself, may show an end late
 _GONE_SECONDS = 40.0                # for a cancelled job to leave its nodes; Slurm gives processes 30 to end
+_BEAT_SECONDS = 4.0                 # in which a node that runs says so, also where a shared folder shows it late
 _CHUNK = 2**20
 FOLLOWED = "followed"               # the file that says that the run's beginning is in the session's record
 
@@ -157,8 +158,17 @@ class SlurmRunning(Running):
             return dict.fromkeys(places, f"is {job.state.lower()} by Slurm")
         known = self._slurm.states(job.nodes)
         on = self._nodes(job)
-        return {place: known[on[place]].trouble for place in places
+        lost = {place: known[on[place]].trouble for place in places
                 if on.get(place) in known and known[on[place]].trouble}
+        return lost or {place: f"is on {on.get(place, 'a node')}, which has fallen silent" for place in self._silent()}
+
+    def _silent(self) -> list[str]:
+        """The places whose nodes have stopped to say that they run; Slurm notices a lost one after minutes."""
+        places = [place for place in (*self.reporters, *self.servers) if not self._file(place, "exit").exists()]
+        before = [_beat(self._file(place, "beat")) for place in places]
+        time.sleep(_BEAT_SECONDS)
+        return [place for place, beat in zip(places, before, strict=True)
+                if beat and beat == _beat(self._file(place, "beat")) and not self._file(place, "exit").exists()]
 
     def _nodes(self, job: Job) -> dict[str, str]:
         """The node of each place: nodes' places in order, others on the first."""
@@ -184,6 +194,9 @@ class SlurmRunning(Running):
     def stop(self) -> None:
         """Cancel the job if it is not over, wait until it has left its nodes, remove its folder."""
         self._pipe.close()
+        if all(self._file(place, "exit").exists() for place in self.reporters):
+            with self._changed:              # it is about to end by itself: the accounts should not say cancelled
+                self._changed.wait_for(lambda: self._job.is_over, _LATE_SECONDS)
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
@@ -205,6 +218,14 @@ def end(slurm: Slurm, id: str) -> bool:
             return True
         time.sleep(0.2)
     return job is not None
+
+
+def _beat(path: Path) -> str:
+    """What a node last wrote to say that it runs; "" where it has not yet."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
 
 
 def _read(path: Path) -> dict[str, Any] | None:

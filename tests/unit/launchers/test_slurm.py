@@ -37,7 +37,7 @@ KILLED = '{"code": -9, "last_words": "Terminated"}'
 @pytest.fixture(autouse=True)
 def shared_folder_without_delay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))      # which prepare sweeps
-    for name in ("_LOOK_SECONDS", "_LINES_SECONDS", "_LATE_SECONDS"):
+    for name in ("_LOOK_SECONDS", "_LINES_SECONDS", "_LATE_SECONDS", "_BEAT_SECONDS"):
         monkeypatch.setattr(running, name, 0.001)
     monkeypatch.setattr(running, "_GONE_SECONDS", 0.0)
     monkeypatch.setattr(environments, "ready", lambda stack, cache, say: Path("/venvs/x/bin/python"))
@@ -308,6 +308,17 @@ def test_a_place_on_a_node_that_slurm_lost_is_named(tmp_path: Path) -> None:
     slurm.jobs["7"] = shown("RUNNING")
     made = SlurmRunning(Slurm(slurm), tmp_path, "7", ("node0", "node1", "coordinator"), ("node2",), {})
     assert {"node1": "is on slurm2, which Slurm cannot reach (allocated*)"} == made.trouble()
+    made.stop()
+
+
+def test_a_place_whose_node_has_fallen_silent_is_named_before_slurm_notices(tmp_path: Path) -> None:
+    slurm = FakeSlurm()
+    slurm.jobs["7"] = shown("RUNNING")
+    for place in ("node0", "node2"):
+        wrote(tmp_path, place, b"", '{"code": 1}' if place == "node0" else "")
+        (tmp_path / f"{place}.beat").write_text("1.5")
+    made = SlurmRunning(Slurm(slurm), tmp_path, "7", ("node0", "node1", "node2"), (), {})
+    assert {"node2": "is on slurm3, which has fallen silent"} == made.trouble()
     made.stop()
 
 

@@ -139,7 +139,6 @@ def test_a_run_that_went_on_without_its_runner_is_collected_and_not_made_again(t
 
 def test_a_run_that_did_not_go_on_is_made_again_as_another_attempt(tmp_path: Path) -> None:
     kept = killed(tmp_path / "r", 2)
-    (left,) = kept.left.values()
     assert run(bench(tmp_path / "r"), kept)
     attempts = [record["attempt"] for record in store.read(tmp_path / "r")
                 if record["event"] == "begin" and (record["key"], record["round"]) in kept.left]

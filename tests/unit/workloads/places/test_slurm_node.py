@@ -56,7 +56,7 @@ def test_wrong_words_are_told_with_the_right_ones(capsys: pytest.CaptureFixture[
 
 
 def place(name: str = "node0", silent: bool = False) -> Any:
-    return SimpleNamespace(name=name, is_running=lambda: True, is_silent=lambda now: silent)
+    return SimpleNamespace(name=name, is_running=lambda: True, is_silent=lambda now: silent, beat=lambda now: None)
 
 
 def watched(folder: Path, places: list[Any], reporters: list[str]) -> float:
