@@ -80,15 +80,18 @@ def lab() -> Iterator[Lab]:
                        capture_output=True)
 
     before = os.environ.get("SLURM_CONF")
-    cache = Path(tempfile.mkdtemp(prefix="evenbench-slurm-test-"))
-    (cache / "venvs").symlink_to(paths.cache_folder() / "venvs")
+    home = Path(tempfile.mkdtemp(prefix="evenbench-slurm-test-"))
+    cache = home / "evenbench"
+    cache.mkdir()
+    for kept in ("venvs", "data"):
+        (cache / kept).symlink_to(paths.cache_folder() / kept)
     try:
         call("up")
         os.environ["SLURM_CONF"] = str(folder / "slurm.conf")
         yield Lab(call, cache)
     finally:
         call("down")
-        shutil.rmtree(cache)
+        shutil.rmtree(home)
         shutil.rmtree(folder, ignore_errors=True)
         os.environ.pop("SLURM_CONF")
         os.environ.update({"SLURM_CONF": before} if before else {})
@@ -212,15 +215,10 @@ def session(lab: Lab, results: Path, *words: str) -> list[str]:
 
 
 def environment(lab: Lab) -> dict[str, str]:
-    return {**os.environ, "XDG_CACHE_HOME": str(lab.cache / "xdg"), "COLUMNS": "200"}
+    return {**os.environ, "XDG_CACHE_HOME": str(lab.cache.parent), "COLUMNS": "200"}
 
 
 def test_a_session_whose_shell_is_gone_takes_its_job_over_and_collects_it(lab: Lab, tmp_path: Path) -> None:
-    (lab.cache / "xdg").mkdir(exist_ok=True)
-    if not (lab.cache / "xdg" / "evenbench").exists():
-        (lab.cache / "xdg" / "evenbench").mkdir()
-        for kept in ("venvs", "data"):
-            (lab.cache / "xdg" / "evenbench" / kept).symlink_to(paths.cache_folder() / kept)
     command = session(lab, tmp_path)
     runner = subprocess.Popen(command, env=environment(lab), cwd=paths.ROOT, start_new_session=True,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

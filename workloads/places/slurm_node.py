@@ -3,8 +3,8 @@
 ORDER is a JSON file in the run's folder, which every node and the runner see. The node starts the places that are its
 own, each a worker in a process group with a temporary folder of its own, and writes beside the order, for each place:
 NAME.node, what the node is and by what the worker is limited; NAME.lines, what the worker writes on standard output;
-NAME.beat, that the node still runs; NAME.exit, how it went. The runner may be gone: then the job ends by itself. Python 3.6 and later, standard
-library only.
+NAME.beat, that the node still runs; NAME.exit, how it went. The runner may be gone: then the job ends by itself.
+Python 3.6 and later, standard library only.
 """
 import json
 import os
