@@ -211,7 +211,7 @@ def test_too_many_nodes_and_unknown_partitions_are_refused_in_a_line(lab: Lab) -
 def session(lab: Lab, results: Path, *words: str) -> list[str]:
     return [sys.executable, "-m", "runner", "run", "krisilias/kri-mem", "--scale", "quick", "--launcher", "slurm",
             "--stack", "torch-1.7", "--set", "parallel=sync", "--set", "cpus=1", "--set", "memory_bytes=1500000000",
-            "--results", str(results), *words]
+            "--rounds", "1", "--results", str(results), *words]
 
 
 def environment(lab: Lab) -> dict[str, str]:
