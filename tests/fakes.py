@@ -1,11 +1,11 @@
 """A launcher, a worker and a progress that tests script; the clock is tests.clock's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from runner.errors import EngineUnreachable
-from runner.launchers.protocol import Exit, Launcher
+from runner.launchers.protocol import Exit, Launcher, Running
 from runner.machine.host import Machine, Reading
 from runner.results.error_output import Written
 from runner.stacks.definition import CAPABILITIES, GpuCode, PinnedStack, Stack
@@ -40,7 +40,7 @@ def good_lines(seconds: float = 0.5) -> list[bytes]:
             b'{"event": "end", "status": "ok", "message": "", "peak_bytes": 1}\n']
 
 
-class FakeRunning:
+class FakeRunning(Running):
     """Gives its lines; None means that nothing came in time, a callable is called."""
 
     def __init__(self, lines: list[Any], exit: Exit, clock: Any) -> None:
@@ -89,6 +89,7 @@ class FakeLauncher(Launcher):
         self.started: list[tuple[Cell, str]] = []
         self.paddings: list[int] = []
         self.running: list[FakeRunning] = []
+        self.left: dict[str, list[Any]] = {}           # lines of runs that went on without their runner, by run
 
     def missing(self, stack: Stack) -> str | None:
         return None
@@ -99,6 +100,12 @@ class FakeLauncher(Launcher):
     def fingerprint(self, stack: Stack) -> str:
         return "f"
 
+    def rejoined(self, place: Mapping[str, Any]) -> FakeRunning | None:
+        if str(place.get("run")) not in self.left:
+            return None
+        self.running.append(FakeRunning(self.left[str(place["run"])], Exit(0), self._clock))
+        return self.running[-1]
+
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
               padding: int = 0) -> FakeRunning:
         self.started.append((cell, run))
@@ -108,6 +115,7 @@ class FakeLauncher(Launcher):
             raise scripted
         lines, exit = scripted if isinstance(scripted, tuple) else (scripted, Exit(0))
         self.running.append(FakeRunning(lines, exit, self._clock))
+        self.running[-1].place["run"] = run
         return self.running[-1]
 
 

@@ -30,6 +30,7 @@ from runner.cli.options import (
     Scale,
     Seed,
     Settings,
+    SlurmWords,
     StackNames,
     Stall,
     StudyName,
@@ -72,24 +73,27 @@ class _How(NamedTuple):
 @app.command()
 def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-        device: Device = None, swarm: SwarmWords = None, results: Results = RESULTS, fresh: Fresh = False,
-        prove: Prove = False, stall: Stall = None, width: Annotated[str | None, typer.Option(
+        device: Device = None, swarm: SwarmWords = None, slurm: SlurmWords = None,
+        results: Results = RESULTS, fresh: Fresh = False, prove: Prove = False, stall: Stall = None,
+        width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
         cap: Annotated[int, typer.Option(min=1, max=1000, help="Rounds at most, with --until.")] = CAP,
         gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
                                                        "once; they share the host, and are marked.")] = False) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm)
+    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm,
+                   slurm)
     how = _How(results, fresh, prove, stall, parse_until(width, cap) if width else None, gpus_in_parallel)
     is_ok = _every(asked, how) if name == all_studies.NAME else _ran(_named(asked, how), how)
     sys.exit(0 if is_ok else 1)
 
 
 def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, scale: str | None, baseline: str,
-           launcher: str, data: str | None, pairs: list[str] | None, swarm: list[str] | None = None) -> jobs.Asked:
+           launcher: str, data: str | None, pairs: list[str] | None, swarm: list[str] | None = None,
+           slurm: list[str] | None = None) -> jobs.Asked:
     """What options ask for. Raises InputError."""
     wishes = Wishes(tuple(split(stacks)), rounds, seed, baseline, jobs.settings(pairs or []))
-    return jobs.Asked(name, scale, launcher, data, wishes, tuple(split(swarm)))
+    return jobs.Asked(name, scale, launcher, data, wishes, tuple(split(swarm)), tuple(split(slurm)))
 
 
 def _with_device(pairs: list[str] | None, device: str | None) -> list[str]:
@@ -125,7 +129,7 @@ def _ran(job: jobs.Job, how: _How, show: Callable[[Path], None] = show_result) -
     for warning in jobs.warnings(job):
         screen.say(warning)
     job = jobs.prepared(job, screen.say)
-    with jobs.measuring_alone(paths.cache_folder()):
+    with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else how.results):
         if how.is_proving:
             _prove(job, how.results)
         kept = None if how.is_fresh else history.unfinished(how.results, job.command())
@@ -204,9 +208,11 @@ def _prove(job: jobs.Job, results: Path) -> None:
 @app.command()
 def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
          baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-         device: Device = None, swarm: SwarmWords = None, results: Results = RESULTS, as_json: AsJson = False) -> None:
+         device: Device = None, swarm: SwarmWords = None, slurm: SlurmWords = None,
+         results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
-    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm)
+    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm,
+                   slurm)
     known = history.known_seconds(results)
     if name == all_studies.NAME:
         _plan_every(asked, known, as_json)
@@ -241,11 +247,12 @@ def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
            stacks: Annotated[list[str] | None, typer.Option(
                "--stack", help="NAME=PATH or NAME=image:NAME, where the record has a stack of a user's own.")] = None,
            rounds: Rounds = None, launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
-           data: DataArgument = None, swarm: SwarmWords = None, results: Results = RESULTS, fresh: Fresh = False,
-           stall: Stall = None) -> None:
+           data: DataArgument = None, swarm: SwarmWords = None, slurm: SlurmWords = None,
+           results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
-    asked = jobs.Asked(name, None, launcher, data, Wishes(tuple(split(stacks)), rounds), tuple(split(swarm)))
+    asked = jobs.Asked(name, None, launcher, data, Wishes(tuple(split(stacks)), rounds), tuple(split(swarm)),
+                       tuple(split(slurm)))
     again = rerun.again(record, definition.read_all(paths.STACKS), asked, screen.say)
     is_ok = _ran(again, _How(results, fresh, stall=stall))
     sys.exit(0 if is_ok else 1)

@@ -1,7 +1,7 @@
 """Commands that prepare, and that tell what there is: list, images, data, doctor, sbom, lock."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +16,7 @@ from runner.cli.options import (
     LauncherName,
     Results,
     Scale,
+    SlurmWords,
     SomeStacks,
     SwarmWords,
     print_rows,
@@ -25,11 +26,13 @@ from runner.datasets import library
 from runner.datasets.download import Net
 from runner.datasets.writing import Options
 from runner.doctor import host
+from runner.doctor import slurm as doctor_slurm
 from runner.doctor import swarm as doctor_swarm
 from runner.doctor.gpu import Finding
 from runner.errors import InputError
 from runner.launchers import choose
 from runner.launchers.protocol import Launcher
+from runner.launchers.slurm.commands import Slurm
 from runner.machine import gpus
 from runner.measuring import job, own_stacks
 from runner.results import history
@@ -108,20 +111,25 @@ def data_prepare(name: DataName,
 
 
 # what `doctor` looks at, by --launcher
-_EXAMINATIONS: Mapping[str, Callable[[Mapping[str, definition.PinnedStack], Sequence[str]], list[Finding]]] = {
+_EXAMINATIONS: Mapping[str, Callable[[Mapping[str, definition.PinnedStack], choose.Options], list[Finding]]] = {
     choose.AUTO: lambda stacks, options: host.examine(stacks, paths.cache_folder()),
-    doctor_swarm.LAUNCHER: lambda stacks, options: doctor_swarm.examine(engine.connect(), stacks, options),
+    doctor_swarm.LAUNCHER: lambda stacks, options: doctor_swarm.examine(
+        engine.connect(), stacks, options[doctor_swarm.LAUNCHER]),
+    doctor_slurm.LAUNCHER: lambda stacks, options: doctor_slurm.examine(
+        Slurm(), stacks, options[doctor_slurm.LAUNCHER], paths.cache_folder()),
 }
 
 
 @app.command("doctor")
-def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every node of a Docker Swarm.")] = "auto",
-            swarm: SwarmWords = None, as_json: AsJson = False) -> None:
+def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every node of a Docker Swarm; slurm: at a "
+                                                  "Slurm cluster.")] = "auto",
+            swarm: SwarmWords = None, slurm: SlurmWords = None, as_json: AsJson = False) -> None:
     """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
     if launcher not in _EXAMINATIONS:
-        raise InputError(f'doctor --launcher: found "{launcher}", expected {doctor_swarm.LAUNCHER}, or nothing for '
-                         "this machine")
-    findings = _EXAMINATIONS[launcher](definition.read_all(paths.STACKS), split(swarm))
+        raise InputError(f'doctor --launcher: found "{launcher}", expected {doctor_swarm.LAUNCHER} or '
+                         f"{doctor_slurm.LAUNCHER}, or nothing for this machine")
+    options = {"swarm": split(swarm), "slurm": split(slurm)}
+    findings = _EXAMINATIONS[launcher](definition.read_all(paths.STACKS), options)
     print_rows([finding._asdict() for finding in findings], as_json)
     sys.exit(1 if any(finding.grade == "fails" for finding in findings) else 0)
 
@@ -136,7 +144,7 @@ def sbom_(names: SomeStacks = None,
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
     if len(chosen) > 1 and not out and not licences:
         raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
-    how = choose.for_stacks(launcher, screen.say, gpus.NONE, (), here.named)
+    how = choose.for_stacks(launcher, screen.say, gpus.NONE, {}, here.named)
     for each in chosen if names else job.buildable(chosen, how, screen.say):
         environment = held(each, how, screen.say)
         if licences:

@@ -11,7 +11,18 @@ import typer
 
 from runner import paths, screen
 from runner.analysis import paper_check
-from runner.cli.options import RESULTS, AsJson, LauncherName, Results, Scale, StackNames, SwarmWords, print_rows, split
+from runner.cli.options import (
+    RESULTS,
+    AsJson,
+    LauncherName,
+    Results,
+    Scale,
+    SlurmWords,
+    StackNames,
+    SwarmWords,
+    print_rows,
+    split,
+)
 from runner.errors import InputError
 from runner.launchers import choose
 from runner.launchers.protocol import Launcher
@@ -36,7 +47,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
            table: Annotated[Path | None, typer.Option(help="Write the table to this Markdown file too.")] = None,
            precision: Annotated[str, typer.Option(help="float64 proves; float32 shows rounding.")] = "float64",
            loop: Annotated[str, typer.Option(help="native; tuned: against the first stack's native loop.")] = "native",
-           launcher: LauncherName = "auto", swarm: SwarmWords = None, results: Results = RESULTS,
+           launcher: LauncherName = "auto", swarm: SwarmWords = None, slurm: SlurmWords = None,
+           results: Results = RESULTS,
            as_json: AsJson = False) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     here_gpus = nvml.observe()
@@ -50,9 +62,9 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
     if loop not in _LOOPS or (loop != equality.NATIVE and parallel):
         raise InputError(f'--loop: found "{loop}", expected {" or ".join(_LOOPS)}, and native with --parallel')
-    how = choose.for_stacks(launcher, screen.say, here_gpus, split(swarm), here.named)
+    how = choose.for_stacks(launcher, screen.say, here_gpus, {"swarm": split(swarm), "slurm": split(slurm)}, here.named)
     chosen = job.buildable(chosen, how, screen.say)
-    with job.measuring_alone(paths.cache_folder()):
+    with job.measuring_alone(paths.cache_folder() if how.measures_here else results):
         verdicts = checked(tasks, chosen, precision, how, results,
                            equality.run_parallel if parallel else functools.partial(equality.run, loop=loop))
     if table:

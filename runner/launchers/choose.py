@@ -5,7 +5,7 @@ record of every run names.
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -14,6 +14,7 @@ from runner.launchers import swarm_manager
 from runner.launchers.compose import ComposeLauncher
 from runner.launchers.docker import DockerLauncher
 from runner.launchers.protocol import Launcher, Running
+from runner.launchers.slurm.launcher import SlurmLauncher
 from runner.launchers.swarm import SwarmLauncher
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus
@@ -24,14 +25,15 @@ from runner.stacks.definition import Stack
 from workloads.spec.cell import Cell
 
 AUTO = "auto"
+Options = Mapping[str, Sequence[str]]        # the words of options that are named as the launcher that reads them
 
 
 class Entry(NamedTuple):
-    """A launcher, and how one is made with this host's GPUs and the arguments of --swarm."""
+    """A launcher, and how one is made with this host's GPUs and the arguments of the option of its name."""
 
     kind: type[Launcher]
     make: Callable[[gpus.Gpus, Sequence[str]], Launcher]
-    has_options: bool = False            # whether it reads the arguments of --swarm
+    has_options: bool = False            # whether there is an option of its name: --swarm, --slurm
 
 
 LAUNCHERS = {entry.kind.name: entry for entry in (
@@ -40,6 +42,7 @@ LAUNCHERS = {entry.kind.name: entry for entry in (
     Entry(ComposeLauncher, lambda gpus, options: ComposeLauncher()),
     Entry(SwarmLauncher, lambda gpus, options: SwarmLauncher(engine.connect(), swarm_manager.options(options)),
           has_options=True),
+    Entry(SlurmLauncher, lambda gpus, options: SlurmLauncher(cache_folder(), options), has_options=True),
 )}
 
 
@@ -63,7 +66,7 @@ def again(recorded: object) -> str:
     return str(recorded) if is_known and recorded != DockerLauncher.name else AUTO
 
 
-def for_stacks(name: str, say: Say, gpus: gpus.Gpus, options: Sequence[str], stacks: Sequence[Stack]) -> Launcher:
+def for_stacks(name: str, say: Say, gpus: gpus.Gpus, options: Options, stacks: Sequence[Stack]) -> Launcher:
     """The launcher of that name, with those beside it that the user's own stacks need; gpus: this host's GPUs.
 
     Raises InputError, and EngineUnreachable where an engine is needed and none answers.
@@ -85,15 +88,15 @@ def _taking(kinds: set[str], gpus: gpus.Gpus) -> list[Launcher]:
     return [entry.make(gpus, ()) for entry in LAUNCHERS.values() if entry.kind.takes & kinds]
 
 
-def _named(name: str, say: Say, gpus: gpus.Gpus, options: Sequence[str]) -> Launcher:
+def _named(name: str, say: Say, gpus: gpus.Gpus, options: Options) -> Launcher:
     """The launcher of that name; `auto` is docker where an engine answers, else venv, with the reason said."""
     if name != AUTO and name not in LAUNCHERS:
         raise InputError(f'--launcher: found "{name}", expected one of {", ".join((AUTO, *LAUNCHERS))}')
-    if options and not (name in LAUNCHERS and LAUNCHERS[name].has_options):
-        able = " or ".join(known for known, entry in LAUNCHERS.items() if entry.has_options)
-        raise InputError(f"--swarm {options[0]}: found --launcher {name}, expected --launcher {able}")
+    for other, words in options.items():
+        if words and other != name:
+            raise InputError(f"--{other} {words[0]}: found --launcher {name}, expected --launcher {other}")
     if name != AUTO:
-        return LAUNCHERS[name].make(gpus, options)
+        return LAUNCHERS[name].make(gpus, options.get(name, ()))
     try:
         return LAUNCHERS[DockerLauncher.name].make(gpus, ())
     except EngineUnreachable as error:

@@ -4,7 +4,7 @@ CONTRIBUTING.md, "Add a launcher", shows a new one. Launchers are subclasses, so
 stands here once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -24,6 +24,7 @@ class Exit(NamedTuple):
     is_out_of_memory: bool = False
     last_words: str = ""         # the end of its standard error
     is_gone: bool = False        # nobody knows how it went: its container was removed, or its engine does not answer
+    verdict: tuple[str, str] | None = None       # the ending's word and message, where who runs it knows what ended it
 
 
 class Running(Protocol):
@@ -49,6 +50,14 @@ class Running(Protocol):
         """What each place wrote on standard error so far, bounded; {} where only the last words are known."""
         return {}
 
+    def is_waiting(self) -> bool:
+        """Whether the places are still in a queue, which counts for no deadline."""
+        return False
+
+    def learnt(self) -> dict[str, Any]:
+        """What the record of its ending says of where it ran, which nobody knew when it was started."""
+        return {}
+
     def stop(self) -> None:
         """End all that still runs, and leave nothing behind. Safe to repeat."""
 
@@ -61,6 +70,7 @@ class Launcher(Protocol):
     uses_images: bool = True             # whether a stack is an image to it, else an environment of this host
     builds_at_once: int = 1              # how many stacks may be prepared at the same time
     has_gpus_here: bool = True           # whether its runs use this host's GPUs, which are then watched
+    measures_here: bool = True           # whether runs of two sessions at once would disturb each other on this host
     divides_gpus: bool = False           # whether with_gpus is there, so that runs can share this host's GPUs out
     runs_programs: bool = False          # whether output is there
 
@@ -80,6 +90,17 @@ class Launcher(Protocol):
     def of(self, stack: Stack) -> "Launcher":
         """The launcher that starts a stack; another one only where a session's stacks need several."""
         return self
+
+    def check(self, cells: Sequence[Cell]) -> None:
+        """Raise InputError where the machines are too few or too small for a cell of a plan."""
+        return
+
+    def rejoined(self, place: Mapping[str, Any]) -> Running | None:
+        """The run of that record, which a runner that is gone has left and which went on; None where none did.
+
+        All its lines come again. What can be of no use any more is ended and removed.
+        """
+        return None
 
     def with_gpus(self, gpus: Gpus) -> "Launcher":
         """The same launcher, whose cells get these GPUs alone."""

@@ -141,6 +141,8 @@ class _Watchdog:
         if self._ending:
             return self._ending
         now = self._clock()
+        if not self._started and is_idle and self._running.is_waiting():
+            self._deadlines = dict.fromkeys(self._deadlines, now + self._limits.start)
         if self._complaint:
             return self._caused(self._complaint[1]) if now >= self._complaint[0] else None
         late = [place for place, deadline in self._deadlines.items() if now > deadline]
@@ -189,6 +191,8 @@ def gone(exit: Exit) -> Ending:
     """The ending of a worker whose pipe closed without an "end" event."""
     if exit.is_out_of_memory:
         return Ending("oom", "the worker hit its memory limit and was killed")
+    if exit.verdict:
+        return Ending(exit.verdict[0], exit.verdict[1] + _heard(exit))
     if exit.is_gone:
         return Ending("killed", "its container is gone, or the engine that ran it" + _heard(exit))
     if exit.code is None:

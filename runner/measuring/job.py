@@ -45,6 +45,12 @@ class Asked(NamedTuple):
     data: str | None = None
     wishes: Wishes = Wishes()
     swarm: tuple[str, ...] = ()      # the arguments of --swarm
+    slurm: tuple[str, ...] = ()      # the arguments of --slurm
+
+    @property
+    def options(self) -> choose.Options:
+        """The arguments of launchers' own options."""
+        return {"swarm": self.swarm, "slurm": self.slurm}
 
 
 class Job(NamedTuple):
@@ -130,7 +136,7 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
     here_gpus = nvml.observe()
     asked_about = here_gpus if _is_of_gpus(there if there and here_gpus.gpus else read, asked.wishes) else NONE
     chosen = own_stacks.chosen(asked.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
-    launcher = choose.for_stacks(asked.launcher, say, here_gpus, asked.swarm, chosen.named)
+    launcher = choose.for_stacks(asked.launcher, say, here_gpus, asked.options, chosen.named)
     here = launcher.machine(host.observe())
     data, *more = choice.several(asked.data, cache_folder(), say)
     wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name}, stacks=chosen.names,
@@ -142,6 +148,7 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
                          launcher.hosts) for each in (read, there) if each is not None)
     if here_gpus.gpus and other and len(other[0].cells) >= len(made.cells):
         [made] = other
+    launcher.check([planned.cell for planned in made.cells])
     return Job(asked, made, stacks, launcher, here, data, here_gpus, more_data=tuple(more))
 
 

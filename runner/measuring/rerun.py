@@ -160,12 +160,13 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say
     cells = [item["cell"] for item in recorded.plan["cells"]]
     chosen_now = own_stacks.again(asked.wishes.stacks, recorded.session, cells, stacks, paths.ROOT, gpus, say)
     stacks = chosen_now.stacks
-    launcher = choose.for_stacks(launcher_name(recorded, asked.launcher), say, gpus, asked.swarm, chosen_now.named)
+    launcher = choose.for_stacks(launcher_name(recorded, asked.launcher), say, gpus, asked.options, chosen_now.named)
     data, *more = choice.several(data_argument(recorded, asked.data), paths.cache_folder(), say)
     plan = plan_again(recorded, stacks, asked.wishes.rounds, secrets.randbelow(2**31))
     missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[name]))}
     plan, here = plan.without(missing), launcher.machine(host.observe())
+    launcher.check([each.cell for each in plan.cells])
     used = {each.cell.stack: launcher.fingerprint(stacks[each.cell.stack]) for each in plan.cells
             if not isinstance(stacks[each.cell.stack], OwnStack)}
     changed = differences(recorded, here, launcher.name, used) + own_stacks.changes(recorded.session, stacks)

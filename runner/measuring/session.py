@@ -22,7 +22,7 @@ from runner.planning.plan import Plan, Planned
 from runner.results import error_output, store
 from runner.results.contract import FINAL, WELL
 from runner.results.error_output import Written
-from runner.results.history import Kept
+from runner.results.history import Kept, Left
 from runner.results.live_rate import RateSoFar
 from runner.results.store import Store
 from runner.stacks.definition import Stack
@@ -85,6 +85,7 @@ class PendingRun(NamedTuple):
     label: str                                    # of its comparison
     repeats: str = ""                             # the first run of the same cell and round, where that is made again
     together: tuple[str, ...] = ()                # the keys of the cells that are made again with it
+    left: Left | None = None                      # the same run, which an earlier runner began and did not end
 
     @property
     def cell(self) -> Cell:
@@ -106,6 +107,7 @@ class PendingRun(NamedTuple):
 def run(bench: Bench, kept: Kept | None = None) -> bool:
     """Run what is not finished yet; whether every run ended well. Raises Stopped, DiskFull."""
     pending_runs = _turns(bench.plan, kept)
+    _abandon(bench, kept, pending_runs)
     memory = Memory.of(bench)
     share = len(pending_runs) / max(1, bench.plan.rounds * len(bench.plan.cells))
     bench.progress.begin(len(pending_runs), bench.seconds_estimate and bench.seconds_estimate * share)
@@ -138,9 +140,26 @@ def _turns(plan: Plan, kept: Kept | None) -> list[PendingRun]:
     waiting = [(planned, index) for index in range(plan.rounds) for planned in plan.order(index)
                if not kept or (planned.key, index) not in kept.finished]
     attempts = kept.attempts if kept else {}
-    labels = _labels(plan)
-    return [PendingRun(planned, index, attempts.get((planned.key, index), 0) + 1, number, labels[planned.cell])
+    labels, left = _labels(plan), kept.left if kept else {}
+    return [PendingRun(planned, index, attempts.get((planned.key, index), 0) + 1, number, labels[planned.cell],
+                       left=left.get((planned.key, index)))
             for number, (planned, index) in enumerate(waiting)]
+
+
+def _abandon(bench: Bench, kept: Kept | None, ahead: list[PendingRun]) -> None:
+    """End what an earlier runner left of runs that this session makes otherwise, such as one that is repeated."""
+    taken = {pending.left.run for pending in ahead if pending.left}
+    for left in kept.left.values() if kept else ():
+        if left.run not in taken and (running := bench.launcher.rejoined(left.place)):
+            running.stop()
+
+
+def _rejoined(bench: Bench, pending: PendingRun) -> tuple[PendingRun, Running | None]:
+    """The run that went on without its runner, as what that began; the pending one as it was where none did."""
+    if pending.left is None:
+        return pending, None
+    running = bench.launcher.of(bench.stacks[pending.cell.stack]).rejoined(pending.left.place)
+    return (pending._replace(attempt=pending.left.attempt) if running else pending._replace(left=None)), running
 
 
 def _labels(plan: Plan) -> dict[Cell, str]:
@@ -255,6 +274,7 @@ def _padding(bench: Bench, pending: PendingRun) -> int:
 
 def _run(bench: Bench, pending: PendingRun) -> tuple[str, float]:
     """One run from start to ending, stored as it goes; the ending's word, and how long it took."""
+    pending, running = _rejoined(bench, pending)
     planned, name = pending.planned, pending.name
     bench.progress.run_started(pending.shown, pending.number, planned.key)
     watch, seen = bench.watches(planned), None
@@ -265,7 +285,6 @@ def _run(bench: Bench, pending: PendingRun) -> tuple[str, float]:
     if meter:
         meter.start()
     before, began = bench.readings(), bench.clock()
-    running: Running | None = None
     rates: list[float] = []
     share: float | None = None
     padding = _padding(bench, pending)
@@ -273,20 +292,23 @@ def _run(bench: Bench, pending: PendingRun) -> tuple[str, float]:
     ending = Ending("killed", "the session was interrupted")
     try:
         try:
-            running = bench.launcher.start(pending.cell, bench.stacks[pending.cell.stack],
-                                           bench.folders.get(pending.cell.data, bench.data), name, padding=padding)
+            running = running or bench.launcher.start(
+                pending.cell, bench.stacks[pending.cell.stack], bench.folders.get(pending.cell.data, bench.data), name,
+                padding=padding)
         except BenchError as error:
             bench.store.append({**head, "place": None})
             ending = Ending("not_started", str(error))
         else:
             beside = {"gpus_in_parallel": True} if bench.side_by_side else {}
-            bench.store.append({**head, "place": {**running.place, **beside}})
-            ending, share = _listened(bench, planned, name, running, rates, [each for each in (watch, meter) if each])
+            if pending.left is None:
+                bench.store.append({**head, "place": {**running.place, **beside}})
+            ending, share = _listened(bench, pending, running, rates, [each for each in (watch, meter) if each])
     except DiskFull:
         ending = Ending("killed", "the disk was full")
         raise
     finally:
         seen, energy = watch.ended() if watch else None, meter.ended() if meter else {}
+        learnt = running.learnt() if running else {}
         exit_status, used = _went(running, Limits().leave if ending.word == "ok" else 0.0)
         errors = running.errors() if running else {}
         if running:
@@ -295,7 +317,7 @@ def _run(bench: Bench, pending: PendingRun) -> tuple[str, float]:
         bench.progress.run_ended(pending.shown, ending.word, rates[-1] if rates else None, seconds, ending.message)
         ended = _ending_record(bench, planned, name, _judged(ending, exit_status), seconds, used, share, seen)
         ended["host"].update(energy)
-        bench.store.append(_with_gpus(ended, seen))
+        bench.store.append({**_with_gpus(ended, seen), **learnt, **({"rejoined": True} if pending.left else {})})
     _keep_errors(bench.store, name, errors or {"": Written(exit_status.last_words.encode())})
     return _judged(ending, exit_status).word, seconds
 
@@ -325,10 +347,14 @@ class _Mark(NamedTuple):
     affinity: tuple[int, ...]
 
 
-def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates: list[float],
+def _listened(bench: Bench, pending: PendingRun, running: Running, rates: list[float],
               listeners: Sequence[telemetry.Watch | Meter]) -> tuple[Ending, float | None]:
-    """Store every event until the ending; with it the share of the CPUs that others took since the worker's start."""
-    began = bench.clock()
+    """Store every event until the ending; with it the share of the CPUs that others took since the worker's start.
+
+    Of a run that was taken over the events come again from the first; those that are in the record already are left.
+    """
+    began, planned = bench.clock(), pending.planned
+    known = dict(pending.left.heard) if pending.left else {}
     mark: _Mark | None = None
     so_far = RateSoFar(planned.cell.batch)
     for heard in follow(running, limits(planned.cell, bench.stall), bench.clock, bench.is_stopping):
@@ -339,7 +365,12 @@ def _listened(bench: Bench, planned: Planned, name: str, running: Running, rates
             each.heard(heard["event"])
         if heard["event"] == "start":
             mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"), _affinity(heard))
-        bench.store.append({"event": "line", "run": name, "at": round(bench.clock() - began, 3), "line": heard})
+        place = heard.get("place", "")
+        if known.get(place, 0):
+            known[place] -= 1
+        else:
+            bench.store.append({"event": "line", "run": pending.name, "at": round(bench.clock() - began, 3),
+                                "line": heard})
         if rate := so_far.hear(heard):
             rates.append(rate)
             bench.progress.rate(rate)

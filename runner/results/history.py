@@ -1,12 +1,23 @@
 """Earlier sessions: which one to resume, what a folder of results holds, how long runs took."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner.errors import InputError
 from runner.results import store
 from runner.results.contract import FINAL
+
+
+class Left(NamedTuple):
+    """A run that was begun and has no ending: its runner was killed under it."""
+
+    run: str
+    attempt: int
+    place: dict[str, Any]
+    heard: dict[str, int]                    # how many lines are in the record, by place; "" of the only one
 
 
 class Kept(NamedTuple):
@@ -16,6 +27,7 @@ class Kept(NamedTuple):
     finished: frozenset[tuple[str, int]]     # (cell key, round) that need no other run
     attempts: dict[tuple[str, int], int]     # runs begun so far
     seed: int | None = None                  # of the session's orders
+    left: Mapping[tuple[str, int], Left] = MappingProxyType({})
 
 
 def unfinished(results: Path, command: str, key: str = "command") -> Kept | None:
@@ -42,6 +54,7 @@ def _kept(folder: Path, command: str, key: str) -> Kept | None:
     begun: dict[str, tuple[str, int]] = {}
     is_ours, is_done = False, False
     seed: int | None = None
+    left: dict[str, Left] = {}
     for record in store.read(folder):
         match record["event"]:
             case "session":
@@ -50,11 +63,19 @@ def _kept(folder: Path, command: str, key: str) -> Kept | None:
             case "begin":
                 run = begun[record["run"]] = (record["key"], record["round"])
                 attempts[run] = attempts.get(run, 0) + 1
-            case "ending" if record["run"] in begun and record["ending"] in FINAL:
-                finished.add(begun[record["run"]])
+                if record["place"]:
+                    left[record["run"]] = Left(record["run"], attempts[run], record["place"], {})
+            case "line" if record["run"] in left:
+                place, counts = str(record["line"].get("place", "")), left[record["run"]].heard
+                counts[place] = counts.get(place, 0) + 1
+            case "ending":
+                left.pop(record["run"], None)
+                if record["run"] in begun and record["ending"] in FINAL:
+                    finished.add(begun[record["run"]])
             case "closed":
                 is_done = record["reason"] == "done"
-    return Kept(folder, frozenset(finished), attempts, seed) if is_ours and not is_done else None
+    of = {begun[run]: each for run, each in left.items()}
+    return Kept(folder, frozenset(finished), attempts, seed, of) if is_ours and not is_done else None
 
 
 def listing(results: Path) -> list[dict[str, Any]]:

@@ -45,6 +45,20 @@ def test_a_worker_that_never_starts_is_timed_out_at_the_start_limit() -> None:
     assert ("timeout", "did not start in 60 s") == ending([None])[:2]
 
 
+def test_a_place_in_a_queue_meets_no_deadline_until_it_runs() -> None:
+    clock = FakeClock(step=0.0)
+    running = FakeRunning([None], WELL, clock)
+    running.is_waiting = lambda: clock.now < 1000  # type: ignore[method-assign]
+    *_, last = follow(running, LIMITS, clock)
+    assert isinstance(last, Ending)
+    assert ("timeout", "did not start in 60 s", 1060) == (*last[:2], round(clock.now, -1))
+
+
+def test_who_runs_a_place_may_know_what_ended_it() -> None:
+    exit = Exit(-15, last_words="Terminated", verdict=("timeout", "the queue's time limit"))
+    assert ("timeout", "the queue's time limit; last words: Terminated") == ending(good_lines()[:2], exit)[:2]
+
+
 def test_a_worker_that_stalls_is_timed_out_at_the_stall_limit() -> None:
     assert ("timeout", "no step finished in 30 s") == ending([*good_lines()[:2], None])[:2]
 

@@ -36,30 +36,30 @@ def example() -> choose.Entry:
     section = CONTRIBUTING.read_text().split("## Add a launcher")[1].split("\n## ")[0]
     (row,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
 
-    class SlurmLauncher(FakeLauncher):
-        name = "slurm"
+    class LsfLauncher(FakeLauncher):
+        name = "lsf"
 
         def __init__(self) -> None:
             super().__init__(FakeClock(step=0.001))
 
-    (entry,) = eval(f"({row})", {**vars(choose), "SlurmLauncher": SlurmLauncher})
+    (entry,) = eval(f"({row})", {**vars(choose), "LsfLauncher": LsfLauncher})
     assert isinstance(entry, choose.Entry)
     return entry
 
 
 def test_the_example_of_contributing_runs_a_session_to_its_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                                                                    ) -> None:
-    monkeypatch.setitem(choose.LAUNCHERS, "slurm", example())
+    monkeypatch.setitem(choose.LAUNCHERS, "lsf", example())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "tiny.toml").write_text(STUDY)
-    words = ["run", str(tmp_path / "tiny.toml"), "--launcher", "slurm", "--results", str(tmp_path / "results")]
+    words = ["run", str(tmp_path / "tiny.toml"), "--launcher", "lsf", "--results", str(tmp_path / "results")]
 
     ended = CliRunner().invoke(app, words)
 
     assert 0 == ended.exit_code, ended.output
     (folder,) = (tmp_path / "results").glob("*-tiny-*")
     summary = json.loads((folder / "summary.json").read_text())
-    assert ("slurm", True) == (summary["launcher"], summary["is_complete"])
+    assert ("lsf", True) == (summary["launcher"], summary["is_complete"])
     assert [{"ok": 1}] * 2 == [result["endings"] for result in summary["comparisons"][0]["results"]]
 
 
@@ -79,26 +79,27 @@ def test_without_an_engine_environments_are_measured_and_that_is_said(monkeypatc
     monkeypatch.setitem(choose.LAUNCHERS, "docker", choose.LAUNCHERS["docker"]._replace(make=absent))
     said: list[str] = []
 
-    assert isinstance(choose.for_stacks("auto", said.append, gpus.NONE, (), ()), VenvLauncher)
+    assert isinstance(choose.for_stacks("auto", said.append, gpus.NONE, {}, ()), VenvLauncher)
     assert ["the engine went away. Measuring in virtual environments on this host instead; the results are marked so."
             ] == said
     with pytest.raises(EngineUnreachable):
-        choose.for_stacks("docker", said.append, gpus.NONE, (), ())
+        choose.for_stacks("docker", said.append, gpus.NONE, {}, ())
 
 
 def test_a_launcher_that_is_not_in_the_table_is_refused() -> None:
     with pytest.raises(InputError, match='--launcher: found "fly", expected one of auto, docker, venv, compose, swarm'):
-        choose.for_stacks("fly", print, gpus.NONE, (), ())
+        choose.for_stacks("fly", print, gpus.NONE, {}, ())
 
 
 @pytest.mark.parametrize(("recorded", "name"), [
-    ("venv", "venv"), ("swarm", "swarm"), ("docker", "auto"), ("fly", "auto"), (None, "auto"), (["venv"], "auto")])
+    ("venv", "venv"), ("swarm", "swarm"), ("slurm", "slurm"), ("docker", "auto"),
+    ("fly", "auto"), (None, "auto"), (["venv"], "auto")])
 def test_a_record_is_repeated_with_its_launcher_where_that_is_known(recorded: object, name: str) -> None:
     assert name == choose.again(recorded)
 
 
 @pytest.mark.parametrize(("is_able", "expected"), [
-    (lambda kind: kind.divides_gpus, "docker or venv"), (lambda kind: not kind.uses_images, "venv"),
-    (lambda kind: not kind.has_gpus_here, "swarm")])
+    (lambda kind: kind.divides_gpus, "docker or venv"), (lambda kind: not kind.uses_images, "venv or slurm"),
+    (lambda kind: not kind.has_gpus_here, "swarm or slurm")])
 def test_messages_name_the_launchers_that_can_do_something(is_able: Callable[[Any], bool], expected: str) -> None:
     assert expected == choose.names(is_able)

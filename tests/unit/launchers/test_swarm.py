@@ -261,7 +261,7 @@ def test_another_word_is_refused(word: str) -> None:
 
 def test_the_option_without_its_launcher_is_refused() -> None:
     with pytest.raises(InputError, match="--swarm encrypted: found --launcher venv"):
-        choose.for_stacks("venv", lambda text: None, gpus.NONE, ["encrypted"], [])
+        choose.for_stacks("venv", lambda text: None, gpus.NONE, {"swarm": ["encrypted"]}, [])
 
 
 @pytest.mark.parametrize(("code", "kills", "left"), [

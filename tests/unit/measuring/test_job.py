@@ -77,20 +77,20 @@ def without_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("without_engine")
 def test_where_no_engine_answers_auto_is_venv_and_says_why() -> None:
     said: list[str] = []
-    assert "venv" == choose.for_stacks("auto", said.append, gpus.NONE, (), ()).name
+    assert "venv" == choose.for_stacks("auto", said.append, gpus.NONE, {}, ()).name
     assert 1 == len(said) and "virtual environments on this host instead; the results are marked so" in said[0]
 
 
 @pytest.mark.usefixtures("without_engine")
 def test_docker_that_was_asked_for_by_name_is_not_replaced() -> None:
     with pytest.raises(EngineUnreachable):
-        choose.for_stacks("docker", quiet, gpus.NONE, (), ())
+        choose.for_stacks("docker", quiet, gpus.NONE, {}, ())
 
 
 @pytest.mark.parametrize(("name", "words", "message"), [
-    ("podman", (), '--launcher: found "podman", expected one of auto, docker, venv, compose'),
-    ("docker", ("encrypted",), "--swarm encrypted: found --launcher docker, expected --launcher swarm")])
-def test_a_launcher_that_cannot_be_is_refused(name: str, words: tuple[str, ...], message: str) -> None:
+    ("podman", {}, '--launcher: found "podman", expected one of auto, docker, venv, compose'),
+    ("docker", {"swarm": ("encrypted",)}, "--swarm encrypted: found --launcher docker, expected --launcher swarm")])
+def test_a_launcher_that_cannot_be_is_refused(name: str, words: choose.Options, message: str) -> None:
     with pytest.raises(InputError, match=message):
         choose.for_stacks(name, quiet, gpus.NONE, words, ())
 

@@ -107,6 +107,56 @@ def test_an_interrupted_session_resumes_and_repeats_no_finished_run(tmp_path: Pa
     assert history.unfinished(tmp_path, "c") is None
 
 
+def killed(folder: Path, lines: int) -> history.Kept:
+    """A session whose runner was killed in its second run, of which so many lines are in the record."""
+    made = bench(folder, stopping(after=1))
+    with pytest.raises(Stopped):
+        run(made)
+    close_stores()
+    events = (folder / store.EVENTS).read_bytes().splitlines(keepends=True)
+    last = max(index for index, line in enumerate(events) if b'"event": "begin"' in line)
+    (folder / store.EVENTS).write_bytes(b"".join(events[:last + 1 + lines]))
+    kept = history.unfinished(folder.parent, "c")
+    assert kept
+    return kept
+
+
+@pytest.mark.parametrize("lines", [0, 2])
+def test_a_run_that_went_on_without_its_runner_is_collected_and_not_made_again(tmp_path: Path, lines: int) -> None:
+    kept = killed(tmp_path / "r", lines)
+    (left,) = kept.left.values()
+    again = bench(tmp_path / "r")
+    again.launcher.left[left.run] = good_lines()  # type: ignore[attr-defined]
+
+    assert run(again, kept)
+
+    heard = [record for record in store.read(tmp_path / "r") if record.get("run") == left.run]
+    assert ["begin", "line", "line", "line", "ending"] == [record["event"] for record in heard]
+    assert ["start", "warm", "steps"] == [record["line"]["event"] for record in heard[1:4]]
+    assert ("ok", True) == (heard[-1]["ending"], heard[-1]["rejoined"])
+    assert 4 == len(again.launcher.started)  # type: ignore[attr-defined]
+
+
+def test_a_run_that_did_not_go_on_is_made_again_as_another_attempt(tmp_path: Path) -> None:
+    kept = killed(tmp_path / "r", 2)
+    assert run(bench(tmp_path / "r"), kept)
+    attempts = [record["attempt"] for record in store.read(tmp_path / "r")
+                if record["event"] == "begin" and (record["key"], record["round"]) in kept.left]
+    assert [1, 2] == attempts
+    assert not any(record.get("rejoined") for record in store.read(tmp_path / "r"))
+
+
+def test_what_went_on_of_a_run_that_is_not_ahead_is_ended(tmp_path: Path) -> None:
+    kept = killed(tmp_path / "r", 2)
+    ((cell, left),) = kept.left.items()
+    again = bench(tmp_path / "r")
+    again.launcher.left[left.run] = good_lines()  # type: ignore[attr-defined]
+    assert run(again, kept._replace(finished=kept.finished | {cell}))
+    assert again.launcher.running[0].is_stopped  # type: ignore[attr-defined]
+    assert 1 == sum(record.get("run") == left.run and record["event"] == "begin"
+                    for record in store.read(tmp_path / "r"))
+
+
 def test_a_session_that_is_asked_to_stop_ends_its_run_as_killed_and_starts_no_other(tmp_path: Path) -> None:
     made = bench(tmp_path / "r")
     asked = iter([False] * 6 + [True] * 9)

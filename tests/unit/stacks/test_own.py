@@ -412,7 +412,7 @@ def test_the_workloads_are_put_into_an_image_of_the_users_alone() -> None:
 
 
 def launched(asked: str, *stacks: Stack) -> Launcher:
-    return choose.for_stacks(asked, print, gpus.NONE, (), stacks)
+    return choose.for_stacks(asked, print, gpus.NONE, {}, stacks)
 
 
 @pytest.fixture

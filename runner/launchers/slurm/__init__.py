@@ -1,0 +1,1 @@
+"""Runs cells as jobs of a Slurm cluster."""

@@ -1,0 +1,237 @@
+"""A run as a job of Slurm: its files on the shared folder, and its state as the controller tells it."""
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from runner.launchers.line_queue import Pipe, lines_of_chunks
+from runner.launchers.protocol import Exit, Running
+from runner.launchers.slurm.commands import GONE, OUT_OF_MEMORY, WAITING, Job, Slurm
+
+_LOOK_SECONDS = 1.0                 # between two looks at the job
+_LINES_SECONDS = 0.3                # between two looks at a file
+_LATE_SECONDS = 3.0                 # by which a shared folder, or Slurm itself, may show an end late
+_GONE_SECONDS = 40.0                # for a cancelled job to leave its nodes; Slurm gives processes 30 to end
+_BEAT_SECONDS = 4.0                 # in which a node that runs says so, also where a shared folder shows it late
+_CHUNK = 2**20
+FOLLOWED = "followed"               # the file that says that the run's beginning is in the session's record
+
+
+class SlurmRunning(Running):
+    """A submitted job, or one that an earlier runner left."""
+
+    def __init__(self, slurm: Slurm, folder: Path, job: str, reporters: tuple[str, ...], servers: tuple[str, ...],
+                 record: dict[str, Any], say: Callable[[str], None] = lambda text: None) -> None:
+        self.place = record
+        self.reporters, self.servers = reporters, servers
+        self._slurm, self._folder, self._id, self._say = slurm, folder, job, say
+        self._job = Job()
+        self._over_since: float | None = None
+        self._pipe = Pipe()
+        self._changed = threading.Condition()
+        self._is_stopped = False
+        self._is_followed = False
+        threading.Thread(target=self._look, daemon=True).start()
+        for place in reporters:
+            self._pipe.add(place, lines_of_chunks(self._chunks(place)))
+
+    def _look(self) -> None:
+        """Ask for the job until it is over or the run is stopped; say once what it waits for."""
+        told = ""
+        while not self._is_stopped and not self._job.is_over:
+            job = self._slurm.job(self._id)
+            with self._changed:
+                if job is not None:
+                    self._job = job
+                    self._over_since = time.monotonic() if job.is_over else None
+                self._changed.notify_all()
+            if self._job.state in WAITING and self._job.reason not in ("", "None", told):
+                told = self._job.reason
+                self._say(f"slurm: job {self._id} waits: {told}")
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_stopped, _LOOK_SECONDS)
+
+    def _has_ended(self, place: str) -> bool:
+        """Whether nothing more comes of a place; the job's end counts a moment later, for its files may come late."""
+        return (self._file(place, "exit").exists() or self._is_stopped
+                or (self._over_since is not None and time.monotonic() - self._over_since > _LATE_SECONDS))
+
+    def _file(self, place: str, kind: str) -> Path:
+        return self._folder / f"{place}.{kind}"
+
+    def _chunks(self, place: str) -> Iterator[bytes]:
+        """A place's lines as they come. The file is opened anew each time, which shows what other nodes wrote."""
+        position = 0
+        while True:
+            is_last = self._has_ended(place)
+            try:
+                with self._file(place, "lines").open("rb") as file:
+                    file.seek(position)
+                    while chunk := file.read(_CHUNK):
+                        position += len(chunk)
+                        yield chunk
+            except FileNotFoundError:
+                pass
+            if is_last:
+                return
+            time.sleep(_LINES_SECONDS)
+
+    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
+        """As protocol.Running."""
+        if not self._is_followed:
+            self._is_followed = True
+            self._folder.joinpath(FOLLOWED).touch()
+        return self._pipe.next(seconds)
+
+    def is_waiting(self) -> bool:
+        """As protocol.Running."""
+        return self._job.state in WAITING
+
+    def exit(self, place: str, seconds: float) -> Exit:
+        """As protocol.Running."""
+        deadline = time.monotonic() + seconds
+        while not self._has_ended(place) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        said = _read(self._file(place, "exit"))
+        if said is None:
+            return self._without_a_word(place) if self._has_ended(place) else Exit(None)
+        code, words = int(said.get("code", 1)), str(said.get("last_words", ""))
+        if said.get("is_out_of_memory"):
+            return Exit(137, True, words)
+        if code in (-9, -15, 137, 143):
+            return self._by_slurm(code, words)
+        return Exit(code, last_words=words)
+
+    def _by_slurm(self, code: int, words: str) -> Exit:
+        """How a worker went that a signal ended, once the job's state says who sent it, or that nobody says."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._verdict() is not None or self._job.is_over, _LATE_SECONDS)
+        if self._job.state == OUT_OF_MEMORY:
+            return Exit(137, True, words)
+        return Exit(code, last_words=words, verdict=self._verdict())
+
+    def _without_a_word(self, place: str) -> Exit:
+        """How a place went that left no word: as the job did."""
+        if self._job.state == OUT_OF_MEMORY:
+            return Exit(137, True)
+        if self._job == GONE:
+            return Exit(None, is_gone=True, last_words=f"job {self._id}: {GONE.reason}")
+        if verdict := self._verdict():
+            return Exit(None, verdict=verdict)
+        if self._file(place, "node").exists():
+            return Exit(1, last_words=f"job {self._id}: {self._job.state}, exit code {self._job.exit}{self._output()}")
+        return Exit(None, verdict=("not_started", f"job {self._id} ended ({self._job.state}, exit code "
+                                   f"{self._job.exit}) and {place} wrote nothing to {self._folder}, which every node "
+                                   f"must see at this path{self._output()}"))
+
+    def _verdict(self) -> tuple[str, str] | None:
+        """The ending that the job's state alone says, None where it says none."""
+        state, id = self._job.state, self._id
+        if state in ("TIMEOUT", "DEADLINE"):
+            return "timeout", f"Slurm ended job {id} at its time limit: give a run more with --slurm time="
+        if state in ("NODE_FAIL", "BOOT_FAIL"):
+            lost = [name for name, node in self._slurm.states(self._job.nodes).items() if node.trouble]
+            return "killed", f"Slurm lost a node of job {id} ({state}): {', '.join(lost) or self._job.nodes}"
+        if state in ("CANCELLED", "REVOKED"):
+            return "killed", f"job {id} was cancelled by somebody else"
+        return ("killed", f"Slurm took job {id} from its nodes ({state})") if state == "PREEMPTED" else None
+
+    def _output(self) -> str:
+        """The end of what the job's own step wrote, which is where srun complains."""
+        try:
+            text = " ".join(self._folder.joinpath("job.out").read_text(errors="replace").split())
+        except OSError:
+            return ""
+        return f": {text[-400:]}" if text else ""
+
+    def trouble(self) -> dict[str, str]:
+        """As protocol.Running, from what the controller knows of the job and its nodes."""
+        places = (*self.reporters, *self.servers)
+        job = self._slurm.job(self._id)
+        if job is None:
+            return dict.fromkeys(places, "cannot be seen: Slurm's controller does not answer")
+        if job.state in ("SUSPENDED", "STOPPED"):
+            return dict.fromkeys(places, f"is {job.state.lower()} by Slurm")
+        known = self._slurm.states(job.nodes)
+        on = self._nodes(job)
+        lost = {place: known[on[place]].trouble for place in places
+                if on.get(place) in known and known[on[place]].trouble}
+        return lost or {place: f"is on {on.get(place, 'a node')}, which has fallen silent" for place in self._silent()}
+
+    def _silent(self) -> list[str]:
+        """The places whose nodes have stopped to say that they run; Slurm notices a lost one after minutes."""
+        places = [place for place in (*self.reporters, *self.servers) if not self._file(place, "exit").exists()]
+        before = [_beat(self._file(place, "beat")) for place in places]
+        time.sleep(_BEAT_SECONDS)
+        return [place for place, beat in zip(places, before, strict=True)
+                if beat and beat == _beat(self._file(place, "beat")) and not self._file(place, "exit").exists()]
+
+    def _nodes(self, job: Job) -> dict[str, str]:
+        """The node of each place: nodes' places in order, others on the first."""
+        names = self._slurm.hostnames(job.nodes)
+        return {place: names[int(place[4:])] if place[4:].isdigit() and int(place[4:]) < len(names) else names[0]
+                for place in (*self.reporters, *self.servers)} if names else {}
+
+    def used(self) -> dict[str, dict[str, int | None]]:
+        """{}: the workers report it themselves."""
+        return {}
+
+    def learnt(self) -> dict[str, Any]:
+        """As protocol.Running: the host of each place, and by what it is limited."""
+        told = {place: _read(self._file(place, "node")) for place in (*self.reporters, *self.servers)}
+        nodes = {place: node for place, node in sorted(told.items()) if node is not None}
+        return {"nodes": nodes} if nodes else {}
+
+    @property
+    def hosts(self) -> str:
+        """Where the job is or was, as Slurm shortens it; "" while it waits."""
+        return self._job.nodes
+
+    def stop(self) -> None:
+        """Cancel the job if it is not over, wait until it has left its nodes, remove its folder."""
+        self._pipe.close()
+        if all(self._file(place, "exit").exists() for place in self.reporters):
+            with self._changed:              # it is about to end by itself: the accounts should not say cancelled
+                self._changed.wait_for(lambda: self._job.is_over, _LATE_SECONDS)
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
+        if end(self._slurm, self._id):
+            shutil.rmtree(self._folder, ignore_errors=True)      # else the next sweep takes both
+
+
+def end(slurm: Slurm, id: str) -> bool:
+    """Cancel a job that is not over, and wait for its end; whether it is known to be over."""
+    job = slurm.job(id)
+    if job is not None and job.is_over:
+        return True
+    if not slurm.cancel(id) and job is None:
+        return False
+    deadline = time.monotonic() + _GONE_SECONDS
+    while time.monotonic() < deadline:
+        job = slurm.job(id)
+        if job is not None and job.is_over:
+            return True
+        time.sleep(0.2)
+    return job is not None
+
+
+def _beat(path: Path) -> str:
+    """What a node last wrote to say that it runs; "" where it has not yet."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A node's file; None where it is not there or not whole."""
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None

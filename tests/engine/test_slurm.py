@@ -1,0 +1,253 @@
+"""Runs on a Slurm of three nodes, which the lab script beside the engine's starter makes and takes away."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from runner import paths
+from runner.errors import BenchError
+from runner.launchers.slurm.launcher import SlurmLauncher
+from runner.launchers.slurm.running import SlurmRunning
+from runner.launchers.watchdog import Ending, follow, limits
+from runner.machine import host
+from runner.results import store
+from runner.stacks import definition
+from workloads.spec.cell import Cell
+
+LAB = paths.ROOT.parent / "shared" / "engine" / "slurm-lab"
+STACKS = definition.read_all(paths.STACKS)
+TORCH = STACKS["torch-1.7"]                    # a small one, as krisilias has it
+LONG = {"steps": 2000}                         # it is interrupted long before
+
+
+@pytest.fixture(scope="session", autouse=True)
+def needs_an_engine() -> None:
+    """No engine is needed here."""
+
+
+class Lab(NamedTuple):
+    """A controller and three nodes of two CPUs, with GPUs that are good for scheduling alone."""
+
+    call: Callable[..., Any]
+    cache: Path
+
+    def jobs(self) -> str:
+        """Those of anybody."""
+        return subprocess.run(["squeue", "-h"], capture_output=True, text=True, check=True).stdout
+
+    def is_clean(self) -> bool:
+        """Whether no job, no run's folder and no worker is left."""
+        workers = subprocess.run(["pgrep", "-f", "workloads.places.slurm_nod[e]"], capture_output=True, check=False)
+        return not self.jobs() and not list((self.cache / "slurm").glob("*")) and not workers.stdout
+
+    def becomes(self, is_so: Callable[[], Any], seconds: float = 60.0) -> bool:
+        """Whether it is so at last."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if is_so():
+                return True
+            time.sleep(0.3)
+        return False
+
+    def is_whole(self) -> bool:
+        """Whether all nodes are idle."""
+        idle = subprocess.run(["sinfo", "-h", "-N", "-t", "idle"], capture_output=True, text=True, check=True).stdout
+        return 3 == len(idle.splitlines())
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    if not LAB.is_file():
+        pytest.skip(f"no {LAB}: a Slurm of three nodes on one machine to test with")
+    if os.geteuid() != 0:
+        pytest.skip(f"{LAB} needs root")
+    if Path("/sys/class/net/slurmbr").exists():
+        pytest.skip(f"a lab is up already: end it with `{LAB} down`")
+    folder = Path(tempfile.mkdtemp(prefix="slurm", dir="/tmp"))        # short: the path of a socket
+
+    def call(*words: str) -> None:
+        subprocess.run([str(LAB), *words], env={**os.environ, "LAB": str(folder), "GPUS": "2"}, check=True,
+                       capture_output=True)
+
+    before = os.environ.get("SLURM_CONF")
+    home = Path(tempfile.mkdtemp(prefix="evenbench-slurm-test-"))
+    cache = home / "evenbench"
+    cache.mkdir()
+    for kept in ("venvs", "data"):
+        (cache / kept).symlink_to(paths.cache_folder() / kept)
+    try:
+        call("up")
+        os.environ["SLURM_CONF"] = str(folder / "slurm.conf")
+        yield Lab(call, cache)
+    finally:
+        call("down")
+        shutil.rmtree(home)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.environ.pop("SLURM_CONF")
+        os.environ.update({"SLURM_CONF": before} if before else {})
+
+
+def cell(stack: definition.PinnedStack = TORCH, **values: Any) -> Cell:
+    facts = {"task": "lenet5", "measure": "train", "nodes": 3, "cpus": 1, "memory_bytes": 2 * host.GIB, "steps": 6,
+             "warmup": 2, "batch": 42, "parallel": stack.mode("sync"), "input": "synthetic"}
+    return Cell(stack=stack.name, **{**facts, **values})
+
+
+def started(lab: Lab, of: Cell, *words: str, module: str = "workloads") -> SlurmRunning:
+    made = SlurmLauncher(lab.cache, words)
+    stack = STACKS[of.stack]
+    made.prepare([stack], print)
+    return made.start(of, stack, lab.cache, "k.0.1", module)
+
+
+def went(lab: Lab, of: Cell, hurt: Callable[[SlurmRunning], Any] | None = None, *words: str) -> Ending:
+    """How a run ended that was hurt once it trained."""
+    running, is_hurt = started(lab, of, *words), False
+    try:
+        for heard in follow(running, limits(of), time.monotonic):
+            if isinstance(heard, Ending):
+                return heard
+            if hurt and not is_hurt and heard["event"] in ("warm", "steps"):
+                hurt(running)
+                is_hurt = True
+    finally:
+        running.stop()
+    raise AssertionError("a run has an ending")
+
+
+@pytest.mark.parametrize(("name", "mode"), [
+    ("torch-1.7", "sync"), ("tf-2.5", "sync"), ("mxnet-1.7", "sync"), ("tf-2.5", "async")])
+def test_three_nodes_train_together(lab: Lab, name: str, mode: str) -> None:
+    assert ("ok", "") == went(lab, cell(STACKS[name], parallel=STACKS[name].mode(mode)))[:2]
+    assert lab.is_clean()
+
+
+def test_one_node_runs_alone(lab: Lab) -> None:
+    running = started(lab, cell(nodes=1, parallel="none"))
+    *_, ending = follow(running, limits(cell()), time.monotonic)
+    learnt = running.learnt()["nodes"]["node0"]
+    running.stop()
+    assert isinstance(ending, Ending) and "ok" == ending.word
+    assert ("slurm1", 1, True) == (learnt["host"], learnt["cpus"], learnt["bound_by_slurm"])
+    assert lab.is_clean()
+
+
+def test_gpus_are_asked_for_by_gres_and_named_to_the_worker(lab: Lab) -> None:
+    of = cell(nodes=2, device="gpu", gpus=2, parallel="allreduce")
+    running = started(lab, of, module="workloads.process.inventory")          # there is nothing to compute on
+    assert running.exit("node1", 60.0).code is not None
+    assert ["0,1", "0,1"] == [node["gpus"] for node in running.learnt()["nodes"].values()]
+    running.stop()
+
+
+def test_more_memory_than_the_limit_is_out_of_memory(lab: Lab) -> None:
+    of = cell(nodes=1, parallel="none", task="resnet50", batch=64, image=224, memory_bytes=host.GIB // 2)
+    assert "oom" == went(lab, of).word
+    assert lab.is_clean()
+
+
+def test_slurm_s_time_limit_is_a_timeout(lab: Lab) -> None:
+    subprocess.run(["scontrol", "update", "PartitionName=lab", "OverTimeLimit=0"], check=True)
+    ending = went(lab, cell(nodes=1, parallel="none", steps=10**6), None, "time=0:15")
+    assert "timeout" == ending.word and "at its time limit" in ending.message
+    assert lab.is_clean()
+
+
+def test_a_job_that_somebody_cancels_is_killed(lab: Lab) -> None:
+    ending = went(lab, cell(**LONG), lambda running: subprocess.run(["scancel", running.place["job"]], check=True))
+    assert "killed" == ending.word and "was cancelled by somebody else" in ending.message
+    assert lab.is_clean()
+
+
+@pytest.mark.parametrize(("nodes", "word"), [(3, "killed"), (1, "ok")])
+def test_a_node_that_crashes_ends_the_runs_that_it_has_part_in(lab: Lab, nodes: int, word: str) -> None:
+    mode = cell().parallel if nodes > 1 else "none"
+    ending = went(lab, cell(nodes=nodes, parallel=mode, steps=2000 if nodes > 1 else 6),
+                  lambda running: lab.call("crash", "3"))
+    lab.call("start", "3")
+    assert lab.becomes(lab.is_whole)
+    assert ending.word in ((word, "timeout", "error") if nodes > 1 else (word,))
+    assert nodes == 1 or "slurm3" in ending.message, ending
+    assert lab.becomes(lab.is_clean)
+
+
+def test_a_node_that_is_cut_off_is_named_within_a_minute(lab: Lab) -> None:
+    began = time.monotonic()
+    ending = went(lab, cell(**LONG), lambda running: lab.call("cut", "2"))
+    lab.call("heal", "2")
+    assert lab.becomes(lab.is_whole, 90)
+    assert ending.word in ("timeout", "killed") and "slurm2" in ending.message, ending
+    assert time.monotonic() - began < 200
+    assert lab.becomes(lab.is_clean)
+
+
+def test_a_run_outlives_the_slurmd_of_a_node(lab: Lab) -> None:
+    ending = went(lab, cell(steps=20), lambda running: lab.call("kill", "2"))
+    lab.call("start", "2")
+    assert lab.becomes(lab.is_whole, 90)
+    assert ending.word in ("ok", "killed"), ending
+    assert lab.becomes(lab.is_clean)
+
+
+def test_too_many_nodes_and_unknown_partitions_are_refused_in_a_line(lab: Lab) -> None:
+    for words, message in ((["--set", "nodes=4"], "the cell needs 4 nodes, and partition lab has 3"),
+                           (["--slurm", "partition=fast"], 'found "partition=fast", expected one of lab')):
+        command = session(lab, lab.cache / "none", *words)
+        ended = subprocess.run(command, env=environment(lab), capture_output=True, text=True, check=False)
+        assert (2, 1) == (ended.returncode, len(ended.stderr.splitlines())), ended.stderr
+        assert message in ended.stderr
+
+
+def session(lab: Lab, results: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "runner", "run", "krisilias/kri-mem", "--scale", "quick", "--launcher", "slurm",
+            "--stack", "torch-1.7", "--set", "parallel=sync", "--set", "cpus=1", "--set", "memory_bytes=1500000000",
+            "--rounds", "1", "--results", str(results), *words]
+
+
+def environment(lab: Lab) -> dict[str, str]:
+    return {**os.environ, "XDG_CACHE_HOME": str(lab.cache.parent), "COLUMNS": "200"}
+
+
+def test_a_session_whose_shell_is_gone_takes_its_job_over_and_collects_it(lab: Lab, tmp_path: Path) -> None:
+    command = session(lab, tmp_path)
+    runner = subprocess.Popen(command, env=environment(lab), cwd=paths.ROOT, start_new_session=True,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert lab.becomes(lambda: any(record["event"] == "line" and record["line"]["event"] == "warm"
+                                   for record in records(tmp_path)), 120)
+    os.killpg(runner.pid, signal.SIGHUP)
+    runner.wait()
+    assert "R" in lab.jobs()                                    # the job went on
+
+    ended = subprocess.run(command, env=environment(lab), cwd=paths.ROOT, capture_output=True, text=True, check=False)
+
+    assert 0 == ended.returncode, ended.stderr
+    assert "went on without its runner: taking it over" in ended.stderr
+    heard = records(tmp_path)
+    assert [1, 1] == [sum(record["event"] == event for record in heard) for event in ("begin", "ending")]
+    assert ("ok", True) == (heard[-2]["ending"], heard[-2]["rejoined"])
+    firsts = [(record["line"]["place"], record["line"]["first"]) for record in heard
+              if record["event"] == "line" and record["line"]["event"] == "steps"]
+    assert len(firsts) == len(set(firsts))                      # no line is there twice, and none is missing
+    (folder,) = tmp_path.glob("*-krisilias-*")
+    summary = json.loads((folder / "summary.json").read_text())
+    assert {"ok": 1} == summary["comparisons"][0]["results"][0]["endings"]
+    assert lab.becomes(lab.is_clean)
+
+
+def records(results: Path) -> list[dict[str, Any]]:
+    for folder in results.glob("*-krisilias-*"):
+        try:
+            return list(store.read(folder))
+        except BenchError:
+            pass
+    return []

@@ -1,0 +1,116 @@
+"""A node's part of a Slurm job: which places are its own, what it writes, when it gives up."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.clock import FakeClock
+from workloads.places import slurm_node
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.mark.parametrize(("node", "ranks"), [(0, [0, 3]), (1, [1]), (2, [2])])
+def test_a_node_has_its_own_place_and_the_first_those_after_the_nodes(node: int, ranks: list[int]) -> None:
+    assert ranks == slurm_node.own_places(4, 3, node)
+
+
+def test_places_are_known_by_their_hosts_and_one_port() -> None:
+    assert "a:23010,b:23010,a:23010" == slurm_node.addresses(3, 2, ["a", "b"], 23010)
+
+
+def ran(folder: Path, module: str, **values: Any) -> dict[str, Any]:
+    """What the place's worker left, once its node has run it."""
+    order = {"module": module, "cell": {"device": "cpu"}, "data": "/nowhere", "nodes": 1, "places": ["node0"],
+             "reporters": ["node0"], "cpus": 1, "memory_bytes": 2**40, "port": 23000, "variables": {}, **values}
+    (folder / "order.json").write_text(json.dumps(order))
+    subprocess.run([sys.executable, "-m", "workloads.places.slurm_node", str(folder / "order.json"), "host,"], cwd=ROOT,
+                   check=False, timeout=60)
+    return dict(json.loads((folder / "node0.exit").read_text()))
+
+
+def test_a_worker_s_lines_and_its_exit_come_to_the_run_s_folder(tmp_path: Path) -> None:
+    assert {"code": 0, "last_words": "", "is_out_of_memory": False} == ran(tmp_path, "this")
+    assert b"The Zen of Python" in (tmp_path / "node0.lines").read_bytes()
+    assert 1 == json.loads((tmp_path / "node0.node").read_text())["cpus"]
+
+
+def test_a_worker_that_fails_leaves_its_last_words(tmp_path: Path) -> None:
+    exit = ran(tmp_path, "no_such_module")
+    assert 1 == exit["code"] and "No module named no_such_module" in exit["last_words"]
+
+
+def test_where_no_group_limits_memory_the_process_is_limited(tmp_path: Path) -> None:
+    ran(tmp_path, "this", memory_bytes=2**40)
+    assert "process" == json.loads((tmp_path / "node0.node").read_text())["memory_limited_by"]
+
+
+def test_wrong_words_are_told_with_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 2 == slurm_node.main([])
+    assert "usage: python -m workloads.places.slurm_node ORDER HOST,HOST..." in capsys.readouterr().err
+
+
+def place(name: str = "node0", silent: bool = False) -> Any:
+    return SimpleNamespace(name=name, is_running=lambda: True, is_silent=lambda now: silent, beat=lambda now: None)
+
+
+def watched(folder: Path, places: list[Any], reporters: list[str]) -> float:
+    """How long a node waits for places that never end by themselves."""
+    clock = FakeClock(step=0.0)
+    slurm_node.watch(places, reporters, str(folder), clock, clock.advance)
+    return clock.now
+
+
+def left(folder: Path, name: str, code: int) -> None:
+    (folder / f"{name}.exit").write_text(json.dumps({"code": code}))
+
+
+def test_a_server_is_ended_once_all_who_report_have_gone(tmp_path: Path) -> None:
+    left(tmp_path, "coordinator", 0)
+    assert 0.5 == watched(tmp_path, [place()], ["coordinator"])
+
+
+def test_a_place_whose_folder_is_gone_is_ended(tmp_path: Path) -> None:
+    assert 0.5 == watched(tmp_path / "gone", [place()], ["node0"])
+
+
+def test_places_outlive_one_that_failed_by_the_time_that_a_runner_needs_to_look(tmp_path: Path) -> None:
+    left(tmp_path, "node1", 1)
+    assert 90 < watched(tmp_path, [place()], ["node0", "node1"]) < 92
+
+
+def test_a_worker_that_says_nothing_for_very_long_is_given_up(tmp_path: Path) -> None:
+    assert 0.5 == watched(tmp_path, [place(silent=True)], ["node0"])
+
+
+@pytest.mark.parametrize(("text", "folder"), [
+    ("6:freezer:/f\n4:memory:/slurm_a/uid_0/job_1\n0::/\n", "/root/memory/slurm_a/uid_0/job_1"),
+    ("0::/system.slice/slurmstepd.scope/job_1\n", "/root/system.slice/slurmstepd.scope/job_1"), ("", None)])
+def test_the_memory_group_is_found_in_both_versions(text: str, folder: str | None) -> None:
+    assert folder == slurm_node.memory_group(text, "/root")
+
+
+def test_the_least_limit_around_a_group_counts(tmp_path: Path) -> None:
+    inner = tmp_path / "job_1" / "step_0"
+    inner.mkdir(parents=True)
+    (tmp_path / "job_1" / "memory.max").write_text("4096\n")
+    (inner / "memory.max").write_text("max\n")
+    assert 4096 == slurm_node.limit_bytes(str(inner), str(tmp_path))
+    assert slurm_node.limit_bytes(str(tmp_path), str(tmp_path)) is None
+
+
+def test_kills_for_want_of_memory_are_counted_in_both_versions(tmp_path: Path) -> None:
+    (tmp_path / "memory.events").write_text("oom 3\noom_kill 2\n")
+    assert 2 == slurm_node.kills(str(tmp_path))
+    (tmp_path / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 5\n")
+    assert (5, 0) == (slurm_node.kills(str(tmp_path)), slurm_node.kills(None))
+
+
+def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    slurm_node.write(str(tmp_path), "x", {"a": 1})
+    assert [tmp_path / "x"] == list(tmp_path.iterdir()) and '{"a": 1}' == (tmp_path / "x").read_text()
