@@ -137,7 +137,7 @@ class Programs(unittest.TestCase):
         given = sequences.read(None, cell)
         shapes = [sequences.read(None, cell._replace(padding=how)).facts["shapes"] for how in ("batch", "buckets")]
         workload = Workload(cell)
-        batches = workload.batches(*given.given)
+        batches = workload.batches(*given.inputs)
         before = workload.compiled()["programs"]
         workload.infer(batches, 24, Watch())                    # two passes
         self.assertEqual(shapes[1], workload.compiled()["programs"] - before)
