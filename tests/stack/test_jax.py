@@ -52,13 +52,13 @@ def built(cell, table=None):
 
 
 def seen(cpus):
-    """{"pool": threads as the facts have them, "busy": each one's CPU seconds over ten training steps, sorted, "wall":
+    """{"pool": threads as the facts have them, "busy": each one's CPU seconds over 40 training steps, sorted, "wall":
     the steps' own, "compiled": what was compiled}."""
     from workloads.frameworks import jax
     workload, batches = built(cell_of(batch=16, cpus=cpus), _WIDE)
     workload.train(batches, 2, Watch())
     before, began = _thread_seconds(), time.perf_counter()
-    workload.train(batches, 10, Watch())
+    workload.train(batches, 40, Watch())
     wall, after = time.perf_counter() - began, _thread_seconds()
     return {"pool": jax.facts(workload.cell)["threads"], "wall": wall, "compiled": workload.compiled(),
             "busy": sorted(seconds - before.get(name, 0.0) for name, seconds in after.items())}
