@@ -76,9 +76,9 @@ def test_nodes_on_one_machine_have_no_network() -> None:
 def test_a_node_with_less_than_the_study_s_is_marked_and_one_with_as_much_is_not() -> None:
     asked = {"cpus": 4, "memory_bytes": 16 * 10**9}
     less, enough = (said(contents(plan=planned({**experiment("e", TORCH), "node": node})))
-                    for node in (asked, {"cpus": 1, "memory_bytes": 1}))
+                    for node in (asked, {"cpus": 1, "memory_bytes": 0}))
 
-    assert less["nodes"].startswith("The study's had 4 CPUs and 16 GB, here each has 1 CPU and ")
+    assert less["nodes"].startswith("The study's had 4 CPUs and 16 GB, here each has 2 CPUs and 0 GB")
     assert less["nodes"].endswith(": e.") and "nodes" not in enough
 
 

@@ -73,7 +73,7 @@ def test_what_is_of_the_cpu_at_every_scale_stays_there() -> None:
     ("batch = [1, 2]", "steps = [1, 2]", 'key "steps" stands both beside and in grid'),
     ("steps = 100", 'steps = 100\nnode = "4 cores"', 's.toml: experiment e: key "node": found \'4 cores\', expected '
      'CPUs and memory such as "4 CPUs, 16 GB"'),
-    ("grid = {", "cases = []\ngrid = {", 'key "cases": found none, expected some; only a scale may leave'),
+    ("steps = 100", "steps = 100\ncases = []", 'key "cases": found none, expected some; only a scale may leave'),
     ("scale.quick", "scale.fast", 's.toml: experiment e: scale: key "fast" is unknown'),
     ('title = "S"', 'title = "S"\nrounds = 0', 's.toml: [study]: key "rounds": found 0'),
     ('title = "S"', "title = 3", 's.toml: [study]: key "title": found 3, expected text'),
