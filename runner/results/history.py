@@ -63,7 +63,7 @@ def _kept(folder: Path, command: str, key: str) -> Kept | None:
             case "begin":
                 run = begun[record["run"]] = (record["key"], record["round"])
                 attempts[run] = attempts.get(run, 0) + 1
-                if record["place"]:
+                if record.get("place"):
                     left[record["run"]] = Left(record["run"], attempts[run], record["place"], {})
             case "line" if record["run"] in left:
                 place, counts = str(record["line"].get("place", "")), left[record["run"]].heard

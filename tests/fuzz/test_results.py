@@ -102,7 +102,7 @@ def use(folder: Path) -> None:
     coverage.endings(results)
     found = read_or_refused(lambda: rerun.recorded(folder))
     if found is not None:
-        read_or_refused(lambda: rerun.chosen(found, "a", None))
+        read_or_refused(lambda: rerun.chosen(found, "a"))
         read_or_refused(lambda: rerun.data_argument(found, None))
         rerun.launcher_name(found, "")
         if plan := read_or_refused(lambda: rerun.plan_again(found, STACKS, None)):
@@ -158,7 +158,7 @@ def test_a_page_with_other_values(records: Any, folder: Path) -> None:
     found = measured and read_or_refused(lambda: summary.summary_of(measured))
     if found:
         text = forms.FORMS["html"](contents.report(found, measured))
-        assert "<script" not in text and text.encode()
+        assert 1 == text.count("<script") and text.encode()        # the page's own, which copies commands
 
 
 VERDICT = {"schema": 1, "when": "", "task": "lenet5", "stack": "a", "reference": "b", "precision": "float64",

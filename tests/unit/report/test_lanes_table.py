@@ -31,7 +31,7 @@ def test_a_line_has_both_rates_their_ratio_and_what_was_on(table: Written) -> No
     shown = dict(zip(table.titles, table.groups[0].lines[0], strict=True))
 
     assert "torch" == shown["stack"] and "faster" == shown["verdict"]
-    assert ("100", "150") == (shown["common"], shown["tuned"]) and shown["ratio"].startswith("1.50")
+    assert ("100.0", "150") == (shown["common"], shown["tuned"]) and shown["ratio"].startswith("1.50")
     assert {"compile; nhwc; float32", "compile"} & set(shown.values())
 
 
