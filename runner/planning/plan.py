@@ -183,11 +183,11 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
     """
     stacks = here.stacks
     names = wishes.stacks or _stacks(experiment, stacks)
-    forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ())) if form in stacks] for name in names}
-    for name in names:
-        if not forms[name]:
+    for name in (*names, *(form for name in names for form in study.forms.get(name, ()))):
+        if name not in stacks:
             raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{name}" is unknown; '
                              f"known: {', '.join(sorted(stacks))}")
+    forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ()))] for name in names}
     expanded = []
     for combination in experiment.combinations():
         for name in names:

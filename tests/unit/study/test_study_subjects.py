@@ -17,7 +17,7 @@ STUDY = """
 [study]
 id = "s"
 title = "S"
-forms = { "a" = ["a-gpu", "gone"] }
+forms = { "a" = ["a-gpu", "a-nv"] }
 [[experiment]]
 id = "e1"
 measure = "train"
@@ -57,7 +57,7 @@ unit = "%"
 """
 CODE = GpuCode(cuda="10.0", driver="410.48", native=CAPABILITIES, jit=(), unsupported=(), verified=False)
 STACKS = {"a": stack("a"), "b": stack("b", devices=("cpu", "gpu"), gpu=CODE),
-          "a-gpu": stack("a-gpu", devices=("gpu",), gpu=CODE)}
+          **{name: stack(name, devices=("gpu",), gpu=CODE) for name in ("a-gpu", "a-nv")}}
 
 
 def parsed(*changes: tuple[str, str]) -> Study:
@@ -93,6 +93,11 @@ def test_a_stack_s_form_runs_where_the_stack_cannot() -> None:
     assert {"a", "b"} == {p.cell.stack for p in planned(Wishes()).cells}
 
 
+def test_a_form_that_is_no_stack_is_refused() -> None:
+    with pytest.raises(InputError, match='stack "a-old" is unknown; known: a, a-gpu, a-nv, b'):
+        planned(Wishes(), ('["a-gpu", "a-nv"]', '["a-old"]'))
+
+
 def test_a_form_of_the_baseline_is_the_baseline_where_it_runs() -> None:
     baseline = ('title = "S"', 'title = "S"\nbaseline = "a"')
 
@@ -103,8 +108,8 @@ def test_a_form_of_the_baseline_is_the_baseline_where_it_runs() -> None:
 def test_claims_and_numbers_know_the_forms_of_a_stack() -> None:
     study = parsed()
 
-    assert Subject("a", "", (("lstm", "cudnn"),), ("a-gpu", "gone")) == study.claims[0].of
-    assert ("a-gpu", "gone") == study.published[0].of.also and -12.5 == study.published[0].value
+    assert Subject("a", "", (("lstm", "cudnn"),), ("a-gpu", "a-nv")) == study.claims[0].of
+    assert ("a-gpu", "a-nv") == study.published[0].of.also and -12.5 == study.published[0].value
 
 
 def test_a_claim_of_one_experiment_looks_at_what_tells_it_from_the_others() -> None:
@@ -141,7 +146,7 @@ CLAIM = 'experiment = "e2"\nof = { stack = "a" }'
     ([('unit = "%"', 'unit = "s"')], 'published p: key "unit": found "s", expected one of x, mpe, % for step of two'),
     ([("value = -12.5\n", "")], 'published p: key "value": missing'),
     ([('value = -12.5\nunit = "%"', 'value = -12.5\nunit = "x"')], "published p: key \"value\": found -12.5, expected"),
-    ([('{ "a" = ["a-gpu", "gone"] }', '{ "a" = "a-gpu" }')], '[study]: forms: key "a": expected a list'),
+    ([('{ "a" = ["a-gpu", "a-nv"] }', '{ "a" = "a-gpu" }')], '[study]: forms: key "a": expected a list'),
 ])
 def test_a_mistake_is_told_in_one_line(changes: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
