@@ -183,9 +183,9 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
     """
     stacks = here.stacks
     names = wishes.stacks or _stacks(experiment, stacks)
-    for name in (*names, *(form for name in names for form in study.forms.get(name, ()))):
-        if name not in stacks:
-            raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{name}" is unknown; '
+    for needed in (*names, *(form for name in names for form in study.forms.get(name, ()))):
+        if needed not in stacks:
+            raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{needed}" is unknown; '
                              f"known: {', '.join(sorted(stacks))}")
     forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ()))] for name in names}
     expanded = []
