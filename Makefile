@@ -35,9 +35,10 @@ test-unit:     setup       ## the tests that need no engine, under a minute
 	.venv/bin/pytest -n auto tests/unit
 
 test:          check setup ## checks, unit tests, fuzzing, and today's stacks in virtual environments; no engine, minutes
-	.venv/bin/pytest -n auto tests/unit tests/fuzz && .venv/bin/pytest tests/environments
+	.venv/bin/pytest -n auto tests/unit tests/fuzz && .venv/bin/pytest tests/environments -m "not slow"
 
 test-all:      test        ## that, and all that needs an engine, Chromium or a GPU's stand-in; builds the images it needs
+	.venv/bin/pytest tests/environments -m slow
 	.venv/bin/pytest tests --ignore=tests/unit --ignore=tests/fuzz --ignore=tests/environments
 
 clean:                     ## remove .venv and caches, never results/

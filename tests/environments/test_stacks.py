@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,14 @@ TODAY = ("tf-2.21", "torch-2.13-cpu", "jax-cpu", "mxnet-1.9")
 CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table",
          "Equality.test_a_table_of_tokens_or_it_is_refused_with_a_reason", "Definition", "Weights", "Steps",
          "Epochs", "Optimizers")
+
+
+SLOW = pytest.mark.slow          # a minute and more: make test-all runs them
+
+
+def some_slow(*slow: str) -> list[Any]:
+    """Today's stacks, those named marked as slow."""
+    return [pytest.param(name, marks=SLOW if name in slow else ()) for name in TODAY]
 
 
 def inside(name: str, *module_and_arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -35,21 +44,22 @@ def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str
     run_inside(name, "tests.stack.test_adapter", STACKS[name].framework, *CASES)
 
 
-@pytest.mark.parametrize("name", TODAY)
+@pytest.mark.parametrize("name", some_slow("tf-2.21", "jax-cpu"))
 def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: str) -> None:
     run_inside(name, "tests.stack.test_sequences", STACKS[name].framework)
 
 
-@pytest.mark.parametrize("module", ["test_jax", "parallel_jax"])
+@pytest.mark.parametrize("module", ["test_jax", pytest.param("parallel_jax", marks=SLOW)])
 def test_what_only_jax_has_holds_and_its_workers_update_as_one(module: str) -> None:
     run_inside("jax-cpu", "unittest", f"tests.stack.{module}")
 
 
-@pytest.mark.parametrize("name", TODAY)
+@pytest.mark.parametrize("name", some_slow("tf-2.21", "jax-cpu"))
 def test_tokens_by_a_cache_are_those_of_whole_passes(name: str) -> None:
     run_inside(name, "tests.stack.test_generation", STACKS[name].framework)
 
 
+@SLOW
 def test_the_gpu_proof_is_green_on_a_cpu() -> None:
     proof = inside("torch-2.13-cpu", "tests.gpu", "--device", "cpu")
 
