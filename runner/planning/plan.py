@@ -182,7 +182,7 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
     Raises InputError for an unknown stack.
     """
     stacks = here.stacks
-    names = wishes.stacks or _stacks(experiment, stacks)
+    names = wishes.stacks or _stacks(experiment, stacks, wishes)
     for needed in (*names, *(form for name in names for form in study.forms.get(name, ()))):
         if needed not in stacks:
             raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{needed}" is unknown; '
@@ -200,11 +200,11 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
     return expanded
 
 
-def _stacks(experiment: Experiment, stacks: Mapping[str, Stack]) -> tuple[str, ...]:
-    """The experiment's stacks by name; where it has every one, those of its device that build models."""
+def _stacks(experiment: Experiment, stacks: Mapping[str, Stack], wishes: Wishes) -> tuple[str, ...]:
+    """The experiment's stacks by name; where it has every one, those of its cells' device that build models."""
     if experiment.stacks != (EVERY,):
         return experiment.stacks
-    device = experiment.settings.get("device", "cpu")
+    device = {**experiment.settings, **wishes.settings}.get("device", "cpu")
     return tuple(name for name, stack in stacks.items() if device in stack.devices and stack.framework in _ADAPTERS)
 
 
