@@ -1,8 +1,9 @@
 """How the places of a run share this machine's CPUs, whatever launches them. Pure.
 
 A place gets whole cores, on one NUMA node where a node has enough: one thread a core where there are enough cores, so
-that no two threads of the run share one, else all threads of each; all places of a run alike. The kernel puts memory on the node whose CPU first
-touches it; no set of memory nodes is forced, since one node's memory would end runs that have room elsewhere.
+that no two threads of the run share one, else all threads of each; all places of a run alike. The kernel puts memory on
+the node whose CPU first touches it; no set of memory nodes is forced, since one node's memory would end runs that have
+room elsewhere.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,7 +53,7 @@ def shared(cell: Cell, cpus: Iterable[int], topology: Topology | None = None) ->
 def _sets(cell: Cell, every: tuple[int, ...], known: Topology) -> tuple[tuple[int, ...], ...]:
     """A set a node of the cell: of whole cores where all of them can have such, else in the order of the numbers.
 
-    Where the nodes would get different numbers of cores, each takes all threads of its cores: they wait for the slowest.
+    Where the nodes would get unequal numbers of cores, each takes all threads of its cores: all wait for the slowest.
     """
     ways = [_of_whole_cores(cell, every, known, is_full) for is_full in (False, True)] if known else []
     whole = [sets for sets in ways if sets]
