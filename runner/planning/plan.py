@@ -167,6 +167,16 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 {name: tuple(of_name) for name, of_name in keys.items()}, wishes.settings, wishes.stacks)
 
 
+def of_fullest_form(forms: Sequence[Study], planned: Callable[[Study], Plan]) -> Plan:
+    """The plan of the form of a study of which most cells can run; the later form's where two have as many.
+
+    forms: the study as its scale says it, and for a machine with GPUs without the scale's moves to the CPU.
+    """
+    plans = [planned(form) for form in forms]
+    fullest: Plan = max(reversed(plans), key=lambda each: len(each.cells))
+    return fullest
+
+
 def _with_equal_seeds(planned: Iterable[Planned]) -> tuple[Planned, ...]:
     """The cells; where the seed of one is said, that of all that it is compared with stays, too."""
     cells = tuple(planned)
