@@ -7,7 +7,7 @@ from typing import Any
 from runner.errors import EngineUnreachable
 from runner.launchers.protocol import Exit, Launcher, Running
 from runner.machine.host import Machine, Reading
-from runner.results.error_output import Written
+from runner.results.error_output import ErrorOutput, Written
 from runner.stacks.definition import CAPABILITIES, GpuCode, PinnedStack, Stack
 from runner.study.file import Study, from_document
 from workloads.spec.cell import Cell
@@ -73,7 +73,9 @@ class FakeRunning(Running):
         return {}
 
     def errors(self) -> dict[str, Written]:
-        return {"node0": Written(self._exit.last_words.encode())}
+        output = ErrorOutput()
+        output.add(self._exit.last_words.encode())
+        return {"node0": output.written()}
 
     def stop(self) -> None:
         self.is_stopped = True

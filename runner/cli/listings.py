@@ -1,14 +1,14 @@
 """What `evenbench list` shows of stacks, tasks and studies: rows of equal keys, for people and for programs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from runner import paths
 from runner.errors import InputError
-from runner.machine import host
+from runner.machine import host, nvml
 from runner.measuring import coverage
-from runner.planning.plan import Wishes, plan
+from runner.planning.plan import Plan, Wishes, of_fullest_form, plan
 from runner.stacks import definition
 from runner.study import file
 from workloads.spec import tasks
@@ -29,16 +29,18 @@ def all_tasks() -> list[dict[str, Any]]:
 
 def studies(results: Path, scale: str | None, say: Callable[[str], None]) -> list[dict[str, Any]]:
     """Every experiment at the scale, or without one at its study's default and at all scales with results."""
-    known_stacks, here, known = definition.read_all(paths.STACKS), host.observe(), coverage.endings(results)
+    known_stacks, known = definition.read_all(paths.STACKS), coverage.endings(results)
+    machine, here = host.observe(), nvml.observe()
     made_of = {name: definition.fingerprint(each) for name, each in known_stacks.items()}
     rows = []
     for name in file.available(paths.STUDIES):
         default, *others = file.scales(name, paths.STUDIES)
         for each in [default, *others] if scale is None else [scale] if scale in (default, *others) else []:
-            read = file.read(name, paths.STUDIES, each)
+            forms = [file.read(name, paths.STUDIES, each, on_gpu)
+                     for on_gpu in ((False, True) if here.gpus else (False,))]
             try:
-                plans = [plan(read._replace(experiments=(one,)), known_stacks, here, Wishes(), lambda stack: None)
-                         for one in read.experiments]
+                plans = _planned(forms, lambda read: plan(read, known_stacks, machine, Wishes(), lambda stack: None,
+                                                          here))
             except InputError as error:                # one study that cannot be planned hides no other
                 say(str(error))
                 continue
@@ -48,3 +50,9 @@ def studies(results: Path, scale: str | None, say: Callable[[str], None]) -> lis
     if scale and not rows:
         raise InputError(f'--scale: no study has a scale "{scale}"; `evenbench list studies` shows what there is')
     return rows
+
+
+def _planned(forms: Sequence[file.Study], of: Callable[[file.Study], Plan]) -> list[Plan]:
+    """A plan an experiment, of the form of a study that `evenbench run` would measure here. Raises InputError."""
+    chosen = of_fullest_form(forms, of).study if len(forms) > 1 else forms[0]
+    return [of(chosen._replace(experiments=(one,))) for one in chosen.experiments]

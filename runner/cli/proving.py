@@ -80,7 +80,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
 def checked(tasks: list[str], stacks: list[definition.Stack], precision: str, how: Launcher, results: Path,
              run: Callable[..., list[equality.Verdict]] = equality.run) -> list[equality.Verdict]:
     """The verdicts of a check, kept in the results and said one by one."""
-    here = host.observe()
+    here = how.machine(host.observe())             # where the runs are placed, which may be smaller than this one
     verdicts = run(tasks, stacks, precision, how, paths.cache_folder(), (here.cpus, here.limit_bytes), time.monotonic,
                    screen.say)
     equality.keep(verdicts, {each.name: how.fingerprint(each) for each in stacks}, results)

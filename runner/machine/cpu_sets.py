@@ -1,8 +1,9 @@
 """How the places of a run share this machine's CPUs, whatever launches them. Pure.
 
 A place gets whole cores, on one NUMA node where a node has enough: one thread a core where there are enough cores, so
-that no two threads of the run share one, else all threads of each. The kernel puts memory on the node whose CPU first
-touches it; no set of memory nodes is forced, since one node's memory would end runs that have room elsewhere.
+that no two threads of the run share one, else all threads of each; all places of a run alike. The kernel puts memory on
+the node whose CPU first touches it; no set of memory nodes is forced, since one node's memory would end runs that have
+room elsewhere.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,41 +51,60 @@ def shared(cell: Cell, cpus: Iterable[int], topology: Topology | None = None) ->
 
 
 def _sets(cell: Cell, every: tuple[int, ...], known: Topology) -> tuple[tuple[int, ...], ...]:
-    """A set a node of the cell: of whole cores where all of them can have such, else in the order of the numbers."""
-    left, found = set(every), []
+    """A set a node of the cell: of whole cores where all of them can have such, else in the order of the numbers.
+
+    Where the nodes would get unequal numbers of cores, each takes all threads of its cores: all wait for the slowest.
+    """
+    ways = [_of_whole_cores(cell, every, known, is_full) for is_full in (False, True)] if known else []
+    whole = [sets for sets in ways if sets]
+    alike = [sets for sets in whole if len({len({known[cpu] for cpu in each}) for each in sets}) == 1]
+    in_order = tuple(every[node * cell.cpus:(node + 1) * cell.cpus] for node in range(cell.nodes))
+    return next(iter((*alike, *whole, in_order)))
+
+
+def _of_whole_cores(cell: Cell, every: tuple[int, ...], known: Topology, is_full: bool) -> tuple[tuple[int, ...], ...]:
+    """A set a node of the cell, no core in two of them; () where too few cores are left. is_full: as _of_cores."""
+    left, sets = set(every), []
     for _ in range(cell.nodes):
-        own = _of_cores(cell.cpus, left, known) if known else None
+        own = _of_cores(cell.cpus, left, known, is_full)
         if own is None:
-            return tuple(every[node * cell.cpus:(node + 1) * cell.cpus] for node in range(cell.nodes))
-        found.append(own)
+            return ()
+        sets.append(own)
         cores = {known[cpu] for cpu in own}
         left -= {cpu for cpu in left if known[cpu] in cores}     # a core's other threads would disturb it
-    return tuple(found)
+    return tuple(sets)
 
 
-def _of_cores(count: int, left: set[int], known: Topology) -> tuple[int, ...] | None:
-    """That many CPUs of whole cores, on as few NUMA nodes as there can be; None where too few cores are left."""
-    for nodes in _choices(sorted({known[cpu].node for cpu in left})):
-        cores: dict[Spot, list[int]] = {}
-        for cpu in sorted(left):
-            if known[cpu].node in nodes:
-                cores.setdefault(known[cpu], []).append(cpu)
-        if count <= len(cores):
-            return tuple(sorted(threads[0] for threads in list(cores.values())[:count]))
-        threads = [cpu for together in cores.values() for cpu in together]
-        if count <= len(threads):
-            return tuple(sorted(threads[:count]))
+def _of_cores(count: int, left: set[int], known: Topology, is_full: bool) -> tuple[int, ...] | None:
+    """That many CPUs of whole cores, on as few NUMA nodes as there can be; None where too few cores are left.
+
+    is_full: all threads of each core, also where there are enough cores for one of each.
+    """
+    for choices in _choices(sorted({known[cpu].node for cpu in left})):
+        cores = [_cores_on(nodes, left, known) for nodes in choices]
+        firsts = [] if is_full else [[threads[0] for threads in each] for each in cores]
+        for cpus in (*firsts, *([cpu for threads in each for cpu in threads] for each in cores)):
+            if count <= len(cpus):
+                return tuple(sorted(cpus[:count]))
     return None
 
 
-def _choices(nodes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """The nodes that a place may be on: each, then any two, and so on."""
+def _cores_on(nodes: tuple[int, ...], left: set[int], known: Topology) -> list[list[int]]:
+    """The CPUs of each core on these NUMA nodes."""
+    cores: dict[Spot, list[int]] = {}
+    for cpu in sorted(left):
+        if known[cpu].node in nodes:
+            cores.setdefault(known[cpu], []).append(cpu)
+    return list(cores.values())
+
+
+def _choices(nodes: Sequence[int]) -> Iterator[Iterable[tuple[int, ...]]]:
+    """The nodes that a place may be on: each by itself, then any two, and so on."""
     if len(nodes) > _MOST_NODES:
-        yield from ((node,) for node in nodes)
-        yield tuple(nodes)
+        yield from ([(node,) for node in nodes], [tuple(nodes)])
         return
     for size in range(1, len(nodes) + 1):
-        yield from combinations(nodes, size)
+        yield list(combinations(nodes, size))
 
 
 def _placement(sets: Sequence[tuple[int, ...]], known: Topology) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ from runner.machine.gpus import NONE, Gpus
 from runner.measuring import own_stacks
 from runner.measuring.gpu_slots import RunOnGpus, SideBySide
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder
-from runner.planning.plan import Plan, Planned, Wishes, plan
+from runner.planning.plan import Plan, Planned, Wishes, of_fullest_form, plan
 from runner.results import history, store
 from runner.stacks import definition
 from runner.stacks.own import OwnStack
@@ -65,6 +65,7 @@ class Job(NamedTuple):
     gpus: Gpus = NONE
     facts: Mapping[str, Any] = MappingProxyType({})     # what else the session's record says, such as whose rerun it is
     more_data: tuple[choice.Data, ...] = ()             # for cells that say so
+    forms: tuple[file.Study, ...] = ()                  # of the study, one of which was planned; (): that alone
 
     @property
     def folders(self) -> dict[str, Path]:
@@ -144,12 +145,11 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
     asked = asked._replace(wishes=wishes)
     stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks}}
     shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}
-    made, *other = (plan(each, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus,
-                         launcher.hosts) for each in (read, there) if each is not None)
-    if here_gpus.gpus and other and len(other[0].cells) >= len(made.cells):
-        [made] = other
+    forms = (read, there) if there and here_gpus.gpus else (read,)
+    made = of_fullest_form(forms, lambda form: plan(
+        form, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus, launcher.hosts))
     launcher.check([planned.cell for planned in made.cells])
-    return Job(asked, made, stacks, launcher, here, data, here_gpus, more_data=tuple(more))
+    return Job(asked, made, stacks, launcher, here, data, here_gpus, more_data=tuple(more), forms=forms)
 
 
 def _is_of_gpus(read: file.Study, wishes: Wishes) -> bool:
@@ -173,19 +173,25 @@ def buildable(stacks: list[definition.Stack], launcher: Launcher, say: Say) -> l
 
 def prepared(job: Job, say: Say) -> Job:
     """The job with every stack built; one that cannot be is skipped with the reason. Raises DiskFull, BuildFailed."""
-    names = list(dict.fromkeys(planned.cell.stack for planned in job.plan.cells))
-    failures = {name: reason for name, reason in zip(names, _built(job, names, say), strict=True) if reason}
-    if not failures:
-        return job
-    if job.plan.study.experiments:             # another form of a stack may stand for one that cannot be built
-        replanned = plan(job.plan.study, job.stacks, job.machine, job.asked.wishes,
-                         lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.gpus,
-                         job.launcher.hosts)
-    else:
-        replanned = job.plan.without(failures)
-    if not replanned.cells:
-        raise BuildFailed(next(iter(failures.values())))
-    return job._replace(plan=replanned)
+    built: dict[str, str] = {}                 # why it cannot be built, "" of one that is
+    while names := [name for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells)
+                    if name not in built]:
+        reasons = dict(zip(names, _built(job, names, say), strict=True))
+        built.update(reasons)
+        if any(reasons.values()):
+            job = job._replace(plan=_without(job, {name: reason for name, reason in built.items() if reason}))
+    if built and not job.plan.cells:
+        raise BuildFailed(next(filter(None, built.values())))
+    return job
+
+
+def _without(job: Job, failures: Mapping[str, str]) -> Plan:
+    """The job's plan without stacks that cannot be built: a form of the study with other stacks may have more cells."""
+    if not job.plan.study.experiments:
+        return job.plan.without(failures)
+    return of_fullest_form(job.forms or (job.plan.study,), lambda form: plan(
+        form, job.stacks, job.machine, job.asked.wishes,
+        lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.gpus, job.launcher.hosts))
 
 
 def _built(job: Job, names: list[str], say: Say) -> list[str]:

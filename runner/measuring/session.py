@@ -326,9 +326,11 @@ def _keep_errors(opened: Store, name: str, errors: Mapping[str, Written]) -> Non
     """Store what the run's places wrote on standard error, if anything."""
     for place, written in errors.items():
         if written.head:
-            text, end = (part.decode(errors="replace") for part in written[:2])
-            kept = (text, end, written.dropped) if written.dropped else (text + end, "", 0)
-            opened.append_beside(error_output.NAME, error_output.ErrorText(name, place, *kept).record())
+            # together where nothing was dropped: a letter may lie across the two
+            parts = written[:2] if written.dropped else (written.head + written.tail, b"")
+            text, end = (part.decode(errors="replace") for part in parts)
+            opened.append_beside(error_output.NAME,
+                                 error_output.ErrorText(name, place, text, end, written.dropped).record())
 
 
 def _with_gpus(record: dict[str, Any], seen: telemetry.GpuWindow | None) -> dict[str, Any]:

@@ -167,6 +167,16 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 {name: tuple(of_name) for name, of_name in keys.items()}, wishes.settings, wishes.stacks)
 
 
+def of_fullest_form(forms: Sequence[Study], planned: Callable[[Study], Plan]) -> Plan:
+    """The plan of the form of a study of which most cells can run; the later form's where two have as many.
+
+    forms: the study as its scale says it, and for a machine with GPUs without the scale's moves to the CPU.
+    """
+    plans = [planned(form) for form in forms]
+    fullest: Plan = max(reversed(plans), key=lambda each: len(each.cells))
+    return fullest
+
+
 def _with_equal_seeds(planned: Iterable[Planned]) -> tuple[Planned, ...]:
     """The cells; where the seed of one is said, that of all that it is compared with stays, too."""
     cells = tuple(planned)
@@ -182,7 +192,7 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
     Raises InputError for an unknown stack.
     """
     stacks = here.stacks
-    names = wishes.stacks or _stacks(experiment, stacks)
+    names = wishes.stacks or _stacks(experiment, stacks, wishes)
     for needed in (*names, *(form for name in names for form in study.forms.get(name, ()))):
         if needed not in stacks:
             raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{needed}" is unknown; '
@@ -200,11 +210,11 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
     return expanded
 
 
-def _stacks(experiment: Experiment, stacks: Mapping[str, Stack]) -> tuple[str, ...]:
-    """The experiment's stacks by name; where it has every one, those of its device that build models."""
+def _stacks(experiment: Experiment, stacks: Mapping[str, Stack], wishes: Wishes) -> tuple[str, ...]:
+    """The experiment's stacks by name; where it has every one, those of its cells' device that build models."""
     if experiment.stacks != (EVERY,):
         return experiment.stacks
-    device = experiment.settings.get("device", "cpu")
+    device = {**experiment.settings, **wishes.settings}.get("device", "cpu")
     return tuple(name for name, stack in stacks.items() if device in stack.devices and stack.framework in _ADAPTERS)
 
 

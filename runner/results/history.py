@@ -1,7 +1,7 @@
 """Earlier sessions: which one to resume, what a folder of results holds, how long runs took."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -115,7 +115,10 @@ def made_of(folder: Path) -> dict[str, str]:
 
 
 def known_seconds(results: Path) -> dict[str, float]:
-    """The seconds of each cell's last finished run, start-up included, by the cell's key."""
+    """The seconds of each cell's last finished run, start-up included, by the cell's key.
+
+    A run that was taken over says only how long it took since then, and is left out.
+    """
     seconds: dict[str, float] = {}
     for path in sorted(results.glob(f"*/{store.EVENTS}")):
         try:
@@ -123,10 +126,24 @@ def known_seconds(results: Path) -> dict[str, float]:
         except InputError:
             continue
         keys = {record["run"]: record["key"] for record in records if record["event"] == "begin"}
-        seconds.update({keys[record["run"]]: record["seconds"] for record in records
+        waits = _waits(records)
+        seconds.update({keys[record["run"]]: max(0.0, record["seconds"] - waits.get(record["run"], 0.0))
+                        for record in records
                         if record["event"] == "ending" and record["ending"] == "ok" and record["run"] in keys
-                        and _is_time(record.get("seconds"))})
+                        and not record.get("rejoined") and _is_time(record.get("seconds"))})
     return seconds
+
+
+def _waits(records: Iterable[store.Record]) -> dict[str, float]:
+    """How long runs in Slurm's queue took to their first event: how much of it they waited there, nobody recorded."""
+    waits: dict[str, float | None] = {}
+    for record in records:
+        match record:
+            case {"event": "begin", "run": run, "place": {"launcher": "slurm"}}:
+                waits[run] = None
+            case {"event": "line", "run": run, "at": at} if run in waits and waits[run] is None and _is_time(at):
+                waits[run] = at
+    return {run: seconds for run, seconds in waits.items() if seconds is not None}
 
 
 def _is_time(value: Any) -> bool:

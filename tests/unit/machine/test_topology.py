@@ -86,6 +86,34 @@ def test_places_of_a_run_lie_on_a_node_each_where_one_has_no_room_for_both(tmp_p
     assert ([0, 1, 2], [4, 5, 6]) == (found.cpus(0), found.cpus(1))
 
 
+def cores_of_places(root: Path, sockets: int, cores: int, places: int, cpus: int) -> list[int]:
+    """How many cores each place of a run gets on a machine of two threads a core."""
+    known = observe(machine(root, sockets, cores, threads=2))
+    own = shared(cell(cpus, nodes=places), range(sockets * cores * 2), known)
+    return [len({known[cpu] for cpu in own.cpus(rank)}) for rank in range(places)]
+
+
+def test_a_place_takes_free_cores_of_another_node_before_second_threads(tmp_path: Path) -> None:
+    known = observe(machine(tmp_path, sockets=2, cores=6, threads=2))
+    found = shared(cell(4, nodes=2), range(24), known)
+
+    assert ([0, 1, 2, 3], [6, 7, 8, 9]) == (found.cpus(0), found.cpus(1))
+    assert {"numa_nodes": 1, "cores": 4, "threads": 4, "cores_are_own": True} == found.placement
+
+
+def test_where_one_place_of_a_run_must_take_second_threads_all_do(tmp_path: Path) -> None:
+    assert [2, 2] == cores_of_places(tmp_path / "one", sockets=1, cores=6, places=2, cpus=4)
+    assert [2, 2, 2] == cores_of_places(tmp_path / "two", sockets=2, cores=6, places=3, cpus=4)
+
+
+def test_places_have_their_own_cores_where_only_all_threads_leave_enough(tmp_path: Path) -> None:
+    known = observe(machine(tmp_path, sockets=1, cores=4, threads=2))
+    found = shared(cell(3, nodes=2), range(8), known)
+
+    assert ([0, 1, 4], [2, 3, 6]) == (found.cpus(0), found.cpus(1))
+    assert {"numa_nodes": 1, "cores": 2, "threads": 3, "cores_are_own": True} == found.placement
+
+
 def test_places_that_must_share_cores_say_so(tmp_path: Path) -> None:
     known = observe(machine(tmp_path, sockets=1, cores=2, threads=2))
     found = shared(cell(1, nodes=4), range(4), known)

@@ -9,10 +9,12 @@ from runner.datasets.choice import Data
 from runner.errors import BuildFailed, DiskFull
 from runner.launchers.protocol import Launcher
 from runner.launchers.venv import VenvLauncher
+from runner.machine import nvml
 from runner.measuring import job
 from runner.planning.plan import Wishes, plan
 from runner.stacks import definition
 from tests.clock import FakeClock
+from tests.fake_nvml import V100, FakeNvml
 from tests.fakes import MACHINE, FakeLauncher, good_lines, study
 from tests.fakes import stack as made_stack
 
@@ -97,3 +99,31 @@ def test_where_none_can_be_built_the_first_reason_is_told() -> None:
     failures = {name: BuildFailed(f"{name} is broken") for name in STACKS}
     with pytest.raises(BuildFailed, match="a is broken"):
         job.prepared(job_of(Environments(Builder(**failures))), lambda text: None)
+
+
+class OnGpus(Images):
+    """Images, that can be planned for without an engine; remembers what it built."""
+
+    def __init__(self, builder: Builder) -> None:
+        super().__init__(builder)
+        self.built: list[str] = []
+
+    def prepare(self, stacks: list[definition.Stack], say: job.Say) -> None:
+        self.built += [each.name for each in stacks]
+        super().prepare(stacks, say)
+
+
+def test_where_a_gpu_s_stack_cannot_be_built_its_cells_run_where_their_scale_has_them(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    here = nvml.observe(FakeNvml(V100[0]))
+    monkeypatch.setattr(job.nvml, "observe", lambda: here)
+    launcher = OnGpus(Builder(**{"tf-2.5-gpu": BuildFailed("no wheel")}))
+    monkeypatch.setattr(job.choose, "for_stacks", lambda *asked: launcher)
+    moved, there = (study("tf-2.5", device=device)._replace(forms={"tf-2.5": ("tf-2.5-gpu",)})
+                    for device in ("cpu", "gpu"))
+    planned = job.planned_study(moved, job.Asked("s"), lambda text: None, there=there)
+    prepared = job.prepared(planned, lambda text: None)
+
+    assert [("tf-2.5-gpu", "gpu")] == [(each.cell.stack, each.cell.device) for each in planned.plan.cells]
+    assert [("tf-2.5", "cpu")] == [(each.cell.stack, each.cell.device) for each in prepared.plan.cells]
+    assert ["tf-2.5-gpu", "tf-2.5"] == launcher.built

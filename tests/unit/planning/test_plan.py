@@ -49,16 +49,23 @@ def test_cells_that_cannot_be_are_skipped_with_the_reason() -> None:
     assert 6 == len(reasons)
 
 
-def planned_with(**values: object) -> Plan:
-    """An experiment of LeNet-5 with these fields, in stacks a and b, and in a bare library's c."""
+def planned_with(wishes: Wishes = Wishes(), **values: object) -> Plan:      # noqa: B008
+    """An experiment of LeNet-5 with these fields, in stacks a and b, a bare library's c and a GPU's d."""
     stacks = {**STACKS, "c": stack("c", framework="onednn"), "d": stack("d", devices=("gpu",))}
     found = from_document({"study": {"id": "s", "title": "S"}, "experiment": [
         {"id": "e", "measure": "train", "task": "lenet5", "stacks": ["a"], **values}]}, "s.toml")
-    return plan(found, stacks, MACHINE, Wishes(), lambda stack: None)
+    return plan(found, stacks, MACHINE, wishes, lambda stack: None)
 
 
 def test_every_stack_is_each_of_the_device_that_builds_models() -> None:
     assert ["a", "b"] == [each.cell.stack for each in planned_with(stacks=["every"]).cells]
+
+
+def test_every_stack_is_of_the_device_that_the_user_says() -> None:
+    on_gpus = planned_with(Wishes(settings={"device": "gpu"}), stacks=["every"])
+    assert {"d"} == {each.cell.stack for each in (*on_gpus.cells, *on_gpus.skipped)}
+    on_cpus = planned_with(Wishes(settings={"device": "cpu"}), stacks=["every"], device="gpu")
+    assert {"a", "b"} == {each.cell.stack for each in (*on_cpus.cells, *on_cpus.skipped)}
 
 
 @pytest.mark.parametrize(("node", "cpus", "memory_bytes"), [

@@ -57,6 +57,15 @@ def test_a_session_keeps_what_each_run_wrote_beside_its_events_and_in_their_mani
     assert error_output.NAME in (folder / "SHA256SUMS").read_text()
 
 
+def test_a_letter_across_the_bound_of_the_beginning_stays_whole(tmp_path: Path) -> None:
+    written = "x" * (HEAD_BYTES - 1) + "\u00e9."
+    made = bench(tmp_path / "r", lambda cell, run: (good_lines(), Exit(0, last_words=written)))
+    session.run(made)
+    close_stores()
+
+    assert {(written, "", 0)} == {each[2:] for each in error_output.read(tmp_path / "r")}
+
+
 def test_a_run_s_line_on_standard_error_is_shown_by_its_name_and_its_cell_s_key(tmp_path: Path) -> None:
     folder = kept(tmp_path / "r")
     measured, texts = measurements(store.read(folder)), list(error_output.read(folder))
