@@ -71,6 +71,8 @@ def watch(places, reporters, folder, clock=time.monotonic, wait=time.sleep):
             return                                   # the runner has cleared up, also where Slurm cannot reach us
         for place in places:
             place.beat(clock())
+            if not place.is_running():
+                place.end()                          # its word must be there while another place here still serves
         exits = [_exit(folder, name) for name in reporters]
         if all(exit is not None for exit in exits):
             return
@@ -101,7 +103,7 @@ class _Place(object):
         if len(order["places"]) > 1:
             self._variables.update(EVENBENCH_RANK=str(rank), EVENBENCH_NODES=addresses(
                 len(order["places"]), order["nodes"], hosts, order["port"]))
-        self._process = self._scratch = None
+        self._process = self._scratch = self._code = None
         self._heard = time.monotonic()
         self._tail = []
         self._readers = []
@@ -166,9 +168,11 @@ class _Place(object):
         return now - self._heard > _SILENCE_SECONDS
 
     def end(self):
-        """The worker's exit code, once it and its helpers are gone and that is told."""
+        """The worker's exit code, once it and its helpers are gone and that is told; told once."""
         if self._process is None:
             return 0
+        if self._code is not None:
+            return self._code
         ended_by_itself = self._process.poll() is not None
         self._kill()
         code = self._process.wait()
@@ -182,7 +186,8 @@ class _Place(object):
             write(self._folder, self.name + ".exit", exit)
         except OSError:
             pass                                     # the folder is gone: nobody asks
-        return code if ended_by_itself else 0
+        self._code = code if ended_by_itself else 0
+        return self._code
 
     def _kill(self):
         try:

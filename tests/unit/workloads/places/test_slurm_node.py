@@ -50,6 +50,16 @@ def test_where_no_group_limits_memory_the_process_is_limited(tmp_path: Path) -> 
     assert "process" == json.loads((tmp_path / "node0.node").read_text())["memory_limited_by"]
 
 
+def test_a_coordinator_s_exit_is_told_while_a_server_on_its_node_still_serves(tmp_path: Path) -> None:
+    (tmp_path / "role.py").write_text("import os, signal\n"
+                                      "if os.environ['EVENBENCH_RANK'] == '0':\n    signal.pause()\n"
+                                      "raise SystemExit(3)\n")
+    server = ran(tmp_path, "role", places=["node0", "coordinator"], reporters=["coordinator"],
+                 variables={"PYTHONPATH": str(tmp_path)})
+    assert 3 == json.loads((tmp_path / "coordinator.exit").read_text())["code"]
+    assert (-9, False) == (server["code"], server["is_out_of_memory"])       # ended once nobody needed it
+
+
 def test_wrong_words_are_told_with_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == slurm_node.main([])
     assert "usage: python -m workloads.places.slurm_node ORDER HOST,HOST..." in capsys.readouterr().err
