@@ -3,7 +3,8 @@
 ORDER is a JSON file in the run's folder, which every node and the runner see. The node starts the places that are its
 own, each a worker in a process group with a temporary folder of its own, and writes beside the order, for each place:
 NAME.node, what the node is and by what the worker is limited; NAME.lines, what the worker writes on standard output;
-NAME.beat, that the node still runs; NAME.exit, how it went. The runner may be gone: then the job ends by itself.
+NAME.beat, that the node still runs; NAME.exit, how it went. The runner may be gone, and no longer write the file
+"followed" anew: then the job ends by itself.
 Python 3.6 and later, standard library only.
 """
 import json
@@ -24,9 +25,10 @@ _LAST_WORDS = 400                # characters of standard error that an ending q
 _FLUSH_SECONDS = 1.0             # by which a shared folder shows lines late
 _LOOK_SECONDS = 0.5
 _PATIENCE_SECONDS = 90           # for the others once a place has failed; a runner, if there is one, ends them earlier
-_SILENCE_SECONDS = 1800          # without a line, after which a job that nobody follows is given up
+_SILENCE_SECONDS = 1800          # without a line, after which a job is given up that nobody has followed for as long
 _MOST_BYTES = 2 ** 30            # of a worker's lines; the runner takes fewer
 _NO_LIMIT = 2 ** 60
+_FOLLOWED = "followed"            # the file that a runner writes anew while it listens
 # what a worker keeps of the job's environment: which GPUs Slurm gave it, and how programs and libraries are found
 _KEPT = ("PATH", "LANG", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
@@ -64,7 +66,7 @@ def addresses(count, nodes, hosts, port):
 
 def watch(places, reporters, folder, clock=time.monotonic, wait=time.sleep):
     """Return once these places have gone, or are to: nobody needs them any more, or nobody can."""
-    failed = None
+    failed, sign, followed = None, None, clock()
     while any(place.is_running() for place in places):
         wait(_LOOK_SECONDS)
         if not os.path.isdir(folder):
@@ -80,7 +82,11 @@ def watch(places, reporters, folder, clock=time.monotonic, wait=time.sleep):
             failed = clock() if failed is None else failed
             if clock() - failed > _PATIENCE_SECONDS:
                 return
-        if any(place.is_silent(clock()) for place in places if place.name in reporters):
+        latest = _read(os.path.join(folder, _FOLLOWED))
+        if latest != sign:                           # a runner is there, and ends by its own limits what is silent
+            sign, followed = latest, clock()
+        if clock() - followed > _SILENCE_SECONDS and any(
+                place.is_silent(clock()) for place in places if place.name in reporters):
             return
 
 

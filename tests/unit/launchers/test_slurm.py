@@ -322,6 +322,18 @@ def test_a_place_whose_node_has_fallen_silent_is_named_before_slurm_notices(tmp_
     made.stop()
 
 
+def test_who_follows_a_run_says_so_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = started(tmp_path, FakeSlurm())
+    sign = folder_of(made, tmp_path) / "followed"
+    assert not sign.exists()                         # before its beginning is in the record
+    monkeypatch.setattr(running, "_SIGN_SECONDS", 0.0)
+    made.next_line(0.0)
+    first = sign.read_text()
+    made.next_line(0.0)
+    assert first != sign.read_text()
+    made.stop()
+
+
 # ---- runs that a dead runner left
 
 def test_a_job_that_went_on_is_taken_over_with_all_its_lines(tmp_path: Path) -> None:
