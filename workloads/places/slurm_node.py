@@ -28,7 +28,7 @@ _PATIENCE_SECONDS = 90           # for the others once a place has failed; a run
 _SILENCE_SECONDS = 1800          # without a line, after which a job is given up that nobody has followed for as long
 _MOST_BYTES = 2 ** 30            # of a worker's lines; the runner takes fewer
 _NO_LIMIT = 2 ** 60
-_FOLLOWED = "followed"            # the file that a runner writes anew while it listens
+_FOLLOWED = "followed"           # the file that a runner writes anew while it listens
 # what a worker keeps of the job's environment: which GPUs Slurm gave it, and how programs and libraries are found
 _KEPT = ("PATH", "LANG", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 

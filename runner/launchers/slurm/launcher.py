@@ -5,6 +5,7 @@ one, while those are usable, so that stacks are compared on the same machines. W
 folder under the cache, since a job outlives the shell that submitted it: a session that goes on takes its job over.
 """
 
+import errno
 import json
 import secrets
 import shutil
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from runner import leftovers
-from runner.errors import BenchError, InputError
+from runner.errors import BenchError, DiskFull, InputError
 from runner.launchers.protocol import Launcher
 from runner.launchers.slurm.commands import Node, Options, Order, Slurm, options, script, submission
 from runner.launchers.slurm.running import FOLLOWED, SlurmRunning, end
@@ -107,20 +108,24 @@ class SlurmLauncher(Launcher):
             (folder / _ORDER).write_text(json.dumps(task))
             (folder / "job.sh").write_text(script(order))
         except OSError as error:
-            raise BenchError(f"{folder}: {error.strerror}") from error
+            shutil.rmtree(folder, ignore_errors=True)
+            raise _unwritten(folder, error) from error
         return self._submitted(order, task, {
             "launcher": self.name, "isolation": "venv", "image": None, "base": f"host, {order.python}",
             "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack),
             "remote": True, "folder": name})
 
     def _submitted(self, order: Order, task: Mapping[str, Any], record: dict[str, Any]) -> SlurmRunning:
+        id = ""
         try:
             id = self._slurm.submit(submission(order, self._options))
-        except BaseException:
-            self._slurm.cancel(f"--name={order.name}", "--quiet")   # it may have been taken, and the answer lost
+            (order.folder / _JOB).write_text(id)
+        except BaseException as error:
+            self._slurm.cancel(id or f"--name={order.name}", "--quiet")     # taken, maybe, and the answer lost
             shutil.rmtree(order.folder, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise _unwritten(order.folder, error) from error
             raise
-        (order.folder / _JOB).write_text(id)
         self._last = SlurmRunning(self._slurm, order.folder, id, tuple(task["reporters"]), tuple(task["servers"]),
                                   {**record, "job": id}, self._say)
         return self._last
@@ -183,6 +188,12 @@ class SlurmLauncher(Launcher):
 def _reporters(folder: Path) -> list[str]:
     order = json.loads(_text(folder / _ORDER) or "{}")
     return [str(each) for each in order.get("reporters", ())]
+
+
+def _unwritten(folder: Path, error: OSError) -> BenchError:
+    """What to raise where a run's folder takes no files."""
+    kind = DiskFull if error.errno == errno.ENOSPC else BenchError
+    return kind(f"{folder}: {error.strerror}: every node must see this folder, and it needs room")
 
 
 def _text(path: Path) -> str | None:

@@ -20,7 +20,7 @@ _GONE_SECONDS = 40.0                # for a cancelled job to leave its nodes; Sl
 _BEAT_SECONDS = 4.0                 # in which a node that runs says so, also where a shared folder shows it late
 _SIGN_SECONDS = 30.0                # between two signs that somebody follows
 _CHUNK = 2**20
-FOLLOWED = "followed"               # the file that says that the run's beginning is in the record, and that somebody listens
+FOLLOWED = "followed"               # the file that says that a run's beginning is in the record and somebody listens
 
 
 class SlurmRunning(Running):

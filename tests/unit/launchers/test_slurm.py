@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runner.errors import BenchError, InputError
+from runner.errors import BenchError, DiskFull, InputError
 from runner.launchers import choose
 from runner.launchers.protocol import Exit
 from runner.launchers.slurm import commands, running
@@ -198,6 +198,23 @@ def test_a_job_that_slurm_refuses_says_why_and_leaves_nothing(tmp_path: Path) ->
     assert [] == list((tmp_path / "slurm").iterdir())
     (words,) = slurm.of("scancel")
     assert words[1].startswith("--name=evenbench-k-0-1-")       # it may have been taken, and the answer lost
+
+
+class FullDisk(FakeSlurm):
+    """A cluster whose shared disk is full once it has taken a job."""
+
+    def _sbatch(self, words: list[str]) -> tuple[int, str, str]:
+        output = next(word.partition("=")[2] for word in words if word.startswith("--output="))
+        (Path(output).parent / "job").symlink_to("/dev/full")
+        return super()._sbatch(words)
+
+
+def test_a_job_whose_number_cannot_be_kept_is_ended_and_the_full_disk_told(tmp_path: Path) -> None:
+    slurm = FullDisk()
+    with pytest.raises(DiskFull, match=f"^{tmp_path}/slurm/evenbench-k-0-1-.*: No space left on device"):
+        started(tmp_path, slurm)
+    assert [["scancel", "7", "--quiet"]] == slurm.of("scancel")
+    assert [] == list((tmp_path / "slurm").iterdir())
 
 
 def test_plans_are_made_for_the_smallest_node_and_a_node_a_machine(tmp_path: Path) -> None:
