@@ -17,7 +17,7 @@ from typing import Any
 from runner import leftovers
 from runner.errors import BenchError, DiskFull, InputError
 from runner.launchers.protocol import Launcher
-from runner.launchers.slurm.commands import Node, Options, Order, Slurm, options, script, submission
+from runner.launchers.slurm.commands import Node, Options, Order, Slurm, SlurmUnreachable, options, script, submission
 from runner.launchers.slurm.running import FOLLOWED, SlurmRunning, end
 from runner.launchers.venv import VenvLauncher
 from runner.machine.cpu_sets import reporters, servers
@@ -140,7 +140,10 @@ class SlurmLauncher(Launcher):
         return ",".join(self._on[:count])
 
     def rejoined(self, place: Mapping[str, Any]) -> SlurmRunning | None:
-        """As protocol.Launcher: a job that waits, runs, or has left all its files."""
+        """As protocol.Launcher: a job that waits, runs, or has left all its files.
+
+        Raises SlurmUnreachable where nobody says whether the job goes on: a second one beside it would disturb both.
+        """
         name = place.get("folder")
         folder = self._folder / str(name)
         id, task = _text(folder / _JOB), _text(folder / _ORDER)
@@ -148,7 +151,10 @@ class SlurmLauncher(Launcher):
             return None
         order, job = json.loads(task), self._slurm.job(id)
         is_whole = all((folder / f"{each}.exit").exists() for each in order["reporters"])
-        if job is not None and ((not job.is_over and job.name == name) or is_whole):
+        if job is None and not is_whole:
+            raise SlurmUnreachable(f"Slurm does not answer for job {id}, which an interrupted session left and which "
+                                   "may go on: look at `scontrol ping`, then give the same command again")
+        if is_whole or (job is not None and not job.is_over and job.name == name):
             self._own(folder)
             self._say(f"slurm: job {id} went on without its runner: taking it over")
             self._last = SlurmRunning(self._slurm, folder, id, tuple(order["reporters"]), tuple(order["servers"]),

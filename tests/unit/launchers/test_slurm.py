@@ -392,6 +392,28 @@ def test_a_job_of_another_name_under_the_same_number_is_not_ours_to_end(tmp_path
     assert [] == slurm.of("scancel")
 
 
+def test_no_second_job_is_begun_while_nobody_says_how_the_first_went(tmp_path: Path) -> None:
+    slurm = FakeSlurm()
+    left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
+    made = launcher(tmp_path, slurm)
+    slurm.answers = False
+    with pytest.raises(SlurmUnreachable, match="Slurm does not answer for job 7, .* give the same command again"):
+        made.rejoined(left.place)
+    assert folder_of(left, tmp_path).exists()
+    left.stop()
+
+
+def test_a_run_that_left_all_its_files_is_taken_over_also_where_slurm_does_not_answer(tmp_path: Path) -> None:
+    slurm = FakeSlurm()
+    left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
+    wrote(folder_of(left, tmp_path), "node0", LINES)
+    made = launcher(tmp_path, slurm)
+    slurm.answers = False
+    taken = made.rejoined(left.place)
+    assert taken is not None
+    assert "ok" == followed(taken, Limits(), FakeClock(step=0.0))[1].word
+
+
 @pytest.mark.parametrize("is_followed", [True, False])
 def test_jobs_of_dead_runners_that_no_record_names_are_ended(tmp_path: Path, is_followed: bool) -> None:
     slurm, said = FakeSlurm(), list[str]()
