@@ -10,6 +10,7 @@ import json
 import secrets
 import shutil
 import socket
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ class SlurmLauncher(Launcher):
         self._say: Callable[[str], None] = lambda text: None
         self._last: SlurmRunning | None = None               # the session's last run: its nodes are asked for again
         self._on: list[str] = []
+        self._sweeping, self._is_swept = threading.Lock(), False
 
     @property
     def hosts(self) -> int:
@@ -79,7 +81,10 @@ class SlurmLauncher(Launcher):
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
         """Build the environments that are not there yet, and end what dead runners left and no session can take."""
         self._say = say
-        self._sweep(say)
+        with self._sweeping:                 # stacks are prepared side by side: once is enough, and others wait for it
+            if not self._is_swept:
+                self._sweep(say)
+            self._is_swept = True
         self._environments.prepare(stacks, say)
 
     def fingerprint(self, stack: Stack) -> str:

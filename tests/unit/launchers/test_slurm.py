@@ -6,6 +6,7 @@ import re
 import socket
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -426,6 +427,18 @@ def test_jobs_of_dead_runners_that_no_record_names_are_ended(tmp_path: Path, is_
     assert (0 if is_followed else 1) == len(slurm.of("scancel"))
     assert (["slurm: job 7 of an interrupted session still goes on: the same command takes it over, `scancel 7` ends "
              "it"] if is_followed else ["slurm: ending job 7, left by a runner that is gone"]) == said
+
+
+def test_what_dead_runners_left_is_looked_for_once_however_many_stacks_are_prepared(tmp_path: Path) -> None:
+    slurm, said = FakeSlurm(), list[str]()
+    left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
+    left.next_line(0.0)
+    (folder_of(left, tmp_path) / "owner").write_text(f"{socket.gethostname()}:1-1")        # of no process
+    made = launcher(tmp_path, slurm)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda stack: made.prepare([], said.append), "ab"))
+    left.stop()
+    assert 1 == len(said)
 
 
 def test_jobs_of_living_runners_and_of_other_hosts_are_left_alone(tmp_path: Path) -> None:
