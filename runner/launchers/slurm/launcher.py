@@ -163,7 +163,7 @@ class SlurmLauncher(Launcher):
             self._own(folder)
             self._say(f"slurm: job {id} went on without its runner: taking it over")
             self._last = SlurmRunning(self._slurm, folder, id, tuple(order["reporters"]), tuple(order["servers"]),
-                                      dict(place), self._say)
+                                      dict(place), self._say, _seconds_between(folder / _ORDER, folder / _OWNER))
             return self._last
         self._remove(folder, id, name)
         return None
@@ -199,6 +199,11 @@ class SlurmLauncher(Launcher):
 def _reporters(folder: Path) -> list[str]:
     order = json.loads(_text(folder / _ORDER) or "{}")
     return [str(each) for each in order.get("reporters", ())]
+
+
+def _seconds_between(earlier: Path, later: Path) -> float:
+    """From one file's writing to another's, by the clock of the server that keeps both."""
+    return max(0.0, later.stat().st_mtime - earlier.stat().st_mtime)
 
 
 def _unwritten(folder: Path, error: OSError) -> BenchError:

@@ -27,8 +27,9 @@ class SlurmRunning(Running):
     """A submitted job, or one that an earlier runner left."""
 
     def __init__(self, slurm: Slurm, folder: Path, job: str, reporters: tuple[str, ...], servers: tuple[str, ...],
-                 record: dict[str, Any], say: Callable[[str], None] = lambda text: None) -> None:
-        self.place = record
+                 record: dict[str, Any], say: Callable[[str], None] = lambda text: None,
+                 seconds_before: float = 0.0) -> None:
+        self.place, self.seconds_before = record, seconds_before
         self.reporters, self.servers = reporters, servers
         self._slurm, self._folder, self._id, self._say = slurm, folder, job, say
         self._job = Job()

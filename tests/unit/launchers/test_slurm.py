@@ -364,6 +364,17 @@ def test_a_job_that_went_on_is_taken_over_with_all_its_lines(tmp_path: Path) -> 
     assert (3, "ok") == (len(events), ending.word)
 
 
+def test_a_run_that_is_taken_over_says_how_long_it_went_on(tmp_path: Path) -> None:
+    slurm = FakeSlurm()
+    left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
+    order = folder_of(left, tmp_path) / "order.json"
+    os.utime(order, (0, order.stat().st_mtime - 3600))
+    taken = launcher(tmp_path, slurm).rejoined(left.place)
+    assert taken is not None
+    taken.stop()
+    assert 3600 <= taken.seconds_before < 3660 and 0 == left.seconds_before
+
+
 @pytest.mark.parametrize(("state", "exit", "is_taken"), [
     ("RUNNING", "", True), ("PENDING", "", True), ("COMPLETED", '{"code": 0}', True), ("NODE_FAIL", "", False),
     ("CANCELLED", "", False)])
