@@ -6,6 +6,7 @@ runs of all stages count.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from runner.analysis import summary
 from runner.analysis.summary import TIMED
@@ -59,8 +60,14 @@ def run(measurement: job.Job, bench: Bench, kept: Kept | None, wished: Until | N
                 bench.store.append(_record(outcome))
                 say(until.lines(outcome, wished))
                 break
-    session.abandon(bench, kept.left.values() if kept else ())
+    session.abandon(bench.launcher, kept.left.values() if kept else ())
     return is_ok
+
+
+def begin_anew(measurement: job.Job, results: Path) -> None:
+    """End what the runner of an unfinished session of the same command left, since nobody is to take it over."""
+    kept = history.unfinished(results, measurement.command())
+    session.abandon(measurement.launcher, kept.left.values() if kept else ())
 
 
 def _stages(plan: Plan, kept: Kept | None, wished: Until | None) -> list[int]:

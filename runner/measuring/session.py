@@ -111,7 +111,7 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     """
     pending_runs = _turns(bench.plan, kept)
     taken = {pending.left.run for pending in pending_runs if pending.left}
-    abandon(bench, [left for (_, index), left in kept.left.items() if index < bench.plan.rounds
+    abandon(bench.launcher, [left for (_, index), left in kept.left.items() if index < bench.plan.rounds
                     and left.run not in taken] if kept else [])
     memory = Memory.of(bench)
     share = len(pending_runs) / max(1, bench.plan.rounds * len(bench.plan.cells))
@@ -151,10 +151,10 @@ def _turns(plan: Plan, kept: Kept | None) -> list[PendingRun]:
             for number, (planned, index) in enumerate(waiting)]
 
 
-def abandon(bench: Bench, left: Iterable[Left]) -> None:
+def abandon(launcher: Launcher, left: Iterable[Left]) -> None:
     """End what an earlier runner left of runs that are not made, or made otherwise, such as one that is repeated."""
     for each in left:
-        if running := bench.launcher.rejoined(each.place):
+        if running := launcher.rejoined(each.place):
             running.stop()
 
 

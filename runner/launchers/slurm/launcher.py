@@ -29,6 +29,9 @@ from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
 _ORDER, _JOB, _OWNER = "order.json", "job", "owner"        # files of a run's folder
+_KEPT_SECONDS = 30 * 86400       # for which a session may come and collect a run that ended without its runner
+# what `check`, `bench` and a session's first seconds measure: their runs begin in no record, so nobody takes them over
+_BESIDE_SESSIONS = frozenset({"check", "product", "harness", "harness_infer", "harness_prefill", "harness_decode"})
 _PORTS = (23000, 800, 10)        # first, how many groups, ports a group: a job that shares its node has its own group
 
 
@@ -151,11 +154,10 @@ class SlurmLauncher(Launcher):
         """
         name = place.get("folder")
         folder = self._folder / str(name)
-        id, task = _text(folder / _JOB), _text(folder / _ORDER)
-        if not isinstance(name, str) or "/" in name or not id or not task:
+        id, order = _text(folder / _JOB), _order(folder)
+        if not isinstance(name, str) or "/" in name or not id or not order:
             return None
-        order, job = json.loads(task), self._slurm.job(id)
-        is_whole = all((folder / f"{each}.exit").exists() for each in order["reporters"])
+        job, is_whole = self._slurm.job(id), _is_whole(folder, order)
         if job is None and not is_whole:
             raise SlurmUnreachable(f"Slurm does not answer for job {id}, which an interrupted session left and which "
                                    "may go on: look at `scontrol ping`, then give the same command again")
@@ -185,20 +187,35 @@ class SlurmLauncher(Launcher):
             host, _, process = (_text(folder / _OWNER) or "").partition(":")
             if host != socket.gethostname() or leftovers.is_alive(process):
                 continue
-            id = _text(folder / _JOB) or ""
-            if not (folder / FOLLOWED).exists():
+            id, order = _text(folder / _JOB) or "", _order(folder)
+            if not (folder / FOLLOWED).exists() or order.get("cell", {}).get("measure") in _BESIDE_SESSIONS:
                 say(f"slurm: ending job {id or 'of no number'}, left by a runner that is gone")
                 self._remove(folder, id, folder.name)
             elif (job := self._slurm.job(id)) is not None and not job.is_over and job.name == folder.name:
                 say(f"slurm: job {id} of an interrupted session still goes on: the same command takes it over, "
                     f"`scancel {id}` ends it")
-            elif job is not None and not all((folder / f"{each}.exit").exists() for each in _reporters(folder)):
+            elif job is not None and not (_is_whole(folder, order) and self._is_recent(folder)):
                 shutil.rmtree(folder, ignore_errors=True)
 
+    def _is_recent(self, folder: Path) -> bool:
+        """Whether a session may yet ask for what a run has left."""
+        now = self._folder / "swept"
+        now.touch()
+        return _seconds_between(folder / FOLLOWED, now) < _KEPT_SECONDS
 
-def _reporters(folder: Path) -> list[str]:
-    order = json.loads(_text(folder / _ORDER) or "{}")
-    return [str(each) for each in order.get("reporters", ())]
+
+def _order(folder: Path) -> dict[str, Any]:
+    """What the nodes were told to do; {} where that was never written whole."""
+    try:
+        order = json.loads(_text(folder / _ORDER) or "{}")
+    except ValueError:
+        return {}
+    return order if isinstance(order, dict) else {}
+
+
+def _is_whole(folder: Path, order: Mapping[str, Any]) -> bool:
+    """Whether all who report have left their last word."""
+    return all((folder / f"{each}.exit").exists() for each in order.get("reporters", ()))
 
 
 def _seconds_between(earlier: Path, later: Path) -> float:

@@ -440,11 +440,46 @@ def test_jobs_of_dead_runners_that_no_record_names_are_ended(tmp_path: Path, is_
              "it"] if is_followed else ["slurm: ending job 7, left by a runner that is gone"]) == said
 
 
+def orphaned(cache: Path, slurm: FakeSlurm, measure: str = "train") -> tuple[SlurmRunning, Path]:
+    """A run that its runner followed until it was killed, and the run's folder."""
+    left = started(cache, slurm, cell(nodes=1, parallel="none", measure=measure))
+    left.next_line(0.0)
+    (folder_of(left, cache) / "owner").write_text(f"{socket.gethostname()}:1-1")           # of no process
+    return left, folder_of(left, cache)
+
+
+def test_a_check_s_job_of_a_dead_runner_is_ended_for_no_command_takes_it_over(tmp_path: Path) -> None:
+    slurm, said = FakeSlurm(), list[str]()
+    _, folder = orphaned(tmp_path, slurm, "check")
+    launcher(tmp_path, slurm).prepare([], said.append)
+    assert ["slurm: ending job 7, left by a runner that is gone"] == said
+    assert "JobState=CANCELLED" in slurm.jobs["7"] and not folder.exists()
+
+
+@pytest.mark.parametrize(("days", "is_kept"), [(29, True), (31, False)])
+def test_what_a_run_left_is_kept_for_a_month(tmp_path: Path, days: int, is_kept: bool) -> None:
+    slurm = FakeSlurm()
+    left, folder = orphaned(tmp_path, slurm)
+    wrote(folder, "node0", LINES)
+    slurm.jobs["7"] = shown("COMPLETED", name=folder.name)
+    os.utime(folder / "followed", (0, (folder / "followed").stat().st_mtime - days * 86400))
+    launcher(tmp_path, slurm).prepare([], print)
+    assert is_kept == folder.exists()
+    left.stop()
+
+
+def test_an_order_that_a_full_disk_cut_off_stops_no_session(tmp_path: Path) -> None:
+    slurm = FakeSlurm()
+    left, folder = orphaned(tmp_path, slurm)
+    (folder / "order.json").write_text('{"cell"')
+    launcher(tmp_path, slurm).prepare([], print)
+    assert launcher(tmp_path, slurm).rejoined(left.place) is None
+    left.stop()
+
+
 def test_what_dead_runners_left_is_looked_for_once_however_many_stacks_are_prepared(tmp_path: Path) -> None:
     slurm, said = FakeSlurm(), list[str]()
-    left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
-    left.next_line(0.0)
-    (folder_of(left, tmp_path) / "owner").write_text(f"{socket.gethostname()}:1-1")        # of no process
+    left, _ = orphaned(tmp_path, slurm)
     made = launcher(tmp_path, slurm)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda stack: made.prepare([], said.append), "ab"))

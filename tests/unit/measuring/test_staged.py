@@ -27,13 +27,18 @@ def shown() -> Iterator[Progress]:
     yield QuietProgress()
 
 
-def ran(folder: Path, wished: Until | None, script: Any, kept: history.Kept | None = None, study: bytes = STUDY,
-        left: dict[str, FakeRunning] | None = None) -> tuple[bool, list[str]]:
-    """Whether all went well, and what was said; left: the runs that went on without their runner."""
+def job_of(folder: Path, script: Any, study: bytes = STUDY, left: dict[str, FakeRunning] | None = None) -> job.Job:
     launcher = FakeLauncher(FakeClock(step=0.001), script)
     launcher.rejoined = lambda place: (left or {}).get(str(place["run"]))  # type: ignore[method-assign]
     planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
-    planned_job = job.Job(job.Asked("s"), planned, STACKS, launcher, MACHINE, choice.Data("digits32", folder))
+    return job.Job(job.Asked("s"), planned, STACKS, launcher, MACHINE, choice.Data("digits32", folder))
+
+
+def ran(folder: Path, wished: Until | None, script: Any, kept: history.Kept | None = None, study: bytes = STUDY,
+        left: dict[str, FakeRunning] | None = None) -> tuple[bool, list[str]]:
+    """Whether all went well, and what was said; left: the runs that went on without their runner."""
+    planned_job = job_of(folder, script, study, left)
+    launcher, planned = planned_job.launcher, planned_job.plan
     said: list[str] = []
     with store.Store(folder) as opened:
         bench = Bench(planned, STACKS, launcher, folder, opened, QuietProgress(), clock=FakeClock(step=0.001),
@@ -158,6 +163,14 @@ def test_what_went_on_of_a_round_that_no_stage_reaches_is_ended(tmp_path: Path) 
     ran(tmp_path / "r", Until(0.02, 30), lambda cell, run: good_lines(), kept, left={"k.8.1": running})
 
     assert 7 == max(rounds(tmp_path / "r")) and running.is_stopped
+
+
+def test_what_went_on_of_a_session_that_is_begun_anew_is_ended(tmp_path: Path) -> None:
+    kept, running = killed_in_round(tmp_path / "r", 5), went_on()
+    ((_, left),) = kept.left.items()
+    adaptive.begin_anew(job_of(tmp_path / "r", noisy, left={left.run: running}), tmp_path)
+
+    assert running.is_stopped
 
 
 def test_a_wish_without_two_stacks_to_compare_is_refused() -> None:
