@@ -409,7 +409,7 @@ def test_no_second_job_is_begun_while_nobody_says_how_the_first_went(tmp_path: P
     left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
     made = launcher(tmp_path, slurm)
     slurm.answers = False
-    with pytest.raises(SlurmUnreachable, match="Slurm does not answer for job 7, .* give the same command again"):
+    with pytest.raises(SlurmUnreachable, match=r"Slurm does not answer for job 7, .* give the same command again"):
         made.rejoined(left.place)
     assert folder_of(left, tmp_path).exists()
     left.stop()
