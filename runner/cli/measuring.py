@@ -132,6 +132,8 @@ def _ran(job: jobs.Job, how: _How, show: Callable[[Path], None] = show_result) -
     with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else how.results):
         if how.is_proving:
             _prove(job, how.results)
+        if how.is_fresh:
+            adaptive.begin_anew(job, how.results)
         kept = None if how.is_fresh else history.unfinished(how.results, job.command())
         for line in jobs.changed_since(job, how.results) if kept is None and not how.is_fresh else ():
             screen.say(line)

@@ -33,6 +33,7 @@ class Running(Protocol):
     place: dict[str, Any]                # launcher, isolation, image, base ... for the record
     reporters: tuple[str, ...]           # the places that send events and end by themselves
     servers: tuple[str, ...]             # those that serve until they are stopped
+    seconds_before: float = 0.0          # that it went on before it was taken over; its lines of then come in a burst
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
         """A place and its next line of standard output, b"" once it has no more; None if none came in time."""

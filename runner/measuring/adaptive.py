@@ -6,6 +6,7 @@ runs of all stages count.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from runner.analysis import summary
 from runner.analysis.summary import TIMED
@@ -52,14 +53,21 @@ def run(measurement: job.Job, bench: Bench, kept: Kept | None, wished: Until | N
                 plan, known, gpus=measurement.gpus, products=products.reached(bench.store.folder),
                 cpus=measurement.cpus))
             is_ok = session.run(stage, kept) and is_ok
+        kept, is_resumed = _finished(plan, bench, kept), True
         if wished:
             looks.append(until.widths(summary.summarise(store.read(bench.store.folder))))
             if outcome := until.outcome(looks, rounds, wished):
                 bench.store.append(_record(outcome))
                 say(until.lines(outcome, wished))
                 break
-        kept, is_resumed = _finished(plan, bench), True
+    session.abandon(bench.launcher, kept.left.values() if kept else ())
     return is_ok
+
+
+def begin_anew(measurement: job.Job, results: Path) -> None:
+    """End what the runner of an unfinished session of the same command left, since nobody is to take it over."""
+    kept = history.unfinished(results, measurement.command())
+    session.abandon(measurement.launcher, kept.left.values() if kept else ())
 
 
 def _stages(plan: Plan, kept: Kept | None, wished: Until | None) -> list[int]:
@@ -70,10 +78,12 @@ def _stages(plan: Plan, kept: Kept | None, wished: Until | None) -> list[int]:
     return [rounds for rounds in until.looks(plan.rounds, wished.cap) if rounds >= min(done, wished.cap)]
 
 
-def _finished(plan: Plan, bench: Bench) -> Kept:
-    """What the next stage need not run again."""
+def _finished(plan: Plan, bench: Bench, kept: Kept | None) -> Kept:
+    """What the next stage need not run again, and what an earlier runner began of it."""
     ran = frozenset((planned.key, index) for planned in plan.cells for index in range(plan.rounds))
-    return Kept(bench.store.folder, ran, {})
+    if kept is None:
+        return Kept(bench.store.folder, ran, {})
+    return kept._replace(finished=ran, left={run: left for run, left in kept.left.items() if run[1] >= plan.rounds})
 
 
 def _record(outcome: until.Outcome) -> Record:

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -105,9 +105,14 @@ class PendingRun(NamedTuple):
 
 
 def run(bench: Bench, kept: Kept | None = None) -> bool:
-    """Run what is not finished yet; whether every run ended well. Raises Stopped, DiskFull."""
+    """Run what is not finished yet; whether every run ended well. Raises Stopped, DiskFull.
+
+    What an earlier runner left of rounds beyond the plan's is left alone: a later stage takes it.
+    """
     pending_runs = _turns(bench.plan, kept)
-    _abandon(bench, kept, pending_runs)
+    taken = {pending.left.run for pending in pending_runs if pending.left}
+    abandon(bench.launcher, [left for (_, index), left in kept.left.items() if index < bench.plan.rounds
+                    and left.run not in taken] if kept else [])
     memory = Memory.of(bench)
     share = len(pending_runs) / max(1, bench.plan.rounds * len(bench.plan.cells))
     bench.progress.begin(len(pending_runs), bench.seconds_estimate and bench.seconds_estimate * share)
@@ -146,11 +151,10 @@ def _turns(plan: Plan, kept: Kept | None) -> list[PendingRun]:
             for number, (planned, index) in enumerate(waiting)]
 
 
-def _abandon(bench: Bench, kept: Kept | None, ahead: list[PendingRun]) -> None:
-    """End what an earlier runner left of runs that this session makes otherwise, such as one that is repeated."""
-    taken = {pending.left.run for pending in ahead if pending.left}
-    for left in kept.left.values() if kept else ():
-        if left.run not in taken and (running := bench.launcher.rejoined(left.place)):
+def abandon(launcher: Launcher, left: Iterable[Left]) -> None:
+    """End what an earlier runner left of runs that are not made, or made otherwise, such as one that is repeated."""
+    for each in left:
+        if running := launcher.rejoined(each.place):
             running.stop()
 
 

@@ -60,11 +60,14 @@ def _kept(folder: Path, command: str, key: str) -> Kept | None:
             case "session":
                 is_ours = record.get(key) == command
                 seed = record["seed"] if isinstance(record.get("seed"), int) else None
+                is_done = False                  # another stage, whose runner may have been killed before it said so
             case "begin":
                 run = begun[record["run"]] = (record["key"], record["round"])
                 attempts[run] = attempts.get(run, 0) + 1
                 if record.get("place"):
-                    left[record["run"]] = Left(record["run"], attempts[run], record["place"], {})
+                    attempt = record.get("attempt")
+                    left[record["run"]] = Left(record["run"], attempt if isinstance(attempt, int) else attempts[run],
+                                               record["place"], {})
             case "line" if record["run"] in left:
                 place, counts = str(record["line"].get("place", "")), left[record["run"]].heard
                 counts[place] = counts.get(place, 0) + 1
@@ -90,7 +93,7 @@ def _listed(folder: Path) -> dict[str, Any]:
         for record in store.read(folder):
             match record["event"]:
                 case "session":
-                    row.update(study=record.get("study"), launcher=record.get("launcher"))
+                    row.update(study=record.get("study"), launcher=record.get("launcher"), state="unfinished")
                 case "ending":
                     row["runs"] += 1
                     row["ok"] += 1 if record["ending"] == "ok" else 0

@@ -3,7 +3,8 @@
 ORDER is a JSON file in the run's folder, which every node and the runner see. The node starts the places that are its
 own, each a worker in a process group with a temporary folder of its own, and writes beside the order, for each place:
 NAME.node, what the node is and by what the worker is limited; NAME.lines, what the worker writes on standard output;
-NAME.beat, that the node still runs; NAME.exit, how it went. The runner may be gone: then the job ends by itself.
+NAME.beat, that the node still runs; NAME.exit, how it went. The runner may be gone, and no longer write the file
+"followed" anew: then the job ends by itself.
 Python 3.6 and later, standard library only.
 """
 import json
@@ -24,9 +25,10 @@ _LAST_WORDS = 400                # characters of standard error that an ending q
 _FLUSH_SECONDS = 1.0             # by which a shared folder shows lines late
 _LOOK_SECONDS = 0.5
 _PATIENCE_SECONDS = 90           # for the others once a place has failed; a runner, if there is one, ends them earlier
-_SILENCE_SECONDS = 1800          # without a line, after which a job that nobody follows is given up
+_SILENCE_SECONDS = 1800          # without a line, after which a job is given up that nobody has followed for as long
 _MOST_BYTES = 2 ** 30            # of a worker's lines; the runner takes fewer
 _NO_LIMIT = 2 ** 60
+_FOLLOWED = "followed"           # the file that a runner writes anew while it listens
 # what a worker keeps of the job's environment: which GPUs Slurm gave it, and how programs and libraries are found
 _KEPT = ("PATH", "LANG", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
@@ -64,13 +66,15 @@ def addresses(count, nodes, hosts, port):
 
 def watch(places, reporters, folder, clock=time.monotonic, wait=time.sleep):
     """Return once these places have gone, or are to: nobody needs them any more, or nobody can."""
-    failed = None
+    failed, sign, followed = None, None, clock()
     while any(place.is_running() for place in places):
         wait(_LOOK_SECONDS)
         if not os.path.isdir(folder):
             return                                   # the runner has cleared up, also where Slurm cannot reach us
         for place in places:
             place.beat(clock())
+            if not place.is_running():
+                place.end()                          # its word must be there while another place here still serves
         exits = [_exit(folder, name) for name in reporters]
         if all(exit is not None for exit in exits):
             return
@@ -78,7 +82,11 @@ def watch(places, reporters, folder, clock=time.monotonic, wait=time.sleep):
             failed = clock() if failed is None else failed
             if clock() - failed > _PATIENCE_SECONDS:
                 return
-        if any(place.is_silent(clock()) for place in places if place.name in reporters):
+        latest = _read(os.path.join(folder, _FOLLOWED))
+        if latest != sign:                           # a runner is there, and ends by its own limits what is silent
+            sign, followed = latest, clock()
+        if clock() - followed > _SILENCE_SECONDS and any(
+                place.is_silent(clock()) for place in places if place.name in reporters):
             return
 
 
@@ -101,7 +109,7 @@ class _Place(object):
         if len(order["places"]) > 1:
             self._variables.update(EVENBENCH_RANK=str(rank), EVENBENCH_NODES=addresses(
                 len(order["places"]), order["nodes"], hosts, order["port"]))
-        self._process = self._scratch = None
+        self._process = self._scratch = self._code = None
         self._heard = time.monotonic()
         self._tail = []
         self._readers = []
@@ -166,9 +174,11 @@ class _Place(object):
         return now - self._heard > _SILENCE_SECONDS
 
     def end(self):
-        """The worker's exit code, once it and its helpers are gone and that is told."""
+        """The worker's exit code, once it and its helpers are gone and that is told; told once."""
         if self._process is None:
             return 0
+        if self._code is not None:
+            return self._code
         ended_by_itself = self._process.poll() is not None
         self._kill()
         code = self._process.wait()
@@ -182,7 +192,8 @@ class _Place(object):
             write(self._folder, self.name + ".exit", exit)
         except OSError:
             pass                                     # the folder is gone: nobody asks
-        return code if ended_by_itself else 0
+        self._code = code if ended_by_itself else 0
+        return self._code
 
     def _kill(self):
         try:

@@ -5,18 +5,20 @@ one, while those are usable, so that stacks are compared on the same machines. W
 folder under the cache, since a job outlives the shell that submitted it: a session that goes on takes its job over.
 """
 
+import errno
 import json
 import secrets
 import shutil
 import socket
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from runner import leftovers
-from runner.errors import BenchError, InputError
+from runner.errors import BenchError, DiskFull, InputError
 from runner.launchers.protocol import Launcher
-from runner.launchers.slurm.commands import Node, Options, Order, Slurm, options, script, submission
+from runner.launchers.slurm.commands import Node, Options, Order, Slurm, SlurmUnreachable, options, script, submission
 from runner.launchers.slurm.running import FOLLOWED, SlurmRunning, end
 from runner.launchers.venv import VenvLauncher
 from runner.machine.cpu_sets import reporters, servers
@@ -27,6 +29,9 @@ from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
 _ORDER, _JOB, _OWNER = "order.json", "job", "owner"        # files of a run's folder
+_KEPT_SECONDS = 30 * 86400       # for which a session may come and collect a run that ended without its runner
+# what `check`, `bench` and a session's first seconds measure: their runs begin in no record, so nobody takes them over
+_BESIDE_SESSIONS = frozenset({"check", "product", "harness", "harness_infer", "harness_prefill", "harness_decode"})
 _PORTS = (23000, 800, 10)        # first, how many groups, ports a group: a job that shares its node has its own group
 
 
@@ -49,6 +54,7 @@ class SlurmLauncher(Launcher):
         self._say: Callable[[str], None] = lambda text: None
         self._last: SlurmRunning | None = None               # the session's last run: its nodes are asked for again
         self._on: list[str] = []
+        self._sweeping, self._is_swept = threading.Lock(), False
 
     @property
     def hosts(self) -> int:
@@ -78,7 +84,10 @@ class SlurmLauncher(Launcher):
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
         """Build the environments that are not there yet, and end what dead runners left and no session can take."""
         self._say = say
-        self._sweep(say)
+        with self._sweeping:                 # stacks are prepared side by side: once is enough, and others wait for it
+            if not self._is_swept:
+                self._sweep(say)
+            self._is_swept = True
         self._environments.prepare(stacks, say)
 
     def fingerprint(self, stack: Stack) -> str:
@@ -107,20 +116,24 @@ class SlurmLauncher(Launcher):
             (folder / _ORDER).write_text(json.dumps(task))
             (folder / "job.sh").write_text(script(order))
         except OSError as error:
-            raise BenchError(f"{folder}: {error.strerror}") from error
+            shutil.rmtree(folder, ignore_errors=True)
+            raise _unwritten(folder, error) from error
         return self._submitted(order, task, {
             "launcher": self.name, "isolation": "venv", "image": None, "base": f"host, {order.python}",
             "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack),
             "remote": True, "folder": name})
 
     def _submitted(self, order: Order, task: Mapping[str, Any], record: dict[str, Any]) -> SlurmRunning:
+        id = ""
         try:
             id = self._slurm.submit(submission(order, self._options))
-        except BaseException:
-            self._slurm.cancel(f"--name={order.name}", "--quiet")   # it may have been taken, and the answer lost
+            (order.folder / _JOB).write_text(id)
+        except BaseException as error:
+            self._slurm.cancel(id or f"--name={order.name}", "--quiet")     # taken, maybe, and the answer lost
             shutil.rmtree(order.folder, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise _unwritten(order.folder, error) from error
             raise
-        (order.folder / _JOB).write_text(id)
         self._last = SlurmRunning(self._slurm, order.folder, id, tuple(task["reporters"]), tuple(task["servers"]),
                                   {**record, "job": id}, self._say)
         return self._last
@@ -135,19 +148,24 @@ class SlurmLauncher(Launcher):
         return ",".join(self._on[:count])
 
     def rejoined(self, place: Mapping[str, Any]) -> SlurmRunning | None:
-        """As protocol.Launcher: a job that waits, runs, or has left all its files."""
+        """As protocol.Launcher: a job that waits, runs, or has left all its files.
+
+        Raises SlurmUnreachable where nobody says whether the job goes on: a second one beside it would disturb both.
+        """
         name = place.get("folder")
         folder = self._folder / str(name)
-        id, task = _text(folder / _JOB), _text(folder / _ORDER)
-        if not isinstance(name, str) or "/" in name or not id or not task:
+        id, order = _text(folder / _JOB), _order(folder)
+        if not isinstance(name, str) or "/" in name or not id or not order:
             return None
-        order, job = json.loads(task), self._slurm.job(id)
-        is_whole = all((folder / f"{each}.exit").exists() for each in order["reporters"])
-        if job is not None and ((not job.is_over and job.name == name) or is_whole):
+        job, is_whole = self._slurm.job(id), _is_whole(folder, order)
+        if job is None and not is_whole:
+            raise SlurmUnreachable(f"Slurm does not answer for job {id}, which an interrupted session left and which "
+                                   "may go on: look at `scontrol ping`, then give the same command again")
+        if is_whole or (job is not None and not job.is_over and job.name == name):
             self._own(folder)
             self._say(f"slurm: job {id} went on without its runner: taking it over")
             self._last = SlurmRunning(self._slurm, folder, id, tuple(order["reporters"]), tuple(order["servers"]),
-                                      dict(place), self._say)
+                                      dict(place), self._say, _seconds_between(folder / _ORDER, folder / _OWNER))
             return self._last
         self._remove(folder, id, name)
         return None
@@ -169,20 +187,46 @@ class SlurmLauncher(Launcher):
             host, _, process = (_text(folder / _OWNER) or "").partition(":")
             if host != socket.gethostname() or leftovers.is_alive(process):
                 continue
-            id = _text(folder / _JOB) or ""
-            if not (folder / FOLLOWED).exists():
+            id, order = _text(folder / _JOB) or "", _order(folder)
+            if not (folder / FOLLOWED).exists() or order.get("cell", {}).get("measure") in _BESIDE_SESSIONS:
                 say(f"slurm: ending job {id or 'of no number'}, left by a runner that is gone")
                 self._remove(folder, id, folder.name)
             elif (job := self._slurm.job(id)) is not None and not job.is_over and job.name == folder.name:
                 say(f"slurm: job {id} of an interrupted session still goes on: the same command takes it over, "
                     f"`scancel {id}` ends it")
-            elif job is not None and not all((folder / f"{each}.exit").exists() for each in _reporters(folder)):
+            elif job is not None and not (_is_whole(folder, order) and self._is_recent(folder)):
                 shutil.rmtree(folder, ignore_errors=True)
 
+    def _is_recent(self, folder: Path) -> bool:
+        """Whether a session may yet ask for what a run has left."""
+        now = self._folder / "swept"
+        now.touch()
+        return _seconds_between(folder / FOLLOWED, now) < _KEPT_SECONDS
 
-def _reporters(folder: Path) -> list[str]:
-    order = json.loads(_text(folder / _ORDER) or "{}")
-    return [str(each) for each in order.get("reporters", ())]
+
+def _order(folder: Path) -> dict[str, Any]:
+    """What the nodes were told to do; {} where that was never written whole."""
+    try:
+        order = json.loads(_text(folder / _ORDER) or "{}")
+    except ValueError:
+        return {}
+    return order if isinstance(order, dict) else {}
+
+
+def _is_whole(folder: Path, order: Mapping[str, Any]) -> bool:
+    """Whether all who report have left their last word."""
+    return all((folder / f"{each}.exit").exists() for each in order.get("reporters", ()))
+
+
+def _seconds_between(earlier: Path, later: Path) -> float:
+    """From one file's writing to another's, by the clock of the server that keeps both."""
+    return max(0.0, later.stat().st_mtime - earlier.stat().st_mtime)
+
+
+def _unwritten(folder: Path, error: OSError) -> BenchError:
+    """What to raise where a run's folder takes no files."""
+    kind = DiskFull if error.errno == errno.ENOSPC else BenchError
+    return kind(f"{folder}: {error.strerror}: every node must see this folder, and it needs room")
 
 
 def _text(path: Path) -> str | None:

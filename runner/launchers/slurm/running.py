@@ -1,5 +1,6 @@
 """A run as a job of Slurm: its files on the shared folder, and its state as the controller tells it."""
 
+import contextlib
 import json
 import shutil
 import threading
@@ -17,16 +18,18 @@ _LINES_SECONDS = 0.3                # between two looks at a file
 _LATE_SECONDS = 3.0                 # by which a shared folder, or Slurm itself, may show an end late
 _GONE_SECONDS = 40.0                # for a cancelled job to leave its nodes; Slurm gives processes 30 to end
 _BEAT_SECONDS = 4.0                 # in which a node that runs says so, also where a shared folder shows it late
+_SIGN_SECONDS = 30.0                # between two signs that somebody follows
 _CHUNK = 2**20
-FOLLOWED = "followed"               # the file that says that the run's beginning is in the session's record
+FOLLOWED = "followed"               # the file that says that a run's beginning is in the record and somebody listens
 
 
 class SlurmRunning(Running):
     """A submitted job, or one that an earlier runner left."""
 
     def __init__(self, slurm: Slurm, folder: Path, job: str, reporters: tuple[str, ...], servers: tuple[str, ...],
-                 record: dict[str, Any], say: Callable[[str], None] = lambda text: None) -> None:
-        self.place = record
+                 record: dict[str, Any], say: Callable[[str], None] = lambda text: None,
+                 seconds_before: float = 0.0) -> None:
+        self.place, self.seconds_before = record, seconds_before
         self.reporters, self.servers = reporters, servers
         self._slurm, self._folder, self._id, self._say = slurm, folder, job, say
         self._job = Job()
@@ -34,7 +37,7 @@ class SlurmRunning(Running):
         self._pipe = Pipe()
         self._changed = threading.Condition()
         self._is_stopped = False
-        self._is_followed = False
+        self._signed: float | None = None        # when the nodes were last told that somebody follows
         threading.Thread(target=self._look, daemon=True).start()
         for place in reporters:
             self._pipe.add(place, lines_of_chunks(self._chunks(place)))
@@ -82,10 +85,19 @@ class SlurmRunning(Running):
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
         """As protocol.Running."""
-        if not self._is_followed:
-            self._is_followed = True
-            self._folder.joinpath(FOLLOWED).touch()
+        self._sign(time.monotonic())
         return self._pipe.next(seconds)
+
+    def _sign(self, now: float) -> None:
+        """Tell the nodes, and the next sweep, that the run is followed; a job that nobody follows gives up by itself.
+
+        The first line is asked for once the run's beginning is in the record: so the file says also that.
+        """
+        if self._signed is not None and now - self._signed < _SIGN_SECONDS:
+            return
+        self._signed = now
+        with contextlib.suppress(OSError):       # the folder is gone or full: the job's end will tell
+            self._folder.joinpath(FOLLOWED).write_text(repr(now))
 
     def is_waiting(self) -> bool:
         """As protocol.Running."""

@@ -6,12 +6,13 @@ import re
 import socket
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runner.errors import BenchError, InputError
+from runner.errors import BenchError, DiskFull, InputError
 from runner.launchers import choose
 from runner.launchers.protocol import Exit
 from runner.launchers.slurm import commands, running
@@ -200,6 +201,23 @@ def test_a_job_that_slurm_refuses_says_why_and_leaves_nothing(tmp_path: Path) ->
     assert words[1].startswith("--name=evenbench-k-0-1-")       # it may have been taken, and the answer lost
 
 
+class FullDisk(FakeSlurm):
+    """A cluster whose shared disk is full once it has taken a job."""
+
+    def _sbatch(self, words: list[str]) -> tuple[int, str, str]:
+        output = next(word.partition("=")[2] for word in words if word.startswith("--output="))
+        (Path(output).parent / "job").symlink_to("/dev/full")
+        return super()._sbatch(words)
+
+
+def test_a_job_whose_number_cannot_be_kept_is_ended_and_the_full_disk_told(tmp_path: Path) -> None:
+    slurm = FullDisk()
+    with pytest.raises(DiskFull, match=f"^{tmp_path}/slurm/evenbench-k-0-1-.*: No space left on device"):
+        started(tmp_path, slurm)
+    assert [["scancel", "7", "--quiet"]] == slurm.of("scancel")
+    assert [] == list((tmp_path / "slurm").iterdir())
+
+
 def test_plans_are_made_for_the_smallest_node_and_a_node_a_machine(tmp_path: Path) -> None:
     made = launcher(tmp_path, FakeSlurm())
     assert (3, 2, 7000 * 2**20) == (made.hosts, made.machine(MACHINE).cpus, made.machine(MACHINE).memory_bytes)
@@ -322,6 +340,18 @@ def test_a_place_whose_node_has_fallen_silent_is_named_before_slurm_notices(tmp_
     made.stop()
 
 
+def test_who_follows_a_run_says_so_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = started(tmp_path, FakeSlurm())
+    sign = folder_of(made, tmp_path) / "followed"
+    assert not sign.exists()                         # before its beginning is in the record
+    monkeypatch.setattr(running, "_SIGN_SECONDS", 0.0)
+    made.next_line(0.0)
+    first = sign.read_text()
+    made.next_line(0.0)
+    assert first != sign.read_text()
+    made.stop()
+
+
 # ---- runs that a dead runner left
 
 def test_a_job_that_went_on_is_taken_over_with_all_its_lines(tmp_path: Path) -> None:
@@ -332,6 +362,17 @@ def test_a_job_that_went_on_is_taken_over_with_all_its_lines(tmp_path: Path) -> 
     assert taken is not None
     events, ending = followed(taken, Limits(), FakeClock(step=0.0))
     assert (3, "ok") == (len(events), ending.word)
+
+
+def test_a_run_that_is_taken_over_says_how_long_it_went_on(tmp_path: Path) -> None:
+    slurm = FakeSlurm()
+    left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
+    order = folder_of(left, tmp_path) / "order.json"
+    os.utime(order, (0, order.stat().st_mtime - 3600))
+    taken = launcher(tmp_path, slurm).rejoined(left.place)
+    assert taken is not None
+    taken.stop()
+    assert 3600 <= taken.seconds_before < 3660 and 0 == left.seconds_before
 
 
 @pytest.mark.parametrize(("state", "exit", "is_taken"), [
@@ -363,6 +404,28 @@ def test_a_job_of_another_name_under_the_same_number_is_not_ours_to_end(tmp_path
     assert [] == slurm.of("scancel")
 
 
+def test_no_second_job_is_begun_while_nobody_says_how_the_first_went(tmp_path: Path) -> None:
+    slurm = FakeSlurm()
+    left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
+    made = launcher(tmp_path, slurm)
+    slurm.answers = False
+    with pytest.raises(SlurmUnreachable, match=r"Slurm does not answer for job 7, .* give the same command again"):
+        made.rejoined(left.place)
+    assert folder_of(left, tmp_path).exists()
+    left.stop()
+
+
+def test_a_run_that_left_all_its_files_is_taken_over_also_where_slurm_does_not_answer(tmp_path: Path) -> None:
+    slurm = FakeSlurm()
+    left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
+    wrote(folder_of(left, tmp_path), "node0", LINES)
+    made = launcher(tmp_path, slurm)
+    slurm.answers = False
+    taken = made.rejoined(left.place)
+    assert taken is not None
+    assert "ok" == followed(taken, Limits(), FakeClock(step=0.0))[1].word
+
+
 @pytest.mark.parametrize("is_followed", [True, False])
 def test_jobs_of_dead_runners_that_no_record_names_are_ended(tmp_path: Path, is_followed: bool) -> None:
     slurm, said = FakeSlurm(), list[str]()
@@ -375,6 +438,53 @@ def test_jobs_of_dead_runners_that_no_record_names_are_ended(tmp_path: Path, is_
     assert (0 if is_followed else 1) == len(slurm.of("scancel"))
     assert (["slurm: job 7 of an interrupted session still goes on: the same command takes it over, `scancel 7` ends "
              "it"] if is_followed else ["slurm: ending job 7, left by a runner that is gone"]) == said
+
+
+def orphaned(cache: Path, slurm: FakeSlurm, measure: str = "train") -> tuple[SlurmRunning, Path]:
+    """A run that its runner followed until it was killed, and the run's folder."""
+    left = started(cache, slurm, cell(nodes=1, parallel="none", measure=measure))
+    left.next_line(0.0)
+    (folder_of(left, cache) / "owner").write_text(f"{socket.gethostname()}:1-1")           # of no process
+    return left, folder_of(left, cache)
+
+
+def test_a_check_s_job_of_a_dead_runner_is_ended_for_no_command_takes_it_over(tmp_path: Path) -> None:
+    slurm, said = FakeSlurm(), list[str]()
+    _, folder = orphaned(tmp_path, slurm, "check")
+    launcher(tmp_path, slurm).prepare([], said.append)
+    assert ["slurm: ending job 7, left by a runner that is gone"] == said
+    assert "JobState=CANCELLED" in slurm.jobs["7"] and not folder.exists()
+
+
+@pytest.mark.parametrize(("days", "is_kept"), [(29, True), (31, False)])
+def test_what_a_run_left_is_kept_for_a_month(tmp_path: Path, days: int, is_kept: bool) -> None:
+    slurm = FakeSlurm()
+    left, folder = orphaned(tmp_path, slurm)
+    wrote(folder, "node0", LINES)
+    slurm.jobs["7"] = shown("COMPLETED", name=folder.name)
+    os.utime(folder / "followed", (0, (folder / "followed").stat().st_mtime - days * 86400))
+    launcher(tmp_path, slurm).prepare([], print)
+    assert is_kept == folder.exists()
+    left.stop()
+
+
+def test_an_order_that_a_full_disk_cut_off_stops_no_session(tmp_path: Path) -> None:
+    slurm = FakeSlurm()
+    left, folder = orphaned(tmp_path, slurm)
+    (folder / "order.json").write_text('{"cell"')
+    launcher(tmp_path, slurm).prepare([], print)
+    assert launcher(tmp_path, slurm).rejoined(left.place) is None
+    left.stop()
+
+
+def test_what_dead_runners_left_is_looked_for_once_however_many_stacks_are_prepared(tmp_path: Path) -> None:
+    slurm, said = FakeSlurm(), list[str]()
+    left, _ = orphaned(tmp_path, slurm)
+    made = launcher(tmp_path, slurm)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda stack: made.prepare([], said.append), "ab"))
+    left.stop()
+    assert 1 == len(said)
 
 
 def test_jobs_of_living_runners_and_of_other_hosts_are_left_alone(tmp_path: Path) -> None:

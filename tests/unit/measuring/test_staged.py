@@ -9,6 +9,7 @@ import pytest
 
 from runner.datasets import choice
 from runner.errors import InputError, Stopped
+from runner.launchers.protocol import Exit
 from runner.measuring import adaptive, job
 from runner.measuring.session import Bench, Progress
 from runner.measuring.until import Until
@@ -18,7 +19,7 @@ from runner.results.rows import measurements
 from runner.study.file import parse
 from tests.clock import FakeClock
 from tests.fake_session import STACKS, STUDY
-from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines
+from tests.fakes import MACHINE, READING, FakeLauncher, FakeRunning, QuietProgress, good_lines
 
 
 @contextmanager
@@ -26,12 +27,18 @@ def shown() -> Iterator[Progress]:
     yield QuietProgress()
 
 
-def ran(folder: Path, wished: Until | None, script: Any, kept: history.Kept | None = None, study: bytes = STUDY
-        ) -> tuple[bool, list[str]]:
-    """Whether all went well, and what was said."""
+def job_of(folder: Path, script: Any, study: bytes = STUDY, left: dict[str, FakeRunning] | None = None) -> job.Job:
     launcher = FakeLauncher(FakeClock(step=0.001), script)
+    launcher.rejoined = lambda place: (left or {}).get(str(place["run"]))  # type: ignore[method-assign]
     planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
-    planned_job = job.Job(job.Asked("s"), planned, STACKS, launcher, MACHINE, choice.Data("digits32", folder))
+    return job.Job(job.Asked("s"), planned, STACKS, launcher, MACHINE, choice.Data("digits32", folder))
+
+
+def ran(folder: Path, wished: Until | None, script: Any, kept: history.Kept | None = None, study: bytes = STUDY,
+        left: dict[str, FakeRunning] | None = None) -> tuple[bool, list[str]]:
+    """Whether all went well, and what was said; left: the runs that went on without their runner."""
+    planned_job = job_of(folder, script, study, left)
+    launcher, planned = planned_job.launcher, planned_job.plan
     said: list[str] = []
     with store.Store(folder) as opened:
         bench = Bench(planned, STACKS, launcher, folder, opened, QuietProgress(), clock=FakeClock(step=0.001),
@@ -107,6 +114,63 @@ def test_a_session_that_was_killed_in_a_later_stage_goes_on_there(tmp_path: Path
 
     assert list(range(9)) == rounds(tmp_path / "r") and measured.is_done
     assert history.unfinished(tmp_path, command) is None
+
+
+def killed_in_round(folder: Path, round: int) -> history.Kept:
+    """What a runner left that was killed in a round's first run, before the run's first line."""
+    def interrupt() -> bytes:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        ran(folder, Until(0.02, 9), lambda cell, run: [interrupt] if run.split(".")[1] == str(round)
+            else noisy(cell, run))
+    events = (folder / store.EVENTS).read_bytes().splitlines(keepends=True)
+    last = max(index for index, line in enumerate(events) if b'"event": "begin"' in line)
+    (folder / store.EVENTS).write_bytes(b"".join(events[:last + 1]))
+    command = next(record["command"] for record in store.read(folder) if record["event"] == "session")
+    kept = history.unfinished(folder.parent, command)
+    assert kept
+    return kept
+
+
+def went_on() -> FakeRunning:
+    return FakeRunning(good_lines(), Exit(0), FakeClock(step=0.001))
+
+
+def test_a_run_of_a_later_stage_that_went_on_without_its_runner_is_taken_over_there(tmp_path: Path) -> None:
+    kept = killed_in_round(tmp_path / "r", 5)                 # the first of the second stage
+    ((_, left),) = kept.left.items()
+    ran(tmp_path / "r", Until(0.02, 9), noisy, kept, left={left.run: went_on()})
+
+    heard = [record for record in store.read(tmp_path / "r") if record.get("run") == left.run]
+    assert ["begin", "line", "line", "line", "ending"] == [record["event"] for record in heard]
+    assert heard[-1]["rejoined"]
+    assert [9, 9] == [len(row.runs) for row in measurements(store.read(tmp_path / "r")).rows]
+
+
+def test_a_run_of_a_later_stage_that_did_not_go_on_is_another_attempt_there(tmp_path: Path) -> None:
+    kept = killed_in_round(tmp_path / "r", 5)
+    (of,) = kept.left
+    ran(tmp_path / "r", Until(0.02, 9), noisy, kept)
+
+    assert [1, 2] == [record["attempt"] for record in store.read(tmp_path / "r") if record["event"] == "begin"
+                      and (record["key"], record["round"]) == of]
+
+
+def test_what_went_on_of_a_round_that_no_stage_reaches_is_ended(tmp_path: Path) -> None:
+    running, left = went_on(), history.Left("k.8.1", 1, {"run": "k.8.1"}, {})
+    kept = history.Kept(tmp_path / "r", frozenset(), {}, left={("k", 8): left})
+    ran(tmp_path / "r", Until(0.02, 30), lambda cell, run: good_lines(), kept, left={"k.8.1": running})
+
+    assert 7 == max(rounds(tmp_path / "r")) and running.is_stopped
+
+
+def test_what_went_on_of_a_session_that_is_begun_anew_is_ended(tmp_path: Path) -> None:
+    kept, running = killed_in_round(tmp_path / "r", 5), went_on()
+    ((_, left),) = kept.left.items()
+    adaptive.begin_anew(job_of(tmp_path / "r", noisy, left={left.run: running}), tmp_path)
+
+    assert running.is_stopped
 
 
 def test_a_wish_without_two_stacks_to_compare_is_refused() -> None:

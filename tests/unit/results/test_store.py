@@ -94,3 +94,21 @@ def test_a_run_that_was_taken_over_says_nothing_of_how_long_one_takes(tmp_path: 
     made(tmp_path / "r", *finished("a.0.1", "venv", 4.0, 34.0), *finished("a.1.1", "venv", 0.1, 5.0, rejoined=True))
 
     assert {"a": 34.0} == history.known_seconds(tmp_path)
+
+
+def begun(run: str, **facts: object) -> dict[str, object]:
+    return {"event": "begin", "run": run, "key": "k", "round": 0, "place": {"launcher": "slurm"}, **facts}
+
+
+@pytest.mark.parametrize(("facts", "attempt"), [({"attempt": 1}, 1), ({}, 2)])
+def test_a_run_that_was_left_has_the_attempt_of_its_record_and_of_an_old_one_the_count(
+        tmp_path: Path, facts: dict[str, object], attempt: int) -> None:
+    made(tmp_path / "r", begun("k.0.1", **facts), begun("k.0.1", **facts))
+    kept = history.unfinished(tmp_path, "c")
+    assert kept and attempt == kept.left["k", 0].attempt
+
+
+def test_a_session_whose_later_stage_was_killed_is_unfinished(tmp_path: Path) -> None:
+    made(tmp_path / "r", {"event": "closed", "reason": "done"}, SESSION)
+    assert history.unfinished(tmp_path, "c") is not None
+    assert ["unfinished"] == [row["state"] for row in history.listing(tmp_path)]

@@ -50,6 +50,16 @@ def test_where_no_group_limits_memory_the_process_is_limited(tmp_path: Path) -> 
     assert "process" == json.loads((tmp_path / "node0.node").read_text())["memory_limited_by"]
 
 
+def test_a_coordinator_s_exit_is_told_while_a_server_on_its_node_still_serves(tmp_path: Path) -> None:
+    (tmp_path / "role.py").write_text("import os, signal\n"
+                                      "if os.environ['EVENBENCH_RANK'] == '0':\n    signal.pause()\n"
+                                      "raise SystemExit(3)\n")
+    server = ran(tmp_path, "role", places=["node0", "coordinator"], reporters=["coordinator"],
+                 variables={"PYTHONPATH": str(tmp_path)})
+    assert 3 == json.loads((tmp_path / "coordinator.exit").read_text())["code"]
+    assert (-9, False) == (server["code"], server["is_out_of_memory"])       # ended once nobody needed it
+
+
 def test_wrong_words_are_told_with_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == slurm_node.main([])
     assert "usage: python -m workloads.places.slurm_node ORDER HOST,HOST..." in capsys.readouterr().err
@@ -84,8 +94,21 @@ def test_places_outlive_one_that_failed_by_the_time_that_a_runner_needs_to_look(
     assert 90 < watched(tmp_path, [place()], ["node0", "node1"]) < 92
 
 
-def test_a_worker_that_says_nothing_for_very_long_is_given_up(tmp_path: Path) -> None:
-    assert 0.5 == watched(tmp_path, [place(silent=True)], ["node0"])
+def test_a_worker_that_says_nothing_for_very_long_is_given_up_where_nobody_follows(tmp_path: Path) -> None:
+    (tmp_path / "followed").write_text("7.5")
+    assert 1800 < watched(tmp_path, [place(silent=True)], ["node0"]) < 1802
+
+
+def test_a_silent_worker_is_left_to_the_runner_that_follows(tmp_path: Path) -> None:
+    clock = FakeClock(step=0.0)
+
+    def wait(seconds: float) -> None:
+        clock.advance(seconds)
+        if clock.now < 7200:
+            (tmp_path / "followed").write_text(repr(clock.now // 30))
+
+    slurm_node.watch([place(silent=True)], ["node0"], str(tmp_path), clock, wait)
+    assert 7200 + 1800 - 31 < clock.now < 7200 + 1802
 
 
 @pytest.mark.parametrize(("text", "folder"), [
