@@ -56,5 +56,13 @@ def tables(lanes: Sequence[Lanes]) -> Iterator[Table[LaneResult]]:
 def _label(lanes: Lanes) -> str:
     """What is compared, and who is the fastest in each lane where one is shown to be in any."""
     winners = (lanes.common_winner, lanes.tuned_winner)
-    fastest = ", ".join(f"{lane} {winner or 'none shown'}" for lane, winner in zip(LANES, winners, strict=True))
-    return f"{lanes.label}: fastest {fastest}" if any(winners) else lanes.label
+    fastest = [_fastest(*each) for each in zip(winners, (lanes.common_left_out, lanes.tuned_left_out), strict=True)]
+    named = ", ".join(f"{lane} {words}" for lane, words in zip(LANES, fastest, strict=True))
+    return f"{lanes.label}: fastest {named}" if any(winners) else lanes.label
+
+
+def _fastest(winner: str | None, left_out: Sequence[str]) -> str:
+    """A lane's fastest stack, and that others did not run where it is held against some alone."""
+    if winner is None:
+        return "none shown"
+    return f"{winner} of those that ran" if left_out else winner

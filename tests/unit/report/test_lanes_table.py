@@ -41,6 +41,17 @@ def test_a_group_says_who_is_the_fastest_in_each_lane() -> None:
     assert found.groups[0].label.endswith(": fastest common tf, tuned none shown")
 
 
+def test_a_lane_s_fastest_stack_is_so_of_those_that_ran_where_others_did_not() -> None:
+    mxnet = made.cell("mxnet")
+    tuned = {cell: cell._replace(loop="tuned") for cell in (TORCH, TF, mxnet)}
+    rates = {TORCH: SLOW, TF: SLOW, mxnet: FAST, tuned[TORCH]: FAST, tuned[TF]: SLOW}
+    records = [record for cell, values in rates.items() for record in made.runs(cell, values, facts=SWITCHED)]
+    (found,) = lanes.tables(summarise([made.session(), made.plan(*rates, tuned[mxnet]), *records,
+                                       *made.run(tuned[mxnet], 0, ending="unsupported", message="no")]).lanes)
+
+    assert found.groups[0].label.endswith(": fastest common mxnet, tuned torch of those that ran")
+
+
 def test_a_group_without_a_fastest_stack_says_none(table: Written) -> None:
     assert "fastest" not in table.groups[0].label
 
