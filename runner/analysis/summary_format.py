@@ -1,7 +1,7 @@
 """summary.json's format: the Summary and its parts, as frozen models; summary_schema.py publishes it.
 
 Format 7 (2026-11-23): step_seconds and tokens are geometric means with intervals; repeated and disturbed runs;
-the command that measures each again.
+the command that measures each again; lanes, a geometric mean for each, and the precision that runs had.
 Format 6 (2026-11-22): rates are geometric means, intervals Student's; words hold together over a session and are
 withheld of stacks that were not steady; p values, steadiness, the smallest difference; reasons of claims' numbers.
 Format 5 (2026-11-21): kernels, graphs, largest batches.

@@ -35,6 +35,12 @@ def test_a_line_has_both_rates_their_ratio_and_what_was_on(table: Written) -> No
     assert {"compile; nhwc; float32", "compile"} & set(shown.values())
 
 
+def test_what_the_runs_said_stands_as_how_they_ran_and_not_as_switched_on() -> None:
+    (found,) = lanes.tables(summary().lanes)
+
+    assert "ran as" in found.written(Form.PAGE).titles and "switched on" not in found.written(Form.PAGE).titles
+
+
 def test_a_group_says_who_is_the_fastest_in_each_lane() -> None:
     (found,) = lanes.tables(summary(tf=FAST).lanes)
 
