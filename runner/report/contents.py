@@ -64,7 +64,8 @@ def _means(summary: Summary) -> Iterator[str]:
     """Geometric means of the ratios, a line a measure and lane."""
     for mean in summary.geometric_means:
         ratios = ", ".join(f"{name} {formatting.ratio(ratio, None)}" for name, ratio in mean.ratios.items())
-        yield (f"{_lane(summary, mean.measure, mean.is_tuned)}: geometric mean over {formatting.count(mean.comparisons, 'comparison')}, "
+        over = formatting.count(mean.comparisons, "comparison")
+        yield (f"{_lane(summary, mean.measure, mean.is_tuned)}: geometric mean over {over}, "
                f"to {summary.baseline}: {ratios}")
 
 
