@@ -23,6 +23,11 @@ def comparison_key(cell: Cell) -> str:
     return _hash({name: value for name, value in content(compared(cell)).items() if name != "stack"})
 
 
+def lanes_key(cell: Cell) -> str:
+    """The key of what is measured together: of a tuned cell that of its common lane, else the comparison's."""
+    return comparison_key(cell._replace(loop="native") if cell.loop == "tuned" else cell)
+
+
 class Comparison(NamedTuple):
     """What is compared: cells that are equal but for the stack."""
 

@@ -38,6 +38,7 @@ class Flag(StrEnum):
     STAND_IN_DATA = "stand_in_data"
     THREADS_DIFFER = "threads_differ"
     ONEDNN_DIFFERS = "onednn_differs"
+    OTHER_PRECISION = "other_precision"
     PART_OF_PASS = "part_of_pass"
     GPUS_IN_PARALLEL = "gpus_in_parallel"
     THROTTLED = "throttled"
@@ -63,6 +64,8 @@ FOOTNOTES = {
                         "stand-in's.",
     Flag.THREADS_DIFFER: "The framework used another number of threads than the cell asks for.",
     Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
+    Flag.OTHER_PRECISION: "Computed in another precision than the cell says (amp is bfloat16), as loop tuned may: its "
+                          "words are against stacks that may have kept the cell's.",
     Flag.PART_OF_PASS: "A pass over the sequences would have taken more than a minute, so a part of one was timed: "
                        "other stacks may have timed other batches.",
     Flag.GPUS_IN_PARALLEL: "Ran beside other cells on other GPUs, with which it shared the CPUs and the memory.",
@@ -166,6 +169,10 @@ def _has_other_onednn(seen: _Seen) -> bool:
     return isinstance(is_on, bool) and seen.cell.onednn != "default" and is_on != (seen.cell.onednn == "on")
 
 
+def _has_other_precision(seen: _Seen) -> bool:
+    return bool(seen.run.facts.get("precision", seen.cell.precision) != seen.cell.precision)
+
+
 def _is_venv(seen: _Seen) -> bool:
     return bool(seen.run.place.get("isolation") == "venv")
 
@@ -179,6 +186,7 @@ _OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
     Flag.STAND_IN_DATA: _has_stand_in,
     Flag.THREADS_DIFFER: _has_other_threads,
     Flag.ONEDNN_DIFFERS: _has_other_onednn,
+    Flag.OTHER_PRECISION: _has_other_precision,
     Flag.PART_OF_PASS: lambda seen: any(worker.is_part_of_pass for worker in seen.run.workers),
     Flag.GPUS_IN_PARALLEL: lambda seen: seen.run.place.get("gpus_in_parallel") is True,
     Flag.THROTTLED: _is_throttled,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from runner.analysis import stats
 from runner.analysis.gate import NO_STEPS, Runs
-from runner.analysis.stats import Ratio
+from runner.analysis.stats import Ratio, Verdict
 from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Result
 from runner.cells import compared
 from runner.results.rows import Row
@@ -19,13 +19,27 @@ COMMON, TUNED = "native", "tuned"              # values of a cell's loop
 _SWITCHES = ("loop", "layout", "precision", "attention")     # facts that say what the tuned runs really had on
 
 
+class Doubt(NamedTuple):
+    """Why a stack's lanes get no word: the first lane's verdict that withholds it, and what each such lane says."""
+
+    verdict: Verdict
+    text: str
+
+    @classmethod
+    def of(cls, runs: Mapping[str, Runs]) -> "Doubt | None":
+        """The doubt that a stack's runs raise, by lane; None where both lanes were steady."""
+        raised = {lane: each for lane, each in runs.items() if each.verdict}
+        verdict = next((each.verdict for each in raised.values()), None)
+        return cls(verdict, "; ".join(f"{lane}: {each.text}" for lane, each in raised.items())) if verdict else None
+
+
 class Pair(NamedTuple):
     """The places of two comparisons, and of each stack that both measured how many times as fast tuned is."""
 
     common: int
     tuned: int
     ratios: Mapping[str, Ratio]
-    doubts: Mapping[str, Runs]                 # by stack: runs that withhold its word
+    doubts: Mapping[str, Doubt]                # by stack: what withholds its word
 
     def p_values(self) -> dict[tuple[int, str], float]:
         """Of the ratios that may get a word, by the tuned comparison's place and the stack."""
@@ -49,8 +63,8 @@ def _pair(common: int, tuned: int, groups: Sequence[Mapping[str, Row]], runs: Ma
     both = {name: (row, groups[common][name]) for name, row in groups[tuned].items()
             if row.rates and name in groups[common] and groups[common][name].rates}
     ratios = stats.ratios([(row.rates, other.rates) for row, other in both.values()])
-    doubts = {name: each for name, rows in both.items() for row in rows
-              if (each := runs.get(row.key, NO_STEPS)).verdict}
+    doubts = {name: doubt for name, (row, other) in both.items() if (doubt := Doubt.of({
+        "common": runs.get(other.key, NO_STEPS), "tuned": runs.get(row.key, NO_STEPS)}))}
     return Pair(common, tuned, dict(zip(both, ratios, strict=True)), doubts)
 
 
@@ -67,13 +81,14 @@ def _lanes(pair: Pair, rows: Mapping[str, Row], common: Comparison, tuned: Compa
     results = tuple(_result(pair, rows.get(result.stack), beside.get(result.stack), result,
                             words.get((pair.tuned, result.stack))) for result in tuned.results)
     return Lanes(experiment=tuned.experiment, label=common.label, task=tuned.task, common=common.key, tuned=tuned.key,
-                 results=results, common_winner=common.winner, tuned_winner=tuned.winner)
+                 results=results, common_winner=common.winner, tuned_winner=tuned.winner,
+                 common_left_out=common.left_out, tuned_left_out=tuned.left_out)
 
 
 def _result(pair: Pair, row: Row | None, common: Result | None, tuned: Result, adjusted: float | None) -> LaneResult:
     ratio, doubt = pair.ratios.get(tuned.stack, Ratio(None, None, 0)), pair.doubts.get(tuned.stack)
     verdict = stats.verdict(ratio, adjusted)
-    if doubt and doubt.verdict and ratio.value is not None:
+    if doubt and ratio.value is not None:
         verdict = doubt.verdict
     return LaneResult(
         stack=tuned.stack, common_rate=common.rate_per_worker if common else None, tuned_rate=tuned.rate_per_worker,

@@ -56,6 +56,9 @@ def shared(comparisons: Sequence[Comparison], measured: Measurements) -> tuple[C
 
 
 def _with_share(result: Result, row: Row | None, products: Mapping[Unit, Product]) -> Result:
+    """The result with its share; none where it computed in another precision than the product of the cell."""
+    if Flag.OTHER_PRECISION in result.flags:
+        return result
     product = products.get(Unit.of(row.cell)) if row else None
     if row is None or product is None or result.rate_per_worker is None or row.cell.task not in tasks.NAMES:
         return result

@@ -396,7 +396,7 @@ def _result(row: Row, statistics: _Statistics, word: _Word, flagged: tuple[Flag,
         cpu_joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run, _cpu_watts(run))),
         gpu_sm_clock=middle(runs, lambda run: run.after.get("gpu_sm_clock")),
         epochs=max((len(run.epochs) for run in runs if run.epochs), default=None),
-        places_peak_bytes=_rounded(middle(runs, _places_peak_bytes)),
+        places_peak_bytes=_rounded(middle(runs, _places_peak_bytes)), ran_precision=_fact(runs, "precision"),
         **{field: middle(runs, lambda run, name=name: quantities.of(name, row, run))  # type: ignore[misc]
            for field, name in _OF_EPOCHS.items()},
     )
@@ -520,18 +520,18 @@ _NOT_TOLD = (Verdict.NOT_STEADY, Verdict.TOO_SHORT)
 
 def _geometric_means(comparisons: Sequence[Comparison], names: Sequence[str], baseline: str
                      ) -> tuple[GeometricMean, ...]:
-    """A mean for each measure, over the comparisons in which every stack was steady and has a ratio."""
+    """A mean for each measure and lane, over the comparisons in which every stack was steady and has a ratio."""
     others = _others(names, baseline)
-    by_measure: dict[str, list[dict[str, float]]] = {}
+    by_lane: dict[tuple[str, bool], list[dict[str, float]]] = {}
     for comparison in comparisons:
         ratios = {result.stack: result.ratio for result in comparison.results if result.ratio is not None}
         is_steady = not any(result.verdict in _NOT_TOLD for result in comparison.results)
         if others and is_steady and all(name in ratios for name in others):
-            by_measure.setdefault(comparison.measure, []).append(ratios)
+            by_lane.setdefault((comparison.measure, comparison.is_tuned), []).append(ratios)
     return tuple(
-        GeometricMean(measure=measure, comparisons=len(rows),
+        GeometricMean(measure=measure, comparisons=len(rows), is_tuned=is_tuned,
                       ratios={name: stats.geometric_mean([ratios[name] for ratios in rows]) for name in others})
-        for measure, rows in by_measure.items() if len(rows) > 1
+        for (measure, is_tuned), rows in by_lane.items() if len(rows) > 1
     )
 
 

@@ -1,7 +1,7 @@
 """summary.json's format: the Summary and its parts, as frozen models; summary_schema.py publishes it.
 
 Format 7 (2026-11-23): step_seconds and tokens are geometric means with intervals; repeated and disturbed runs;
-the command that measures each again.
+the command that measures each again; lanes, a geometric mean for each, and the precision that runs had.
 Format 6 (2026-11-22): rates are geometric means, intervals Student's; words hold together over a session and are
 withheld of stacks that were not steady; p values, steadiness, the smallest difference; reasons of claims' numbers.
 Format 5 (2026-11-21): kernels, graphs, largest batches.
@@ -156,6 +156,8 @@ class Result(_Model):
     parameters: int | None
     rerun: str = ""
     """The command that measures it again; "" where it was skipped."""
+    ran_precision: str | None = None
+    """That its first run said it computed in, which loop tuned may choose; null where none said."""
 
 
 class MachineLimit(_Model):
@@ -193,6 +195,11 @@ class Comparison(_Model):
     unproved: tuple[str, ...]
     """Measured stacks that no check has shown to build the same model."""
 
+    @property
+    def is_tuned(self) -> bool:
+        """Whether it is of the tuned lane."""
+        return self.settings.get("loop") == "tuned"
+
 
 class LaneResult(_Model):
     """A stack as it stands and as its experts would tune it."""
@@ -209,7 +216,7 @@ class LaneResult(_Model):
     verdict: Verdict
     """Of tuned against common."""
     withheld: str = ""
-    """Why no other word is said; "" where one is."""
+    """Why no other word is said, lane by lane; "" where one is."""
     p_value: float | None = None
     """Adjusted for all words of the session; null where it gets no word."""
     switches: dict[str, str]
@@ -234,6 +241,9 @@ class Lanes(_Model):
     common_winner: str | None
     """The stack that is the fastest as it stands; null where none is shown to be."""
     tuned_winner: str | None
+    common_left_out: tuple[str, ...] = ()
+    """Stacks without an ok run in that lane, which its winner is not held against."""
+    tuned_left_out: tuple[str, ...] = ()
 
 
 class Profile(_Model):
@@ -458,12 +468,14 @@ class PaperClaim(_Model):
 
 
 class GeometricMean(_Model):
-    """Over the comparisons of one measure in which every stack has a ratio."""
+    """Over the comparisons of one measure and lane in which every stack has a ratio."""
 
     measure: str
     comparisons: int
     ratios: dict[str, float]
     """By stack, to the baseline."""
+    is_tuned: bool = False
+    """Whether they are of loop tuned; else of all other loops."""
 
 
 class Failure(_Model):

@@ -51,7 +51,7 @@ def bench_self(stacks: StackNames = None,
         bench = (overhead.run_peers(chosen, setup, screen.say, tasks) if with_peers
                  else overhead.run(chosen, setup, screen.say))
         costs = [_said(cost) for cost in bench]
-    print_rows([{**cost._asdict(), "met": cost.is_met} if as_json else cost.listed() for cost in costs], as_json)
+    print_rows([cost.record() if as_json else cost.listed() for cost in costs], as_json)
     sys.exit(0 if all(cost.is_met for cost in costs) else 1)
 
 

@@ -185,13 +185,21 @@ def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launche
         ) -> list[Verdict]:
     """Check every task in every stack against the first one that can run it; resources are (cpus, memory bytes).
 
-    Of another loop than the native one the reference is the first stack's native one, so a single stack is enough.
+    Of another loop than the native one the reference is the first stack's native one, so a single stack is enough;
+    where no stack runs the task natively, none passes.
     """
     if len(stacks) < 2 and loop == NATIVE:
         raise InputError("check: found one stack, expected two or more to compare")
     verdicts = []
     for task in names:
-        reference = None if loop == NATIVE else _native(task, stacks, precision, launcher, data, resources, clock)
+        reference = None
+        if loop != NATIVE:
+            native = _native(task, stacks, precision, launcher, data, resources, clock)
+            if isinstance(native, str):
+                verdicts += [_verdict(check_cell(task, stack.name, precision, *resources, loop), stack, stack, {},
+                                      problem=native) for stack in stacks]
+                continue
+            reference = native
         for stack in stacks:
             say(f"check: {task} in {stack.name}" + ("" if loop == NATIVE else f", loop {loop}"))
             cell = check_cell(task, stack.name, precision, *resources, loop)
@@ -206,13 +214,15 @@ def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launche
 
 
 def _native(task: str, stacks: list[Stack], precision: str, launcher: Launcher, data: Path,
-            resources: tuple[int, int], clock: Callable[[], float]) -> tuple[Stack, Sent] | None:
-    """The first stack that can run the task in its native loop, with what it sent."""
+            resources: tuple[int, int], clock: Callable[[], float]) -> tuple[Stack, Sent] | str:
+    """The first stack that can run the task in its native loop, with what it sent; why there is none."""
+    reasons = []
     for stack in stacks:
         arrays = _tried(check_cell(task, stack.name, precision, *resources), stack, launcher, data, clock)
         if isinstance(arrays, Sent):
             return stack, arrays
-    return None
+        reasons.append(f"{stack.name}: {arrays.word}: {arrays.message}")
+    return f"no stack ran the native loop to compare with: {'; '.join(reasons)}"
 
 
 def _tried(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]) -> Sent | Ending:
@@ -283,10 +293,11 @@ def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
     """The (task, stack) that passed in float64 with what the stacks are made of now; the references count as passed.
 
     The last verdict of a pair counts. Lines that are not verdicts are left out: they prove nothing. What passed in
-    another loop than the native one is there as built() names it, and proves nothing of its reference.
+    another loop than the native one is there as built() names it, and proves nothing of its reference. Against its
+    own native loop a stack passes for itself alone: it counts where that loop was compared with another stack.
     """
     passed_pairs: dict[tuple[str, str, str], bool] = {}
-    in_loops: dict[tuple[str, str], bool] = {}
+    in_loops: dict[tuple[str, str], tuple[bool, str, str]] = {}
     path = results / VERDICTS
     for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
         try:
@@ -297,10 +308,13 @@ def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
             if record["precision"] != "float64" or not is_current or record.get("parallel"):
                 continue
             if record.get("loop"):
-                in_loops[pair[0], built(pair[1], record["loop"])] = record["passed"] is True
+                in_loops[pair[0], built(pair[1], record["loop"])] = (record["passed"] is True, *pair[1:])
             else:
                 passed_pairs[pair] = record["passed"] is True
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
-    return {*((task, name) for (task, *names), passed in passed_pairs.items() if passed for name in names),
-            *(of_loop for of_loop, passed in in_loops.items() if passed)}
+    native = {(task, name) for (task, *names), passed in passed_pairs.items() if passed for name in names}
+    compared = native | {(of_loop[0], reference) for of_loop, (passed, stack, reference) in in_loops.items()
+                         if passed and stack != reference}
+    return native | {of_loop for of_loop, (passed, stack, reference) in in_loops.items()
+                     if passed and (stack != reference or (of_loop[0], stack) in compared)}

@@ -102,6 +102,10 @@ class Cost(NamedTuple):
         return {"what": self.what, "stack": self.stack, "found": value, "interval": interval, "goal": goal,
                 "turns": str(self.turns), "": self.problem or ("met" if self.is_met else "NOT MET")}
 
+    def record(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {**self._asdict(), "interval": self.interval and self.interval.record(), "met": self.is_met}
+
     @property
     def is_met(self) -> bool:
         """Whether the goal is not excluded: the interval's better end, or the value where there is none, is within."""

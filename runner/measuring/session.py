@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from runner.cells import comparison_key, comparisons
+from runner.cells import comparisons, lanes_key
 from runner.errors import BenchError, DiskFull, Stopped
 from runner.launchers.protocol import Exit, Launcher, Running
 from runner.launchers.watchdog import Ending, Limits, follow, limits
@@ -202,7 +202,7 @@ def _ended(bench: Bench, pending: PendingRun, memory: "Memory") -> str:
 
 def _repeated(bench: Bench, number: int, memory: "Memory") -> Iterator[str]:
     """The words of the runs that are made again; number: how many runs there were. Raises Stopped."""
-    of = {each.key: comparison_key(each.cell) for each in bench.plan.cells}
+    of = {each.key: lanes_key(each.cell) for each in bench.plan.cells}
     repetitions = disturbed.waiting(store.read(bench.store.folder), {
         index: [disturbed.Cell(each.key, of[each.key]) for each in bench.plan.order(index)]
         for index in range(bench.plan.rounds)})

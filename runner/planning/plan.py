@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from runner.cells import comparison_key, key
+from runner.cells import comparison_key, key, lanes_key
 from runner.errors import InputError
 from runner.machine import data_sheets, gpus
 from runner.machine.host import Machine
@@ -78,12 +78,13 @@ class Plan(NamedTuple):
     def order(self, round_index: int) -> list[Planned]:
         """The cells in a round's own order, drawn from the seed: comparison by comparison, the stacks of each together.
 
-        So the two runs of a pair lie seconds apart, and a machine that drifts over hours does so between pairs.
+        Both lanes are one such block. So the two runs of a pair lie near each other, and a machine that drifts over
+        hours does so between pairs.
         """
         drawn = random.Random(f"{self.seed}:{round_index}")
         blocks: dict[str, list[Planned]] = {}
         for planned in self.cells:
-            blocks.setdefault(comparison_key(planned.cell), []).append(planned)
+            blocks.setdefault(lanes_key(planned.cell), []).append(planned)
         shuffled = list(blocks.values())
         drawn.shuffle(shuffled)
         for block in shuffled:

@@ -201,7 +201,7 @@ RESULTS: tuple[Column[Line], ...] = (
     measured("SM clock", "gpu_sm_clock", lambda hertz: f"{hertz / 1e6:,.0f} MHz", ENERGY),
     measured("CPU power", "cpu_watts", "{:.0f} W".format, ENERGY),
     measured("a sample, CPU", "cpu_joules_per_sample", "{:.3g} J".format, ENERGY),
-    *_field(lambda line: line.result, "repeated_runs", "disturbed_runs"),
+    *_field(lambda line: line.result, "repeated_runs", "disturbed_runs", "ran_precision"),
     Column("rate_low", _end("rate_interval", "low"), forms=_CSV, name="rate_low"),
     Column("rate_high", _end("rate_interval", "high"), forms=_CSV, name="rate_high"),
     Column("ratio_low", _end("ratio_interval", "low"), forms=_CSV, name="ratio_low"),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from runner import formatting
+from runner.analysis.lanes import COMMON
 from runner.analysis.summary_format import Claim, ClaimNumber, PaperClaim, Summary
 from runner.report import breakdown, claim_text, columns, environment, lanes, left_out, published, rates
 from runner.report.comparisons import Context, Shown
@@ -60,10 +61,11 @@ def _overall(summary: Summary) -> Overall:
 
 
 def _means(summary: Summary) -> Iterator[str]:
-    """Geometric means of the ratios, a line a measure."""
+    """Geometric means of the ratios, a line a measure and lane."""
     for mean in summary.geometric_means:
         ratios = ", ".join(f"{name} {formatting.ratio(ratio, None)}" for name, ratio in mean.ratios.items())
-        yield (f"{mean.measure}: geometric mean over {formatting.count(mean.comparisons, 'comparison')}, "
+        over = formatting.count(mean.comparisons, "comparison")
+        yield (f"{_lane(summary, mean.measure, mean.is_tuned)}: geometric mean over {over}, "
                f"to {summary.baseline}: {ratios}")
 
 
@@ -91,26 +93,36 @@ def _in_short(summary: Summary) -> Iterator[str]:
     if summary.paper_claims:
         verdicts = [claim.verdict for claim in summary.paper_claims]
         yield f"{formatting.count(len(verdicts), 'claim')}: {_tally(verdicts)}."
-    for measure in dict.fromkeys(comparison.measure for comparison in summary.comparisons):
-        yield from _wins(summary, measure)
+    for measure, is_tuned in dict.fromkeys((each.measure, each.is_tuned) for each in summary.comparisons):
+        yield from _wins(summary, measure, is_tuned)
     yield from (f"{line}." for line in (*_means(summary), *rates.machine_limits(summary)))
 
 
-def _wins(summary: Summary, measure: str) -> Iterator[str]:
-    compared = [comparison for comparison in summary.comparisons if comparison.measure == measure
+def _lane(summary: Summary, measure: str, is_tuned: bool) -> str:
+    """The measure, and which lane is meant where the session has the tuned one too."""
+    of_measure = [each for each in summary.comparisons if each.measure == measure]
+    if not any(each.is_tuned for each in of_measure):
+        return measure
+    others = {each.settings.get("loop") for each in of_measure if not each.is_tuned}
+    return f"{measure}, " + ("tuned" if is_tuned else "common" if others == {COMMON} else "not tuned")
+
+
+def _wins(summary: Summary, measure: str, is_tuned: bool) -> Iterator[str]:
+    compared = [comparison for comparison in summary.comparisons
+                if (comparison.measure, comparison.is_tuned) == (measure, is_tuned)
                 and sum(result.rate_per_worker is not None for result in comparison.results) > 1]
     if not compared:
         return
-    winners = [comparison.winner for comparison in compared]
+    winners, lane = [comparison.winner for comparison in compared], _lane(summary, measure, is_tuned)
     if len(compared) == 1:
         among = " of those that ran" if winners[0] and compared[0].left_out else ""
-        yield f"{measure}: {winners[0] or 'no stack'} is {'' if winners[0] else 'shown to be '}the fastest{among}."
+        yield f"{lane}: {winners[0] or 'no stack'} is {'' if winners[0] else 'shown to be '}the fastest{among}."
         return
     said = [f"{name} is the fastest in {winners.count(name)}" for name in dict.fromkeys(winners) if name]
     undecided = winners.count(None)
     if undecided:
         said.append(f"no stack is shown to be the fastest in {undecided}")
-    yield f"{measure}: of {formatting.count(len(compared), 'comparison')}, {', '.join(said)}."
+    yield f"{lane}: of {formatting.count(len(compared), 'comparison')}, {', '.join(said)}."
 
 
 # ---- claims

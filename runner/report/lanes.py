@@ -11,8 +11,9 @@ from runner.report.tables import Column, Form, Table, table
 LANES = ("common", "tuned")
 _CAPTION = "Common and tuned: samples a second as each stack stands, and as its experts would tune it"
 _NOTE = ("Ratio: how many times as fast tuned is in the same rounds, with its 95 % interval; its words hold together "
-         "with the session's others. First step (compilation included), compiling and what was switched on are the "
-         "tuned runs' own words. docs/tuned.md says what each framework's experts switch on, and why.")
+         "with the session's others. First step (compilation included), compiling and what they ran as are the "
+         "tuned runs' own words; that may be what the common lane has as well. docs/tuned.md says what each "
+         "framework's experts switch on, and why.")
 
 
 def _tuned(result: LaneResult) -> str:
@@ -27,8 +28,8 @@ def _word(result: LaneResult) -> str:
     return result.withheld or ("" if result.verdict is Verdict.NO_DATA else result.verdict.value)
 
 
-def _switched(result: LaneResult) -> str:
-    """The switches that a reader would ask for; a layout or attention of its own kind is none."""
+def _ran_as(result: LaneResult) -> str:
+    """The switches that a reader would ask for, whatever the common lane has; native and plain ones say nothing."""
     return "; ".join(value for value in result.switches.values() if value not in ("native", "plain"))
 
 
@@ -42,7 +43,7 @@ _COLUMNS: tuple[Column[LaneResult], ...] = (
     Column("verdict", _word),
     Column("first step", lambda result: result.first_step_seconds, formatting.seconds, _PAGE),
     Column("compiling", lambda result: result.compile_seconds, formatting.seconds, _PAGE),
-    Column("switched on", _switched, forms=_PAGE),
+    Column("ran as", _ran_as, forms=_PAGE),
     Column("by", lambda result: result.switches.get("loop"), forms=_SCREEN),
     Column("in", lambda result: result.switches.get("precision"), forms=_SCREEN),
 )
@@ -56,5 +57,13 @@ def tables(lanes: Sequence[Lanes]) -> Iterator[Table[LaneResult]]:
 def _label(lanes: Lanes) -> str:
     """What is compared, and who is the fastest in each lane where one is shown to be in any."""
     winners = (lanes.common_winner, lanes.tuned_winner)
-    fastest = ", ".join(f"{lane} {winner or 'none shown'}" for lane, winner in zip(LANES, winners, strict=True))
-    return f"{lanes.label}: fastest {fastest}" if any(winners) else lanes.label
+    fastest = [_fastest(*each) for each in zip(winners, (lanes.common_left_out, lanes.tuned_left_out), strict=True)]
+    named = ", ".join(f"{lane} {words}" for lane, words in zip(LANES, fastest, strict=True))
+    return f"{lanes.label}: fastest {named}" if any(winners) else lanes.label
+
+
+def _fastest(winner: str | None, left_out: Sequence[str]) -> str:
+    """A lane's fastest stack, and that others did not run where it is held against some alone."""
+    if winner is None:
+        return "none shown"
+    return f"{winner} of those that ran" if left_out else winner

@@ -638,6 +638,15 @@ class Switches(AdapterCase):
         for loop in trained:
             self.assert_close(trained["native"], trained[loop], 1e-4, loop)
 
+    def test_a_tuned_cell_of_a_gpu_that_is_not_there_is_refused_with_a_reason(self):
+        settings = importlib.import_module(adapter.__name__ + ".settings")
+        cell = cell_of(measure="train", precision="float32", loop="tuned", device="gpu")
+        with self.assertRaises(errors.Unsupported) as refused:
+            tuned = settings.tuned(cell, ())
+            built(tasks.table("lenet5", tuned.classes), tuned)
+            self.skipTest("a GPU is here")
+        self.assertGreater(len(str(refused.exception)), 10)
+
     def test_every_loop_ends_when_the_watch_has_enough(self):
         cell = cell_of(measure="train", precision="float32", seconds=0.02, steps=3, warmup=1)
         sample = data.synthetic(cell)

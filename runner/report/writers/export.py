@@ -19,7 +19,7 @@ from runner.study.quantities import PHASES
 from workloads.spec.cell import FIELDS
 
 RUN = {"result": str, "study": str, "experiment": str, "key": str, **FIELDS, "round": int, "attempt": int,
-       "ending": str, "worker": str, "is_repeated": bool, "is_disturbed": bool}
+       "ending": str, "worker": str, "is_repeated": bool, "is_disturbed": bool, "ran_precision": str}
 SAMPLE = {"is_warmup": bool, "index": int, "steps": int, "seconds": float,
           **{f"{phase}_seconds": float for phase in PHASES}}
 COLUMNS: Mapping[str, type] = {**RUN, **SAMPLE}
@@ -41,8 +41,13 @@ def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
     seed = row.cell.seed if run.seed is None else run.seed
     told = {"experiment": row.experiment, "key": row.key, **row.cell._asdict(), "seed": seed, "round": run.round,
             "attempt": run.attempt, "ending": run.ending, "worker": worker.name, "is_repeated": bool(run.repeats),
-            "is_disturbed": run.is_disturbed}
+            "is_disturbed": run.is_disturbed, "ran_precision": _precision(run)}
     return {name: clean(value) if isinstance(value, str) else value for name, value in told.items()}
+
+
+def _precision(run: Run) -> str | None:
+    """What the run said it computed in, which loop tuned may choose."""
+    return str(run.facts["precision"]) if "precision" in run.facts else None
 
 
 def _samples(worker: Worker) -> Iterator[dict[str, Any]]:

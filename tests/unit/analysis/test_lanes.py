@@ -50,6 +50,25 @@ def test_equal_lanes_have_no_word() -> None:
     assert "no difference shown" == only(summary({TORCH: SLOW, TUNED_TORCH: SLOW})).results[0].verdict
 
 
+def unsteady(cell: Cell, rate: float) -> list[made.Record]:
+    """Five runs whose first steps take three times as long."""
+    seconds = [cell.batch / rate] * 24
+    return [record for index in range(5) for record in made.run(
+        cell, index, made.steps([*(3 * each for each in seconds[:6]), *seconds], loss=[2.0, 1.0]))]
+
+
+@pytest.mark.parametrize(("doubted", "lanes"), [({TORCH}, ["common"]), ({TUNED_TORCH}, ["tuned"]),
+                                               ({TORCH, TUNED_TORCH}, ["common", "tuned"])])
+def test_a_withheld_word_says_which_lane_was_not_steady(doubted: set[Cell], lanes: list[str]) -> None:
+    steady = [record for cell in {TORCH, TUNED_TORCH} - doubted for record in made.runs(cell, SLOW)]
+    found = summarise([made.session(), made.plan(TORCH, TUNED_TORCH), *steady,
+                       *(record for cell in doubted for record in unsteady(cell, 100.0))])
+    (torch,) = only(found).results
+
+    assert lanes == [each.split(":")[0] for each in torch.withheld.split("; ")]
+    assert "not steady" == torch.verdict
+
+
 def test_what_was_switched_on_is_what_the_tuned_runs_said() -> None:
     assert {"loop": "compile", "layout": "nhwc", "precision": "amp"} == only(
         summary({TORCH: SLOW, TUNED_TORCH: FAST})).results[0].switches

@@ -133,6 +133,17 @@ def test_the_geometric_mean_leaves_out_comparisons_in_which_a_stack_is_missing()
     assert mean.ratios == pytest.approx({"tf": 4.0, "mxnet": 1.0})       # the geometric mean of 2 and 8
 
 
+def test_each_lane_has_a_geometric_mean_of_its_own() -> None:
+    def ratio(times: float, **values: object) -> dict[Cell, list[float]]:
+        return {made.cell("torch", **values): [1.0] * 3, made.cell("tf", **values): [times] * 3}
+
+    found = summary({**ratio(2.0, batch=1), **ratio(8.0, batch=2), **ratio(1.0, batch=1, loop="tuned"),
+                     **ratio(9.0, batch=2, loop="tuned")})
+
+    assert [(False, 2, pytest.approx(4.0)), (True, 2, pytest.approx(3.0))] == [
+        (mean.is_tuned, mean.comparisons, mean.ratios["tf"]) for mean in found.geometric_means]
+
+
 def test_a_comparison_that_was_not_checked_says_so() -> None:
     found = summary({TORCH: SLOW, TF: FAST}, proved={("lenet5", "torch")})
 

@@ -8,7 +8,8 @@ import pytest
 from runner.launchers.watchdog import Ending
 from runner.measuring import equality
 from runner.report.writers import equality as written
-from tests.fakes import stack
+from tests.clock import FakeClock
+from tests.fakes import FakeLauncher, stack
 from workloads.measuring.sketch import WIDTH, sketch
 from workloads.spec.cell import Cell
 
@@ -111,6 +112,27 @@ def test_what_one_stack_does_not_have_of_a_model_is_compared_where_both_do() -> 
     assert equality.compare(cell(), without, arrays(), TF, TORCH).passed
     assert equality.compare(cell(), arrays(), without, TF, TORCH).passed
     assert "decoded 3 (Conv)" == equality.compare(cell(), other, arrays(), TF, TORCH).first
+
+
+def test_where_no_stack_runs_natively_no_tuned_one_passes() -> None:
+    end = b'{"event": "end", "status": "%s", "message": "no"}\n'
+    launcher = FakeLauncher(FakeClock(), lambda cell, run: [end % (b"ok" if cell.loop == "tuned" else b"unsupported")])
+    verdicts = equality.run(["lenet5"], [TORCH, TF], "float64", launcher, Path("data"), (2, 0), FakeClock(),
+                            lambda text: None, "tuned")
+
+    assert [("torch-x", False, "tuned"), ("tf-x", False, "tuned")] == [
+        (each.stack, each.passed, each.loop) for each in verdicts]
+    assert verdicts[0].problem.endswith("torch-x: unsupported: no; tf-x: unsupported: no")
+
+
+def test_a_tuned_build_that_equals_its_own_native_one_is_proved_once_that_is_compared_with_another(
+        tmp_path: Path) -> None:
+    made_of, own = {"tf-x": "1", "torch-x": "2"}, equality.check_cell("lenet5", "torch-x", "float64", 2, 0, "tuned")
+    equality.keep([equality.compare(own, arrays(), arrays(), TORCH, TORCH)], made_of, tmp_path)
+    assert set() == equality.proved(tmp_path, made_of)
+
+    equality.keep([equality.compare(cell(), arrays(), arrays(), TF, TORCH)], made_of, tmp_path)
+    assert ("lenet5", "torch-x, tuned") in equality.proved(tmp_path, made_of)
 
 
 def test_a_tuned_build_is_proved_for_itself_and_proves_nothing_of_its_reference(tmp_path: Path) -> None:

@@ -127,6 +127,15 @@ def test_products_of_another_precision_or_number_of_threads_are_no_limit() -> No
     assert summarise(session()).comparisons[0].results[0].machine_share is None
 
 
+def test_a_rate_in_another_precision_than_the_cell_s_is_no_share_of_its_product() -> None:
+    cell = made.cell("torch", loop="tuned")
+    [result] = summarise([made.session(), made.plan(cell), of("torch", 0.1),
+                          *made.runs(cell, [RATE] * 5, facts={**made.FACTS, "precision": "amp"})
+                          ]).comparisons[0].results
+
+    assert (None, "amp") == (result.machine_share, result.ran_precision)
+
+
 def test_a_share_above_one_is_shown_and_flagged() -> None:
     summary = summarise(session(of("torch", 2e9 / (RATE * FLOPS / 1.25))))
     [result] = summary.comparisons[0].results

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runner.cells import key
 from runner.errors import DiskFull, Stopped
 from runner.measuring.session import Bench, Memory, run
 from runner.planning.plan import Wishes, plan
@@ -395,6 +396,15 @@ def test_repetitions_are_at_most_a_round_and_the_most_disturbed_come_first(tmp_p
     run(made)
 
     assert [f"{stack}.1.2" for stack in of_round(started, 1)] == started[4:]
+
+
+def test_a_round_is_made_again_with_both_lanes(tmp_path: Path) -> None:
+    made, started = with_others(tmp_path / "r", {"a.0.1": 0.25}, rounds=1)
+    common, other = sorted(made.plan.cells, key=lambda each: each.cell.stack)
+    tuned = other._replace(cell=other.cell._replace(loop="tuned"), key=key(other.cell._replace(loop="tuned")))
+    run(made._replace(plan=made.plan._replace(cells=(common, tuned))))
+
+    assert [{"a.0.1", "b.0.1"}, {"a.0.2", "b.0.2"}] == [set(started[:2]), set(started[2:])]
 
 
 def test_a_resumed_session_repeats_what_is_still_to_be_repeated_and_no_more(tmp_path: Path) -> None:

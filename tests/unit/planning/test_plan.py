@@ -280,6 +280,16 @@ def test_the_stacks_of_a_comparison_follow_each_other_in_every_round() -> None:
         assert batches[0::2] == batches[1::2] and {1, 2, 3, 4, 5, 6, 7, 8} == set(batches)
 
 
+def test_both_lanes_of_a_comparison_follow_each_other_in_every_round() -> None:
+    study = GRID.replace(b"grid = { batch", b'grid = { loop = ["native", "tuned"], batch')
+    planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    for index in range(20):
+        cells = [each.cell for each in planned.order(index)]
+        blocks = [cells[first:first + 4] for first in range(0, len(cells), 4)]
+        assert [1] * 8 == [len({cell.batch for cell in block}) for block in blocks]
+        assert [4] * 8 == [len({(cell.stack, cell.loop) for cell in block}) for block in blocks]
+
+
 def test_rounds_draw_the_order_of_comparisons_and_of_the_stacks_in_each() -> None:
     assert len({tuple(batch for batch, _ in ordered(index)) for index in range(20)}) > 10
     assert {"a", "b"} == {stack for index in range(20) for batch, stack in ordered(index)[:1]}

@@ -47,6 +47,14 @@ def test_a_run_without_samples_keeps_a_row_with_its_ending() -> None:
     assert ("oom", None, None) == (row["ending"], row["seconds"], row["is_warmup"])
 
 
+def test_a_row_has_the_cell_s_precision_and_the_one_that_its_run_had() -> None:
+    cell = made.cell(loop="tuned")
+    run = made.run(cell, 0, made.steps([0.5]), facts={**made.FACTS, "precision": "amp"})
+    found = list(rows(measurements([made.session(), made.plan(cell), *run])))
+
+    assert {("float32", "amp")} == {(row["precision"], row["ran_precision"]) for row in found}
+
+
 def test_every_row_has_every_column() -> None:
     assert all(list(row) == list(COLUMNS) for row in rows(measured()))
 

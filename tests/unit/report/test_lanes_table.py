@@ -35,10 +35,27 @@ def test_a_line_has_both_rates_their_ratio_and_what_was_on(table: Written) -> No
     assert {"compile; nhwc; float32", "compile"} & set(shown.values())
 
 
+def test_what_the_runs_said_stands_as_how_they_ran_and_not_as_switched_on() -> None:
+    (found,) = lanes.tables(summary().lanes)
+
+    assert "ran as" in found.written(Form.PAGE).titles and "switched on" not in found.written(Form.PAGE).titles
+
+
 def test_a_group_says_who_is_the_fastest_in_each_lane() -> None:
     (found,) = lanes.tables(summary(tf=FAST).lanes)
 
     assert found.groups[0].label.endswith(": fastest common tf, tuned none shown")
+
+
+def test_a_lane_s_fastest_stack_is_so_of_those_that_ran_where_others_did_not() -> None:
+    mxnet = made.cell("mxnet")
+    tuned = {cell: cell._replace(loop="tuned") for cell in (TORCH, TF, mxnet)}
+    rates = {TORCH: SLOW, TF: SLOW, mxnet: FAST, tuned[TORCH]: FAST, tuned[TF]: SLOW}
+    records = [record for cell, values in rates.items() for record in made.runs(cell, values, facts=SWITCHED)]
+    (found,) = lanes.tables(summarise([made.session(), made.plan(*rates, tuned[mxnet]), *records,
+                                       *made.run(tuned[mxnet], 0, ending="unsupported", message="no")]).lanes)
+
+    assert found.groups[0].label.endswith(": fastest common mxnet, tuned torch of those that ran")
 
 
 def test_a_group_without_a_fastest_stack_says_none(table: Written) -> None:

@@ -56,6 +56,16 @@ def test_our_own_study_has_no_paper_to_be_smaller_than() -> None:
     assert "scale" not in said(contents())
 
 
+def test_in_short_the_lanes_are_counted_apart() -> None:
+    cells = (TORCH, TF, TORCH._replace(loop="tuned"), TF._replace(loop="tuned"))
+    rates = dict(zip(cells, (SLOW, FAST, FAST, SLOW), strict=True))
+    measured = measurements([made.session(), made.plan(*cells), *(
+        record for cell, values in rates.items() for record in made.runs(cell, values))])
+
+    assert ("train, common: tf is the fastest.", "train, tuned: torch is the fastest."
+            ) == report(summary_of(measured), measured).in_short
+
+
 def test_an_interrupted_session_says_so_first() -> None:
     assert "not complete" == contents().deviations[0].what
 

@@ -15,7 +15,7 @@ from runner.errors import InputError
 from runner.paths import STUDIES
 from runner.report import forms
 from runner.report.contents import report
-from runner.report.document import Curve, Curves, Dots, Mark
+from runner.report.document import Curve, Curves, Dots, Mark, Report
 from runner.report.writers import charts, latex, markdown, page, spreadsheet
 from runner.report.writers.page import mood
 from runner.results import store
@@ -142,6 +142,25 @@ def test_latex_has_a_booktabs_table_a_comparison() -> None:
     assert 1 == text.count(r"\toprule") == text.count(r"\bottomrule") == text.count(r"\caption")
     assert r"\textbf{tf} & 150 & " in text and r" & fastest \\" in text
     assert "\\input" not in latex.latex(made_report.contents(made_report.evil())[2])
+
+
+def in_another_precision() -> Report:
+    """Of a session whose tuned runs computed in bfloat16."""
+    cell = made.cell(loop="tuned")
+    measured = measurements([made.session(), made.plan(cell), *made.runs(
+        cell, [100.0] * 5, facts={**made.FACTS, "precision": "amp"})])
+    return report(summary_of(measured), measured)
+
+
+def test_latex_names_what_computed_in_another_precision_than_the_cell_says() -> None:
+    assert "Computed in another precision than the cell says: torch in amp." in latex.latex(in_another_precision())
+
+
+def test_csv_has_the_cell_s_precision_and_the_one_that_ran() -> None:
+    (line,) = csv.DictReader(io.StringIO(spreadsheet.comma_separated(in_another_precision())))
+
+    assert ("float32", "amp") == (line["precision"], line["ran_precision"])
+    assert "other_precision" in line["flags"].split()
 
 
 def test_csv_has_a_line_a_result_under_documented_columns() -> None:

@@ -61,7 +61,7 @@ class Workload(Steps, contract.Sequences):
     def kernels(self):
         """{"lstm": the operator that runs the LSTM layers}, as facts; what RNN takes inside, it does not say."""
         has_lstm = any(name.endswith(".recurrent.weight") for name in self._names)
-        kind = "plain operations" if self.cell.lstm == "cell" else "RNN"
+        kind = "plain operations" if self.cell.lstm == "cell" else "RNN, packed once" if self._packed else "RNN"
         return {"lstm": kind} if has_lstm else {}
 
     def load(self, weights):

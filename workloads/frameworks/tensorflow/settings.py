@@ -179,10 +179,11 @@ def is_half(cell):
 
 
 def _details():
-    """What TensorFlow tells of the first GPU; {} before 2.4."""
-    if not hasattr(tf.config.experimental, "get_device_details"):
+    """What TensorFlow tells of the first GPU; {} before 2.4, and where it sees none."""
+    gpus = tf.config.experimental.list_physical_devices("GPU")
+    if not gpus or not hasattr(tf.config.experimental, "get_device_details"):
         return {}
-    return tf.config.experimental.get_device_details(tf.config.experimental.list_physical_devices("GPU")[0])
+    return tf.config.experimental.get_device_details(gpus[0])
 
 
 def gpu_facts():
