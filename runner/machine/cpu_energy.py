@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from runner.machine.kernel_files import content
+
 _ZONES = Path("sys/class/powercap")
 _PACE_SECONDS = 10.0           # a counter of 65 kJ wraps around in two minutes at 500 W
 _LEAST_SECONDS = 0.1           # counters move every millisecond; of less they say little
@@ -23,7 +25,7 @@ def zones(root: Path = Path("/")) -> Zones:
     """The counters of all packages; {} where not every one can be read. root: of the file system."""
     found: dict[Path, int] = {}
     for zone in sorted((root / _ZONES).glob("intel-rapl:*")):
-        if re.fullmatch(r"intel-rapl:\d+", zone.name) and _text(zone / "name").startswith("package"):
+        if re.fullmatch(r"intel-rapl:\d+", zone.name) and content(zone / "name").startswith("package"):
             reach = _number(zone / "max_energy_range_uj")
             if reach is None or _number(zone / "energy_uj") is None:
                 return {}
@@ -88,12 +90,5 @@ class Meter:
 
 
 def _number(file: Path) -> int | None:
-    text = _text(file)
+    text = content(file)
     return int(text) if text.isascii() and text.isdigit() else None
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""

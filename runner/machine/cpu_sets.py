@@ -11,8 +11,7 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from runner.machine.topology import Place as Spot
-from runner.machine.topology import Topology
+from runner.machine.topology import Spot, Topology
 from workloads.spec.cell import Cell
 from workloads.spec.cluster import Place
 
@@ -59,7 +58,7 @@ def _sets(cell: Cell, every: tuple[int, ...], known: Topology) -> tuple[tuple[in
     whole = [sets for sets in ways if sets]
     alike = [sets for sets in whole if len({len({known[cpu] for cpu in each}) for each in sets}) == 1]
     in_order = tuple(every[node * cell.cpus:(node + 1) * cell.cpus] for node in range(cell.nodes))
-    return next(iter((*alike, *whole, in_order)))
+    return (*alike, *whole, in_order)[0]
 
 
 def _of_whole_cores(cell: Cell, every: tuple[int, ...], known: Topology, is_full: bool) -> tuple[tuple[int, ...], ...]:

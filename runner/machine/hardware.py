@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from runner.machine import topology
+from runner.machine.kernel_files import content
+
 _CPU = Path("sys/devices/system/cpu")
 _SMBIOS, _MODULE = Path("sys/firmware/dmi/tables/DMI"), 17
 _GROUPS = Path("sys/fs/cgroup")
@@ -21,26 +24,25 @@ def hardware(root: Path = Path("/")) -> dict[str, Any]:
     """Facts by name, those that are known; root: of the file system."""
     facts = {**_topology(root), "numa_nodes": _count(root / "sys/devices/system/node", r"node\d+"),
              "l3_bytes": _l3_bytes(root), "turbo": _turbo(root), "microcode": _of_cpuinfo(root, "microcode"),
-             "smt": {"1": "on", "0": "off"}.get(_text(root / _CPU / "smt/active")), **_memory(root), **_group(root),
+             "smt": {"1": "on", "0": "off"}.get(content(root / _CPU / "smt/active")), **_memory(root), **_group(root),
              "is_virtual": " hypervisor" in (_of_cpuinfo(root, "flags") or ""),
-             "product": " ".join(filter(None, (_text(root / _DMI / name) for name in ("sys_vendor", "product_name"))))}
+             "product": " ".join(filter(None, (content(root / _DMI / name)
+                                               for name in ("sys_vendor", "product_name"))))}
     return {name: value for name, value in facts.items() if value not in (None, "", 0)}
 
 
 def _topology(root: Path) -> dict[str, int]:
     """How many sockets, cores and threads are online."""
-    places = [(_text(each / "physical_package_id"), _text(each / "core_id"))
-              for each in sorted((root / _CPU).glob("cpu[0-9]*/topology"))]
-    if not places or not all(package and core for package, core in places):
-        return {}
-    return {"sockets": len({package for package, _ in places}), "cores": len(set(places)), "threads": len(places)}
+    spots = topology.observe(root)
+    return {"sockets": len({spot.socket for spot in spots.values()}), "cores": len(set(spots.values())),
+            "threads": len(spots)}
 
 
 def _l3_bytes(root: Path) -> int | None:
     """Of the last-level cache that the first CPU uses."""
     for index in sorted((root / _CPU / "cpu0/cache").glob("index*")):
-        size = re.fullmatch(r"(\d+)K", _text(index / "size"))
-        if _text(index / "level") == "3" and size:
+        size = re.fullmatch(r"(\d+)K", content(index / "size"))
+        if content(index / "level") == "3" and size:
             return int(size[1]) * 1024
     return None
 
@@ -72,11 +74,11 @@ def _word(structure: bytes, offset: int) -> int:
 
 def _group(root: Path) -> dict[str, float]:
     """What the control groups (version 2) around this process let it use; nothing where there is no limit."""
-    own = next((line[3:] for line in _text(root / "proc/self/cgroup").splitlines() if line.startswith("0::/")), "/")
+    own = next((line[3:] for line in content(root / "proc/self/cgroup").splitlines() if line.startswith("0::/")), "/")
     folders = [root / _GROUPS / own.lstrip("/"), *(root / _GROUPS / parent for parent in _parents(own))]
     quotas = [int(words[0]) / int(words[1]) for folder in folders
-              if len(words := _text(folder / "cpu.max").split()) == 2 and words[0].isdigit() and int(words[1])]
-    limits = [int(text) for folder in folders if (text := _text(folder / "memory.max")).isdigit()]
+              if len(words := content(folder / "cpu.max").split()) == 2 and words[0].isdigit() and int(words[1])]
+    limits = [int(text) for folder in folders if (text := content(folder / "memory.max")).isdigit()]
     return {"group_cpus": min(quotas, default=0), "group_memory_bytes": min(limits, default=0)}
 
 
@@ -88,14 +90,14 @@ def _parents(path: str) -> Iterator[str]:
 def _turbo(root: Path) -> str | None:
     """Whether the CPU may run faster than its base clock: "on", "off", None where nothing says."""
     for name, on in _TURBO:
-        if text := _text(root / _CPU / name):
+        if text := content(root / _CPU / name):
             return "on" if text == on else "off"
     return None
 
 
 def _of_cpuinfo(root: Path, name: str) -> str | None:
     """The first CPU's value."""
-    return next(_values(_text(root / "proc/cpuinfo"), name), None)
+    return next(_values(content(root / "proc/cpuinfo"), name), None)
 
 
 def _values(text: str, name: str) -> Iterator[str]:
@@ -107,10 +109,3 @@ def _values(text: str, name: str) -> Iterator[str]:
 
 def _count(folder: Path, pattern: str) -> int:
     return sum(re.fullmatch(pattern, each.name) is not None for each in folder.glob("*"))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from runner.machine.kernel_files import content
+
 _CPUS, _NODES = Path("sys/devices/system/cpu"), Path("sys/devices/system/node")
 
 
-class Place(NamedTuple):
+class Spot(NamedTuple):
     """Where a CPU is. CPUs of one core are the threads of that core."""
 
     node: int
@@ -19,7 +21,7 @@ class Place(NamedTuple):
     core: int
 
 
-Topology = dict[int, Place]
+Topology = dict[int, Spot]
 
 
 def observe(root: Path = Path("/")) -> Topology:
@@ -27,10 +29,10 @@ def observe(root: Path = Path("/")) -> Topology:
     nodes = {cpu: node for node, text in _numbered(root / _NODES, "node", "cpulist") for cpu in _listed(text)}
     found = {}
     for cpu, socket in _numbered(root / _CPUS, "cpu", "topology/physical_package_id"):
-        core = _text(root / _CPUS / f"cpu{cpu}/topology/core_id")
+        core = content(root / _CPUS / f"cpu{cpu}/topology/core_id")
         if not _is_number(socket) or not _is_number(core):
             return {}
-        found[cpu] = Place(nodes.get(cpu, 0), int(socket), int(core))
+        found[cpu] = Spot(nodes.get(cpu, 0), int(socket), int(core))
     return found
 
 
@@ -39,7 +41,7 @@ def _numbered(folder: Path, name: str, file: str) -> Iterator[tuple[int, str]]:
     for each in folder.glob(f"{name}*"):
         number = re.fullmatch(rf"{name}(\d+)", each.name)
         if number and (each / file).is_file():
-            yield int(number[1]), _text(each / file)
+            yield int(number[1]), content(each / file)
 
 
 def _listed(text: str) -> Iterator[int]:
@@ -50,10 +52,3 @@ def _listed(text: str) -> Iterator[int]:
 
 def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?\d+", text) is not None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from runner.machine.cpu_sets import shared
-from runner.machine.topology import Place, observe
+from runner.machine.topology import Spot, observe
 from workloads.spec.cell import Cell
 
 
@@ -33,8 +33,8 @@ def cell(cpus: int, nodes: int = 1) -> Cell:
 def test_the_place_of_each_cpu_is_read(tmp_path: Path) -> None:
     found = observe(machine(tmp_path, sockets=2, cores=2, threads=2))
 
-    assert {0: Place(0, 0, 0), 1: Place(0, 0, 1), 2: Place(1, 1, 0), 3: Place(1, 1, 1),
-            4: Place(0, 0, 0), 5: Place(0, 0, 1), 6: Place(1, 1, 0), 7: Place(1, 1, 1)} == found
+    assert {0: Spot(0, 0, 0), 1: Spot(0, 0, 1), 2: Spot(1, 1, 0), 3: Spot(1, 1, 1),
+            4: Spot(0, 0, 0), 5: Spot(0, 0, 1), 6: Spot(1, 1, 0), 7: Spot(1, 1, 1)} == found
 
 
 def test_a_machine_that_does_not_tell_has_no_topology(tmp_path: Path) -> None:
