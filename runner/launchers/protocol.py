@@ -126,3 +126,32 @@ class Launcher(Protocol):
 
         padding: the length of an unused variable in its environment (workloads/spec/placement.py).
         """
+
+
+class Node(Protocol):
+    """A machine of a cluster."""
+
+    @property
+    def cpus(self) -> int:
+        """How many there are."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """How much there is."""
+
+
+class ClusterLauncher(Launcher):
+    """A launcher that spreads a run over machines of a cluster, each of which gets one node of it."""
+
+    has_gpus_here = False
+    nodes: Sequence[Node]
+
+    @property
+    def hosts(self) -> int:
+        """As Launcher."""
+        return len(self.nodes)
+
+    def machine(self, here: Machine) -> Machine:
+        """The smallest of the cluster's machines."""
+        return here._replace(cpus=min(node.cpus for node in self.nodes),
+                             memory_bytes=min(node.memory_bytes for node in self.nodes))

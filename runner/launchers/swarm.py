@@ -17,9 +17,8 @@ from runner import leftovers
 from runner.errors import BenchError, EngineUnreachable, ImageMissing
 from runner.launchers import swarm_images, swarm_manager, swarm_probe
 from runner.launchers.docker import explained
-from runner.launchers.protocol import Launcher
+from runner.launchers.protocol import ClusterLauncher
 from runner.launchers.swarm_run import SwarmRunning, remove_network, remove_service
-from runner.machine.host import Machine
 from runner.stacks import images
 from runner.stacks.definition import Stack, fingerprint, pinned
 from runner.stacks.engine import APIError, DockerClient, DockerException
@@ -27,11 +26,11 @@ from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
 
-class SwarmLauncher(Launcher):
+class SwarmLauncher(ClusterLauncher):
     """Launches workers as services of an existing Swarm."""
 
     name = "swarm"
-    has_gpus_here = False
+    nodes: tuple[swarm_manager.Node, ...]
 
     def __init__(self, client: DockerClient, options: swarm_manager.Options = swarm_manager.NO_OPTIONS) -> None:
         """Raises EngineUnreachable where the engine manages no Swarm."""
@@ -39,16 +38,6 @@ class SwarmLauncher(Launcher):
         self._images: dict[str, swarm_images.Delivered] = {}
         self._probed: dict[tuple[str, ...], dict[str, swarm_probe.NodeReport]] = {}
         self.nodes = _usable(client)
-
-    @property
-    def hosts(self) -> int:
-        """As protocol.Launcher."""
-        return len(self.nodes)
-
-    def machine(self, here: Machine) -> Machine:
-        """The smallest of the nodes, each of which gets one node of a run."""
-        return here._replace(cpus=min(node.cpus for node in self.nodes),
-                             memory_bytes=min(node.memory_bytes for node in self.nodes))
 
     def record(self) -> dict[str, Any]:
         """The Swarm's options and nodes."""

@@ -138,11 +138,11 @@ def known_seconds(results: Path) -> dict[str, float]:
 
 
 def _waits(records: Iterable[store.Record]) -> dict[str, float]:
-    """How long runs in Slurm's queue took to their first event: how much of it they waited there, nobody recorded."""
+    """How long runs of a launcher with a queue took to their first event: how long they waited, nobody recorded."""
     waits: dict[str, float | None] = {}
     for record in records:
         match record:
-            case {"event": "begin", "run": run, "place": {"launcher": "slurm"}}:
+            case {"event": "begin", "run": run, "place": {"queues": True}}:
                 waits[run] = None
             case {"event": "line", "run": run, "at": at} if run in waits and waits[run] is None and _is_time(at):
                 waits[run] = at

@@ -17,12 +17,11 @@ from typing import Any
 
 from runner import leftovers
 from runner.errors import BenchError, DiskFull, InputError
-from runner.launchers.protocol import Launcher
+from runner.launchers.protocol import ClusterLauncher
 from runner.launchers.slurm.commands import Node, Options, Order, Slurm, SlurmUnreachable, options, script, submission
 from runner.launchers.slurm.running import FOLLOWED, SlurmRunning, end
 from runner.launchers.venv import VenvLauncher
 from runner.machine.cpu_sets import reporters, servers
-from runner.machine.host import Machine
 from runner.stacks import environments
 from runner.stacks.definition import Stack, fingerprint, pinned
 from workloads.spec import cluster, placement
@@ -35,12 +34,13 @@ _BESIDE_SESSIONS = frozenset({"check", "product", "harness", "harness_infer", "h
 _PORTS = (23000, 800, 10)        # first, how many groups, ports a group: a job that shares its node has its own group
 
 
-class SlurmLauncher(Launcher):
+class SlurmLauncher(ClusterLauncher):
     """Launches runs with sbatch, from a login node."""
 
     name = "slurm"
+    nodes: tuple[Node, ...]
     uses_images = False
-    has_gpus_here = measures_here = False
+    measures_here = False
     builds_at_once = 2               # pip installs on one CPU
 
     def __init__(self, cache: Path, words: Iterable[str] = (), slurm: Slurm | None = None) -> None:
@@ -55,16 +55,6 @@ class SlurmLauncher(Launcher):
         self._last: SlurmRunning | None = None               # the session's last run: its nodes are asked for again
         self._on: list[str] = []
         self._sweeping, self._is_swept = threading.Lock(), False
-
-    @property
-    def hosts(self) -> int:
-        """As protocol.Launcher."""
-        return len(self.nodes)
-
-    def machine(self, here: Machine) -> Machine:
-        """The smallest of the nodes, each of which gets one node of a run."""
-        return here._replace(cpus=min(node.cpus for node in self.nodes),
-                             memory_bytes=min(node.memory_bytes for node in self.nodes))
 
     def record(self) -> dict[str, Any]:
         """The options, and what Slurm has; not its nodes' states, which change while a session lasts."""
@@ -121,7 +111,7 @@ class SlurmLauncher(Launcher):
         return self._submitted(order, task, {
             "launcher": self.name, "isolation": "venv", "image": None, "base": f"host, {order.python}",
             "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack),
-            "remote": True, "folder": name})
+            "remote": True, "queues": True, "folder": name})
 
     def _submitted(self, order: Order, task: Mapping[str, Any], record: dict[str, Any]) -> SlurmRunning:
         id = ""

@@ -76,22 +76,22 @@ def test_half_a_surrogate_pair_that_a_broken_file_name_left_is_read(tmp_path: Pa
     assert "\udc80" == list(store.read(tmp_path))[1]["reason"]
 
 
-def finished(run: str, launcher: str, at: float, seconds: float, **ending: object) -> tuple[dict[str, object], ...]:
+def finished(run: str, place: dict[str, bool], at: float, seconds: float, **ending: object) -> tuple[dict[str, object], ...]:
     """The records of a run whose first line came at these seconds, and its second one two later."""
-    begin = {"event": "begin", "run": run, "key": run[0], "round": 0, "place": {"launcher": launcher}}
+    begin = {"event": "begin", "run": run, "key": run[0], "round": 0, "place": place}
     lines = [{"event": "line", "run": run, "at": moment, "line": {"event": "warm", "seconds": []}}
              for moment in (at, at + 2)]
     return begin, *lines, {"event": "ending", "run": run, "ending": "ok", "seconds": seconds, **ending}
 
 
 def test_the_time_in_a_queue_is_not_of_a_run_and_start_up_is(tmp_path: Path) -> None:
-    made(tmp_path / "r", *finished("a.0.1", "slurm", 600.0, 630.0), *finished("b.0.1", "venv", 4.0, 34.0))
+    made(tmp_path / "r", *finished("a.0.1", {"queues": True}, 600.0, 630.0), *finished("b.0.1", {}, 4.0, 34.0))
 
     assert {"a": 30.0, "b": 34.0} == history.known_seconds(tmp_path)
 
 
 def test_a_run_that_was_taken_over_says_nothing_of_how_long_one_takes(tmp_path: Path) -> None:
-    made(tmp_path / "r", *finished("a.0.1", "venv", 4.0, 34.0), *finished("a.1.1", "venv", 0.1, 5.0, rejoined=True))
+    made(tmp_path / "r", *finished("a.0.1", {}, 4.0, 34.0), *finished("a.1.1", {}, 0.1, 5.0, rejoined=True))
 
     assert {"a": 34.0} == history.known_seconds(tmp_path)
 
