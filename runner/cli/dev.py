@@ -47,7 +47,8 @@ def bench_self(stacks: StackNames = None,
         raise InputError(f"--device {device}: stack {refused.name} is for {', '.join(refused.devices)}; name others by "
                          "--stack")
     with job.measuring_alone(paths.cache_folder()):
-        setup = overhead.Setup(how, paths.cache_folder(), host.observe().cpus, turns, time.monotonic, device)
+        setup = overhead.Setup(how, paths.cache_folder(), how.machine(host.observe()).cpus, turns, time.monotonic,
+                               device)
         bench = (overhead.run_peers(chosen, setup, screen.say, tasks) if with_peers
                  else overhead.run(chosen, setup, screen.say))
         costs = [_said(cost) for cost in bench]

@@ -121,21 +121,24 @@ def settings(pairs: list[str]) -> dict[str, Any]:
 
 def planned(asked: Asked, say: Say) -> Job:
     """The job without building anything. Raises InputError."""
-    usual = selection.read(asked.study, STUDIES, asked.scale)
-    is_device_said = "device" in asked.wishes.settings
-    there = None if is_device_said else selection.read(asked.study, STUDIES, asked.scale, on_gpu=True)
-    return planned_study(usual, asked, say, there=there)
+    def there() -> file.Study:
+        return selection.read(asked.study, STUDIES, asked.scale, on_gpu=True)
+
+    return planned_study(selection.read(asked.study, STUDIES, asked.scale), asked, say,
+                         there=None if "device" in asked.wishes.settings else there)
 
 
 def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, str] = MappingProxyType({}),
-                  there: file.Study | None = None) -> Job:
+                  there: Callable[[], file.Study] | None = None) -> Job:
     """The job of a study that is at hand, without building anything. Raises InputError.
 
     names: more names of stacks, each with the stack that it is: to the plan another one, to the launcher the same.
-    there: the study without a scale's moves to the CPU, taken where the GPUs of this machine run no fewer cells of it.
+    there: reads the study without a scale's moves to the CPU, taken where this machine's GPUs run no fewer of its
+    cells.
     """
     here_gpus = nvml.observe()
-    asked_about = here_gpus if _is_of_gpus(there if there and here_gpus.gpus else read, asked.wishes) else NONE
+    forms = (read, there()) if there and here_gpus.gpus else (read,)
+    asked_about = here_gpus if _is_of_gpus(forms[-1], asked.wishes) else NONE
     chosen = own_stacks.chosen(asked.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
     launcher = choose.for_stacks(asked.launcher, say, here_gpus, asked.options, chosen.named)
     here = launcher.machine(host.observe())
@@ -145,7 +148,6 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
     asked = asked._replace(wishes=wishes)
     stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks}}
     shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}
-    forms = (read, there) if there and here_gpus.gpus else (read,)
     made = of_fullest_form(forms, lambda form: plan(
         form, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus, launcher.hosts))
     launcher.check([planned.cell for planned in made.cells])

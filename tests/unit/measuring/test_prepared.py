@@ -121,7 +121,7 @@ def test_where_a_gpu_s_stack_cannot_be_built_its_cells_run_where_their_scale_has
     monkeypatch.setattr(job.choose, "for_stacks", lambda *asked: launcher)
     moved, there = (study("tf-2.5", device=device)._replace(forms={"tf-2.5": ("tf-2.5-gpu",)})
                     for device in ("cpu", "gpu"))
-    planned = job.planned_study(moved, job.Asked("s"), lambda text: None, there=there)
+    planned = job.planned_study(moved, job.Asked("s"), lambda text: None, there=lambda: there)
     prepared = job.prepared(planned, lambda text: None)
 
     assert [("tf-2.5-gpu", "gpu")] == [(each.cell.stack, each.cell.device) for each in planned.plan.cells]
