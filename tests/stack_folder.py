@@ -25,6 +25,19 @@ wheels_bytes = 1_000_000
 """
 
 
+def study_toml(stack: str) -> str:
+    """The file of a study of one cell in that stack."""
+    return f"""[study]
+id = "mine"
+title = "Mine"
+[[experiment]]
+id = "e"
+measure = "infer"
+task = "lenet5"
+stacks = ["{stack}"]
+"""
+
+
 def repository(root: Path, stack_toml: str = STACK_TOML) -> Path:
     """The folder of stack torch-9 in a repository at root."""
     files = {

@@ -22,9 +22,9 @@ from runner.launchers.watchdog import Ending, follow, limits
 from runner.machine import host
 from runner.results import store
 from runner.stacks import definition
+from tests.engine import labs
 from workloads.spec.cell import Cell
 
-LAB = paths.ROOT.parent / "shared" / "engine" / "slurm-lab"
 STACKS = definition.read_all(paths.STACKS)
 TORCH = STACKS["torch-1.7"]                    # a small one, as krisilias has it
 LONG = {"steps": 2000}                         # it is interrupted long before
@@ -67,18 +67,7 @@ class Lab(NamedTuple):
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    if not LAB.is_file():
-        pytest.skip(f"no {LAB}: a Slurm of three nodes on one machine to test with")
-    if os.geteuid() != 0:
-        pytest.skip(f"{LAB} needs root")
-    if Path("/sys/class/net/slurmbr").exists():
-        pytest.skip(f"a lab is up already: end it with `{LAB} down`")
-    folder = Path(tempfile.mkdtemp(prefix="slurm", dir="/tmp"))        # short: the path of a socket
-
-    def call(*words: str) -> None:
-        subprocess.run([str(LAB), *words], env={**os.environ, "LAB": str(folder), "GPUS": "2"}, check=True,
-                       capture_output=True)
-
+    call, folder = labs.script_of("slurm-lab", "slurmbr", "a Slurm of three nodes", GPUS="2")
     before = os.environ.get("SLURM_CONF")
     home = Path(tempfile.mkdtemp(prefix="evenbench-slurm-test-"))
     cache = home / "evenbench"

@@ -1,10 +1,8 @@
 """Runs on a Swarm of three engines, which the lab script beside the engine's starter makes and takes away."""
 
 import gc
-import os
 import shlex
 import subprocess
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,10 +18,10 @@ from runner.launchers.swarm import SwarmLauncher
 from runner.launchers.watchdog import Ending, follow, limits
 from runner.machine import host
 from runner.stacks import definition, engine, images
+from tests.engine import labs
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
-LAB = paths.ROOT.parent / "shared" / "engine" / "swarm-lab"
 STACK = definition.read_all(paths.STACKS)["mxnet-1.7"]            # the smallest image
 NAMES = ("lab1", "lab2", "lab3")
 
@@ -82,17 +80,7 @@ def _becomes(is_so: Callable[[], Any], seconds: float) -> bool:
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    if not LAB.is_file():
-        pytest.skip(f"no {LAB}: three engines on one machine to test with")
-    if os.geteuid() != 0:
-        pytest.skip(f"{LAB} needs root")
-    if Path("/sys/class/net/labbr").exists():
-        pytest.skip(f"a lab is up already: end it with `{LAB} down`")
-    folder = Path(tempfile.mkdtemp(prefix="lab", dir="/tmp"))        # short: the path of a socket
-
-    def call(*words: str) -> None:
-        subprocess.run([str(LAB), *words], env={**os.environ, "LAB": str(folder)}, check=True, capture_output=True)
-
+    call, folder = labs.script_of("swarm-lab", "labbr", "three engines")
     clients: dict[str, Any] = {}
     try:
         call("up")

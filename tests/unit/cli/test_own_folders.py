@@ -9,16 +9,9 @@ from typer.testing import CliRunner
 
 from runner import paths
 from runner.cli import COMMANDS, app
+from tests.stack_folder import study_toml
 
-STUDY = """[study]
-id = "mine"
-title = "Mine"
-[[experiment]]
-id = "e"
-measure = "infer"
-task = "lenet5"
-stacks = ["torch-2.13-cpu"]
-"""
+STUDY = study_toml("torch-2.13-cpu")
 
 
 def test_a_study_of_a_folder_is_planned_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

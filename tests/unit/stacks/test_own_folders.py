@@ -9,17 +9,9 @@ from runner import paths
 from runner.errors import InputError
 from runner.stacks import definition, images
 from runner.study import file
-from tests.stack_folder import STACK_TOML, repository
+from tests.stack_folder import STACK_TOML, repository, study_toml
 
-STUDY = """[study]
-id = "mine"
-title = "Mine"
-[[experiment]]
-id = "e"
-measure = "infer"
-task = "lenet5"
-stacks = ["torch-9"]
-"""
+STUDY = study_toml("torch-9")
 
 
 @pytest.fixture
