@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from runner.analysis import gate, judging, lanes, machine_share, stats, summary_profiles
+from runner.analysis import gate, lanes, machine_share, stats, summary_profiles
+from runner.analysis.claims import judging
+from runner.analysis.claims.published import ours
 from runner.analysis.flags import FOOTNOTES, Flag, Proved, flags
 from runner.analysis.gate import NO_STEPS, Runs
-from runner.analysis.published import ours
 from runner.analysis.stats import Interval, Ratio, Verdict, middle
 from runner.analysis.summary_format import (
     Claim,

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from runner import paths, screen
-from runner.analysis import paper_check
+from runner.analysis.claims import paper_check
 from runner.cli.options import (
     RESULTS,
     AsJson,

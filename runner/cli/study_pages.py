@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from runner import paths
-from runner.analysis import paper_check
-from runner.analysis.paper_check import Judged
+from runner.analysis.claims import paper_check
+from runner.analysis.claims.paper_check import Judged
 from runner.study import file
 from runner.study.claims import Claim, paper_claim
 from runner.study.file import Study

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from runner import formatting
 from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, Result, Summary
-from runner.report import claim_text
+from runner.report.claims import claim_text
 from runner.report.tables import EVERY, READ, Column, Form
 
 # the tables of results: the rates, what was measured beside them, and three that few sessions have

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from runner import formatting
 from runner.analysis.lanes import COMMON
 from runner.analysis.summary_format import Claim, ClaimNumber, PaperClaim, Summary
-from runner.report import breakdown, claim_text, columns, environment, lanes, left_out, published, rates
+from runner.report import breakdown, columns, environment, lanes, left_out, rates
+from runner.report.claims import claim_text, published
 from runner.report.comparisons import Context, Shown
 from runner.report.deviations import deviations, is_published
 from runner.report.document import Overall, Report, Section

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from runner import formatting
-from runner.report import breakdown, lanes, published, rates
+from runner.report import breakdown, lanes, rates
+from runner.report.claims import published
 from runner.report.columns import endings
 from runner.report.comparisons import Context, Shown
 from runner.report.document import Section

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from runner.report.claim_text import WINNER
+from runner.report.claims.claim_text import WINNER
 from runner.report.columns import RATES, Line
 from runner.report.document import Report
 from runner.report.rates import of_parts

@@ -1,4 +1,4 @@
-"""Claims of a study: what one says, as data, never an expression. runner.analysis.judging judges them. Pure.
+"""Claims of a study: what one says, as data, never an expression. runner.analysis.claims.judging judges them. Pure.
 
 A claim is about a quantity in cases: the combinations of its fields' values that the study has. A case gives numbers,
 each a ratio of two series of runs paired by round, with its interval (stats.ratios). By kind a number is:

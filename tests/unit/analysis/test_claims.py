@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.analysis.judging import Finding, Side, judge
+from runner.analysis.claims.judging import Finding, Side, judge
 from runner.analysis.stats import Interval
 from runner.analysis.summary import summarise
 from runner.errors import InputError

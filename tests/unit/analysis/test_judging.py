@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.judging import Finding, Side, judge
+from runner.analysis.claims.judging import Finding, Side, judge
 from runner.analysis.stats import Interval
 from runner.results.rows import Measurements, measurements
 from runner.study import claims

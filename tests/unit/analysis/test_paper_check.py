@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from runner.analysis import paper_check
-from runner.analysis.paper_check import CONTRADICTION, DOES_NOT_HOLD, HOLDS, NO_DATA, Judged
+from runner.analysis.claims import paper_check
+from runner.analysis.claims.paper_check import CONTRADICTION, DOES_NOT_HOLD, HOLDS, NO_DATA, Judged
 from runner.cli import app
 from runner.errors import InputError
 from runner.study import file

@@ -7,8 +7,8 @@ import pytest
 
 from runner.analysis.summary import summarise
 from runner.analysis.summary_format import Claim, PublishedNumber
-from runner.report import claim_text
-from runner.report.published import NUMBERS
+from runner.report.claims import claim_text
+from runner.report.claims.published import NUMBERS
 from runner.report.tables import Form, of
 from runner.screen.summary import summary_view
 from runner.study import quantities

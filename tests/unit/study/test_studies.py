@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.analysis import paper_check
+from runner.analysis.claims import paper_check
 from runner.study import file, quantities
 from runner.study.claims import paper_claim
 from runner.study.file import Study

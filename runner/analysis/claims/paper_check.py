@@ -8,7 +8,7 @@ Claims are judged three times, each where its numbers are there: on values, on r
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from runner.analysis.judging import Number, judge_values
+from runner.analysis.claims.judging import Number, judge_values
 from runner.study import file, quantities
 from runner.study.claims import Case, Claim, Verdict, shown, together
 from runner.study.claims_file import OfStudy

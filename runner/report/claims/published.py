@@ -5,7 +5,7 @@ from typing import Any
 
 from runner import formatting
 from runner.analysis.summary_format import Claim, PublishedNumber, Summary
-from runner.report import claim_text
+from runner.report.claims import claim_text
 from runner.report.comparisons import cut, fitting
 from runner.report.document import Chart, Dots, Mark
 from runner.report.tables import Column, Form, Table, plain, table

@@ -1,0 +1,1 @@
+"""What studies claim and print, against what was measured and against their papers' own numbers."""

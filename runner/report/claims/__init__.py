@@ -1,0 +1,1 @@
+"""How a session is told beside its study: the words of claims, and published numbers."""
