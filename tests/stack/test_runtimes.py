@@ -1,0 +1,153 @@
+"""A runtime that only infers against the numpy reference, inside its stack: graphs, threads and what it refuses.
+
+    python -m tests.stack.test_runtimes onnxruntime|openvino [Equality ...]
+
+Only the standard library, numpy and the stack's packages; under pytest it is skipped.
+"""
+import importlib
+import os
+import sys
+import unittest
+
+import numpy as np
+
+from tests.stack.test_adapter import EVERY_LAYER, POOLED, TOKENS, AdapterCase, Watch, varied
+from workloads.frameworks import numpy as reference
+from workloads.frameworks.onnx_graphs import model
+from workloads.frameworks.onnx_graphs.graph import Graph
+from workloads.inputs import images as data
+from workloads.inputs import sequence_batches as batches
+from workloads.process.errors import Unsupported
+from workloads.spec import layers, sequence_tasks, tasks
+from workloads.spec.cell import Cell
+
+RUNTIMES = ("onnxruntime", "openvino")
+FLOAT32 = 1e-5              # relative; normalising by three images' own statistics loses a digit more
+NORMALISED = 1e-4
+
+adapter = None              # the module under test: unittest gives a test case no other way to take an argument
+
+
+def setUpModule():
+    if adapter is None:
+        raise unittest.SkipTest("runs inside a stack: python -m tests.stack.test_runtimes " + "|".join(RUNTIMES))
+
+
+def cell_of(**changes):
+    """An inference cell that differs from it by the changes."""
+    values = {"stack": "here", "task": "lenet5", "measure": "infer", "batch": 3, "image": 32, "classes": 4, "cpus": 1}
+    return Cell(**dict(values, **changes))
+
+
+def in_float32(parameters):
+    """Weights in which no array is constant."""
+    return {name: array.astype("float32") for name, array in varied(parameters).items()}
+
+
+def built(table, cell):
+    """The runtime's workload, the reference with the same weights, and a batch."""
+    weights = in_float32(layers.parameters(table, tasks.input_shape(cell.image)))
+    workload, expected = adapter.Workload(table, cell), reference.Workload(table, cell)
+    workload.load(weights)
+    expected.load(weights)
+    return workload, expected, data.synthetic(cell)
+
+
+class Equality(AdapterCase):
+    """Tables with every layer in each of its forms."""
+
+    def test_what_is_inferred_is_the_reference_s(self):
+        for table in (EVERY_LAYER, POOLED, TOKENS):
+            workload, expected, sample = built(table, cell_of())
+            self.assert_close(expected.logits(sample.images), workload.predict(sample.images), FLOAT32, "logits")
+
+    def test_every_layer_s_output_is_the_reference_s_in_shape_and_numbers(self):
+        for table in (EVERY_LAYER, POOLED, TOKENS):
+            workload, expected, sample = built(table, cell_of(measure="check"))
+            found = workload.check(sample.images, sample.labels)
+            self.assert_all_close(expected.activations(sample.images), found["activation"], NORMALISED)
+            self.assert_close(expected.logits(sample.images, is_training=True), found["logits"], NORMALISED, "logits")
+
+    def test_what_is_written_is_valid_onnx(self):
+        onnx = importlib.import_module("onnx")             # a stack's package, not this repository's
+        for is_training in (False, True):
+            for table in (EVERY_LAYER, POOLED, TOKENS):
+                graph = Graph(in_float32(layers.parameters(table, tasks.input_shape(32))), is_training)
+                logits = model.forward(table, graph, graph.input("images", np.empty((0,) * 4, np.float32)))
+                whole = onnx.shape_inference.infer_shapes(graph.serialized([logits]), strict_mode=True)
+                onnx.checker.check_model(whole, full_check=True)
+
+    def test_other_weights_are_another_answer(self):
+        workload, expected, sample = built(POOLED, cell_of())
+        before = workload.predict(sample.images)
+        weights = dict(workload.weights(), **{"1.variance": 4 * workload.weights()["1.variance"]})
+        for each in (workload, expected):
+            each.load(weights)
+        self.assert_close(expected.logits(sample.images), workload.predict(sample.images), FLOAT32, "logits")
+        self.assertGreater(np.abs(before - workload.predict(sample.images)).max(), 1e-3)
+
+    def test_a_rest_of_a_batch_is_answered_too(self):
+        workload, expected, sample = built(TOKENS, cell_of(batch=5))
+        workload.cell = cell_of(batch=2)
+        self.assert_close(expected.logits(sample.images), workload.predict(sample.images), FLOAT32, "logits")
+
+
+class Steps(AdapterCase):
+    """Inference by the adapter's own loop."""
+
+    def test_each_step_loads_a_batch_and_gives_its_logits(self):
+        cell = cell_of(batch=2)
+        workload, expected, _ = built(POOLED, cell)
+        sample, watch = data.synthetic(cell_of(batch=4)), Watch()
+        workload.infer(workload.batches(sample.images, sample.labels), 3, watch)
+        self.assertEqual(3 * ["loading", "loaded", "stepped"], watch.calls)
+        logits = expected.logits(sample.images)
+        for part, handle in zip((logits[:2], logits[2:], logits[:2]), watch.handles):
+            self.assert_close(part, workload.value(handle), FLOAT32, "logits")
+
+    def test_bert_does_not_see_padding(self):
+        cell = cell_of(task="bert", length=12, batch=2)
+        workload = self.bert(cell)
+        batch = dict(batches.read(None, cell).batches[0])
+        longer = dict(batch, **{name: np.pad(batch[name], ((0, 0), (0, 5))) for name in ("ids", "types", "mask")})
+        row = np.arange(len(batch["ids"]))[:, None]
+        longer["positions"] = batch["positions"] + 5 * row          # they count through the whole batch
+        watch = Watch()
+        for each in (batch, longer):
+            workload.infer(workload.synthetic([each]), 1, watch)
+        self.assert_close(*watch.handles, FLOAT32, "logits")
+
+    def bert(self, cell):
+        workload = importlib.import_module(adapter.__name__ + ".sequences").Workload(cell)
+        workload.load(in_float32(sequence_tasks.parameters(cell)))
+        return workload
+
+    def test_parameters_are_those_that_an_optimizer_would_update(self):
+        self.assertEqual(62_006, adapter.Workload(tasks.table("lenet5", 10), cell_of()).parameters())
+
+
+class Settings(unittest.TestCase):
+    """Threads as they are seen, and what is refused."""
+
+    def test_as_many_threads_compute_as_the_cell_has_cpus(self):
+        for cpus in range(1, len(os.sched_getaffinity(0)) + 1):
+            self.assertEqual(cpus, adapter.facts(cell_of(cpus=cpus))["threads"])
+
+    def test_what_it_has_not_is_refused_with_a_reason(self):
+        for changes, reason in (({"measure": "train"}, "only infers"), ({"loop": "eager"}, "no loop eager"),
+                                ({"precision": "float64"}, "--precision float32"), ({"precision": "amp"}, "float32"),
+                                ({"device": "gpu"}, "on the CPU"), ({"task": "gpt2"}, "bert alone"),
+                                ({"init": "framework"}, "no initial weights")):
+            with self.assertRaisesRegex(Unsupported, reason):
+                adapter.Workload(POOLED, cell_of(**changes))
+        for module, call in (("parallel", "Workload"), ("product", "made"), ("bare", "loop")):
+            function = getattr(importlib.import_module("%s.%s" % (adapter.__name__, module)), call)
+            with self.assertRaises(Unsupported):
+                function(*[None] * (1 if call == "loop" else 3))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in RUNTIMES:
+        sys.exit("usage: python -m tests.stack.test_runtimes " + "|".join(RUNTIMES) + " [Class.test ...]")
+    adapter = importlib.import_module("workloads.frameworks." + sys.argv.pop(1))
+    unittest.main(argv=sys.argv, warnings="default")

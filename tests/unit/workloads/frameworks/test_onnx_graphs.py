@@ -1,0 +1,79 @@
+"""What is written into ONNX graphs, held against the spec's tables without the package that writes them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workloads.frameworks.onnx_graphs import model
+from workloads.frameworks.onnx_graphs.models import bert
+from workloads.spec import layers, sequence_tasks, tasks
+from workloads.spec.cell import Cell
+
+# as published (tests/unit/workloads/spec), the last with the heads of its spec's docstring
+PUBLISHED = {"resnet50": 25_557_032, "mobilenetv2": 3_504_872, "vit_b16": 86_567_656, "bert": 109_514_298}
+
+
+class Written:
+    """Stands for a Graph: it keeps the names of the weights that are used, and of what is kept, and writes nothing."""
+
+    def __init__(self, parameters: tuple[layers.Parameter, ...], is_training: bool = False) -> None:
+        self.weights = {each.name: np.broadcast_to(np.float32(0), each.shape) for each in parameters}
+        self.is_training = is_training
+        self.used: dict[str, int] = {}
+        self.kept: list[str] = []
+
+    def add(self, operation: str, *inputs: Any, **attributes: Any) -> str:
+        return operation
+
+    def split(self, operation: str, count: int, *inputs: Any, **attributes: Any) -> list[str]:
+        return [operation] * count
+
+    def weight(self, name: str) -> str:
+        self.used[name] = self.weights[name].size
+        return name
+
+    transposed = weight
+
+    def keep(self, name: str, x: str) -> str:
+        self.kept.append(name)
+        return x
+
+
+def written(task: str, is_training: bool = False) -> Written:
+    """A task's model at its own size, as the published ones are."""
+    cell = Cell("x", task, "infer", **{"preset": "study", **tasks.defaults(task)})
+    graph = Written(tasks.parameters(cell), is_training)
+    if tasks.is_sequence(task):
+        bert.forward(graph, {name: name for name in bert.INPUTS}, sequence_tasks.sizes(cell))
+    else:
+        model.forward(tasks.table(task, cell.classes), graph, "images")
+    return graph
+
+
+@pytest.mark.parametrize("task", [*tasks.TASKS, "bert"])
+def test_a_graph_uses_every_array_of_its_spec_and_no_other(task: str) -> None:
+    graph = written(task)
+
+    assert set(graph.weights) == set(graph.used)
+
+
+@pytest.mark.parametrize(("task", "count"), PUBLISHED.items())
+def test_what_is_written_has_the_published_number_of_parameters(task: str, count: int) -> None:
+    statistics = (".mean", ".variance")
+
+    assert count == sum(size for name, size in written(task).used.items() if not name.endswith(statistics))
+
+
+@pytest.mark.parametrize("task", tasks.TASKS)
+def test_every_layer_is_kept_by_its_path(task: str) -> None:
+    table = tasks.TASKS[task].table
+    places = [leaf.path for leaf in layers.leaves(table, tasks.input_shape(tasks.TASKS[task].image))]
+
+    assert sorted(places) == sorted(written(task).kept)
+
+
+def test_in_training_a_norm_takes_no_running_statistics() -> None:
+    graph = written("resnet18_cifar", is_training=True)
+
+    assert [] == [name for name in graph.used if name.endswith((".mean", ".variance"))]

@@ -1,0 +1,9 @@
+"""BERT as evenbench measures it in OpenVINO."""
+from workloads.frameworks.onnx_graphs import inferring
+from workloads.frameworks.openvino import settings
+
+
+class Workload(inferring.Sequences):
+    """BERT, as a cell says. Raises errors.Unsupported."""
+
+    _settings = settings

@@ -1,0 +1,25 @@
+"""What ONNX Runtime needs around it."""
+
+SEEN = ()
+SEEN_FAMILIES = ()
+SERVERS = {}
+
+
+def variables(cell):
+    """None: a session has its own options."""
+    return {}
+
+
+def cache_variables(folder):
+    """None: it keeps no compiled work."""
+    return {}
+
+
+def place_variables(cluster, role):
+    """None: it runs in one place."""
+    return {}
+
+
+def gpu_code(onnxruntime):
+    """Nothing: here it runs on CPUs alone."""
+    return "", []
