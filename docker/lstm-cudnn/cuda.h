@@ -4,8 +4,10 @@
 #include <cuda_runtime.h>
 #include <cudnn.h>
 
+#include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 inline void demand(cudaError_t status) {
   if (status != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status));
@@ -30,7 +32,6 @@ class Bytes {
   }
   ~Bytes() { cudaFree(data_); }
   void clear() { demand(cudaMemsetAsync(data_, 0, size_)); }      // in the order of the stream; nothing waits
-  void take(const float* from) { demand(cudaMemcpy(data_, from, size_, cudaMemcpyHostToDevice)); }
   void give(float* to) const { demand(cudaMemcpy(to, data_, size_, cudaMemcpyDeviceToHost)); }
   float* numbers() const { return static_cast<float*>(data_); }
   void* data() const { return data_; }
@@ -39,4 +40,30 @@ class Bytes {
  private:
   void* data_ = nullptr;
   size_t size_ = 0;
+};
+
+// Pinned memory for a batch on its way to the device: the copy is issued, and the host goes on.
+class Staged {
+ public:
+  Staged() = default;
+  Staged(const Staged&) = delete;
+  ~Staged() {
+    if (!data_) return;
+    cudaEventDestroy(copied_);
+    cudaFreeHost(data_);
+  }
+  void copy(const float* from, const Bytes& to) {
+    if (!data_) {
+      demand(cudaEventCreateWithFlags(&copied_, cudaEventDisableTiming));
+      demand(cudaMallocHost(&data_, to.size()));
+    }
+    demand(cudaEventSynchronize(copied_));      // until the batch before has left; at first there is none
+    std::memcpy(data_, from, to.size());
+    demand(cudaMemcpyAsync(to.data(), data_, to.size(), cudaMemcpyHostToDevice));
+    demand(cudaEventRecord(copied_));
+  }
+
+ private:
+  void* data_ = nullptr;
+  cudaEvent_t copied_ = nullptr;
 };

@@ -60,7 +60,9 @@ class Layer {
     });
   }
   void place(const float* x) {
-    if (x != placed_) x_.take(x);          // a batch that stays is not copied again
+    if (x == placed_) return;              // a batch that stays is not copied again
+    turn_ = 1 - turn_;
+    staged_[turn_].copy(x, x_);
     placed_ = x;
   }
   // Nothing waits but wait() and what hands numbers over: all is issued to one stream, in order, as frameworks do.
@@ -109,6 +111,8 @@ class Layer {
   Rnn rnn_;
   Bytes weights_, gradient_, momentum_, x_, h_, h_gradient_, x_gradient_, losses_;
   long losses_done_ = 0;
+  Staged staged_[2];                       // one is filled while the other is copied
+  int turn_ = 0;
   const float* placed_ = nullptr;
 };
 

@@ -2,15 +2,20 @@
 
 import os
 import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runner import paths
 from runner.stacks import definition, environments
+from workloads.spec import tasks
 
 STACKS = definition.read_all(paths.STACKS)
 TODAY = ("tf-2.21", "torch-2.13-cpu", "jax-cpu", "mxnet-1.9")
+RUNTIMES = ("onnxruntime-cpu", "openvino-cpu")
+SOON = ("lenet5", "bert")        # of what runtimes infer, the models that are checked in seconds
 # all but the deep models, which take minutes: `evenbench check --all` is for them
 CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table",
          "Equality.test_a_table_of_tokens_or_it_is_refused_with_a_reason", "Definition", "Weights", "Steps",
@@ -49,6 +54,11 @@ def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: 
     run_inside(name, "tests.stack.test_sequences", STACKS[name].framework)
 
 
+@pytest.mark.parametrize("name", ["tf-2.21", "torch-2.13-cpu", "jax-cpu"])
+def test_what_a_stack_does_otherwise_on_a_gpu_is_called(name: str) -> None:
+    run_inside(name, "tests.stack.test_gpu_branches", STACKS[name].framework)
+
+
 @pytest.mark.parametrize("module", ["test_jax", pytest.param("parallel_jax", marks=SLOW)])
 def test_what_only_jax_has_holds_and_its_workers_update_as_one(module: str) -> None:
     run_inside("jax-cpu", "unittest", f"tests.stack.{module}")
@@ -59,9 +69,28 @@ def test_tokens_by_a_cache_are_those_of_whole_passes(name: str) -> None:
     run_inside(name, "tests.stack.test_generation", STACKS[name].framework)
 
 
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_a_runtime_s_graphs_agree_with_the_reference_and_it_says_its_threads(name: str) -> None:
+    run_inside(name, "tests.stack.test_runtimes", STACKS[name].framework)
+
+
+@pytest.mark.parametrize("names", [SOON, pytest.param(tuple(set(tasks.TASKS) - set(SOON)), marks=SLOW)],
+                         ids=("soon", "every-other-image-model"))
+def test_runtimes_infer_what_pytorch_does(names: tuple[str, ...], tmp_path: Path) -> None:
+    check = subprocess.run(
+        [sys.executable, "-m", "runner", "check", *sorted(names), "--stack", ",".join(("torch-2.13-cpu", *RUNTIMES)),
+         "--precision", "float32", "--launcher", "venv", "--results", str(tmp_path)],
+        cwd=paths.ROOT, capture_output=True, text=True, check=False)
+
+    assert 0 == check.returncode, check.stdout + check.stderr[-3000:]
+
+
 @SLOW
 def test_the_gpu_proof_is_green_on_a_cpu() -> None:
-    proof = inside("torch-2.13-cpu", "tests.gpu", "--device", "cpu")
+    python = environments.ready(STACKS["torch-2.13-cpu"], paths.cache_folder(), lambda line: None)
+    proof = subprocess.run(                  # by this Python, which has what the runner needs for check 9
+        [sys.executable, "-m", "tests.gpu", "--device", "cpu", "--stack", f"here={python}"], cwd=paths.ROOT,
+        capture_output=True, text=True, check=False)
 
     assert proof.returncode == 0, proof.stdout + proof.stderr[-3000:]
-    assert "every check that ran is ok" in proof.stdout
+    assert "every check is ok" in proof.stdout

@@ -1,18 +1,22 @@
 """Workers of real frameworks write lines that runner/results/contract.py has, and no others."""
 
 import json
+from itertools import product
 from typing import Any
 
 import pytest
 
 from runner.results import contract
-from tests.environments.test_stacks import TODAY, inside
+from tests.environments.test_stacks import RUNTIMES, TODAY, inside
 from workloads.spec.cell import Cell
 
 CELLS = (Cell("x", "lenet5", "phases", batch=2, steps=2, warmup=1, input="synthetic"),
          Cell("x", "lenet5", "operators", batch=2, steps=2, warmup=1, input="synthetic"),
          Cell("x", "lenet5", "check", batch=2, input="synthetic"),
          Cell("x", "lstm", "infer", batch=2, steps=2, warmup=1, input="synthetic", length=4, hidden=8))
+# of those that only infer
+INFERRED = (Cell("x", "lenet5", "check", batch=2, input="synthetic"),
+            Cell("x", "bert", "infer", batch=2, steps=2, warmup=1, input="synthetic", length=8))
 
 
 def said(name: str, cell: Cell) -> list[dict[str, Any]]:
@@ -22,8 +26,8 @@ def said(name: str, cell: Cell) -> list[dict[str, Any]]:
     return [contract.parsed(line.encode()) for line in worker.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("name", TODAY)
-@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: f"{cell.task}-{cell.measure}")
+@pytest.mark.parametrize(("cell", "name"), [*product(CELLS, TODAY), *product(INFERRED, RUNTIMES)],
+                         ids=lambda value: f"{value.task}-{value.measure}" if isinstance(value, Cell) else value)
 def test_a_worker_says_what_the_contract_has(name: str, cell: Cell) -> None:
     lines = said(name, cell)
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from tests.stack import test_adapter, test_sequences
 from tests.stack.test_adapter import ADAPTERS, varied
-from workloads.inputs import sequences as batches
+from workloads.inputs import sequence_batches
 from workloads.process import errors
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 from workloads.spec.cell import Cell
 
 LOOPS = ("native", "eager", "graph", "xla", "compile")
@@ -51,8 +51,8 @@ class Generation(test_sequences.SequenceCase):
         if not workload.generates:
             self.skipTest("this framework keeps no keys and values")
         numbers = "float64" if cell.precision == "float64" else "float32"
-        workload.load({name: array.astype(numbers) for name, array in varied(sequences.parameters(cell)).items()})
-        return workload, batches.read(None, cell).batches[0]
+        workload.load({name: array.astype(numbers) for name, array in varied(sequence_tasks.parameters(cell)).items()})
+        return workload, sequence_batches.read(None, cell).batches[0]
 
     def test_the_cache_gives_what_a_pass_over_the_whole_sequence_gives_in_every_loop(self):
         for loop in LOOPS:
@@ -66,7 +66,7 @@ class Generation(test_sequences.SequenceCase):
         for precision, limit in (("float64", 1e-10), ("float32", 5e-5)):
             answers, told = {}, set()
             for attention in ("plain", "fused", "default"):
-                found = self.generating(attention=attention, precision=precision)
+                found = self.generating(measure="check", attention=attention, precision=precision)
                 if found and found[0].attention not in told:           # default is often one of the two
                     told.add(found[0].attention)
                     by_cache, whole = found[0].cached(found[1])

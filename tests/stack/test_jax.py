@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workloads.inputs import images, sequences, weights
+from workloads.inputs import images, sequence_batches, weights
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.layers import Act, Conv, Dense, Dropout, Flatten, GlobalPool, Norm
@@ -135,8 +135,9 @@ class Programs(unittest.TestCase):
     def test_sequences_that_are_padded_to_buckets_are_compiled_once_for_each_of_few_shapes(self):
         from workloads.frameworks.jax.sequences import Workload
         cell = cell_of(task="gnmt", steps=12, warmup=0, length=8, hidden=8, padding="buckets")
-        given = sequences.read(None, cell)
-        shapes = [sequences.read(None, cell._replace(padding=how)).facts["shapes"] for how in ("batch", "buckets")]
+        given = sequence_batches.read(None, cell)
+        shapes = [sequence_batches.read(None, cell._replace(padding=how)).facts["shapes"]
+                  for how in ("batch", "buckets")]
         workload = Workload(cell)
         batches = workload.batches(*given.inputs)
         before = workload.compiled()["programs"]

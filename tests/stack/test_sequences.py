@@ -14,9 +14,9 @@ import numpy as np
 from tests.stack import test_adapter
 from tests.stack.test_adapter import ADAPTERS, varied
 from workloads.frameworks.numpy import recurrent
-from workloads.inputs import sequences as batches
+from workloads.inputs import sequence_batches
 from workloads.process import errors
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 from workloads.spec.cell import SWITCHES, Cell
 
 RUN_BY = (*ADAPTERS, "library")
@@ -42,9 +42,9 @@ def built(cell):
     """The workload with weights of which no array is constant, those weights, and what the cell reads."""
     workload = adapter.Workload(cell)
     weights = {name: array.astype("float64" if cell.precision == "float64" else "float32")
-               for name, array in varied(sequences.parameters(cell)).items()}
+               for name, array in varied(sequence_tasks.parameters(cell)).items()}
     workload.load(weights)
-    return workload, weights, batches.read(None, cell)
+    return workload, weights, sequence_batches.read(None, cell)
 
 
 def has_no_gradient(name, weights):
@@ -209,8 +209,9 @@ class CudnnVector(SequenceCase):
         import tensorflow as tf
         recurrent_layers = importlib.import_module("workloads.frameworks.tensorflow.models.recurrent")
         blocks = importlib.import_module("workloads.frameworks.tensorflow.models.blocks")
-        weights = {name: array.astype("float32") for name, array in varied(sequences.parameters(cell_of())).items()}
-        batch = batches.read(None, cell_of(precision="float32")).batches[0]
+        weights = {name: array.astype("float32")
+                   for name, array in varied(sequence_tasks.parameters(cell_of())).items()}
+        batch = sequence_batches.read(None, cell_of(precision="float32")).batches[0]
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
             layer = recurrent_layers.layer("lstm", 4, 4, cell_of(precision="float32", lstm="cudnn", device="gpu"),
                                            "float32")
@@ -246,7 +247,7 @@ class Models(SequenceCase):
     """Every task that the framework has."""
 
     def test_every_loop_trains_alike_or_is_refused_with_a_reason(self):
-        for task in sequences.SEQUENCES:
+        for task in sequence_tasks.SEQUENCES:
             trained = {}
             for loop in LOOPS:
                 found = self.tried(cell_of(task=task, loop=loop))
@@ -258,7 +259,7 @@ class Models(SequenceCase):
                 self.assert_close(trained["native"], trained[loop], 1e-6, task + " " + loop)
 
     def test_every_model_trains_infers_and_is_updated(self):
-        for task in sequences.SEQUENCES:
+        for task in sequence_tasks.SEQUENCES:
             found = self.tried(cell_of(task=task, precision="float32", length=0, hidden=0))
             if found:
                 workload, weights, given = found
@@ -268,7 +269,7 @@ class Models(SequenceCase):
                 workload.infer(workload.synthetic(*given.inputs), 2, watch)
                 self.assertTrue(np.isfinite(workload.value(watch.handles[-1])).all(), task)
                 after = workload.weights()
-                for parameter in sequences.parameters(cell_of(task=task)._replace(length=0, hidden=0)):
+                for parameter in sequence_tasks.parameters(cell_of(task=task)._replace(length=0, hidden=0)):
                     self.assertEqual(parameter.shape, after[parameter.name].shape)
                     if not has_no_gradient(parameter.name, weights):
                         self.assertFalse(np.array_equal(weights[parameter.name], after[parameter.name]), parameter.name)
@@ -279,7 +280,7 @@ class Models(SequenceCase):
             found = self.tried(cell_of(task=task, batch=1, length=length, hidden=8, steps=16))
             if found:
                 workload, weights, given = found
-                longer = batches.read(None, workload.cell._replace(padding="buckets")).batches
+                longer = sequence_batches.read(None, workload.cell._replace(padding="buckets")).batches
                 pair = next((plain, more) for plain, more in zip(given.batches, longer)
                             if sum(map(np.size, plain.values())) < sum(map(np.size, more.values())))
                 checks = []

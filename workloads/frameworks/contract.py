@@ -1,9 +1,9 @@
 """What an adapter has: the modules, functions and classes that the rest of workloads/ asks it for, in which order.
 
 An adapter is a folder beside this file: one for each of spec.frameworks, and library, a bare library with one LSTM.
-numpy is the reference, which no worker runs. Every adapter has every function here; what its framework lacks raises
-Unsupported with the reason, so nobody asks with hasattr. Where one answer serves most of them, it stands in Workload,
-from which theirs inherit.
+Those of runtimes that only infer are made of onnx_graphs/. numpy is the reference, which no worker runs. Every adapter
+has every function here; what its framework lacks raises Unsupported with the reason, so nobody asks with hasattr. Where
+one answer serves most of them, it stands in Workload, from which theirs inherit.
 
 A run asks an adapter in this order:
 
@@ -79,7 +79,7 @@ MODULES = (
     )),
 )
 FACTS = ("framework", "version", "device", "threads", "inter_op_threads", "onednn", "build")
-# of a file models/TASK.py, one for each task of spec.sequences
+# of a file models/TASK.py, one for each task of spec.sequence_tasks
 MODEL = (
     Function("arrange", ("batch",), "the batch's arrays as the framework wants them: once, before the clock starts"),
     Function("forward", ("weights", "batch", "sizes", "mode"), "the logits, or a tuple of which the first stands for "
@@ -203,7 +203,8 @@ class Images(Workload):
         """One update in training mode without dropout. Raises Unsupported.
 
         {"activation": every place's output by path, "logits": array, "loss": float, "gradient": by name, "weight":
-        every array by name, after the update}, all of them canonical.
+        every array by name, after the update}, all of them canonical. What only infers has a loss of None, no gradient
+        and no weight.
         """
         raise NotImplementedError
 

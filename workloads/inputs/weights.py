@@ -4,6 +4,7 @@ import zlib
 import numpy as np
 
 _CONSTANT = {"bias": 0.0, "beta": 0.0, "mean": 0.0, "gamma": 1.0, "variance": 1.0}
+_STATISTICS = (".mean", ".variance")         # how names of running statistics end
 
 
 def seeded(parameters, seed, dtype="float32"):
@@ -15,9 +16,23 @@ def seeded(parameters, seed, dtype="float32"):
     return {parameter.name: _array(parameter, seed).astype(dtype) for parameter in parameters}
 
 
+def with_statistics(arrays, seed):
+    """The arrays, by name, with running means and variances drawn, too: the seeded ones would normalise nothing."""
+    return {name: _statistic(name, array, seed) if name.endswith(_STATISTICS) else array
+            for name, array in arrays.items()}
+
+
+def _statistic(name, array, seed):
+    drawn = _random(name, seed).uniform(-0.5, 0.5, array.shape)
+    return (drawn + name.endswith(_STATISTICS[1])).astype(array.dtype)         # variances lie around 1
+
+
 def _array(parameter, seed):
     if parameter.kind in _CONSTANT:
         return np.full(parameter.shape, _CONSTANT[parameter.kind])
     fan_in = np.prod(parameter.shape[1:])
-    random = np.random.RandomState([seed, zlib.crc32(parameter.name.encode())])
-    return random.standard_normal(parameter.shape) * np.sqrt(2.0 / fan_in)
+    return _random(parameter.name, seed).standard_normal(parameter.shape) * np.sqrt(2.0 / fan_in)
+
+
+def _random(name, seed):
+    return np.random.RandomState([seed, zlib.crc32(name.encode())])

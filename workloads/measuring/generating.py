@@ -1,6 +1,6 @@
 """Measures of models that generate token after token: what a prompt takes, and what each token after it.
 
-prefill: a step reads a prompt of spec.sequences.prompt(cell) tokens, keeps its keys and values and gives the first
+prefill: a step reads a prompt of spec.sequence_tasks.prompt(cell) tokens, keeps its keys and values and gives the first
 token: the time to the first token. decode: a step gives one token more for each sequence of the batch, from the token
 before it and the keys and values that were kept; after the last position the same tokens are generated again.
 """
@@ -10,7 +10,7 @@ import numpy as np
 
 from workloads.measuring.sketch import encoded, sketch
 from workloads.process.errors import Unsupported
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 
 # the greatest relative difference between logits by the cache and by a pass over the whole sequence
 LIMITS = {"float64": 1e-10, "float32": 1e-3, "tf32": 1e-1, "amp": 1e-1}
@@ -18,11 +18,11 @@ LIMITS = {"float64": 1e-10, "float32": 1e-3, "tf32": 1e-1, "amp": 1e-1}
 
 def of_steps(cell, series):
     """The Sequences with facts that say what a step of prefill or decode takes; of other measures as they are."""
-    if cell.measure not in sequences.GENERATING:
+    if cell.measure not in sequence_tasks.GENERATING:
         return series
-    tokens = cell.batch * (sequences.prompt(cell) if cell.measure == "prefill" else 1)
+    tokens = cell.batch * (sequence_tasks.prompt(cell) if cell.measure == "prefill" else 1)
     facts = {name: fact for name, fact in series.facts.items() if name != "pass_tokens"}       # steps, not batches
-    return series._replace(facts=dict(facts, tokens=tokens, padded_tokens=tokens, prompt=sequences.prompt(cell)))
+    return series._replace(facts=dict(facts, tokens=tokens, padded_tokens=tokens, prompt=sequence_tasks.prompt(cell)))
 
 
 class Pass(NamedTuple):
@@ -34,7 +34,7 @@ class Pass(NamedTuple):
 def of_pass(cell, series):
     """The Pass of a cell's steps: a token's work grows with those before it, up to the last position."""
     if cell.measure == "decode":
-        return Pass(sequences.sizes(cell).length - sequences.prompt(cell))
+        return Pass(sequence_tasks.sizes(cell).length - sequence_tasks.prompt(cell))
     return Pass(0)
 
 
@@ -50,7 +50,7 @@ def check(cell, workload, batches, emit):
 
     Raises ArithmeticError where they are not those of a pass over the whole sequence.
     """
-    if not (sequences.generates(cell.task) and workload.generates):
+    if not (sequence_tasks.generates(cell.task) and workload.generates):
         return
     by_cache, whole = (np.asarray(each, np.float64) for each in workload.cached(*batches))
     difference, limit = np.linalg.norm(by_cache - whole) / np.linalg.norm(whole), LIMITS[cell.precision]

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 
 from workloads.inputs import images as data
-from workloads.inputs import loading, passes, sequences, weights
+from workloads.inputs import loading, passes, sequence_batches, weights
 from workloads.measuring import epochs as course
 from workloads.measuring import generating, products
 from workloads.measuring.sketch import encoded, sketch
@@ -17,8 +17,7 @@ from workloads.places import agreement
 from workloads.process import environment
 from workloads.process.errors import DataError, Unsupported
 from workloads.profiles import traces
-from workloads.spec import duration, layers, placement, tasks
-from workloads.spec import sequences as models
+from workloads.spec import duration, layers, placement, sequence_tasks, tasks
 
 
 def run(cell, adapter, folder, emit, cluster=None):
@@ -26,7 +25,7 @@ def run(cell, adapter, folder, emit, cluster=None):
 
     In a place of a parallel run that only serves, serve until stopped.
     """
-    if cell.task not in tasks.NAMES:
+    if not tasks.is_known(cell):
         raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.NAMES)))
     if cell.measure == "product":
         products.measure(cell, adapter, emit)
@@ -59,8 +58,8 @@ def run(cell, adapter, folder, emit, cluster=None):
 
 def _refuse(cell):
     """Raise Unsupported for what only transformers do, where the task is none."""
-    problem = models.generating_problem(cell)
-    if cell.attention != "default" and cell.task not in tasks.TRANSFORMERS:
+    problem = sequence_tasks.generating_problem(cell)
+    if cell.attention != "default" and not tasks.is_transformer(cell):
         problem = "attention is a switch of transformers: %s" % ", ".join(tasks.TRANSFORMERS)
     if problem:
         raise Unsupported(problem)
@@ -95,7 +94,7 @@ def _unweighted(cell, adapter, cluster):
         if cluster or cell.gpus > 1:
             return parallel(adapter).Sequences(cell, cluster)
         return importlib.import_module(adapter.__name__ + ".sequences").Workload(cell)
-    table = tasks.table(cell.task, cell.classes)
+    table = tasks.model(cell)
     is_alone = not cluster and cell.gpus == 1
     return adapter.Workload(table, cell) if is_alone else parallel(adapter).Workload(table, cell, cluster)
 
@@ -108,7 +107,7 @@ def parallel(adapter):
 def _images(cell, folder, cluster):
     """What this worker reads: enough for all of them, of which it takes its own part where the mode shards."""
     if tasks.is_sequence(cell.task):
-        series = generating.of_steps(cell, sequences.read(folder, cell))
+        series = generating.of_steps(cell, sequence_batches.read(folder, cell))
         return series.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else series
     whole = cell._replace(batch=cell.batch * (cluster.workers if cluster else 1))
     images = data.synthetic(whole) if cell.input == "synthetic" else data.read(folder, whole)
@@ -123,7 +122,7 @@ def _start(cell, adapter, workload, images, emit, cluster=None):
         facts.update(workload.kernels())
     if cluster:
         facts.update(mode=cluster.mode.title, communication=workload.communication)
-    if cell.task in tasks.TRANSFORMERS:
+    if tasks.is_transformer(cell):
         facts["attention"] = workload.attention
     if workload.mode:                          # which says more than the mode's title
         facts["mode"] = workload.mode
@@ -282,8 +281,11 @@ def check(cell, adapter, workload, images, folder, emit):
     """Send sketches of every activation, logits, loss, every gradient and every array after one update.
 
     Running variances are sent as the biased estimate, so that stacks that keep n / (n - 1) times it can be compared.
+    A stack that only infers has activations and logits alone.
     """
-    update = workload.check(*images.first(cell.batch))
+    pictures, labels = images.first(cell.batch)
+    _send_inferred(cell, workload, lambda: workload.predict(pictures), emit)
+    update = workload.check(pictures, labels)
     if adapter.unbiased_variance(cell):
         _unbias(cell, update["weight"])
     _send_update(update, emit)
@@ -291,8 +293,42 @@ def check(cell, adapter, workload, images, folder, emit):
 
 def sequence_check(cell, adapter, workload, series, folder, emit):
     """The same; the models of sequences keep biased running variances themselves."""
-    generating.check(cell, workload, series.first(cell.batch), emit)
-    _send_update(workload.check(*series.first(cell.batch)), emit)
+    batch, = series.first(cell.batch)
+    generating.check(cell, workload, (batch,), emit)
+    _send_inferred(cell, workload, lambda: _answer(workload, batch), emit)
+    _send_update(workload.check(batch), emit)
+
+
+def _send_inferred(cell, workload, logits, emit):
+    """Send the logits() of a pass as measure infer takes it, with running statistics drawn like weights."""
+    if cell.parallel != "none" or cell.gpus > 1:
+        return                                    # one device's: what workers say apart from gradients is their own
+    own = workload.weights()
+    workload.load(weights.with_statistics(own, cell.seed))
+    _send(emit, "inferred", {"logits": logits()})
+    workload.load(own)
+
+
+def _answer(workload, batch):
+    """What a sequence model infers for a batch."""
+    last = _Last()
+    workload.infer(workload.synthetic([batch]), 1, last)
+    workload.sync(last.handle)
+    return workload.value(last.handle)
+
+
+class _Last:
+    """A watch that keeps the last step's handle."""
+
+    def loading(self):
+        """Nothing."""
+
+    def loaded(self):
+        """Nothing."""
+
+    def stepped(self, handle):
+        """Keep it."""
+        self.handle = handle
 
 
 def _send_update(update, emit):
@@ -302,12 +338,12 @@ def _send_update(update, emit):
     _send(emit, "weight", {name: array for name, array in update["weight"].items() if name not in running})
     _send(emit, "statistic", running)
     _send(emit, "logits", {"logits": update["logits"]})
-    _send(emit, "loss", {"loss": update["loss"]})
+    _send(emit, "loss", {} if update["loss"] is None else {"loss": update["loss"]})
 
 
 def _unbias(cell, arrays):
     """Turn new = decay * old + (1 - decay) * n / (n - 1) * variance into what it is without n / (n - 1), in place."""
-    table = tasks.table(cell.task, cell.classes)
+    table = tasks.model(cell)
     for leaf in layers.leaves(table, tasks.input_shape(cell.image)):
         if isinstance(leaf.layer, layers.Norm):
             name = layers.join(leaf.path, "variance")

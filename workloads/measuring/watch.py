@@ -9,12 +9,13 @@ import time
 from statistics import median
 
 from workloads.measuring.steadiness import Fixed, warm_up
+from workloads.process import family
 from workloads.process.errors import NotFinite
 from workloads.spec import duration
 from workloads.spec.duration import is_open
 
 BEAT_SECONDS = 5.0       # between two words to a watchdog while no samples are sent
-COMPILING_SECONDS = 3600.0       # of computing before the first steps are over
+COMPILING_SECONDS = 3600.0       # before the first steps are over
 COMPILED_LOOPS = ("compile", "xla", "tuned")      # whose first step a CPU compiles for minutes
 SEND_SECONDS = 1.0       # often enough for a watchdog and a live rate, rare enough to leave the steps alone
 BLOCK_SECONDS = 0.1      # that a block of sync=blocks lasts at least: waiting for the device is then next to nothing
@@ -370,12 +371,13 @@ class WorkersWatch:
 class Beats:
     """While it lasts, a "beat" event now and then as long as this process computes: for what takes long without steps.
 
-    Who waits for others uses next to no CPU, so a watchdog still sees a run that hangs. After longest seconds of
-    computing there are no more beats.
+    Who waits for others uses next to no CPU, so a watchdog still sees a run that hangs. After longest seconds there are
+    no more beats.
     """
 
-    def __init__(self, emit, every=BEAT_SECONDS, clock=time.process_time, longest=float("inf")):
-        self._emit, self._every, self._clock, self._longest = emit, every, clock, longest
+    def __init__(self, emit, every=BEAT_SECONDS, clock=time.process_time, longest=float("inf"), wall=time.monotonic):
+        """clock() gives the CPU seconds that were used, wall() those that went by."""
+        self._emit, self._every, self._clock, self._longest, self._wall = emit, every, clock, longest, wall
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
@@ -387,8 +389,8 @@ class Beats:
         self._thread.join()
 
     def _beat(self):
-        before = first = self._clock()
-        while not self._is_over.wait(self._every) and before - first < self._longest:
+        before, began = self._clock(), self._wall()
+        while not self._is_over.wait(self._every) and self._wall() - began < self._longest:
             now = self._clock()
             if now - before > 0.2 * self._every:
                 self._emit("beat")
@@ -399,10 +401,10 @@ class Compiling:
     """While it lasts, emit with beats until the first steps are over, on a GPU and in loops that compile.
 
     From intermediate code, by XLA, by Triton, by a C++ compiler, or for cuDNN's searches: up to an hour, where a step
-    has minutes.
+    has minutes. Compilers that are programs of their own count: PyTorch's worker waits for a pool of them.
     """
 
-    def __init__(self, cell, emit, every=BEAT_SECONDS, clock=time.process_time):
+    def __init__(self, cell, emit, every=BEAT_SECONDS, clock=family.cpu_seconds):
         self._send = emit
         compiles = cell.device == "gpu" or cell.loop in COMPILED_LOOPS
         self._beats = Beats(emit, every, clock, COMPILING_SECONDS) if compiles else None

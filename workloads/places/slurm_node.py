@@ -185,8 +185,8 @@ class _Place(object):
         for reader in self._readers:
             reader.join(2.0)                         # helpers that left the group may hold the pipe open
         shutil.rmtree(self._scratch, ignore_errors=True)
-        words = " ".join(b"".join(self._tail).decode(errors="replace").split())[-_LAST_WORDS:]
-        exit = {"code": code, "last_words": words,
+        last_words = " ".join(b"".join(self._tail).decode(errors="replace").split())[-_LAST_WORDS:]
+        exit = {"code": code, "last_words": last_words,
                 "is_out_of_memory": ended_by_itself and code == -signal.SIGKILL and kills(memory_group()) > self._kills}
         try:
             write(self._folder, self.name + ".exit", exit)

@@ -19,6 +19,11 @@ class Lines:
 
 def take_over():
     """The Lines on what was standard output; from now on descriptor 1 is standard error."""
-    descriptor = os.dup(1)
+    return Lines(descriptor())
+
+
+def descriptor():
+    """What was standard output; from now on descriptor 1 is standard error."""
+    kept = os.dup(1)
     os.dup2(2, 1)
-    return Lines(descriptor)
+    return kept

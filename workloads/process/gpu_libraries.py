@@ -45,12 +45,12 @@ def loaded(maps=_MAPS, opened=ctypes.CDLL):
     """
     with open(maps) as file:
         paths = sorted({line.split(None, 5)[-1].strip() for line in file if "/" in line})
-    found = {}
+    versions = {}
     for name, pattern, version in _ASKED:
         for path in paths:
             if re.match(pattern, os.path.basename(path)):
                 try:
-                    found[name] = version(opened(path))
+                    versions[name] = version(opened(path))
                 except (OSError, AttributeError):
                     continue
-    return found
+    return versions

@@ -2,6 +2,7 @@
 import json
 from typing import NamedTuple
 
+from workloads.spec import image_task
 from workloads.spec.cluster import PARALLEL
 
 MEASURES = ("train", "infer", "epochs", "phases", "operators", "kernels", "graph", "max_batch", "check", "harness",
@@ -85,6 +86,7 @@ class Cell(NamedTuple):
     padding: str = "batch"
     prompt: int = 0               # tokens before the first generated one; 0: half of the length
     attention: str = "default"
+    table: str = ""               # of a user's own image task, as spec.image_task writes it; "": the task is ours
 
 
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types
@@ -122,7 +124,12 @@ def checked(key, value):
         raise CellError('key "%s": found %s, expected a number of at least %s' % (key, value, LEAST[key]))
     if key in MOST and value > MOST[key]:
         raise CellError('key "%s": found %s, expected a number of at most %s' % (key, value, MOST[key]))
-    if kind is str and not value:
+    if key == "table" and value:
+        try:
+            image_task.loads(value)
+        except image_task.TableError as error:
+            raise CellError("table: %s" % error) from error
+    if kind is str and not value and key != "table":
         raise CellError('key "%s": found "", expected a name' % key)
     return value
 

@@ -12,15 +12,20 @@ class Framework(NamedTuple):
     package: str                 # that is imported
     title: str                   # for people
     prefix: str                  # that the names of our stacks of it begin with, before a hyphen
+    oldest: str = ""             # version that its adapter takes; "": not known, for none before ours was tried
     rounds_float64: bool = False         # some of its float64 paths, such as the loss, compute in float32
+    only_infers: bool = False            # a runtime of trained models: INFERRING alone, and checks in float32
 
 
 FRAMEWORKS = (
-    Framework("pytorch", "torch", "PyTorch", "torch"),
-    Framework("tensorflow", "tensorflow", "TensorFlow", "tf", rounds_float64=True),
-    Framework("mxnet", "mxnet", "MXNet", "mxnet"),
+    Framework("pytorch", "torch", "PyTorch", "torch", "1.4"),
+    Framework("tensorflow", "tensorflow", "TensorFlow", "tf", "1.15", rounds_float64=True),
+    Framework("mxnet", "mxnet", "MXNet", "mxnet", "1.7"),
     Framework("jax", "jax", "JAX", "jax"),
+    Framework("onnxruntime", "onnxruntime", "ONNX Runtime", "onnxruntime", only_infers=True),
+    Framework("openvino", "openvino", "OpenVINO", "openvino", only_infers=True),
 )
+INFERRING = ("infer", "check")           # measures of what trains nothing
 PACKAGES = tuple((framework.package, framework.name) for framework in FRAMEWORKS)
 _BY_NAME = {framework.name: framework for framework in FRAMEWORKS}
 CHOSEN = "EVENBENCH_FRAMEWORK"       # in a worker's environment: the adapter's name; for users' own stacks alone
@@ -34,6 +39,11 @@ def adapter(package):
 def package(name):
     """The package of an adapter. Raises KeyError."""
     return _BY_NAME[name].package
+
+
+def oldest(name):
+    """The oldest version that an adapter takes, "" where that is not known. Raises KeyError."""
+    return _BY_NAME[name].oldest
 
 
 def title(name):
@@ -55,3 +65,13 @@ def is_known(name):
 def rounds_float64(name):
     """Whether some of a stack's float64 paths compute in float32."""
     return name in _BY_NAME and _BY_NAME[name].rounds_float64
+
+
+def only_infers(name):
+    """Whether a stack trains nothing."""
+    return name in _BY_NAME and _BY_NAME[name].only_infers
+
+
+def meant(packages):
+    """Those of an environment's packages that it may be for: a runtime often lies beside the framework that trains."""
+    return [each for each in packages if not only_infers(adapter(each))] or list(packages)

@@ -1,25 +1,13 @@
 """The tasks by name: a model's table with the sizes it was made for. Adding one costs a table and a row here.
 
-Sequence tasks stand in spec.sequences; NAMES has both kinds.
+Sequence tasks stand in spec.sequence_tasks; NAMES has both kinds. A user's own task is in none of them but in its
+cells.
 """
-from typing import NamedTuple
-
-from workloads.spec import layers, sequences
+from workloads.spec import image_task, layers, sequence_tasks
+from workloads.spec.image_task import Task, input_shape
 from workloads.spec.models import image_models as models
 
-CHANNELS = 3
-FORWARD = ("infer",) + sequences.GENERATING      # measures without a backward pass
-
-
-class Task(NamedTuple):
-    """An image task: classify (3, image, image) with cross-entropy."""
-
-    table: tuple
-    image: int            # pixels it was made for
-    least: int            # pixels below which a layer's window no longer fits
-    classes: int
-    title: str
-
+FORWARD = ("infer",) + sequence_tasks.GENERATING      # measures without a backward pass
 
 TASKS = {
     "lenet5": Task(models.LENET5, 32, 32, 10, "LeNet-5 (tanh)"),
@@ -38,18 +26,18 @@ TASKS = {
     "vit_cifar": Task(models.VIT_CIFAR, 32, 4, 10, "ViT-Ti/4, CIFAR form"),
 }
 
-NAMES = tuple(TASKS) + tuple(sequences.SEQUENCES)
+NAMES = tuple(TASKS) + tuple(sequence_tasks.SEQUENCES)
 TRANSFORMERS = ("bert", "gpt2", "vit_b16", "vit_cifar")      # whose attention a framework may have one function for
 
 
 def is_sequence(name):
     """Whether a task's samples are sequences."""
-    return name in sequences.SEQUENCES
+    return name in sequence_tasks.SEQUENCES
 
 
 def title(name):
     """A task's name for people."""
-    return (sequences.SEQUENCES if is_sequence(name) else TASKS)[name].title
+    return (sequence_tasks.SEQUENCES if is_sequence(name) else TASKS)[name].title
 
 
 def defaults(name):
@@ -57,15 +45,31 @@ def defaults(name):
     return {} if is_sequence(name) else {"image": TASKS[name].image, "classes": TASKS[name].classes}
 
 
+def is_known(cell):
+    """Whether the cell's task is one of ours, or a user's own, which has no name of ours."""
+    return (cell.task in NAMES) != bool(cell.table)
+
+
+def of(cell):
+    """The Task of an image cell."""
+    return image_task.loads(cell.table) if cell.table else TASKS[cell.task]
+
+
 def table(name, classes):
-    """The layers of a task with so many classes."""
-    layers_of_task = TASKS[name].table
-    return layers_of_task[:-1] + (layers.Dense(classes),)
+    """The layers of a task of ours with so many classes."""
+    return image_task.model(TASKS[name], classes)
 
 
-def input_shape(image):
-    """The shape of one sample, without the batch."""
-    return (CHANNELS, image, image)
+def model(cell):
+    """The layers of an image cell's model."""
+    return image_task.model(of(cell), cell.classes)
+
+
+def is_transformer(cell):
+    """Whether the cell's model has attention, which a framework may have one function for."""
+    if not cell.table:
+        return cell.task in TRANSFORMERS
+    return any(isinstance(leaf.layer, layers.Encoder) for leaf in layers.leaves(model(cell), input_shape(cell.image)))
 
 
 def step_flops(cell, tokens=None):
@@ -79,12 +83,12 @@ def step_flops(cell, tokens=None):
 
 def _forward_flops(cell, tokens):
     if is_sequence(cell.task):
-        return sequences.forward_flops(cell, tokens)
-    return layers.forward_flops(table(cell.task, cell.classes), input_shape(cell.image))
+        return sequence_tasks.forward_flops(cell, tokens)
+    return layers.forward_flops(model(cell), input_shape(cell.image))
 
 
 def parameters(cell):
     """The layers.Parameters of a cell's model, running statistics included, in order of computation."""
     if is_sequence(cell.task):
-        return sequences.parameters(cell)
-    return layers.parameters(table(cell.task, cell.classes), input_shape(cell.image))
+        return sequence_tasks.parameters(cell)
+    return layers.parameters(model(cell), input_shape(cell.image))

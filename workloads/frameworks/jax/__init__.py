@@ -88,11 +88,14 @@ class Workload(Steps, contract.Images):
         return self._fed(ahead.batches(images, labels, self.cell, self._shuffling(len(labels))))
 
     def _fed(self, batches):
-        """The batches on the device; while a GPU computes, the next one is gathered. A CPU's program takes numpy's."""
+        """The batches on the device; while a GPU computes, the next one is gathered and copied.
+
+        A CPU's program takes numpy's.
+        """
         if self.cell.device == "cpu" and self.loop != "eager":
             return batches                # copied by the call itself, in a fifth of device_put's time
-        batches = loading.for_device(self.cell, batches)
-        return (self._placed(*batch) for batch in batches)
+        placed = (self._placed(*batch) for batch in batches)
+        return loading.for_device(self.cell, placed)      # JAX has no pinned memory to ask for: the thread copies
 
     def _shuffling(self, count):
         """A function that gives the numbers below count in JAX's own order, another one for each pass."""

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from workloads.process.errors import Unsupported
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 
 
 def loop(cell, folder=""):
@@ -124,7 +124,7 @@ def _haiku(cell, folder):
 
 def _lstm(cell, folder):
     """The same of one LSTM layer over time-major random vectors; half the mean of the outputs' squares."""
-    sizes, random = sequences.sizes(cell), np.random.RandomState(0)
+    sizes, random = sequence_tasks.sizes(cell), np.random.RandomState(0)
     hidden = sizes.hidden
     weights = (_drawn(random, hidden, 4 * hidden), _drawn(random, hidden, 4 * hidden), jnp.zeros(4 * hidden))
     x = jnp.asarray(random.standard_normal((sizes.length, cell.batch, hidden)), jnp.float32)

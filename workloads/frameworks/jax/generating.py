@@ -11,7 +11,7 @@ from workloads.frameworks.jax import settings
 from workloads.frameworks.jax.models.blocks import Mode
 from workloads.frameworks.jax.models.transformer import Cache, cleared
 from workloads.frameworks.jax.steps import array
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 
 
 class Generation:
@@ -50,7 +50,7 @@ class Generation:
 
         Both are logits (batch, positions from the prompt's last one on, tokens known).
         """
-        placed, prompt = self._placed(self._arranged(batch)), sequences.prompt(self.cell)
+        placed, prompt = self._placed(self._arranged(batch)), sequence_tasks.prompt(self.cell)
         ids, decode = placed["ids"], self._program(self._decoded, donated=(1,))
         logits, cache = self._program(self._prompted, donated=(1,))(self._state.weights, self._cache(len(ids)), ids)
         by_cache = [array(logits)]
@@ -72,7 +72,7 @@ class Generation:
 
     def _prompted(self, weights, cache, ids):
         """The logits after the prompt."""
-        held, ids = Cache(cache), ids[:, :sequences.prompt(self.cell)]
+        held, ids = Cache(cache), ids[:, :sequence_tasks.prompt(self.cell)]
         return self._model.prefill(weights, ids, held, self._sizes, self._evaluating()), held.arrays
 
     def _decoded(self, weights, cache, tokens, position):
@@ -86,7 +86,7 @@ class Generation:
     def _positions(self):
         """Those after the prompt, on the device."""
         return [jax.device_put(np.int32(each), self._device)
-                for each in range(sequences.prompt(self.cell), self._sizes.length)]
+                for each in range(sequence_tasks.prompt(self.cell), self._sizes.length)]
 
     def _cache(self, batch):
         sizes, numbers = self._sizes, "float64" if self.cell.precision == "float64" else "float32"

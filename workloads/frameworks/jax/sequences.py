@@ -13,7 +13,7 @@ from workloads.frameworks.jax.models.blocks import Mode
 from workloads.frameworks.jax.steps import Steps, array
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
-from workloads.spec import lstm_kernels, sequences
+from workloads.spec import lstm_kernels, sequence_tasks
 
 
 class Workload(Generation, Steps, contract.Sequences):
@@ -35,7 +35,7 @@ class Workload(Generation, Steps, contract.Sequences):
         self._products = settings.products(cell)
         self.attention = settings.attention_told(cell)
         self._model = importlib.import_module("workloads.frameworks.jax.models." + cell.task)
-        self._sizes, self._parameters = sequences.sizes(cell), sequences.parameters(cell)
+        self._sizes, self._parameters = sequence_tasks.sizes(cell), sequence_tasks.parameters(cell)
         numbers = "float64" if cell.precision == "float64" else "float32"
         self._begin({parameter.name: np.zeros(parameter.shape, numbers) for parameter in self._parameters},
                     {parameter.name for parameter in self._parameters if parameter.is_trainable})
@@ -80,7 +80,7 @@ class Workload(Generation, Steps, contract.Sequences):
 
     def _answering(self, weights, running, batch):
         mode = Mode(self.cell.lstm, False, None, self._products, attention=settings.attention(self.cell))
-        return sequences.logits(self._model.forward(dict(weights, **running), batch, self._sizes, mode))
+        return sequence_tasks.logits(self._model.forward(dict(weights, **running), batch, self._sizes, mode))
 
     def check(self, batch):
         """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
@@ -96,7 +96,7 @@ class Workload(Generation, Steps, contract.Sequences):
             mode = Mode(self.cell.lstm, True, None, self._products, {}, settings.attention(self.cell))
             said = self._model.forward(dict(weights, **state.running), batch, self._sizes, mode)
             self._kept = list(mode.kept)         # a program gives its results in the order of their names
-            return self._model.loss(said, batch, self._sizes), (sequences.logits(said), mode.kept, mode.statistics)
+            return self._model.loss(said, batch, self._sizes), (sequence_tasks.logits(said), mode.kept, mode.statistics)
 
         (loss, (logits, kept, running)), gradients = jax.value_and_grad(loss_of, has_aux=True)(state.weights)
         return self._update(state, gradients, running), loss, logits, kept, gradients

@@ -90,8 +90,8 @@ def capability(cell):
 
 def gpu_facts(cell):
     """What products on the GPU are set to, and which GPU it is."""
-    found = capability(cell)
-    return {"compute_capability": found and "%d.%d" % found,
+    version = capability(cell)
+    return {"compute_capability": version and "%d.%d" % version,
             "tf32": {"products": jax.config.jax_default_matmul_precision}}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from workloads.frameworks import contract
 from workloads.frameworks.library import interface, settings
 from workloads.process.errors import Unsupported
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 
 _KINDS = ("lstm.input.weight", "lstm.recurrent.weight", "lstm.bias")
 _MOMENTUM = 0.9
@@ -21,7 +21,7 @@ class Workload(contract.Sequences):
     def __init__(self, cell):
         settings.demand(cell, interface.NAME)
         self.cell = cell
-        sizes = sequences.sizes(cell)
+        sizes = sequence_tasks.sizes(cell)
         self._layer = interface.Layer(sizes.hidden, sizes.hidden, cell.batch, sizes.length, cell.measure != "infer",
                                       cell.lstm != "skip_input")
         self._update = (cell.learning_rate, cell.weight_decay, _MOMENTUM if cell.optimizer == "momentum" else 0.0)

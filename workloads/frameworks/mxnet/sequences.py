@@ -14,13 +14,14 @@ from mxnet import autograd, gluon
 from workloads.frameworks import contract
 from workloads.frameworks.mode import Mode
 from workloads.frameworks.mxnet import optimizers, settings
+from workloads.frameworks.mxnet.generating import Generation
 from workloads.frameworks.mxnet.steps import Steps
 from workloads.inputs import loading, lstm_vector
 from workloads.process.errors import Unsupported
-from workloads.spec import lstm_kernels, sequences
+from workloads.spec import lstm_kernels, sequence_tasks
 
 
-class Workload(Steps, contract.Sequences):
+class Workload(Generation, Steps, contract.Sequences):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported."""
 
     def __init__(self, cell):
@@ -32,11 +33,12 @@ class Workload(Steps, contract.Sequences):
         self._numbers = "float64" if cell.precision == "float64" else "float32"
         mx.random.seed(cell.seed)
         self._model = importlib.import_module("workloads.frameworks.mxnet.models." + cell.task)
-        self._sizes = sequences.sizes(cell)
-        self._names = [parameter.name for parameter in sequences.parameters(cell)]
+        self._sizes = sequence_tasks.sizes(cell)
+        self._names = [parameter.name for parameter in sequence_tasks.parameters(cell)]
         self._packed = []
         if cell.lstm == "cudnn":
-            self._packed = lstm_vector.packed(sequences.parameters(cell), sequences.SEQUENCES[cell.task].stepped)
+            self._packed = lstm_vector.packed(sequence_tasks.parameters(cell),
+                                              sequence_tasks.SEQUENCES[cell.task].stepped)
         self._own = self._parameters()
         self._own.initialize(ctx=self._device)
         self._trainer = _Trainer(self._own, optimizers.of(cell), kvstore=None)
@@ -45,7 +47,7 @@ class Workload(Steps, contract.Sequences):
     def _parameters(self):
         """gluon's Parameters: of a packed layer one for all its arrays."""
         own, inside = gluon.ParameterDict(), {name for layer in self._packed for name in layer.names}
-        for parameter in sequences.parameters(self.cell):
+        for parameter in sequence_tasks.parameters(self.cell):
             if parameter.name not in inside:
                 own.get(parameter.name, shape=parameter.shape, dtype=self._numbers, init="zeros",
                         grad_req="write" if parameter.is_trainable else "null")
@@ -72,11 +74,11 @@ class Workload(Steps, contract.Sequences):
 
     def weights(self):
         """The arrays by canonical name."""
-        return self._canonical({name: own.data() for name, own in self._own.items()})
+        return self._canonical(self._arrays())
 
-    def _canonical(self, found):
+    def _canonical(self, own):
         """The canonical arrays by name of what lies under the parameters' own names, packed or not."""
-        arrays = {name: array.asnumpy() for name, array in found.items()}
+        arrays = {name: array.asnumpy() for name, array in own.items()}
         for layer in self._packed:
             arrays.update(layer.arrays(arrays.pop(layer.key)))
         return {name: arrays[name] for name in self._names if name in arrays}
@@ -104,18 +106,21 @@ class Workload(Steps, contract.Sequences):
                 else mx.nd.array(array, device, array.dtype) for name, array in batch.items()}
 
     def _forward(self, batch, mode):
-        return self._model.forward({name: own.data() for name, own in self._own.items()}, batch, self._sizes, mode)
+        return self._model.forward(self._arrays(), batch, self._sizes, mode)
+
+    def _arrays(self):
+        return {name: own.data() for name, own in self._own.items()}
 
     def _logits_and_loss(self, batch, mode):
         """(logits, loss) of a batch; inference is forward alone."""
         said = self._forward(batch, mode)
-        return sequences.logits(said), self._model.loss(said, batch, self._sizes)
+        return sequence_tasks.logits(said), self._model.loss(said, batch, self._sizes)
 
     def _losses(self, batch):
         return self._logits_and_loss(batch, Mode(self.cell.lstm, is_training=True))[1]
 
     def _answer(self, batch):
-        return sequences.logits(self._forward(batch, Mode(self.cell.lstm, is_training=False)))
+        return sequence_tasks.logits(self._forward(batch, Mode(self.cell.lstm, is_training=False)))
 
     def check(self, batch):
         """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
@@ -146,7 +151,7 @@ class _Trainer(gluon.Trainer):
 def _refuse(cell):
     """Raise Unsupported for what sequence models cannot be in MXNet."""
     if importlib.util.find_spec("workloads.frameworks.mxnet.models." + cell.task) is None:
-        raise Unsupported("%s is not there for MXNet" % sequences.SEQUENCES[cell.task].title)
+        raise Unsupported("%s is not there for MXNet" % sequence_tasks.SEQUENCES[cell.task].title)
     if cell.init == "framework":
         raise Unsupported("the sequence models have evenbench's own weights in every framework")
     if cell.loop == "tuned":

@@ -9,7 +9,7 @@ from torch import nn
 
 from workloads.frameworks.pytorch import bare_bert, bare_gpt2
 from workloads.process.errors import Unsupported
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 
 _no_gradients = getattr(torch, "inference_mode", torch.no_grad)
 
@@ -24,7 +24,7 @@ def loop(cell, folder=""):
     net, batch, loss = _made(cell, folder)
     if cell.device == "gpu":
         net, batch = net.cuda(), _on_gpu(batch)
-    if cell.measure in sequences.GENERATING:
+    if cell.measure in sequence_tasks.GENERATING:
         step = bare_gpt2.generating(cell, net, batch)
     elif cell.measure == "infer":
         step = _inference(net, batch)
@@ -45,7 +45,7 @@ def _made(cell, folder):
 
 def _lstm(cell):
     """The layer over time-major random vectors; half the mean of the outputs' squares."""
-    sizes = sequences.sizes(cell)
+    sizes = sequence_tasks.sizes(cell)
     x = np.random.RandomState(0).standard_normal((sizes.length, cell.batch, sizes.hidden)).astype(np.float32)
     return nn.LSTM(sizes.hidden, sizes.hidden), torch.tensor(x), lambda said: 0.5 * (said[0] * said[0]).mean()
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from workloads.process.errors import Unsupported
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 from workloads.spec.models import bert
 
 
@@ -17,7 +17,7 @@ def model(cell, path):
         import transformers
     except ImportError as error:
         raise Unsupported("%s: no transformers that can be imported: %s" % (path, error)) from error
-    sizes = sequences.sizes(cell)
+    sizes = sequence_tasks.sizes(cell)
     net = _Masked(transformers.BertForMaskedLM(transformers.BertConfig(
         vocab_size=sizes.vocabulary, hidden_size=sizes.width, num_hidden_layers=sizes.layers,
         num_attention_heads=sizes.heads, intermediate_size=sizes.inner, max_position_embeddings=sizes.positions,

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from workloads.process.errors import Unsupported
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 from workloads.spec.models import gpt2
 
 
@@ -18,7 +18,7 @@ def model(cell, path):
         import transformers
     except ImportError as error:
         raise Unsupported("%s: no transformers that can be imported: %s" % (path, error)) from error
-    sizes = sequences.sizes(cell)
+    sizes = sequence_tasks.sizes(cell)
     net = _Logits(transformers.GPT2LMHeadModel(transformers.GPT2Config(
         vocab_size=sizes.vocabulary, n_embd=sizes.width, n_layer=sizes.layers, n_head=sizes.heads, n_inner=sizes.inner,
         n_positions=sizes.positions, layer_norm_epsilon=gpt2.form(sizes).epsilon, resid_pdrop=0.0, embd_pdrop=0.0,
@@ -42,7 +42,7 @@ class _Logits(nn.Module):
 
 def generating(cell, net, batch):
     """step() of measure prefill or decode, which gives the greedy token, with transformers' own growing cache."""
-    prompt, length = sequences.prompt(cell), sequences.sizes(cell).length
+    prompt, length = sequence_tasks.prompt(cell), sequence_tasks.sizes(cell).length
     ids = batch["input_ids"][:, :prompt]
     inner = net.net.eval()
 

@@ -8,7 +8,7 @@ import torch
 from workloads.frameworks.pytorch import settings
 from workloads.frameworks.pytorch.models.transformer import Cache
 from workloads.frameworks.pytorch.steps import array, no_gradients
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 
 
 class Generation:
@@ -52,7 +52,7 @@ class Generation:
         """
         self._net.eval()
         ids = self._placed(self._arranged(batch))["ids"]
-        prompt, cache, decode = sequences.prompt(self.cell), self._cache(len(ids)), self._prepared(self._decoded)
+        prompt, cache, decode = sequence_tasks.prompt(self.cell), self._cache(len(ids)), self._prepared(self._decoded)
         with no_gradients():
             by_cache = [self._prepared(self._prompted)(ids, cache)]
             by_cache += [decode(ids[:, prompt + turn], position, cache)
@@ -71,7 +71,7 @@ class Generation:
 
     def _prompted(self, ids, cache):
         """The logits after the prompt."""
-        ids = ids[:, :sequences.prompt(self.cell)]
+        ids = ids[:, :sequence_tasks.prompt(self.cell)]
         return self._model.prefill(self._net.weights, ids, cache, self._sizes, self._evaluating)
 
     def _decoded(self, tokens, position, cache):
@@ -80,7 +80,7 @@ class Generation:
 
     def _positions(self):
         """Those after the prompt, as the cache takes them."""
-        every = range(sequences.prompt(self.cell), self._sizes.length)
+        every = range(sequence_tasks.prompt(self.cell), self._sizes.length)
         is_compiled = settings.is_compiled(self.cell)
         return [torch.tensor(each, device=self._device) for each in every] if is_compiled else list(every)
 

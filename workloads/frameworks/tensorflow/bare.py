@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from workloads.frameworks.tensorflow import settings, waits
 from workloads.process.errors import Unsupported
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 
 v1 = tf.compat.v1
 layers = tf.keras.layers
@@ -18,7 +18,7 @@ def loop(cell, folder=""):
     """
     random = np.random.RandomState(0)
     if cell.task == "lstm":
-        sizes, loss = sequences.sizes(cell), _squares
+        sizes, loss = sequence_tasks.sizes(cell), _squares
         batch = random.standard_normal((cell.batch, sizes.length, sizes.hidden)).astype(np.float32)
         labels = np.zeros(cell.batch, np.int64)
     else:
@@ -33,7 +33,7 @@ def loop(cell, folder=""):
 def _net(cell):
     if cell.task == "lstm":
         # TensorFlow 1's default is hard_sigmoid
-        return layers.LSTM(sequences.sizes(cell).hidden, return_sequences=True, recurrent_activation="sigmoid")
+        return layers.LSTM(sequence_tasks.sizes(cell).hidden, return_sequences=True, recurrent_activation="sigmoid")
     if cell.task == "lenet5":
         return tf.keras.Sequential([
             layers.Conv2D(6, 5, activation="tanh", input_shape=(32, 32, 3)), layers.AveragePooling2D(2),

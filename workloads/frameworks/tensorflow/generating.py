@@ -9,7 +9,7 @@ import tensorflow as tf
 from workloads.frameworks.tensorflow import settings
 from workloads.frameworks.tensorflow.models.blocks import Mode
 from workloads.frameworks.tensorflow.models.transformer import Cache
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 
 
 class Generation:
@@ -49,7 +49,7 @@ class Generation:
         """
         batch = self._arranged(batch)
         self._specify({name: tf.TensorSpec(array.shape, array.dtype, name) for name, array in batch.items()})
-        placed, prompt = self._placed(batch), sequences.prompt(self.cell)
+        placed, prompt = self._placed(batch), sequence_tasks.prompt(self.cell)
         ids, cache = placed["ids"], self._cache(len(batch["ids"]))
         decode = self._generating(self._decoded, cache)
         by_cache = [self._generating(self._prompted, cache)(ids)]
@@ -67,7 +67,7 @@ class Generation:
 
     def _prompted(self, cache, ids):
         """The logits after the prompt."""
-        ids = ids[:, :sequences.prompt(self.cell)]
+        ids = ids[:, :sequence_tasks.prompt(self.cell)]
         return self._model.prefill(self._arrays.named, ids, cache, self._sizes, _evaluating(self.cell))
 
     def _decoded(self, cache, tokens, position):
@@ -85,7 +85,7 @@ class Generation:
 
     def _positions(self):
         """Those after the prompt."""
-        return [tf.constant(each) for each in range(sequences.prompt(self.cell), self._sizes.length)]
+        return [tf.constant(each) for each in range(sequence_tasks.prompt(self.cell), self._sizes.length)]
 
     def _cache(self, batch):
         sizes = self._sizes

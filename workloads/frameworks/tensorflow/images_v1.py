@@ -119,7 +119,7 @@ class Workload(steps_v1.Steps, contract.Images):
 
     def _try_a_step(self):
         """Raise Unsupported where this CPU has no kernel for the model's layout."""
-        shape = (1, tasks.CHANNELS, self.cell.image, self.cell.image)
+        shape = (1,) + tasks.input_shape(self.cell.image)
         values = self._native(np.zeros(shape, np.uint8), np.zeros(1, np.int64))
         try:
             with self._entered():

@@ -79,9 +79,9 @@ class Workload(steps_v2.Steps, contract.Images):
         return lambda: next(orders).numpy()
 
     def _fed(self, batches):
-        """The batches of arrays on the device; while a GPU computes, the next one is gathered."""
-        batches = loading.for_device(self.cell, batches)
-        return (self._placed(*batch) for batch in batches)
+        """The batches of arrays on the device; while a GPU computes, the next one is gathered and copied."""
+        placed = (self._placed(*batch) for batch in batches)
+        return loading.for_device(self.cell, placed)         # there is no pinned memory to ask TensorFlow for
 
     def _placed(self, images, labels):
         return tf.constant(images), tf.constant(labels)
@@ -151,7 +151,7 @@ class Workload(steps_v2.Steps, contract.Images):
     def _try_a_step(self):
         """Raise Unsupported where this CPU has no kernel for the model's layout or precision."""
         before = self.weights()
-        shape = (1, tasks.CHANNELS, self.cell.image, self.cell.image)
+        shape = (1,) + tasks.input_shape(self.cell.image)
         batch = self._tensors(np.zeros(shape, np.uint8), np.zeros(1, np.int64))
         try:
             self._compiled(self._checked_gradients)(*batch)

@@ -17,7 +17,7 @@ from workloads.frameworks.tensorflow.models.blocks import Mode
 from workloads.frameworks.tensorflow.profiling import operators
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 
 v1 = tf.compat.v1
 _RECURRENT = ".recurrent.weight"
@@ -87,12 +87,12 @@ class _Common:
         if cell.precision == "amp" and settings.is_half(cell):
             dtype = settings.half_policy()       # cuDNN's LSTM has float16, which inference needs no loss scaling for
         self._model = importlib.import_module("workloads.frameworks.tensorflow.models." + cell.task)
-        self._sizes = sequences.sizes(cell)
-        self._arrays = _Arrays(sequences.parameters(cell), cell, (dtype, self._numbers),
-                               sequences.SEQUENCES[cell.task].stepped)
+        self._sizes = sequence_tasks.sizes(cell)
+        self._arrays = _Arrays(sequence_tasks.parameters(cell), cell, (dtype, self._numbers),
+                               sequence_tasks.SEQUENCES[cell.task].stepped)
         if cell.precision == "amp" and not self._arrays.layers:
             raise Unsupported("TensorFlow's mixed precision is a policy of Keras' layers: %s is made of none"
-                              % sequences.SEQUENCES[cell.task].title)
+                              % sequence_tasks.SEQUENCES[cell.task].title)
         self.optimizer = optimizers.optimizer(cell, self._numbers)
 
     def parameters(self):
@@ -118,10 +118,10 @@ class _Common:
     def _logits_and_loss(self, batch, mode):
         """(logits, loss) of a batch; inference is forward alone."""
         said = self._forward(batch, mode)
-        return sequences.logits(said), self._model.loss(said, batch, self._sizes)
+        return sequence_tasks.logits(said), self._model.loss(said, batch, self._sizes)
 
     def _evaluated(self, batch):
-        return sequences.logits(self._forward(batch, Mode(self.cell.lstm, is_training=False)))
+        return sequence_tasks.logits(self._forward(batch, Mode(self.cell.lstm, is_training=False)))
 
     def _arranged(self, batch):
         return self._model.arrange(batch)
@@ -252,9 +252,9 @@ class _Session(_Common, steps_v1.Steps, contract.Sequences):
             return self._arrays.canonical(self._arrays.variables, self._session.run(self._arrays.variables))
 
     def _ran(self, layer):
-        """The names of the operations of one call of a layer."""
+        """The names of the operations of one call of a layer; this process is timed afterwards, so without CUPTI."""
         with self._entered():
-            return tuple(operators.of_session(self._session, layer.run_once(), 1))
+            return tuple(operators.of_session(self._session, layer.run_once(), 1, level=v1.RunOptions.SOFTWARE_TRACE))
 
     def batches(self, batches):
         """The Feed of the batches, in the order given, over and over."""

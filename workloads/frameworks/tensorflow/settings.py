@@ -1,4 +1,5 @@
 """A cell's switches as TensorFlow's own settings, set for the whole process. TensorFlow 1.15 and 2.x."""
+import importlib
 import inspect
 import os
 
@@ -146,7 +147,7 @@ def is_xla(cell):
     if cell.loop != "tuned":
         return cell.loop == "xla"
     is_image_on_gpu = cell.device == "gpu" and not tasks.is_sequence(cell.task)
-    return bool(xla_switch()) and (cell.task in tasks.TRANSFORMERS or is_image_on_gpu)
+    return bool(xla_switch()) and (tasks.is_transformer(cell) or is_image_on_gpu)
 
 
 def switches(cell):
@@ -203,10 +204,20 @@ def gpu_facts():
 
 
 def device_peak_bytes():
-    """The most that TensorFlow's allocator held for tensors on the first GPU; {} before 2.5, which does not tell."""
-    if not hasattr(tf.config.experimental, "get_memory_info"):
+    """The most that TensorFlow's allocator held for tensors on the first GPU; {} in 2.1 to 2.4, which do not tell.
+
+    The GPU's own figure is no measure of it: TensorFlow reserves nearly all memory when it starts.
+    """
+    if hasattr(tf.config.experimental, "get_memory_info"):
+        return {"allocated": int(tf.config.experimental.get_memory_info("GPU:0")["peak"])}
+    try:
+        operations = importlib.import_module("tensorflow.contrib.memory_stats")             # of 1.15
+        with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config()) as session:
+            with tf.device("/device:GPU:0"):
+                peak = operations.MaxBytesInUse()
+            return {"allocated": int(session.run(peak))}
+    except (ImportError, tf.errors.OpError):
         return {}
-    return {"allocated": int(tf.config.experimental.get_memory_info("GPU:0")["peak"])}
 
 
 def _policies():

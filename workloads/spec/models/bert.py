@@ -38,7 +38,7 @@ def predictions(length):
 
 
 def parameters(sizes):
-    """As spec.sequences says."""
+    """As spec.sequence_tasks says."""
     width = sizes.width
     embeddings = tuple(Parameter("embeddings.%s.weight" % name, "weight", (count, width)) for name, count in (
         ("tokens", sizes.vocabulary), ("positions", sizes.positions), ("types", TYPES)))
@@ -65,7 +65,7 @@ def _norm(name, width):
 
 
 def forward_flops(sizes):
-    """As spec.sequences says: the dense layers, both products of attention, the head at the masked positions."""
+    """As spec.sequence_tasks says: the dense layers, both products of attention, the head at the masked positions."""
     return flops_at(sizes, sizes.length)
 
 

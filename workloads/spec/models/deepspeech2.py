@@ -62,7 +62,7 @@ def width(sizes):
 
 
 def parameters(sizes):
-    """As spec.sequences says."""
+    """As spec.sequence_tasks says."""
     listed, channels = (), 1
     for index, window in enumerate(WINDOWS):
         name = "conv.%d" % index
@@ -85,7 +85,7 @@ def norm(name, count):
 
 
 def forward_flops(sizes):
-    """As spec.sequences says."""
+    """As spec.sequence_tasks says."""
     adds, channels, shape = 0, 1, [sizes.length, sizes.bins]
     for window in WINDOWS:
         shape = [slid(size, axis, (window,)) for axis, size in enumerate(shape)]

@@ -44,7 +44,7 @@ PRESETS = {"small": Sizes(4, 64, 1000, 24), "study": Sizes(4, 1024, 32320, 50)}
 
 
 def parameters(sizes):
-    """As spec.sequences says."""
+    """As spec.sequence_tasks says."""
     units = sizes.units
     encoder = (gates("encoder.0.forward", units, units) + gates("encoder.0.backward", units, units)
                + gates("encoder.1", 2 * units, units))
@@ -68,7 +68,7 @@ def _attention(name, units):
 
 
 def forward_flops(sizes):
-    """As spec.sequences says: source and target of full length, each with its LSTM layers."""
+    """As spec.sequence_tasks says: source and target of full length, each with its LSTM layers."""
     length, units = sizes.length, sizes.units
     encoder = 2 * _lstm(units, units) + _lstm(2 * units, units) + (sizes.layers - 2) * _lstm(units, units)
     decoder = _lstm(units, units) + (sizes.layers - 1) * _lstm(2 * units, units)

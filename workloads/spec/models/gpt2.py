@@ -35,7 +35,7 @@ def form(sizes):
 
 
 def parameters(sizes):
-    """As spec.sequences says."""
+    """As spec.sequence_tasks says."""
     embeddings = (("embeddings.tokens.weight", (sizes.vocabulary, sizes.width)),
                   ("embeddings.positions.weight", (sizes.positions, sizes.width)))
     layers = tuple(("layers.%d.%s" % (index, name), shape) for index in range(sizes.layers)
@@ -45,7 +45,7 @@ def parameters(sizes):
 
 
 def forward_flops(sizes):
-    """As spec.sequences says: the dense layers, both products of attention, the head at every position."""
+    """As spec.sequence_tasks says: the dense layers, both products of attention, the head at every position."""
     return _flops(sizes, sizes.length, _pairs(0, sizes.length), sizes.length)
 
 

@@ -27,7 +27,7 @@ def _conv(filters, kernel, stride=1, pad=0, act="relu"):
     return (Conv(filters, (kernel, kernel), stride, (pad, pad), bias=True), Act(act))
 
 
-def _conv_norm(filters, kernel, stride=1, groups=1, act="relu"):
+def conv_norm(filters, kernel, stride=1, groups=1, act="relu"):
     """A convolution, normalised, and activated unless act is None; padded to keep the size at stride 1."""
     kernel = kernel if isinstance(kernel, tuple) else (kernel, kernel)
     pad = (kernel[0] // 2, kernel[1] // 2)
@@ -70,21 +70,21 @@ VGG16 = (
 
 
 # He et al. 2016, table 1; the stems and heads of every ResNet
-_STEM = (*_conv_norm(64, 7, stride=2), Pool("max", 3, 2, pad=1))
-_CIFAR_STEM = _conv_norm(64, 3)
+_STEM = (*conv_norm(64, 7, stride=2), Pool("max", 3, 2, pad=1))
+_CIFAR_STEM = conv_norm(64, 3)
 _HEAD = (GlobalPool(), Flatten(), Dense(1000))
 
 
 def _basic(width, stride, is_first):
-    body = (*_conv_norm(width, 3, stride), *_conv_norm(width, 3, act=None))
-    shortcut = _conv_norm(width, 1, stride, act=None) if stride > 1 else ()
+    body = (*conv_norm(width, 3, stride), *conv_norm(width, 3, act=None))
+    shortcut = conv_norm(width, 1, stride, act=None) if stride > 1 else ()
     return Residual(body, shortcut), Act()
 
 
 def _bottleneck(width, stride, is_first, v1=False):
     first, second = (stride, 1) if v1 else (1, stride)
-    body = (*_conv_norm(width, 1, first), *_conv_norm(width, 3, second), *_conv_norm(4 * width, 1, act=None))
-    shortcut = _conv_norm(4 * width, 1, stride, act=None) if is_first else ()
+    body = (*conv_norm(width, 1, first), *conv_norm(width, 3, second), *conv_norm(4 * width, 1, act=None))
+    shortcut = conv_norm(4 * width, 1, stride, act=None) if is_first else ()
     return Residual(body, shortcut), Act()
 
 
@@ -116,35 +116,35 @@ def _valid(filters, kernel, stride=1):
 
 
 def _pooled(filters):
-    return (Pool("mean", 3, 1, pad=1), *_conv_norm(filters, 1))
+    return (Pool("mean", 3, 1, pad=1), *conv_norm(filters, 1))
 
 
 def _inception_a(pooled):
-    return Branch((_conv_norm(64, 1), (*_conv_norm(48, 1), *_conv_norm(64, 5)),
-                   (*_conv_norm(64, 1), *_conv_norm(96, 3), *_conv_norm(96, 3)), _pooled(pooled)))
+    return Branch((conv_norm(64, 1), (*conv_norm(48, 1), *conv_norm(64, 5)),
+                   (*conv_norm(64, 1), *conv_norm(96, 3), *conv_norm(96, 3)), _pooled(pooled)))
 
 
-_INCEPTION_B = Branch((_valid(384, 3, 2), (*_conv_norm(64, 1), *_conv_norm(96, 3), *_valid(96, 3, 2)),
+_INCEPTION_B = Branch((_valid(384, 3, 2), (*conv_norm(64, 1), *conv_norm(96, 3), *_valid(96, 3, 2)),
                        (Pool("max", 3, 2),)))
 
 
 def _inception_c(width):
     row, column = (1, 7), (7, 1)
-    return Branch((_conv_norm(192, 1),
-                   (*_conv_norm(width, 1), *_conv_norm(width, row), *_conv_norm(192, column)),
-                   (*_conv_norm(width, 1), *_conv_norm(width, column), *_conv_norm(width, row),
-                    *_conv_norm(width, column), *_conv_norm(192, row)),
+    return Branch((conv_norm(192, 1),
+                   (*conv_norm(width, 1), *conv_norm(width, row), *conv_norm(192, column)),
+                   (*conv_norm(width, 1), *conv_norm(width, column), *conv_norm(width, row),
+                    *conv_norm(width, column), *conv_norm(192, row)),
                    _pooled(192)))
 
 
-_INCEPTION_D = Branch(((*_conv_norm(192, 1), *_valid(320, 3, 2)),
-                       (*_conv_norm(192, 1), *_conv_norm(192, (1, 7)), *_conv_norm(192, (7, 1)), *_valid(192, 3, 2)),
+_INCEPTION_D = Branch(((*conv_norm(192, 1), *_valid(320, 3, 2)),
+                       (*conv_norm(192, 1), *conv_norm(192, (1, 7)), *conv_norm(192, (7, 1)), *_valid(192, 3, 2)),
                        (Pool("max", 3, 2),)))
-_SPLIT = Branch((_conv_norm(384, (1, 3)), _conv_norm(384, (3, 1))))
-_INCEPTION_E = Branch((_conv_norm(320, 1), (*_conv_norm(384, 1), _SPLIT),
-                       (*_conv_norm(448, 1), *_conv_norm(384, 3), _SPLIT), _pooled(192)))
+_SPLIT = Branch((conv_norm(384, (1, 3)), conv_norm(384, (3, 1))))
+_INCEPTION_E = Branch((conv_norm(320, 1), (*conv_norm(384, 1), _SPLIT),
+                       (*conv_norm(448, 1), *conv_norm(384, 3), _SPLIT), _pooled(192)))
 INCEPTION_V3 = (
-    *_valid(32, 3, 2), *_valid(32, 3), *_conv_norm(64, 3), Pool("max", 3, 2),
+    *_valid(32, 3, 2), *_valid(32, 3), *conv_norm(64, 3), Pool("max", 3, 2),
     *_valid(80, 1), *_valid(192, 3), Pool("max", 3, 2),
     _inception_a(32), _inception_a(64), _inception_a(64), _INCEPTION_B,
     _inception_c(128), _inception_c(160), _inception_c(160), _inception_c(192), _INCEPTION_D,
@@ -155,10 +155,10 @@ INCEPTION_V3 = (
 def _inverted(inputs, filters, expansion, kernel, stride, act, squeeze=False):
     """An inverted residual block: 1x1 up, depthwise, 1x1 down without activation; residual where the shape stays."""
     width = inputs * expansion
-    body = _conv_norm(width, 1, act=act) if expansion > 1 else ()
-    body += _conv_norm(width, kernel, stride, groups=width, act=act)
+    body = conv_norm(width, 1, act=act) if expansion > 1 else ()
+    body += conv_norm(width, kernel, stride, groups=width, act=act)
     body += (SqueezeExcite(max(1, inputs // 4)),) if squeeze else ()
-    body += _conv_norm(filters, 1, act=None)
+    body += conv_norm(filters, 1, act=None)
     return (Residual(body),) if stride == 1 and inputs == filters else body
 
 
@@ -175,16 +175,16 @@ def _inverted_stages(inputs, rows, act, squeeze=False):
 _MOBILENET_ROWS = ((1, 3, 1, 16, 1), (6, 3, 2, 24, 2), (6, 3, 2, 32, 3), (6, 3, 2, 64, 4), (6, 3, 1, 96, 3),
                    (6, 3, 2, 160, 3), (6, 3, 1, 320, 1))
 MOBILENET_V2 = (
-    *_conv_norm(32, 3, 2, act="relu6"), *_inverted_stages(32, _MOBILENET_ROWS, "relu6"),
-    *_conv_norm(1280, 1, act="relu6"), GlobalPool(), Dropout(0.2), Flatten(), Dense(1000),
+    *conv_norm(32, 3, 2, act="relu6"), *_inverted_stages(32, _MOBILENET_ROWS, "relu6"),
+    *conv_norm(1280, 1, act="relu6"), GlobalPool(), Dropout(0.2), Flatten(), Dense(1000),
 )
 
 # Tan and Le 2019: B0's rows at width 1.4 (rounded to multiples of 8) and depth 1.8 (rounded up); no stochastic depth
 _EFFICIENTNET_ROWS = ((1, 3, 1, 24, 2), (6, 3, 2, 32, 4), (6, 5, 2, 56, 4), (6, 3, 2, 112, 6), (6, 5, 1, 160, 6),
                       (6, 5, 2, 272, 8), (6, 3, 1, 448, 2))
 EFFICIENTNET_B4 = (
-    *_conv_norm(48, 3, 2, act="swish"), *_inverted_stages(48, _EFFICIENTNET_ROWS, "swish", squeeze=True),
-    *_conv_norm(1792, 1, act="swish"), GlobalPool(), Dropout(0.4), Flatten(), Dense(1000),
+    *conv_norm(48, 3, 2, act="swish"), *_inverted_stages(48, _EFFICIENTNET_ROWS, "swish", squeeze=True),
+    *conv_norm(1792, 1, act="swish"), GlobalPool(), Dropout(0.4), Flatten(), Dense(1000),
 )
 
 

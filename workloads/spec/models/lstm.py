@@ -32,10 +32,10 @@ def gates(name, inputs, hidden):
 
 
 def parameters(sizes):
-    """As spec.sequences says."""
+    """As spec.sequence_tasks says."""
     return gates("lstm", sizes.hidden, sizes.hidden)
 
 
 def forward_flops(sizes):
-    """As spec.sequences says: both products of every step."""
+    """As spec.sequence_tasks says: both products of every step."""
     return 2 * sizes.length * 4 * sizes.hidden * (sizes.hidden + sizes.hidden)

@@ -53,7 +53,7 @@ PRESETS = {"small": Sizes(148, 32, 32, 32, 32, 16, 4, 7, 32, LJSPEECH.bins, 40),
 
 
 def parameters(sizes):
-    """As spec.sequences says."""
+    """As spec.sequence_tasks says."""
     memory, both = 2 * sizes.encoder, sizes.decoder + 2 * sizes.encoder
     encoder = (Parameter("embedding.weight", "weight", (sizes.symbols, sizes.embedding)),)
     for index in range(CONVOLUTIONS):
@@ -92,7 +92,7 @@ def characters(sizes):
 
 
 def forward_flops(sizes):
-    """As spec.sequences says."""
+    """As spec.sequence_tasks says."""
     text, memory = characters(sizes), 2 * sizes.encoder
     encoder = text * (CONVOLUTIONS * TAPS * sizes.embedding ** 2
                       + 2 * 4 * sizes.encoder * (sizes.embedding + sizes.encoder) + sizes.attention * memory)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.made_sequences import prepared
-from workloads.inputs import sequences
+from workloads.inputs import sequence_batches
 from workloads.inputs.models import bert as inputs
 from workloads.process.errors import DataError
 from workloads.spec.cell import Cell
@@ -78,7 +78,7 @@ def test_a_sequence_longer_than_the_positions_is_refused_with_both_numbers() -> 
 
 
 def test_a_check_s_batch_has_padding_though_nine_of_ten_sequences_have_the_full_length() -> None:
-    series = sequences.read("", Cell(stack="s", task="bert", measure="check", batch=4, warmup=0, steps=1))
+    series = sequence_batches.read("", Cell(stack="s", task="bert", measure="check", batch=4, warmup=0, steps=1))
     assert series.facts["tokens"] < series.facts["padded_tokens"] and len(series.batches) == 1
 
 

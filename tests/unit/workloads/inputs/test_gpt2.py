@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from runner.datasets.writing import RaggedWriter, finished
-from workloads.inputs import sequences as batches
+from workloads.inputs import sequence_batches
 from workloads.inputs.models import gpt2 as inputs
 from workloads.measuring import generating
 from workloads.process.errors import DataError
-from workloads.spec import sequences, tasks
+from workloads.spec import sequence_tasks, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.models import gpt2
 
@@ -54,18 +54,18 @@ def test_a_step_counts_the_batch_s_prompts_or_tokens_once() -> None:
     ({"prompt": 64}, "a prompt of 64 tokens leaves none to generate: expected fewer than the length, 64"),
 ])
 def test_what_cannot_be_generated_is_said_with_the_reason(changes: "dict[str, object]", message: str) -> None:
-    assert message in str(sequences.generating_problem(CELL._replace(**changes)))
+    assert message in str(sequence_tasks.generating_problem(CELL._replace(**changes)))
 
 
 def test_other_measures_and_a_prompt_that_leaves_a_token_have_no_problem() -> None:
-    assert sequences.generating_problem(CELL._replace(prompt=63)) is None
-    assert sequences.generating_problem(CELL._replace(task="bert", measure="train")) is None
+    assert sequence_tasks.generating_problem(CELL._replace(prompt=63)) is None
+    assert sequence_tasks.generating_problem(CELL._replace(task="bert", measure="train")) is None
 
 
 @pytest.mark.parametrize(("measure", "prompt", "tokens"), [("prefill", 0, 96), ("prefill", 5, 15), ("decode", 5, 3)])
 def test_the_tokens_of_a_step_are_those_that_it_takes(measure: str, prompt: int, tokens: int) -> None:
     cell = CELL._replace(measure=measure, prompt=prompt)
-    facts = generating.of_steps(cell, batches.read("", cell)).facts
+    facts = generating.of_steps(cell, sequence_batches.read("", cell)).facts
     assert (tokens, tokens) == (facts["tokens"], facts["padded_tokens"])
 
 
@@ -125,4 +125,4 @@ def test_a_cache_that_gives_something_else_ends_the_check() -> None:
 
 
 def test_a_pass_of_decode_ends_with_the_last_position() -> None:
-    assert 64 - 20 == generating.of_pass(CELL._replace(prompt=20), batches.read("", CELL)).pass_steps
+    assert 64 - 20 == generating.of_pass(CELL._replace(prompt=20), sequence_batches.read("", CELL)).pass_steps

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from workloads.inputs import lstm_vector
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 from workloads.spec.cell import Cell
 
 LAYER = lstm_vector.Packed("lstm", inputs=3, hidden=2)
@@ -32,7 +32,7 @@ def test_a_layer_s_units_follow_from_the_vector_s_size(inputs: int, hidden: int)
 
 
 def test_layers_of_single_steps_are_not_packed() -> None:
-    parameters = sequences.parameters(Cell(stack="s", task="tacotron2", measure="train"))
+    parameters = sequence_tasks.parameters(Cell(stack="s", task="tacotron2", measure="train"))
     names = [layer.name for layer in lstm_vector.packed(parameters, ("decoder.",))]
 
     assert names and all(name.startswith("encoder.") for name in names)

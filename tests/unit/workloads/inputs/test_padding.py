@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from workloads.inputs import padding, sequences
+from workloads.inputs import padding, sequence_batches
 from workloads.inputs.models import bert
 from workloads.spec.cell import Cell
-from workloads.spec.sequences import SEQUENCES
+from workloads.spec.sequence_tasks import SEQUENCES
 
 
 @pytest.mark.parametrize(("length", "most", "expected"), [
@@ -30,7 +30,7 @@ def test_what_a_bucket_adds_is_zero_in_arrays_and_masks() -> None:
 @pytest.mark.parametrize("task", ["bert", "gnmt", "deepspeech2", "tacotron2"])
 def test_buckets_make_few_shapes_of_many_and_the_real_tokens_stay(task: str) -> None:
     cell = Cell(stack="s", task=task, measure="train", batch=1, steps=60, warmup=0)
-    plain, bucketed = (sequences.read("", cell._replace(padding=how)) for how in ("batch", "buckets"))
+    plain, bucketed = (sequence_batches.read("", cell._replace(padding=how)) for how in ("batch", "buckets"))
     assert plain.facts["tokens"] == bucketed.facts["tokens"]
     assert plain.facts["padded_tokens"] < bucketed.facts["padded_tokens"]
     assert bucketed.facts["shapes"] < plain.facts["shapes"] and bucketed.facts["shapes"] <= 16
@@ -47,7 +47,7 @@ def test_bert_s_positions_count_through_the_longer_rows() -> None:
 
 @pytest.mark.parametrize("task", ["bert", "gnmt", "deepspeech2", "tacotron2"])
 def test_a_pass_of_unequal_batches_tells_the_padded_tokens_of_each(task: str) -> None:
-    series = sequences.read("", Cell(stack="s", task=task, measure="train", batch=1, steps=60, warmup=0))
+    series = sequence_batches.read("", Cell(stack="s", task=task, measure="train", batch=1, steps=60, warmup=0))
     told = series.facts["pass_tokens"]
     assert (60, 60) == (len(told), series.pass_steps)
     assert pytest.approx(series.facts["padded_tokens"]) == sum(told) / 60
@@ -55,5 +55,5 @@ def test_a_pass_of_unequal_batches_tells_the_padded_tokens_of_each(task: str) ->
 
 @pytest.mark.parametrize("values", [{"task": "lstm"}, {"task": "gnmt", "input": "synthetic"}])
 def test_batches_that_are_all_alike_make_no_pass(values: dict[str, str]) -> None:
-    series = sequences.read("", Cell(stack="s", measure="train", batch=1, steps=60, warmup=0, **values))
+    series = sequence_batches.read("", Cell(stack="s", measure="train", batch=1, steps=60, warmup=0, **values))
     assert "pass_tokens" not in series.facts and 0 == series.pass_steps

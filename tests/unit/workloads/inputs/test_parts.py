@@ -2,7 +2,7 @@
 
 import pytest
 
-from workloads.inputs.sequences import Sequences
+from workloads.inputs.sequence_batches import Sequences
 
 SIX = Sequences(tuple({"index": index} for index in range(6)),
                 {"name": "made", "batches": 6, "pass_tokens": [10, 11, 12, 13, 14, 15]})

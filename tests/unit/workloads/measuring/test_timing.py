@@ -202,9 +202,9 @@ def test_a_process_that_computes_gives_signs_of_life_and_one_that_waits_does_not
     assert 0 == beats(5.0, 5.0, 5.0)
 
 
-def test_beats_end_after_their_longest_time_of_computing():
-    sent, clocks = Sent(), iter((0.0, 1.0, 2.0, 3.0, 4.0))
-    beats = Beats(sent, every=0.001, clock=lambda: next(clocks), longest=2.0)
+def test_beats_end_after_their_longest_time_however_many_threads_compute():
+    sent, used, gone_by = Sent(), iter((0.0, 16.0, 32.0, 48.0)), iter((0.0, 1.0, 1.9, 2.0))
+    beats = Beats(sent, every=0.001, clock=lambda: next(used), longest=2.0, wall=lambda: next(gone_by))
     beats._beat()
     assert 2 == len(sent.of("beat"))
 

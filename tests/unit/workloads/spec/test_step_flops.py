@@ -1,6 +1,6 @@
 """FLOPs of padded batches: what is computed, and what the samples need."""
 
-from workloads.spec import sequences, tasks
+from workloads.spec import sequence_tasks, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.models import bert
 
@@ -19,7 +19,7 @@ def test_training_counts_three_passes_of_it() -> None:
 
 def test_a_translation_s_tokens_are_of_two_sequences() -> None:
     cell = Cell(stack="s", task="gnmt", measure="infer", batch=2)
-    full = sequences.sizes(cell).length
+    full = sequence_tasks.sizes(cell).length
     assert tasks.step_flops(cell) == tasks.step_flops(cell, tokens=2 * 2 * full)
 
 

@@ -42,7 +42,7 @@ def both_ways(weights, name, x, steps, mode, index):
 
 
 def loss(logits, batch, sizes):
-    """Step 4; TensorFlow's operation takes the last label as the blank."""
+    """Step 4; TensorFlow's operation takes the last label as the blank. It runs on the host, on a GPU too."""
     real = tf.sequence_mask(batch["characters"], tf.shape(batch["text"])[1])
     text = tf.cast(tf.boolean_mask(batch["text"], real), tf.int32)
     labels = tf.SparseTensor(tf.where(real), text, tf.cast(tf.shape(batch["text"]), tf.int64))

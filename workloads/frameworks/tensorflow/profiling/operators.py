@@ -94,9 +94,12 @@ def _prefix(parts):
     return ("gradient/" if set(_BACKWARD) & set(parts) else "") + ("batch_norm/" if set(_NORM) & set(parts) else "")
 
 
-def of_session(session, fetches, steps, values=lambda: None):
-    """The same over some runs of a session, TensorFlow 1; values() is what each run feeds."""
-    options = tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE)
+def of_session(session, fetches, steps, values=lambda: None, level=tf.compat.v1.RunOptions.FULL_TRACE):
+    """The same over some runs of a session, TensorFlow 1; values() is what each run feeds.
+
+    level: below HARDWARE_TRACE the executor alone tells, and CUPTI is not started, which would stay in the process.
+    """
+    options = tf.compat.v1.RunOptions(trace_level=level)
     events = []
     for _ in range(steps):
         seen = tf.compat.v1.RunMetadata()

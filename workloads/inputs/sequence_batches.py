@@ -2,7 +2,7 @@
 import importlib
 from typing import NamedTuple
 
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 
 CHECKED = 16                 # batches of which a check takes the one with the most padding
 
@@ -45,16 +45,16 @@ class Sequences(NamedTuple):
 
 
 def read(folder, cell):
-    """The batches of a cell, as many as spec.sequences says.
+    """The batches of a cell, as many as spec.sequence_tasks says.
 
     A check's is the one with the most padding of CHECKED, so that masks count also where few sequences are short.
     Raises DataError where the folder of the model's own data set is not as it must be.
     """
     model = importlib.import_module("workloads.inputs.models." + cell.task)
-    sizes, own = sequences.sizes(cell), sequences.SEQUENCES[cell.task].model.DATA
+    sizes, own = sequence_tasks.sizes(cell), sequence_tasks.SEQUENCES[cell.task].model.DATA
     is_own = cell.data == own and cell.input != "synthetic"
     is_searched = cell.measure == "check" and cell.input != "synthetic"
-    count = CHECKED if is_searched else sequences.pass_batches(cell)
+    count = CHECKED if is_searched else sequence_tasks.pass_batches(cell)
     samples = model.samples(sizes, count * cell.batch, cell.seed, folder if is_own else None)
     numbers = "float64" if cell.precision == "float64" else "float32"
     batches = tuple(model.collate(sizes, samples[first:first + cell.batch], numbers, cell.padding == "buckets")

@@ -1,0 +1,189 @@
+"""What a GPU's cell has otherwise, inside a stack on a CPU: a workload that is built for a CPU and then told of a GPU.
+
+    python -m tests.stack.test_gpu_branches pytorch|tensorflow|jax [Class.test ...]
+
+It shows what is called, not how fast a GPU is: that is `python -m tests.gpu`. Only the standard library, numpy and the
+stack's framework, Python 3.6 and later; under pytest it is skipped.
+"""
+import importlib
+import sys
+import threading
+import unittest
+
+import numpy as np
+
+from tests.stack import test_adapter, test_sequences
+from workloads.inputs import images as data
+from workloads.spec import tasks
+
+RUN_BY = ("pytorch", "tensorflow", "jax")
+
+adapter = None         # the module under test: unittest gives a test case no other way to take an argument
+
+
+def setUpModule():
+    if adapter is None:
+        raise unittest.SkipTest("runs inside a stack: python -m tests.stack.test_gpu_branches " + "|".join(RUN_BY))
+    test_adapter.adapter = adapter
+
+
+def image_workload(**changes):
+    """(workload, sample of six images) of a small cell, which believes to be on a GPU."""
+    cell = test_adapter.cell_of(precision="float32", **changes)
+    workload = adapter.Workload(tasks.table("lenet5", cell.classes), cell)
+    workload.cell = cell._replace(device="gpu")
+    return workload, data.synthetic(cell._replace(batch=6))
+
+
+class TensorFlowCase(test_adapter.AdapterCase):
+    """Of TensorFlow alone, of one of its two kinds of execution."""
+
+    IS_EAGER = True
+
+    def setUp(self):
+        if not adapter.__name__.endswith("tensorflow"):
+            self.skipTest("TensorFlow's")
+        import tensorflow
+        if tensorflow.executing_eagerly() != self.IS_EAGER:
+            self.skipTest("of another TensorFlow")
+        self.tf = tensorflow
+
+
+class _Session:
+    """A session that keeps what it was asked for."""
+
+    def __init__(self, session):
+        self._session, self.fetched, self.options = session, [], []
+
+    def __getattr__(self, name):
+        return getattr(self._session, name)
+
+    def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+        self.fetched.append(fetches)
+        self.options.append(options)
+        return self._session.run(fetches, feed_dict, options, run_metadata)
+
+
+class SessionsOfAGpu(TensorFlowCase):
+    """TensorFlow 1."""
+
+    IS_EAGER = False
+
+    def test_inference_runs_the_logits_operation_and_copies_them_only_when_they_are_asked_for(self):
+        workload, sample = image_workload(measure="infer")
+        watch = test_adapter.Watch()
+        session = workload._session = _Session(workload._session)
+        workload.infer(workload.synthetic(sample.images[:3], sample.labels[:3]), 2, watch)
+        self.assertEqual([self.tf.Operation] * 2, [type(each) for each in session.fetched[-2:]])
+        self.assert_close(workload.predict(sample.images[:3]), workload.value(watch.handles[-1]), 1e-6, "logits")
+
+    def test_what_an_lstm_ran_is_told_by_the_executor_without_a_device_s_tracer(self):
+        sequences = importlib.import_module(adapter.__name__ + ".sequences")
+        workload = sequences.Workload(test_sequences.cell_of(precision="float32"))
+        session = workload._session = _Session(workload._session)
+        self.assertTrue(workload.kernels()["lstm"])
+        levels = [options.trace_level for options in session.options if options is not None]
+        self.assertEqual([self.tf.compat.v1.RunOptions.SOFTWARE_TRACE], levels)
+
+
+    def test_the_most_that_the_allocator_held_is_asked_for_on_the_gpu_and_none_is_told_without_one(self):
+        settings = importlib.import_module(adapter.__name__ + ".settings")
+        asked, session = [], self.tf.compat.v1.Session
+
+        class Recording(session):
+            def run(self, fetches, *more):
+                asked.append((fetches.op.type, fetches.device))
+                return super().run(fetches, *more)
+
+        self.tf.compat.v1.Session = Recording
+        try:
+            self.assertEqual({}, settings.device_peak_bytes())
+        finally:
+            self.tf.compat.v1.Session = session
+        self.assertEqual([("MaxBytesInUse", "/device:GPU:0")], asked)
+
+
+class _OnTheDevice:
+    """An array of so many axes that must not be copied to the host."""
+
+    ndim = 2
+
+    def __array__(self, *_):
+        raise AssertionError("copied to the host")
+
+
+class FunctionsOfAGpu(TensorFlowCase):
+    """TensorFlow 2."""
+
+    def setUp(self):
+        super().setUp()
+        self.waits = importlib.import_module(adapter.__name__ + ".waits")
+        self._own, self.calls = self.waits._sync_devices, []
+
+    def tearDown(self):
+        self.waits._sync_devices = self._own
+
+    def test_where_tensorflow_waits_for_devices_logits_stay_there(self):
+        self.waits._sync_devices = lambda: lambda: self.calls.append("waited")
+        workload, _ = image_workload(measure="infer")
+        workload.sync(_OnTheDevice())
+        self.assertEqual(["waited"], self.calls)
+        workload.sync(self.tf.constant(1.5))
+        self.assertEqual(["waited"], self.calls, "a loss is copied behind its work")
+
+    def test_where_it_cannot_one_number_is_copied_in_their_place(self):
+        self.waits._sync_devices = lambda: None
+        workload, sample = image_workload(measure="infer")
+        workload._prepare()
+        watch = test_adapter.Watch()
+        workload.infer(workload.synthetic(sample.images[:3], sample.labels[:3]), 2, watch)
+        logits, number = watch.handles[-1]
+        workload.sync((_OnTheDevice(), number))
+        self.assertEqual(np.asarray(logits)[0, 0], float(number))
+        self.assert_close(workload.predict(sample.images[:3]), workload.value(watch.handles[-1]), 1e-6, "logits")
+
+    def test_traced_steps_are_waited_for_once(self):
+        workload, sample = image_workload(measure="kernels")
+        workload.sync = lambda loss: self.calls.append(float(loss))
+        workload._run_ahead(workload.synthetic(sample.images[:3], sample.labels[:3]), 3)
+        self.assertEqual(1, len(self.calls))
+
+
+class LoadingForAGpu(test_adapter.AdapterCase):
+    """Batches of images."""
+
+    def test_another_thread_copies_each_batch_to_the_device(self):
+        if adapter.__name__.endswith("pytorch") or not hasattr(adapter.Workload, "_placed"):
+            self.skipTest("PyTorch's copies from pinned memory go on by themselves, and a session's steps make theirs")
+        workload, sample = image_workload(measure="train")
+        place, threads = workload._placed, []
+
+        def placed(*batch):
+            threads.append(threading.current_thread())
+            return place(*batch)
+
+        workload._placed = placed
+        batches = workload.batches(sample.images, sample.labels)
+        found = np.concatenate([np.asarray(next(batches)[1]) for _ in range(2)])
+        self.assertNotIn(threading.main_thread(), threads)
+        np.testing.assert_array_equal(sample.labels, found)
+
+
+class LayoutsOnAGpu(test_adapter.AdapterCase):
+    """PyTorch's best layout."""
+
+    def test_best_is_channels_last_where_tensor_cores_work(self):
+        if not adapter.__name__.endswith("pytorch"):
+            self.skipTest("PyTorch's")
+        import torch
+        settings = importlib.import_module(adapter.__name__ + ".settings")
+        for precision, expected in (("float32", "nchw"), ("tf32", "nhwc"), ("amp", "nhwc")):
+            cell = test_adapter.cell_of(device="gpu", precision=precision)
+            self.assertEqual(expected, settings.layout(cell, torch.device("cpu"), torch.float32), precision)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in RUN_BY:
+        sys.exit("usage: python -m tests.stack.test_gpu_branches " + "|".join(RUN_BY) + " [Class.test ...]")
+    adapter = importlib.import_module("workloads.frameworks." + sys.argv.pop(1))
+    unittest.main(argv=sys.argv, warnings="default")

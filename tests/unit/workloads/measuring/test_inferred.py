@@ -1,0 +1,75 @@
+"""What a check sends of inference: logits with drawn running statistics, after which the weights are as they were."""
+
+from typing import Any
+
+import numpy as np
+
+from workloads.inputs import weights
+from workloads.measuring import measures
+from workloads.spec.cell import Cell
+
+ARRAYS = {"0.weight": np.ones((2, 3), np.float32), "1.mean": np.zeros(2, np.float32),
+          "1.variance": np.ones(2, np.float32)}
+CELL = Cell("x", "bert", "check")
+
+
+class Workload:
+    """Answers with the statistics that it holds, and nothing else."""
+
+    def __init__(self) -> None:
+        self.loaded = ARRAYS
+
+    def load(self, arrays: dict[str, Any]) -> None:
+        self.loaded = arrays
+
+    def weights(self) -> dict[str, Any]:
+        return dict(self.loaded)
+
+    def synthetic(self, batches: list[Any]) -> Any:
+        return iter(batches)
+
+    def infer(self, batches: Any, count: int, watch: Any) -> None:
+        for _ in range(count):
+            watch.loading()
+            batch = next(batches)
+            watch.loaded()
+            watch.stepped((batch, self.loaded["1.mean"], self.loaded["1.variance"]))
+
+    def sync(self, handle: Any) -> None:
+        self.synced = handle
+
+    def value(self, handle: Any) -> Any:
+        assert handle is self.synced
+        return np.array([handle[0] * np.ones(2), *handle[1:]])
+
+
+def sent(cell: Cell) -> list[dict[str, Any]]:
+    """What is sent of a batch, the number 7."""
+    events: list[dict[str, Any]] = []
+    workload = Workload()
+    measures._send_inferred(cell, workload, lambda: measures._answer(workload, 7.0),
+                            lambda event, **values: events.append(values))
+    assert all(np.array_equal(ARRAYS[name], array) for name, array in workload.loaded.items())
+    return events
+
+
+def test_the_logits_of_drawn_running_statistics_are_sent() -> None:
+    drawn = weights.with_statistics(ARRAYS, CELL.seed)
+    expected = np.array([[7.0, 7.0], drawn["1.mean"], drawn["1.variance"]])
+
+    assert [("inferred", "logits", float(np.linalg.norm(expected)))] == [
+        (each["kind"], each["name"], each["norm"]) for each in sent(CELL)]
+
+
+def test_of_workers_nothing_is_inferred() -> None:
+    assert [] == sent(CELL._replace(parallel="allreduce"))
+
+
+def test_running_statistics_are_drawn_by_name_and_seed_and_weights_stay() -> None:
+    drawn, again, other = (weights.with_statistics(ARRAYS, seed) for seed in (1, 1, 2))
+
+    assert drawn["0.weight"] is ARRAYS["0.weight"]
+    for name in ("1.mean", "1.variance"):
+        assert np.array_equal(drawn[name], again[name]) and not np.array_equal(drawn[name], other[name])
+        assert np.float32 == drawn[name].dtype and len(set(drawn[name])) == 2
+    assert np.all(np.abs(drawn["1.mean"]) <= 0.5) and np.all(np.abs(drawn["1.variance"] - 1) <= 0.5)

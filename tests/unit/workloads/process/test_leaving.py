@@ -1,0 +1,41 @@
+"""How a worker's process ends."""
+
+import subprocess
+import sys
+
+from runner import paths
+
+WORKER = """
+import atexit
+from workloads import __main__ as worker
+
+class Adapter:
+    def device_peak_bytes(cell):
+        return {}
+
+class Cell:
+    parallel, measure, device, loop = "%s", "none", "cpu", "native"
+
+worker._read = lambda arguments: (Cell, "")
+worker.environment.enter = worker.find_adapter = lambda *cell: ""
+worker._joined = lambda *arguments: "the others"
+worker.importlib.import_module = lambda name: Adapter
+worker._measured = lambda *arguments: print("said", end="") or 3
+atexit.register(print, " what the framework does last", end="", flush=True)
+raise SystemExit(worker.main(["cell"]))
+"""
+
+
+def ended(parallel: str) -> tuple[int, str]:
+    """The exit code of a worker's process, and what it printed: standard output is standard error there."""
+    done = subprocess.run([sys.executable, "-c", WORKER % parallel], cwd=paths.ROOT, capture_output=True, text=True,
+                          check=False)
+    return done.returncode, done.stderr
+
+
+def test_a_worker_alone_ends_at_once_with_its_code_and_all_that_it_said() -> None:
+    assert (3, "said") == ended("none")
+
+
+def test_one_of_many_places_ends_as_its_framework_does() -> None:
+    assert (3, "said what the framework does last") == ended("sync")

@@ -1,0 +1,93 @@
+"""The layer of spec/models/transformer.py in MXNet; the same functions as in the other frameworks' transformer.py.
+
+x is (batch, time, numbers); queries, keys and values are (batch * heads, time, numbers of a head), which batch_dot
+takes. How they are brought together is a function of the three, mix: all that differs between a whole pass, a prompt
+and a token after it. MXNet 1.7 and 1.9.
+"""
+import functools
+import math
+
+import mxnet as mx
+
+from workloads.frameworks.mxnet.models import blocks
+from workloads.frameworks.mxnet.models.blocks import dense, layer_norm
+
+
+def layer(weights, name, x, form, mode, mix):
+    """Steps 1 to 3."""
+    x = mode.keep(name + ".attention", x + attended(weights, name + ".attention", x, form, mix))
+    return mode.keep(name, x + fed_forward(weights, name, x, form))
+
+
+def attended(weights, name, x, form, mix):
+    """What attention adds to x."""
+    x = layer_norm(weights, name + ".norm", x, form.epsilon)
+    mixed = mix(*by_head(dense(weights, name + ".qkv", x), form.heads))
+    mixed = mixed.reshape((-4, -1, form.heads, 0, 0)).transpose((0, 2, 1, 3)).reshape((0, 0, -3))
+    return dense(weights, name + ".output", mixed)
+
+
+def fed_forward(weights, name, x, form):
+    """What the feed-forward part adds to x."""
+    x = layer_norm(weights, name + ".norm", x, form.epsilon)
+    return dense(weights, name + ".outer", gelu(dense(weights, name + ".inner", x), form.gelu))
+
+
+def by_head(x, heads):
+    """Queries, keys and values of x (batch, time, 3 times the numbers)."""
+    split = x.reshape((0, 0, 3, heads, -1)).transpose((2, 0, 3, 1, 4)).reshape((0, -3, 0, 0))
+    return mx.nd.split(split, 3, axis=0, squeeze_axis=True)
+
+
+def gelu(x, formula):
+    """x times the normal distribution's share below x, by erf or by tanh."""
+    if formula == "erf":
+        return blocks.gelu(x)
+    return 0.5 * x * (1 + mx.nd.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
+def attention(query, key, value, bias=None):
+    """Values mixed by each query's shares of the keys; a bias of -1e10 leaves nothing of a key."""
+    scores = mx.nd.batch_dot(query / math.sqrt(query.shape[-1]), key, transpose_b=True)
+    return mx.nd.batch_dot(mx.nd.softmax(scores if bias is None else scores + bias), value)
+
+
+def causal(x):
+    """The mix in which each token of x sees itself and those before it."""
+    steps = mx.nd.arange(x.shape[1], ctx=x.context, dtype=x.dtype)
+    later = mx.nd.broadcast_greater(steps.expand_dims(0), steps.expand_dims(1))
+    return functools.partial(attention, bias=(later * -1e10).expand_dims(0))
+
+
+class Cache:
+    """The keys and values of every layer, (batch * heads, length, numbers of a head), allocated once.
+
+    What was written is read alone.
+    """
+
+    def __init__(self, layers, shape, dtype, device):
+        self._layers = [tuple(mx.nd.zeros(shape, device, dtype) for _ in range(2)) for _ in range(layers)]
+
+    def prompt(self, index, mix):
+        """The mix of a layer's first tokens, which are kept."""
+        def kept(query, key, value):
+            self._keep(index, 0, key, value)
+            return mix(query, key, value)
+        return kept
+
+    def token(self, index, position):
+        """The mix of the one token at the position, which is kept."""
+        def mix(query, key, value):
+            self._keep(index, position, key, value)
+            return attention(query, *(mx.nd.slice_axis(kept, axis=1, begin=0, end=position + 1)
+                                      for kept in self._layers[index]))
+        return mix
+
+    def _keep(self, index, position, *new):
+        for kept, each in zip(self._layers[index], new):
+            kept[:, position:position + each.shape[1]] = each
+
+
+def cross_entropy(logits, labels):
+    """The mean of -log p(label): logits (n, classes), labels (n,)."""
+    return -mx.nd.pick(mx.nd.log_softmax(logits), labels).mean()
