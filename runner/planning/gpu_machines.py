@@ -9,7 +9,7 @@ from runner import paths
 from runner.machine.gpus import Gpu, Gpus, way
 from runner.machine.host import GIB, Machine
 from runner.planning.plan import Plan, Wishes, plan
-from runner.stacks.definition import Stack, read_all
+from runner.stacks.definition import PinnedStack, Stack, read_all
 from runner.study.file import read
 from workloads.spec.cell import Cell
 
@@ -26,8 +26,9 @@ Written by `python -m runner.planning.gpu_machines`: the plans for made machines
 ## Stacks
 
 "native": the stack has machine code for the GPU; "compiled first": it has intermediate code, which the first run
-compiles and keeps (`tf-2.21-gpu` on an H100: most of TensorFlow's own kernels); "-": it has neither, and cells of it
-are skipped with the reason and the stack that can.
+compiles and keeps (`tf-2.21-gpu` on an H100: most of TensorFlow's own kernels; on an RTX 5080 somebody saw TensorFlow
+2.20 end so, with CUDA_ERROR_INVALID_PTX); "-": it has neither, and cells of it are skipped with the reason and the
+stack that can. So are those of `tf-1.15-nv`, while nobody has written down which image its base is.
 """
 
 
@@ -41,7 +42,12 @@ def of_model(model: str, count: int = 4) -> Gpus:
 def planned(study: str, stacks: Mapping[str, Stack], model: str) -> Plan:
     """The study at the scale of its paper there, on a host that has CPUs and memory enough."""
     machine = Machine("a CPU", 64, 512 * GIB, "", "", "")
-    return plan(read(study, paths.STUDIES, "paper"), stacks, machine, Wishes(), lambda stack: None, of_model(model))
+    return plan(read(study, paths.STUDIES, "paper"), stacks, machine, Wishes(), _missing, of_model(model))
+
+
+def _missing(stack: Stack) -> str | None:
+    is_buildable = not isinstance(stack, PinnedStack) or stack.unbuildable is None
+    return None if is_buildable else f"{stack.name} cannot be built yet: the digest of its base is on no record"
 
 
 def lines(stacks: Mapping[str, Stack]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """python -m tests.gpu [--device cpu] [--stack NAME=PATH[#PACKAGE]] [--only 1,3] [--write FILE]: prove the GPU path.
 
-Exit code 0: every check that ran is ok; 1: one is not; 2: the command line or an environment is wrong.
+Exit code 0: every check is ok, or has nothing to prove here; 1: one is not ok; 2: the command line or an environment
+is wrong; 3: what ran is ok, and something was not run.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 from tests.gpu import checks, environment, verdicts
 from tests.gpu.environment import Environment
 from tests.gpu.management import Management
-from tests.gpu.verdicts import Failed, Line, NotRun
+from tests.gpu.verdicts import Failed, Line, NotHere, NotRun
 
 LEAST_SECONDS = 20            # that a check can be of use in
 
@@ -31,23 +32,34 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         stacks = options.stack or [sys.executable]
-        environments = [environment.opened(*environment.named(text), options.device) for text in stacks]
+        environments = [env for text in stacks for env in environment.opened(*environment.named(text), options.device)]
     except Failed as error:
         print(error, file=sys.stderr)
         return 2
-    ends = time.monotonic() + 60 * options.minutes if options.device == "gpu" else float("inf")
-    is_ok = True
-    documents = []
+    documents, done = [], []
     for env in environments:
         facts = _facts(env)
         print("\n".join(f"{name}: {value}" for name, value in facts.items()), flush=True)
-        done = [_run(number, env, ends) for number in numbers]
-        is_ok &= all(line.verdict != verdicts.NOT_OK for _, _, _, lines in done for line in lines)
-        documents.append(verdicts.markdown(facts, done))
+        ends = time.monotonic() + 60 * options.minutes if env.is_gpu else float("inf")
+        own = [_run(number, env, ends) for number in numbers]
+        done += [(env, number, lines) for number, _, _, lines in own]
+        documents.append(verdicts.markdown(facts, own))
         if options.write:                            # after each environment: a later one may be cut short
             Path(options.write).write_text("\n".join(documents))
-    print("every check that ran is ok" if is_ok else "NOT OK: see above", flush=True)
-    return 0 if is_ok else 1
+    code, word = _summary(done)
+    print(word, flush=True)
+    return code
+
+
+def _summary(done: list[tuple[Environment, str, list[Line]]]) -> tuple[int, str]:
+    """(exit code, last line) of what all environments' checks said; a check of which a part was not run is named."""
+    found = {line.verdict for _, _, lines in done for line in lines}
+    left = [f"{number} of {env.name} ({env.package})" for env, number, lines in done
+            if any(line.verdict == verdicts.NOT_RUN for line in lines)]
+    rest = f"; not run, whole or in part: check {', '.join(left)}" if left else ""
+    if verdicts.NOT_OK in found:
+        return 1, f"NOT OK: see above{rest}"
+    return (3, f"every check that ran is ok{rest}") if left else (0, "every check is ok")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -56,7 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--stack", action="append", metavar="NAME=PATH[#PACKAGE]",
                         help="a Python or a virtual environment; repeat; the Python that runs this if none")
     parser.add_argument("--only", default="", metavar="1,3", help="these checks")
-    parser.add_argument("--minutes", type=float, default=8.0, help="on a GPU, of all checks together; 8 if left out")
+    parser.add_argument("--minutes", type=float, default=8.0,
+                        help="on a GPU, for all checks of an environment; 8 if left out")
     parser.add_argument("--write", default="", metavar="FILE", help="write the lines as Markdown, too")
     return parser
 
@@ -64,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 def _run(number: str, env: Environment, ends: float) -> tuple[str, str, float, list[Line]]:
     """(number, title, seconds, lines) of a check, which are printed; a crash is a line that is not ok.
 
-    By the moment ends all checks must be over.
+    By the moment ends all checks of the environment must be over.
     """
     check = checks.CHECKS[number]
     began = time.monotonic()
@@ -75,6 +88,8 @@ def _run(number: str, env: Environment, ends: float) -> tuple[str, str, float, l
             raise NotRun(f"the time of all checks is over: run it by itself, --only {number}")
         for line in check.run(env._replace(deadline=deadline, is_shared_end=deadline == ends)):
             lines.append(line)
+    except NotHere as reason:
+        lines.append(verdicts.absent("the check" if not lines else "the rest", str(reason)))
     except NotRun as reason:
         lines.append(verdicts.skipped("the check" if not lines else "the rest", str(reason)))
     except Exception as error:                      # of one check; the others go on

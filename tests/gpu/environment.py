@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.gpu.verdicts import Failed, NotRun
+from tests.gpu.verdicts import Failed, NotHere, NotRun
 
 ROOT = Path(__file__).parents[2]
 ADAPTERS = {"torch": "pytorch", "jax": "jax"}        # by the package that an environment must have
@@ -31,7 +31,7 @@ class Environment(NamedTuple):
     deadline: float              # of the check that runs, by time.monotonic
     facts: dict[str, Any]        # what inside/facts.py says
     limit_bytes: int = 0         # of each process's addresses; 0: none
-    is_shared_end: bool = False  # the deadline is that of all checks together, not the check's own
+    is_shared_end: bool = False  # the deadline is that of all checks of the environment, not the check's own
     variables: tuple[tuple[str, str], ...] = ()          # more of each process's environment
 
     @property
@@ -62,13 +62,13 @@ class Environment(NamedTuple):
         return lines, (complaint or f"exit code {code}") if code else ""
 
     def cell(self, seconds: float = 300.0, **values: Any) -> list[Event]:
-        """The events of a cell, as `python -m workloads` says them. Raises Failed where it did not end ok, NotRun."""
+        """The events of a cell, as `python -m workloads` says them. Raises Failed if not ok, NotRun, NotHere."""
         events = self.ended(seconds, **values)
         end = events[-1]
         if end["status"] == "timeout" and self.was_cut:
             raise NotRun(CUT)
         if end["status"] == "unsupported":
-            raise NotRun(end["message"])
+            raise NotHere(end["message"])
         if end["status"] != "ok":
             raise Failed(f"{values['task']} {values['measure']}: {end['status']}: {end['message']}")
         return events
@@ -170,8 +170,8 @@ def _last(text: str) -> str:
     return lines[-1][:300] if lines else ""
 
 
-def opened(name: str, python: str, package: str, device: str) -> Environment:
-    """The Environment of an interpreter; package "" takes the first of ADAPTERS that it has.
+def opened(name: str, python: str, package: str, device: str) -> list[Environment]:
+    """An interpreter's Environment of the package; package "" is one of each of ADAPTERS that it has.
 
     Raises Failed where it cannot be run, has no framework, or sees no GPU where one is under proof.
     """
@@ -179,12 +179,16 @@ def opened(name: str, python: str, package: str, device: str) -> Environment:
     path = str(folder / "bin" / "python") if folder.is_dir() else python
     bare = Environment(name, path, package or "torch", device, time.monotonic() + 120, {})
     try:
-        facts = bare.script("facts", package or "any", device)[-1]
+        told = bare.script("facts", package or "any", device)
     except OSError as error:
         raise Failed(f"{path}: {error.strerror}") from error
-    if facts.get("problem"):
-        raise Failed(f"{path}: {facts['problem']}")
-    return bare._replace(package=facts["package"], facts=facts)
+    problems = "; ".join(facts["problem"] for facts in told if facts.get("problem"))
+    found = [bare._replace(package=facts["package"], facts=facts) for facts in told if not facts.get("problem")]
+    if not found:
+        raise Failed(f"{path}: {problems}")
+    if problems:                                # of one framework; another one there can be proved
+        print(f"{path}: {problems}: it is left out", file=sys.stderr)
+    return found
 
 
 def named(text: str) -> tuple[str, str, str]:

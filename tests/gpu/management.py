@@ -47,6 +47,11 @@ class Management:
         text = ctypes.create_string_buffer(96)
         return text.value.decode() if not self._library.nvmlSystemGetDriverVersion(text, 96) else "unknown"
 
+    def uuid(self) -> str:
+        """The GPU's name that no other has; "" where it does not tell."""
+        text = ctypes.create_string_buffer(96)
+        return text.value.decode() if not self._library.nvmlDeviceGetUUID(self._gpu, text, 96) else ""
+
     def reading(self) -> Reading:
         """The GPU now."""
         energy, power = self._number("TotalEnergyConsumption"), self._number("PowerUsage", ctypes.c_uint)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-OK, NOT_OK, NOT_RUN = "ok", "NOT OK", "not run"
+OK, NOT_OK, NOT_RUN, NOT_HERE = "ok", "NOT OK", "not run", "n/a"
 
 
 class Line(NamedTuple):
@@ -16,7 +16,11 @@ class Line(NamedTuple):
 
 
 class NotRun(Exception):
-    """A check cannot be made here; the message says why."""
+    """A check was left out that could be made here; the message says why."""
+
+
+class NotHere(Exception):
+    """There is nothing for a check to prove here; the message says why."""
 
 
 class Failed(Exception):
@@ -34,8 +38,13 @@ def seen(what: str, figure: str) -> Line:
 
 
 def skipped(what: str, why: str) -> Line:
-    """A line that was not run."""
+    """A line that was not run, though it could be: the proof is not whole."""
     return Line(what, why, "", NOT_RUN)
+
+
+def absent(what: str, why: str) -> Line:
+    """A line of which this device or framework has nothing."""
+    return Line(what, why, "", NOT_HERE)
 
 
 def between(what: str, value: float, low: float, high: float, figure: str = "") -> Line:

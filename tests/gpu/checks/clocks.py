@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tests.gpu.checks.cells import CLOSE, sized, step_events, step_seconds
 from tests.gpu.environment import Environment
-from tests.gpu.verdicts import Line, between, judged, seen, skipped
+from tests.gpu.verdicts import Line, absent, between, judged, seen
 
 LONG_STEP = 5e-3              # seconds: below it the wait for a step, 10 to 50 us, is a share of it
 
@@ -27,7 +27,7 @@ def clocks(env: Environment) -> Iterator[Line]:
         yield between("our clock over the device's", ratio, 1 - CLOSE, high,
                       f"{ratio:.4f} (step {1e3 * step:.2f} ms, {len(device)} steps)")
     else:
-        yield skipped("our clock over the device's", f"{env.package} has no clock of the device for {env.device}")
+        yield absent("our clock over the device's", f"{env.package} has no clock of the device for {env.device}")
     drain = max(event.get("drain_seconds", 0.0) for event in step_events(each))
     what, figure = "reading the loss after a step said to be over", f"{1e6 * drain:.0f} us"
     yield judged(what, figure, "<= 1 ms", drain <= 1e-3) if env.is_gpu else seen(what, figure)

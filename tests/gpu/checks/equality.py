@@ -8,7 +8,7 @@ from typing import Any
 from tests.gpu import reference
 from tests.gpu.checks.cells import has_tf32
 from tests.gpu.environment import Environment
-from tests.gpu.verdicts import Failed, Line, NotRun, judged, skipped
+from tests.gpu.verdicts import Failed, Line, NotHere, NotRun, absent, judged, skipped
 from workloads.spec import tasks
 from workloads.spec.cell import parse
 
@@ -32,6 +32,8 @@ def equality(env: Environment) -> Iterator[Line]:
     env = env._replace(variables=UNTRIED) if env.package == "jax" and env.is_gpu else env
     cells = [_check_cell(task, precision) for task in checked_tasks(env) for precision in ("float64", "float32")]
     cores = os.cpu_count() or 1
+    if env.is_gpu and env.package == "torch":
+        yield _native(env)
     with ThreadPoolExecutor(max(1, min(12, cores - 2))) as pool:      # nothing is timed here
         told: _Told = {}
         for cell in cells:
@@ -40,6 +42,20 @@ def equality(env: Environment) -> Iterator[Line]:
                 told[cell["task"], precision, device] = pool.submit(_sent, env._replace(device=device), own)
         for cell in cells:
             yield from _equal(cell, told, env.device)
+
+
+def _native(env: Environment) -> Line:
+    """Whether LeNet-5 runs without the driver's compiler of PTX, as it must where the build has code for the GPU."""
+    major, minor = env.facts["capability"]
+    code = [int(name[3:]) for name in env.facts["architectures"] if name.startswith("sm_") and name[3:].isdigit()]
+    is_native = any(10 * major <= each <= 10 * major + minor for each in code)       # as sm_120: 12.0
+    what, told = "lenet5 without compiling PTX", "runs" if is_native else "does not run"
+    try:
+        variables = (*env.variables, ("CUDA_DISABLE_PTX_JIT", "1"))
+        _sent(env._replace(variables=variables), _check_cell("lenet5", "float32"))
+    except Failed as error:
+        return judged(what, f"does not run: {error}", f"{told}, by the code in it", not is_native)
+    return judged(what, "runs", f"{told}, by the code in it", is_native)
 
 
 def checked_tasks(env: Environment) -> tuple[str, ...]:
@@ -82,6 +98,9 @@ def _equal(cell: dict[str, Any], told: _Told, device: str) -> Iterator[Line]:
     task, precision = cell["task"], cell["precision"]
     try:
         ours = told[task, precision, device].result()
+    except NotHere as reason:
+        yield absent(f"{task} {precision}", str(reason))
+        return
     except NotRun as reason:
         yield skipped(f"{task} {precision}", str(reason))
         return
@@ -101,6 +120,8 @@ def _equal(cell: dict[str, Any], told: _Told, device: str) -> Iterator[Line]:
 def _beside_cpu(what: str, ours: reference.Arrays, cpu: "Future[reference.Arrays]", precision: str) -> Line:
     try:
         return _differing(what, reference.differences(ours, cpu.result(), precision), precision)
+    except NotHere as reason:
+        return absent(what, str(reason))
     except (Failed, NotRun) as error:
         return skipped(what, str(error))
 
@@ -118,6 +139,8 @@ def _tf32_line(task: str, float32: dict[str, float], tf32: "Future[reference.Arr
     what = f"{task}: error of the activations in float32, in TF32"
     try:
         theirs = reference.differences(tf32.result(), expected, "float64")["activation"]
+    except NotHere as reason:
+        return absent(what, str(reason))
     except (Failed, NotRun) as error:
         return skipped(what, str(error))
     ours = float32["activation"]

@@ -10,7 +10,7 @@ from typing import Any
 from tests.gpu.checks.cells import sized
 from tests.gpu.environment import Environment
 from tests.gpu.management import Management
-from tests.gpu.verdicts import Line, judged, skipped
+from tests.gpu.verdicts import Line, absent, judged, skipped
 
 SLACK_BYTES = 64 << 20        # of a driver's own, after a process is gone
 
@@ -40,8 +40,9 @@ def _killed(env: Environment, what: str, cell: dict[str, Any], event: str) -> It
         is_gone = _until(lambda: not _of_group(group), 10)
         yield judged(f"{what}: processes left 10 s after SIGKILL", str(len(_of_group(group))), "0", is_gone)
         if management is None or before is None or during is None:
-            why = "NVML says nothing of it" if env.is_gpu else "a CPU's is the process's own"
-            yield skipped(f"{what}: memory given back", why)
+            given = f"{what}: memory given back"
+            yield (skipped(given, "NVML says nothing of it") if env.is_gpu
+                   else absent(given, "a CPU's is the process's own"))
         else:
             yield _given_back(what, management, before, during)
 

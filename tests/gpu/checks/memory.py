@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from tests.gpu.checks.cells import cell_text, sized
 from tests.gpu.environment import Environment, Event
-from tests.gpu.verdicts import Line, NotRun, between, judged, seen
+from tests.gpu.verdicts import Line, NotHere, between, judged, seen
 
 FILLED = 0.80                 # of the free memory at the largest batch that trains; the rest is the next workspace
-SAMPLE_BYTES = 88e6           # of ResNet-50's training in float32, 224 pixels, on an H100: where the search begins
+SAMPLE_BYTES = 94e6           # of ResNet-50's training in float32, 224 pixels: an H100 took 93e6, so the first one fits
 MORE = 1.25                   # times the largest batch: what does not fit any more
 
 
@@ -20,7 +20,7 @@ def largest_batch(env: Environment) -> Iterator[Line]:
         yield from _limited_on_cpu(env)
         return
     if env.package != "torch":
-        raise NotRun("compared with PyTorch's allocator alone")
+        raise NotHere("compared with PyTorch's allocator alone")
     cell = {**sized(env, task="resnet50", measure="train", batch=64), "steps": 1, "warmup": 1, "sync": "end"}
     expected = int(env.facts["memory_bytes"] / SAMPLE_BYTES)
     told = env.cell(**{**cell, "measure": "max_batch", "batch": max(1, expected)})

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from tests.gpu.checks.cells import cell_text, sized
 from tests.gpu.environment import Environment, Event
-from tests.gpu.verdicts import Line, NotRun, between, judged, seen
+from tests.gpu.verdicts import Line, NotHere, between, judged
 
 PROFILED = 0.05               # two profiled stretches of the same steps
+GAPS = 0.10                   # in float32 at batch 64 the device is the limit: an H100's were 2.7 %
 
 
 def profile(env: Environment) -> Iterator[Line]:
@@ -15,7 +16,7 @@ def profile(env: Environment) -> Iterator[Line]:
     On a CPU: our operators' calls are the profiler's own.
     """
     if env.package != "torch":
-        raise NotRun("compared with PyTorch's profiler alone")
+        raise NotHere("compared with PyTorch's profiler alone")
     measure = "kernels" if env.is_gpu else "operators"
     task = "resnet50" if env.is_gpu else "lenet5"
     cell = {**sized(env, task=task, measure=measure, batch=64), "steps": 10, "warmup": 5, "sync": "end"}
@@ -36,7 +37,8 @@ def _kernel_lines(told: Event, own: Event) -> Iterator[Line]:
     total = told["kernel_seconds"] + told["copy_seconds"] - told["overlap_seconds"] + told["gap_seconds"]
     yield between("kernels + copies - overlap + gaps over the steps' seconds by the loop", total / own["seconds"],
                   1 - 2 * PROFILED, 1 + 2 * PROFILED)
-    yield seen("gaps", f"{told['gap_seconds'] / total:.1%} of the steps")
+    gaps = told["gap_seconds"] / total
+    yield judged("gaps, as a share of the steps", f"{gaps:.1%}", f"<= {GAPS:.0%}", gaps <= GAPS)
 
 
 def _operator_lines(told: Event, own: Event) -> Iterator[Line]:

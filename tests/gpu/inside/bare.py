@@ -7,7 +7,7 @@ is ours: the same batch, the same optimizer in its fused form, and the settings 
 import torch
 from torch import nn
 
-from workloads.spec import sequences
+from workloads.spec import sequence_tasks
 from workloads.spec.models import bert
 
 
@@ -92,7 +92,7 @@ def _normed(inputs, outputs, window, stride):
 
 def _lstm(cell, arrays, device):
     """nn.LSTM over time-major vectors; half the mean of the outputs' squares."""
-    sizes = sequences.sizes(cell)
+    sizes = sequence_tasks.sizes(cell)
     x = torch.from_numpy(arrays.batches[0]["x"]).to(device).transpose(0, 1).contiguous()
     return nn.LSTM(sizes.hidden, sizes.hidden), (x,), lambda said: 0.5 * (said[0] * said[0]).mean(), "torch.nn"
 
@@ -100,7 +100,7 @@ def _lstm(cell, arrays, device):
 def _bert(cell, arrays, device):
     batch = {name: torch.from_numpy(array).to(device) for name, array in arrays.batches[0].items()}
     labels, shares = batch["labels"].flatten(), batch["weights"].flatten()
-    sizes = sequences.sizes(cell)
+    sizes = sequence_tasks.sizes(cell)
 
     def loss_of(logits):
         each = nn.functional.cross_entropy(logits, labels, reduction="none")

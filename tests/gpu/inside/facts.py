@@ -1,4 +1,4 @@
-"""python -m tests.gpu.inside.facts PACKAGE|any DEVICE: which framework is here, and which GPU it sees."""
+"""python -m tests.gpu.inside.facts PACKAGE|any DEVICE: the frameworks that are here, a line each, and their GPU."""
 
 import importlib.metadata
 import importlib.util
@@ -17,11 +17,12 @@ def main(package: str, device: str) -> None:
         _say(problem=f"found no {' or '.join(PACKAGES) if package == 'any' else package}: install it there, or name "
                      "another environment with --stack NAME=PATH")
         return
-    found = {"package": asked[0], "python": platform.python_version(), "versions": _versions()}
-    found.update(_torch() if asked[0] == "torch" else _jax(device))
-    if device == "gpu" and not found.get("gpu"):
-        found["problem"] = f"{asked[0]} {found['version']} sees no GPU here"
-    _say(**found)
+    for name in asked:
+        found = {"package": name, "python": platform.python_version(), "versions": _versions()}
+        found.update(_torch() if name == "torch" else _jax(device))
+        if device == "gpu" and not found.get("gpu"):
+            found["problem"] = f"{name} {found['version']} sees no GPU here"
+        _say(**found)
 
 
 def _say(**values: object) -> None:
@@ -40,7 +41,8 @@ def _torch() -> dict:
     if torch.cuda.is_available():
         properties = torch.cuda.get_device_properties(0)
         found.update(gpu=properties.name, capability=list(torch.cuda.get_device_capability(0)),
-                     memory_bytes=properties.total_memory, cudnn=torch.backends.cudnn.version(),
+                     memory_bytes=properties.total_memory,
+                     architectures=torch.cuda.get_arch_list(), cudnn=torch.backends.cudnn.version(),
                      uuid=str(getattr(properties, "uuid", "")))
     return found
 

@@ -24,11 +24,11 @@ def say(**values):
 
 def built(cell, adapter="pytorch"):
     """(workload, its batches, the arrays of the batch): the input lies on the device."""
-    from workloads.inputs import images, sequences
+    from workloads.inputs import images, sequence_batches
 
     module = importlib.import_module("workloads.frameworks." + adapter)
     if tasks.is_sequence(cell.task):
-        data = sequences.read(None, cell)
+        data = sequence_batches.read(None, cell)
         workload = importlib.import_module(module.__name__ + ".sequences").Workload(cell)
     else:
         data = _images(images.synthetic, cell)
