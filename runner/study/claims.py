@@ -17,10 +17,11 @@ each a ratio of two series of runs paired by round, with its interval (stats.rat
             longer; thresholds as of a ratio, `about` on either side of 0
 Every case must hold, or with holds_for = "mean" the geometric mean over the cases, with "total" the ratio of their sums
 (which is that of their arithmetic means), with "greatest" the case of the greatest number. In the cases of turned_for
-the opposite is claimed. A claim holds where all 95 % intervals lie wholly on its side: that all do by chance is no
-likelier than that one does. It does not where one lies wholly on the other, widened so that all of them together are
-wrong in 5 % (Bonferroni): among many cases one is now and then off by chance. A case that contradicts is enough beside
-others that are missing, but not of a mean, an mpe or a slope, which are of all cases.
+the opposite is claimed. Cases that differ only in `averaged` fields are one case before all that, of the mean of their
+values in each round: what a figure of averages shows. A claim holds where all 95 % intervals lie wholly on its side:
+that all do by chance is no likelier than that one does. It does not where one lies wholly on the other, widened so that
+all of them together are wrong in 5 % (Bonferroni): among many cases one is now and then off by chance. A case that
+contradicts is enough beside others that are missing, but not of a mean, an mpe or a slope, which are of all cases.
 
 Why slope is a test of a trend (patel: "falls up to a limit"): every round gives one fitted slope, so that the unit of
 replication is the run, as in all other numbers, and the t test over rounds tests the slope against none. A
@@ -31,16 +32,16 @@ Page) allow for that too, but give no size to report, and no way to say that a s
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
-from pydantic import FiniteFloat, PositiveFloat, TypeAdapter
+from pydantic import BaseModel, ConfigDict, PositiveFloat
 
 from runner.study.quantities import QUANTITIES, sharable
 from runner.study.subjects import Subject, Value, named, selection, unknown_fields
 from workloads.spec.cell import FIELDS, Cell
 
 _THRESHOLDS = ("at_least", "at_most", "about", "within")
-_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {     # what a kind must have, and may have
+KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {    # the keys that a kind must have, and may have
     "faster": (("of", "to"), ("turned_for",)),
     "ratio": (("of", "to"), _THRESHOLDS),
     "share": (("of",), _THRESHOLDS),
@@ -51,40 +52,65 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {     # what a kind 
     "differ": (("of", "to", "within"), ()),
     "mpe": (("of", "to"), _THRESHOLDS),
 }
-_OF_KINDS = sorted({name for both in _KEYS.values() for names in both for name in names})
-KINDS = tuple(_KEYS)
+_OF_KINDS = sorted({name for both in KINDS.values() for names in both for name in names})
 HOLDS_FOR = ("each", "mean", "total", "greatest")
 DIRECTIONS = ("up", "down", "flat")
 
 Case = tuple[Value, ...]             # a value for each of a claim's fields
 
 
-class Claim(NamedTuple):
-    """What a study claims."""
+class Statement(BaseModel):
+    """What a study says. A Claim adds the cases at a scale, summary_format.JudgedClaim what came of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False,
+                              json_schema_serialization_defaults_required=True)
 
     id: str
     text: str
     kind: str
+    """One of those that docs/study-format.md lists."""
     quantity: str
-    where: Mapping[str, tuple[Value, ...]]     # cell fields and the values that it is about; all of them where absent
-    cases: tuple[Case, ...] = ()               # that the study has at its scale
     of: Subject | None = None
     to: Subject | None = None
     order: tuple[Subject, ...] = ()
-    over: tuple[str, ...] = ()                 # cell fields that tell its cases apart
+    """From the least to the most."""
+    where: Mapping[str, tuple[Value, ...]]
+    """Cell fields and the values that it is about."""
+    over: tuple[str, ...] = ()
+    """Cell fields that tell its cases apart."""
     holds_for: str = "each"
-    along: str = ""                            # the cell field of a trend
+    """each case, or over them the mean, the ratio of totals, or the greatest."""
+    along: str = ""
+    """The cell field of a trend."""
     direction: str = ""
-    at_least: FiniteFloat | None = None
-    at_most: FiniteFloat | None = None
-    about: FiniteFloat | None = None
-    within: PositiveFloat | None = None        # a share: 0.15 is 15 %
+    """up or down, of a trend; of a slope also flat."""
+    at_least: float | None = None
+    at_most: float | None = None
+    about: float | None = None
+    within: PositiveFloat | None = None
+    """Divides and multiplies about, or 1 where things are equal, once 1 is added to it."""
     turned_for: tuple[Mapping[str, Value], ...] = ()
-    assumed: str = ""                          # where the study leaves open what exactly it claims
-    experiment: str = ""                       # the one that it is about, "" where all are
-    skips_oom: bool = False                    # a case that ran out of memory says nothing, as in the study's plots
-    contradiction: str = ""                    # why it does not hold on the paper's own numbers, as arithmetic
-    source: str = ""                           # where in the paper
+    """Cases of which the opposite is claimed."""
+    assumed: str = ""
+    """What the study leaves open and the claim takes for granted."""
+    experiment: str = ""
+    """The one that it is about; "" where all are."""
+    skips_oom: bool = False
+    """Whether cases that ran out of memory are passed over."""
+    contradiction: str = ""
+    """Why it does not hold on the paper's own numbers; "" where nothing contradicts."""
+    source: str = ""
+    """Its place in the paper."""
+    averaged: tuple[str, ...] = ()
+    """Cell fields over whose values each case is the mean."""
+    fuller: str = ""
+    """The scale of the study that has the most of its cells; "" where this one has as many."""
+
+
+class Claim(Statement):
+    """What a study claims, and the cases that it has at its scale."""
+
+    cases: tuple[Case, ...] = ()
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -93,8 +119,14 @@ class Claim(NamedTuple):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The cell fields that a case has a value for; a trend's is the last."""
-        return (*self.over, self.along) if self.along else self.over
+        """The cell fields that a case has a value for; those averaged are the first, a trend's is the last."""
+        return (*self.averaged, *self.over, *filter(None, [self.along]))
+
+    @property
+    def averages(self) -> "Claim":
+        """The claim with cases of what is left once the averaged fields are averaged over."""
+        cases = tuple(dict.fromkeys(case[len(self.averaged):] for case in self.cases))
+        return self.model_copy(update={"cases": cases, "averaged": ()})
 
     def case(self, cell: Cell) -> Case:
         """The case that a cell belongs to."""
@@ -110,16 +142,12 @@ class Claim(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """As the store keeps it."""
-        return {**self._asdict(), "of": self.of and self.of.record(), "to": self.to and self.to.record(),
-                "order": [subject.record() for subject in self.order], "where": dict(self.where)}
-
-
-_CLAIM = TypeAdapter(Claim)
+        return self.model_dump(mode="json")
 
 
 def from_record(record: Mapping[str, Any]) -> Claim:
     """What record() made. Raises ValueError."""
-    claim: Claim = _CLAIM.validate_python(record)
+    claim = Claim.model_validate(record)
     if wrong := mistake(claim):
         raise ValueError(wrong)
     return claim
@@ -150,7 +178,7 @@ def _unknown_names(claim: Claim) -> str | None:
 
 
 def _wrong_keys(claim: Claim) -> str | None:
-    must, may = _KEYS[claim.kind]
+    must, may = KINDS[claim.kind]
     for name in _OF_KINDS:
         value = getattr(claim, name)
         if name in must and not value:
@@ -175,7 +203,7 @@ def _wrong_subjects(claim: Claim) -> str | None:
 def _wrong_thresholds(claim: Claim) -> str | None:
     if claim.kind == "slope" and (claim.within is not None) != (claim.direction == "flat"):
         return 'direction "flat" has "within", the others have not'
-    if claim.kind not in ("ratio", "share", "mpe"):
+    if "about" not in KINDS[claim.kind][1]:
         return 'direction "flat" is of kind "slope"' if claim.kind == "trend" and claim.direction == "flat" else None
     is_near, is_between = claim.about is not None, claim.at_least is not None or claim.at_most is not None
     if is_near == is_between or is_near != (claim.within is not None):
@@ -211,7 +239,7 @@ def _wrong_fields(claim: Claim) -> str | None:
         if name not in FIELDS or name in said:
             return f'field "{name}": expected one of a cell but {", ".join(said)}'
     if len(set(claim.fields)) < len(claim.fields):
-        return "over and along name a field twice"
+        return "averaged, over and along name a field twice"
     if any(len(case) != len(claim.fields) for case in claim.cases):
         return f"cases: expected values of {', '.join(claim.fields)}"
     listed = claim.where.get(claim.along)
@@ -224,6 +252,8 @@ def _wrong_fields(claim: Claim) -> str | None:
 
 
 def _wrong_turns(claim: Claim) -> str | None:
+    if claim.averaged and claim.kind == "mpe":
+        return 'key "averaged": an mpe is a mean over the cases already'
     if claim.holds_for == "mean" and claim.kind == "mpe":
         return 'key "holds_for": an mpe is a mean over the cases already'
     if claim.turned_for and claim.direction == "flat":

@@ -24,8 +24,13 @@ class Grounds(NamedTuple):
     """The cells that numbers and claims can be about, and the stacks that stand for others."""
 
     here: Sequence[OfStudy]      # at the study's scale
-    anywhere: Sequence[OfStudy]  # at any of its scales
+    by_scale: Mapping[str, Sequence[OfStudy]]
     forms: Mapping[str, tuple[str, ...]]
+
+    @property
+    def anywhere(self) -> Sequence[OfStudy]:
+        """At any of its scales."""
+        return [each for cells in self.by_scale.values() for each in cells]
 
 
 def published(document: Table, position: Position, grounds: Grounds) -> tuple[Published, ...]:
@@ -66,7 +71,7 @@ def _published(entry: Any, position: Position, grounds: Grounds) -> Published:
     return number._replace(where=_narrowed(number.where, number.experiment, number.subjects, quantity, (), grounds))
 
 
-_CLAIM_KEYS = tuple(name for name in Claim._fields if name != "cases")
+_CLAIM_KEYS = tuple(name for name in Claim.model_fields if name not in ("cases", "fuller"))
 
 
 def _claim(entry: Any, position: Position, grounds: Grounds) -> Claim:
@@ -74,7 +79,7 @@ def _claim(entry: Any, position: Position, grounds: Grounds) -> Claim:
     strict_toml.refuse_unknown(entry, _CLAIM_KEYS, position)
     claim = Claim(
         id=strict_toml.string(entry, "id", position), text=strict_toml.string(entry, "text", position),
-        kind=strict_toml.one_of(entry, "kind", claims.KINDS, position),
+        kind=strict_toml.one_of(entry, "kind", tuple(claims.KINDS), position),
         quantity=strict_toml.one_of(entry, "quantity", tuple(QUANTITIES), position), where=_where(entry, position),
         of=_subject(entry, "of", position, grounds) if "of" in entry else None,
         to=_subject(entry, "to", position, grounds) if "to" in entry else None,
@@ -93,11 +98,12 @@ def _claim(entry: Any, position: Position, grounds: Grounds) -> Claim:
         assumed=strict_toml.string(entry, "assumed", position, ""), experiment=_experiment(entry, position, grounds),
         skips_oom=strict_toml.flag(entry, "skips_oom", position), contradiction=_contradiction(entry, position),
         source=strict_toml.string(entry, "source", position, ""),
+        averaged=strict_toml.strings(entry, "averaged", position) if "averaged" in entry else (),
     )
     position.refuse(claims.mistake(claim))
-    claim = claim._replace(where=_narrowed(claim.where, claim.experiment, claim.subjects, claim.quantity,
-                                           claim.fields, grounds))
-    claim = claim._replace(cases=_cases(claim, grounds, position))
+    claim = claim.model_copy(update={"where": _narrowed(claim.where, claim.experiment, claim.subjects, claim.quantity,
+                                                        claim.fields, grounds)})
+    claim = claim.model_copy(update={"cases": _cases(claim, grounds, position), "fuller": _fuller(claim, grounds)})
     position.refuse(claims.mistake(claim))
     return claim
 
@@ -211,6 +217,15 @@ def _left_out(claim: Claim, here: Collection[claims.Case], anywhere: Sequence[Ce
     return tuple(dict.fromkeys(case for cell in cells if (case := claim.case(cell)) not in here))
 
 
+def _fuller(claim: Claim, grounds: Grounds) -> str:
+    """The scale that has the most of the claim's cells, "" where none has more than the study's."""
+    is_about = claim.selection()
+    counts = {scale: sum(is_about(cell) and any(one.owns(cell) for one in claim.subjects)
+                         for cell in _of(claim.experiment, cells))
+              for scale, cells in {"": grounds.here, **grounds.by_scale}.items()}
+    return max(counts, key=lambda scale: counts[scale])
+
+
 def _of(experiment: str, cells: Iterable[OfStudy]) -> list[Cell]:
     """The cells of an experiment, of all where it is ""."""
     return list(dict.fromkeys(each.cell for each in cells if experiment in ("", each.experiment)))
@@ -221,7 +236,7 @@ def _absent(claim: Claim, subject: Subject, anywhere: Sequence[Cell]) -> str | N
     what = f"experiment {claim.experiment}" if claim.experiment else "experiment"
     stacks = sorted({cell.stack for cell in anywhere})
     if subject.stack not in stacks:
-        return f'stack "{subject.stack}" is of no {what}; known: {", ".join(stacks)}'
+        return f'stack "{subject.stack}" is in no {what}; known: {", ".join(stacks)}'
     cells = [cell for cell in anywhere if subject.owns(cell)]
     needed, measures = quantities.measure(claim.quantity), sorted({cell.measure for cell in cells})
     if needed not in measures:

@@ -1,6 +1,5 @@
 """Study files: experiments as data, read strictly. Nothing in them is an expression."""
 
-import difflib
 import itertools
 import math
 import re
@@ -8,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner import paths, strict_toml
-from runner.errors import InputError
+from runner import own_tasks, paths, strict_toml
+from runner.errors import InputError, unknown
 from runner.strict_toml import Position
 from runner.study import claims_file, inheritance, names, rows
 from runner.study.claims import Claim
@@ -17,7 +16,6 @@ from runner.study.node import Node, node
 from runner.study.published import Published
 from runner.study.told import Told, told
 from workloads.spec import cell as cells
-from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
 # what an experiment may set besides a cell's own fields
@@ -96,12 +94,12 @@ def available(folder: Path) -> list[str]:
 
 def located(name: str, folder: Path) -> Path:
     """The file of the study of that id: in the folder, or where the user keeps some. Raises InputError for two."""
-    found = [path for each in (folder, *paths.own_folders(paths.OWN_STUDIES))
+    files = [path for each in (folder, *paths.own_folders(paths.OWN_STUDIES))
              if (path := each / f"{name}.toml").is_file()]
-    if len(found) > 1:
-        raise InputError(f"{found[1]}: there is a study {name} already, {found[0]}: give yours another name, or name "
+    if len(files) > 1:
+        raise InputError(f"{files[1]}: there is a study {name} already, {files[0]}: give yours another name, or name "
                          "its path")
-    return found[0] if found else folder / f"{name}.toml"
+    return files[0] if files else folder / f"{name}.toml"
 
 
 def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False) -> Study:
@@ -111,10 +109,9 @@ def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False
     """
     path = Path(name) if name.endswith(".toml") else located(name, folder)
     if not path.is_file():
-        known = available(folder)
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
-        raise InputError(f'study "{name}" is unknown; known: {", ".join(known)}{hint}')
+        if name.endswith(".toml"):
+            raise InputError(f"{path}: no such file; `evenbench list studies` shows what there is")
+        raise unknown("study", name, available(folder))
     return parse(path.read_bytes(), str(path), scale, on_gpu)
 
 
@@ -160,11 +157,11 @@ def from_document(document: dict[str, Any], file: str, scale: str | None = None,
         raise position.wrong("found no [[experiment]], expected at least one")
     strict_toml.refuse_twice("experiment", [experiment.id for experiment in experiments], position)
     forms = _forms(head, here)
-    everywhere = [_experiment(each, position, name, scales) for name in scales for each in tables]
-    if (count := sum(each.size for each in everywhere)) > _MOST_CELLS:
+    everywhere = {name: [_experiment(each, position, name, scales) for each in tables] for name in scales}
+    if (count := sum(each.size for those in everywhere.values() for each in those)) > _MOST_CELLS:
         raise position.wrong(f"found {count} cells over all scales, expected at most {_MOST_CELLS}")
-    anywhere = [cell for each in everywhere for cell in cells_of(each)]
-    grounds = claims_file.Grounds([cell for each in experiments for cell in cells_of(each)], anywhere, forms)
+    by_scale = {name: [cell for each in those for cell in cells_of(each)] for name, those in everywhere.items()}
+    grounds = claims_file.Grounds([cell for each in experiments for cell in cells_of(each)], by_scale, forms)
     return Study(_identifier(head, here), strict_toml.string(head, "title", here),
                  _rounds(head, here, scale, scales), strict_toml.string(head, "baseline", here, ""), scale, experiments,
                  claims_file.published(document, position, grounds), claims_file.claimed(document, position, grounds),
@@ -199,7 +196,7 @@ def cells_of(experiment: Experiment) -> Iterator[claims_file.OfStudy]:
     for settings in experiment.combinations():
         for stack in experiment.stacks:
             for own in experiment.variants_of(stack):
-                cell = cells.parse({**tasks.defaults(settings["task"]), **settings, **own, "stack": stack})
+                cell = cells.parse({**own_tasks.defaults(settings["task"]), **settings, **own, "stack": stack})
                 if experiment.exception(cell) is None:
                     yield claims_file.OfStudy(experiment.id, cell)
 
@@ -219,7 +216,7 @@ def _experiment(table: Any, position: Position, scale: str, scales: tuple[str, .
     for name in grid:
         if name in settings or any(name in case for case in cases):
             raise position.wrong(f'key "{name}" stands both beside and in grid')
-    for name, known in (("measure", cells.MEASURES), ("task", tasks.NAMES)):
+    for name, known in (("measure", cells.MEASURES), ("task", own_tasks.names())):
         if name not in settings and name not in grid and not all(name in case for case in cases):
             raise position.wrong(f'key "{name}" is missing; known: {", ".join(known)}')
     variants = _variants(values, grid, position)

@@ -93,18 +93,27 @@ def read(document: Table, scales: tuple[str, ...], position: Position) -> Names:
 
 
 def _model(name: str, value: Any, names: Names, position: Position) -> tuple[Table, ...]:
-    """A model's table, of the task of its name where it says no other, or those of a group of models above it."""
+    """A model's table, of the task of its name where it says no other, or those of models above it.
+
+    These as a list, or with what differs as a table of `model` and cell fields.
+    """
     if isinstance(value, list):
         return names.model(value, position.at(name))
     if not isinstance(value, dict):
         raise position.wrong(f'key "{name}": expected a table of cell keys, or a list of models above it')
-    model = {"task": name, **value}
+    own = {field: options for field, options in value.items() if field != "model"}
+    bases = names.model(value["model"], position.at(name)) if "model" in value else ({"task": name},)
+    return tuple(_checked({**base, **own}, name, names, position) for base in bases)
+
+
+def _checked(model: Table, name: str, names: Names, position: Position) -> Table:
+    """The model's table, once each of its fields was looked at. Raises InputError."""
     strict_toml.string(model, "task", position.at(name))
     diffs = [strict_toml.table(model, scale, position.at(name), {}) for scale in names.scales]
     for fields in (names.without_scales(model), *diffs):
         for field, options in fields.items():
             strict_toml.options(field, options if isinstance(options, list) else [options], position.at(name))
-    return (model,)
+    return model
 
 
 def _refuse_unnamed(kind: str, name: str, known: Mapping[str, Any], position: Position) -> None:

@@ -18,7 +18,7 @@ BLANK = "-"                       # what a paper leaves blank
 MORE = "% more"                   # how much more the one is than the other, which is the faster: a ratio of 1 + that
 WHOSE = "{}"                      # in a text: the framework of the subject
 _TOO_MUCH = 1e30                  # no percentage; refused where numbers are read
-_OF_BLOCK = ("columns", "rows", "notes")
+_OF_BLOCK = ("columns", "rows", "notes", "all")
 _OF_NUMBER = ("number", "printed")     # of a claim that states a printed number: the number's id, and its text
 
 
@@ -107,7 +107,9 @@ def _spread(block: Any, kind: str, position: Position) -> Iterator[Table]:
     if not {"columns", "rows"} & set(block):
         yield block
         return
-    shared = {name: value for name, value in block.items() if name not in _OF_BLOCK}
+    whole = _joined(strict_toml.table(block, "all", here, {}), block)
+    here = position.entry(whole, kind)
+    shared = {name: value for name, value in whole.items() if name not in _OF_BLOCK}
     columns = _columns(strict_toml.listed(block, "columns", here), here)
     notes = strict_toml.table(block, "notes", here, {})
     left = set(notes)

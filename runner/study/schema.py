@@ -42,7 +42,7 @@ _ROWS: dict[str, Schema] = {
     "columns": {"type": "array", "items": {"type": ["string", "object"]}, "minItems": 1},
     "rows": {"type": "array", "items": {"type": "array", "minItems": 1}},
     "notes": {"type": "object", "additionalProperties": {"type": "object"}},
-    "model": _MODEL,
+    "model": _MODEL, "all": {"type": "object"},
 }
 _EXPERIMENT: dict[str, Schema] = {
     "id": _TEXT, "title": {"type": "string"}, "stacks": _NAMES, "node": {"type": "string", "pattern": FORM},
@@ -68,7 +68,7 @@ def json_schema() -> Schema:
                   "published": _of_fields(Published, _PUBLISHED,
                                           ("id", "source", "quantity", "of", "value", "unit"), _ROWS),
                   "claim": _of_fields(Claim, _CLAIM, ("id", "text", "kind", "quantity"),
-                                      {**_ROWS, "number": _TEXT, "printed": _TEXT}, left_out=("cases",)),
+                                      {**_ROWS, "number": _TEXT, "printed": _TEXT}, left_out=("cases", "fuller")),
                   "told": _of_fields(Told, {}, Told._fields, _ROWS)},
     }
 

@@ -1,10 +1,9 @@
 """Some of a study's experiments: STUDY/EXPERIMENT, or several with commas. Pure but for reading the study's file."""
 
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.errors import InputError
+from runner.errors import InputError, unknown
 from runner.study import file as study
 from runner.study import subjects
 from runner.study.claims import Claim
@@ -20,7 +19,7 @@ def parted(name: str) -> tuple[str, tuple[str, ...]]:
         file, _, rest = name.partition(".toml")
         return f"{file}.toml", _ids(rest.removeprefix("/"))
     first, _, rest = name.partition("/")
-    return first, _ids(rest)
+    return (first, _ids(rest)) if first else (name, ())
 
 
 def _ids(text: str) -> tuple[str, ...]:
@@ -28,10 +27,25 @@ def _ids(text: str) -> tuple[str, ...]:
 
 
 def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False) -> Study:
-    """The study of that name with the experiments after it. Raises InputError. on_gpu: as study.read."""
+    """The study of that name with the experiments after it. on_gpu: as study.read.
+
+    Raises InputError, also where its scale has no cell of those experiments.
+    """
     of, ids = parted(name)
     whole = study.read(of, folder, scale, on_gpu)
-    return selected(whole, ids) if ids else whole
+    if not ids:
+        return whole
+    chosen = selected(whole, ids)
+    if not _has_cells(chosen):
+        fuller = [f"--scale {each}" for each in study.scales(of, folder)
+                  if _has_cells(selected(study.read(of, folder, each, on_gpu), ids))]
+        raise InputError(f"study {whole.id}: {', '.join(ids)}: found no cells at scale {whole.scale}, "
+                         f"expected {' or '.join(fuller) or 'other experiments'}")
+    return chosen
+
+
+def _has_cells(chosen: Study) -> bool:
+    return any(experiment.cases for experiment in chosen.experiments)
 
 
 def selected(whole: Study, ids: tuple[str, ...]) -> Study:
@@ -42,9 +56,7 @@ def selected(whole: Study, ids: tuple[str, ...]) -> Study:
     known = [experiment.id for experiment in whole.experiments]
     for name in ids:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise InputError(f'study {whole.id}: experiment "{name}" is unknown; known: {", ".join(known)}{hint}')
+            raise unknown(f"study {whole.id}: experiment", name, known)
     chosen = tuple(experiment for experiment in whole.experiments if experiment.id in ids)
     cells = [each for experiment in chosen for each in study.cells_of(experiment)]
     return whole._replace(experiments=chosen,

@@ -1,9 +1,10 @@
 """Subjects: whose number it is. A stack, its parallel mode, and settings of its cells where a study compares those."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, ConfigDict, PlainSerializer
 
 from workloads.spec import cluster
 from workloads.spec.cell import FIELDS, Cell
@@ -16,13 +17,24 @@ def _pairs(settings: Any) -> Any:
     return tuple(settings.items()) if isinstance(settings, Mapping) else settings
 
 
-class Subject(NamedTuple):
+_Settings = Annotated[tuple[tuple[str, Value], ...], BeforeValidator(_pairs),
+                      PlainSerializer(dict, return_type=dict[str, Value])]
+
+
+@dataclass(frozen=True)
+class Subject:
     """Whose number it is."""
 
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid", allow_inf_nan=False,
+                                               json_schema_serialization_defaults_required=True)
+
     stack: str
-    parallel: str = ""           # "sync" or "async"; "" where no nodes or GPUs train together
-    settings: Annotated[tuple[tuple[str, Value], ...], BeforeValidator(_pairs)] = ()     # cell fields and values
-    also: tuple[str, ...] = ()   # stacks that stand for it where it cannot run, such as its form for a GPU
+    parallel: str = ""
+    """sync or async; "" where no nodes or GPUs train together."""
+    settings: _Settings = ()
+    """Fields of its cells, where a study compares those."""
+    also: tuple[str, ...] = ()
+    """Stacks that stand for it where it cannot run."""
 
     def __str__(self) -> str:
         return " ".join([self.stack, *filter(None, [self.parallel]),
@@ -36,7 +48,7 @@ class Subject(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """As the store keeps it."""
-        return {**self._asdict(), "settings": dict(self.settings), "also": list(self.also)}
+        return {**vars(self), "settings": dict(self.settings), "also": list(self.also)}
 
 
 def unknown_fields(subjects: Iterable[Subject], where: Iterable[str] = ()) -> str | None:

@@ -88,7 +88,7 @@ def test_a_mistake_is_told_with_file_place_found_and_expected(old: str, new: str
 
 
 def test_an_unknown_study_is_told_with_the_nearest_one() -> None:
-    with pytest.raises(InputError, match="did you mean `quick`"):
+    with pytest.raises(InputError, match='did you mean "quick"'):
         read("quik", STUDIES)
 
 

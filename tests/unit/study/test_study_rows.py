@@ -210,3 +210,19 @@ def test_a_mistake_is_told_with_file_place_found_and_expected(old: str, new: str
         study("paper", (old, new))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_what_all_rows_share_may_stand_on_one_line() -> None:
+    whole = 'id = "t1"\nsource = "Table 1"\nexperiment = "e"\nquantity = "step"\nunit = "s"\n'
+    short = 'all = { id = "t1", source = "Table 1", experiment = "e", quantity = "step", unit = "s" }\n'
+    assert whole in STUDY
+
+    assert parse(STUDY.encode(), "s.toml") == parse(STUDY.replace(whole, short).encode(), "s.toml")
+
+
+def test_a_model_may_be_others_with_what_differs() -> None:
+    text = STUDY.replace('both = [', 'tuned = { model = "large", batch = 8, quick.image = 64 }\nboth = [')
+    text = text.replace('same = "e"\ntask = "lenet5"', 'same = "e"\ncases = ["tuned"]')
+    cases = [parse(text.encode(), "s.toml", scale).experiments[2].cases for scale in ("paper", "quick")]
+
+    assert [({"task": "vgg16", "batch": 8},), ({"task": "vgg16", "image": 64},)] == cases

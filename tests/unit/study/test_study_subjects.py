@@ -1,5 +1,6 @@
 """Studies whose subjects are settings of stacks: stacks with settings of their own, forms, claims of one experiment."""
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -68,8 +69,9 @@ def parsed(*changes: tuple[str, str]) -> Study:
     return parse(text.encode(), "s.toml")
 
 
-def planned(wishes: Wishes, *changes: tuple[str, str]) -> Any:
-    return plan(parsed(*changes), STACKS, MACHINE, wishes, lambda stack: None, nvml.observe(FakeNvml(P100)))
+def planned(wishes: Wishes, *changes: tuple[str, str], missing: Collection[str] = ()) -> Any:
+    return plan(parsed(*changes), STACKS, MACHINE, wishes, lambda stack: "no image" if stack.name in missing else None,
+                nvml.observe(FakeNvml(P100)))
 
 
 def test_an_experiment_gives_each_stack_settings_of_its_own() -> None:
@@ -91,6 +93,15 @@ def test_a_stack_s_form_runs_where_the_stack_cannot() -> None:
 
     assert {"a-gpu", "b"} == {p.cell.stack for p in plan.cells} and not plan.skipped
     assert {"a", "b"} == {p.cell.stack for p in planned(Wishes()).cells}
+
+
+@pytest.mark.parametrize(("missing", "runs"), [(("a-gpu",), {"a-nv", "b"}), (("a-gpu", "a-nv"), {"b"})])
+def test_the_next_form_runs_where_the_launcher_lacks_one(missing: tuple[str, ...], runs: set[str]) -> None:
+    plan = planned(Wishes(settings={"device": "gpu"}), missing=missing)
+
+    assert runs == {p.cell.stack for p in plan.cells}
+    assert {("a-gpu", "no image")} >= {(s.cell.stack, s.reason) for s in plan.skipped}
+    assert bool(plan.skipped) == ("a-nv" not in runs)
 
 
 def test_a_form_that_is_no_stack_is_refused() -> None:
