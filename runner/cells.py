@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from workloads.spec import cluster
 from workloads.spec.cell import Cell, content
-from workloads.spec.tasks import TASKS, is_sequence
+from workloads.spec.tasks import is_known, is_sequence, of
 
 KEY_DIGITS = 16
 _SHOWN = ("task", "measure", "batch", "image")     # always part of a label; other fields only where they differ
@@ -43,9 +43,10 @@ def comparisons(cells: Iterable[Cell]) -> dict[Cell, Comparison]:
         alike.setdefault(label(cell), {})[own] = compared(cell)._replace(stack="")
     labels: dict[str, str] = {}
     for shown, group in alike.items():
-        differing = [name for name in Cell._fields if len({getattr(cell, name) for cell in group.values()}) > 1]
-        labels |= {own: ", ".join([shown, *(f"{name} {getattr(cell, name)}" for name in differing)])
-                   for own, cell in group.items()}
+        of_each = {own: settings(cell) for own, cell in group.items()}
+        differing = [name for name in Cell._fields if len({values.get(name) for values in of_each.values()}) > 1]
+        labels |= {own: ", ".join([shown, *(f"{name} {values.get(name)}" for name in differing)])
+                   for own, values in of_each.items()}
     return {cell: Comparison(own, labels[own]) for cell, own in keys.items()}
 
 
@@ -54,22 +55,36 @@ def compared(cell: Cell) -> Cell:
     return cell._replace(parallel=cluster.kind(cell.parallel))
 
 
+def settings(cell: Cell) -> dict[str, object]:
+    """What reports say of what is compared: every field but the stack; of an own task's table, if any, a digest."""
+    values = {name: value for name, value in compared(cell)._asdict().items() if name not in ("stack", "table")}
+    return {**values, "table": _digest(cell.table)} if cell.table else values
+
+
+def model_name(cell: Cell) -> str:
+    """What a check of the cell is a proof of: its task; a user's own, which may change, with its table's digest."""
+    return f"{cell.task}@{_digest(cell.table)}" if cell.table else cell.task
+
+
 def built(stack: str, loop: str) -> str:
     """The name under which a check proves a stack: tuned, what is built is another program than the stack's own."""
     return f"{stack}, tuned" if loop == "tuned" else stack
 
 
 def _hash(values: dict[str, object]) -> str:
-    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
+    return _digest(json.dumps(values, sort_keys=True, separators=(",", ":")), KEY_DIGITS)
+
+
+def _digest(text: str, digits: int = 8) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:digits]
 
 
 def label(cell: Cell) -> str:
     """A comparison's label: "lenet5 train, batch 42, 32 px", then every switch that is not the default."""
     sizes = f"{cell.task} {cell.measure}, batch {cell.batch}" + ("" if is_sequence(cell.task) else f", {cell.image} px")
     quiet = {"stack", "steps", "warmup", "warm", "seconds",
-             "seed", "cpus", "memory_bytes", "learning_rate", "data", *_SHOWN}
-    if cell.task in TASKS and cell.classes == TASKS[cell.task].classes:
+             "seed", "cpus", "memory_bytes", "learning_rate", "data", "table", *_SHOWN}
+    if is_known(cell) and not is_sequence(cell.task) and cell.classes == of(cell).classes:
         quiet.add("classes")
     switches = [f"{name} {value}" for name, value in content(compared(cell)).items() if name not in quiet]
     return ", ".join([sizes, *switches])

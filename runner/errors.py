@@ -1,5 +1,8 @@
 """Errors that the user can mend. Each is one line: what is wrong and, where there is one, the next command."""
 
+import difflib
+from collections.abc import Iterable
+
 _LONGEST = 1500          # characters: a name of somebody else's file may be a whole file long
 
 
@@ -17,6 +20,15 @@ class Stopped(Exception):
 
 class InputError(BenchError):
     """A file, key or argument is wrong (exit code 2)."""
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
+    """The error for a name that is none of the known ones; it says which of them begin so, else which is nearest."""
+    names = list(known)
+    longer = [each for each in names if name and each.startswith(name)]
+    near = longer if 1 <= len(longer) <= 3 else difflib.get_close_matches(name, names, 1)
+    hint = "; did you mean " + " or ".join(f'"{each}"' for each in near) + "?" if near else ""
+    return InputError(f'{what} "{name}" is unknown; known: {", ".join(names)}{hint}')
 
 
 class EngineUnreachable(BenchError):

@@ -89,12 +89,14 @@ def ratio(value: float, interval: Ends | None) -> str:
 
 
 def seconds(value: float) -> str:
-    """12 ms, 3.4 s, 25 s, 7 min, 2.5 h."""
+    """12 ms, 3.4 s, 25 s, 7 min, 2.5 h, 94 days."""
     if value < 1:
         return f"{value * 1000:.0f} ms"
     if value < 90:
         return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
-    return f"{value / 60:.0f} min" if value < 5400 else f"{value / 3600:.1f} h"
+    if value < 5400:
+        return f"{value / 60:.0f} min"
+    return f"{value / 3600:.1f} h" if value < 172_800 else f"{value / 86_400:.0f} days"
 
 
 def milliseconds(value: float) -> str:

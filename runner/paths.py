@@ -8,7 +8,8 @@ from runner.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[1]
 STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
-OWN_STUDIES, OWN_STACKS = "EVENBENCH_STUDIES", "EVENBENCH_STACKS"      # folders with colons between, as PATH has them
+# folders with colons between, as PATH has them
+OWN_STUDIES, OWN_STACKS, OWN_TASKS = "EVENBENCH_STUDIES", "EVENBENCH_STACKS", "EVENBENCH_TASKS"
 CACHE = Path("~/.cache/evenbench").expanduser()
 
 
@@ -18,13 +19,14 @@ def cache_folder() -> Path:
 
 
 def own_folders(variable: str) -> tuple[Path, ...]:
-    """The folders that the user named with --studies or --stacks, or in their variable. Raises InputError."""
-    found = tuple(Path(name).expanduser().absolute() for name in os.environ.get(variable, "").split(os.pathsep) if name)
-    for each in found:
+    """The folders that the user named with --studies, --stacks or --tasks, or in their variable. Raises InputError."""
+    named = filter(None, os.environ.get(variable, "").split(os.pathsep))
+    folders = tuple(Path(name).expanduser().absolute() for name in named)
+    for each in folders:
         if not each.is_dir():
-            option = "--studies" if variable == OWN_STUDIES else "--stacks"
-            raise InputError(f"{option} or {variable}: found {each}, expected a folder")
-    return found
+            option = variable.rpartition("_")[2].lower()
+            raise InputError(f"--{option} or {variable}: found {each}, expected a folder")
+    return folders
 
 
 def name_own_folders(variable: str, folders: Sequence[Path]) -> None:

@@ -5,12 +5,12 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from runner import own_tasks
 from runner.errors import InputError
 from workloads.spec import cell as cells
-from workloads.spec import tasks
 from workloads.spec.data import datasets, prepared
 
-_OF_THE_PLAN = ("stack",)        # cell fields that the planner fills in
+_OF_THE_PLAN = ("stack", "table")        # cell fields that the planner fills in
 _TOO_MUCH = 1e30                 # for a number that a study prints
 _LONGEST_FILE = 2**18            # bytes: four times our longest; a parser's time may grow by the square
 Table = dict[str, Any]
@@ -158,8 +158,8 @@ def checked(name: str, value: Any, position: Position) -> Any:
         parsed = cells.checked(name, value)
     except cells.CellError as error:
         raise position.wrong(str(error)) from error
-    if name == "task" and value not in tasks.NAMES:
-        raise position.wrong(f'task "{value}" is unknown; known: {", ".join(tasks.NAMES)}')
+    if name == "task" and value not in (names := own_tasks.names()):
+        raise position.wrong(f'task "{value}" is unknown; known: {", ".join(names)}')
     if name == "data" and value not in (known := (*datasets.DATA_SETS, *prepared.SEQUENCE_SETS)):
         raise position.wrong(f'data "{value}" is unknown; known: {", ".join(known)}')
     return parsed

@@ -16,9 +16,10 @@ ABOUT_ONE = [1.0, 1.01, 0.99, 1.005, 0.995]        # what five runs scatter by
 
 def claim(kind: str, of: Subject | None = TF, to: Subject | None = TORCH, quantity: str = "step",
           cases: tuple[Any, ...] = ((),), where: Mapping[str, Any] | None = None, **values: Any) -> Claim:
-    found = Claim("c", "a claim", kind, quantity, where or {}, cases, of, to, **values)
-    assert claims.mistake(found) is None
-    return found
+    made_claim = Claim(id="c", text="a claim", kind=kind, quantity=quantity, where=where or {}, cases=cases, of=of,
+                       to=to, **values)
+    assert claims.mistake(made_claim) is None
+    return made_claim
 
 
 def took(seconds: Mapping[Cell, float | Sequence[float]], *more: Any, **plan: Any) -> Measurements:

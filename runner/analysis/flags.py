@@ -7,7 +7,7 @@ from typing import NamedTuple
 from runner.analysis import gate
 from runner.analysis.gate import Runs
 from runner.analysis.stats import LEAST_RUNS, median
-from runner.cells import built
+from runner.cells import built, model_name
 from runner.machine.gpus import THROTTLED_SHARE
 from runner.machine.host import FOREIGN_SHARE
 from runner.results.rows import Row
@@ -39,6 +39,7 @@ class Flag(StrEnum):
     THREADS_DIFFER = "threads_differ"
     ONEDNN_DIFFERS = "onednn_differs"
     OTHER_PRECISION = "other_precision"
+    WITHOUT_GRAPH = "without_graph"
     PART_OF_PASS = "part_of_pass"
     GPUS_IN_PARALLEL = "gpus_in_parallel"
     THROTTLED = "throttled"
@@ -53,7 +54,8 @@ class Flag(StrEnum):
 
 
 FOOTNOTES = {
-    Flag.UNPROVED: "It was not checked here that this stack builds the same model as the others.",
+    Flag.UNPROVED: "It was not checked here that this stack builds the same model as the others: --prove "
+                   "does.",
     Flag.TIMER_MISMATCH: "Reading losses took more than 5 % of the timed seconds: steps were not waited for.",
     Flag.CLOCKS_DISAGREE: "The GPU's own clock and the host's differ by more than 2 % over the timed steps of a run.",
     Flag.FEW_RUNS: f"Fewer than {LEAST_RUNS} runs ended ok: no interval.",
@@ -66,6 +68,8 @@ FOOTNOTES = {
     Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
     Flag.OTHER_PRECISION: "Computed in another precision than the cell says (amp is bfloat16), as loop tuned may: its "
                           "words are against stacks that may have kept the cell's.",
+    Flag.WITHOUT_GRAPH: "Ran operation by operation, as this model is written here for MXNet: its graphs, which fuse "
+                        "and plan ahead, may be faster.",
     Flag.PART_OF_PASS: "A pass over the sequences would have taken more than a minute, so a part of one was timed: "
                        "other stacks may have timed other batches.",
     Flag.GPUS_IN_PARALLEL: "Ran beside other cells on other GPUs, with which it shared the CPUs and the memory.",
@@ -101,7 +105,7 @@ def flags(row: Row, cpus: int | None, proved: Proved, runs: Runs | None = None) 
     raised = {flag for flag, holds in _OF_A_RUN.items() if any(map(holds, seen))}
     if row.ok_runs and len(row.ok_runs) < LEAST_RUNS:
         raised.add(Flag.FEW_RUNS)
-    if row.ok_runs and (row.cell.task, built(row.cell.stack, row.cell.loop)) not in proved:
+    if row.ok_runs and (model_name(row.cell), built(row.cell.stack, row.cell.loop)) not in proved:
         raised.add(Flag.UNPROVED)
     if (runs or gate.of_rows([row]).get(row.key, gate.NO_STEPS)).moved:
         raised.add(Flag.UNSTEADY)
@@ -173,6 +177,11 @@ def _has_other_precision(seen: _Seen) -> bool:
     return bool(seen.run.facts.get("precision", seen.cell.precision) != seen.cell.precision)
 
 
+def _is_without_graph(seen: _Seen) -> bool:
+    """Whether MXNet ran eagerly where nobody asked for that: the models of images it makes to graphs."""
+    return (seen.run.facts.get("framework"), seen.run.facts.get("loop"), seen.cell.loop) == ("mxnet", "eager", "native")
+
+
 def _is_venv(seen: _Seen) -> bool:
     return bool(seen.run.place.get("isolation") == "venv")
 
@@ -187,6 +196,7 @@ _OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
     Flag.THREADS_DIFFER: _has_other_threads,
     Flag.ONEDNN_DIFFERS: _has_other_onednn,
     Flag.OTHER_PRECISION: _has_other_precision,
+    Flag.WITHOUT_GRAPH: _is_without_graph,
     Flag.PART_OF_PASS: lambda seen: any(worker.is_part_of_pass for worker in seen.run.workers),
     Flag.GPUS_IN_PARALLEL: lambda seen: seen.run.place.get("gpus_in_parallel") is True,
     Flag.THROTTLED: _is_throttled,

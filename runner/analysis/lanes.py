@@ -68,18 +68,18 @@ def _pair(common: int, tuned: int, groups: Sequence[Mapping[str, Row]], runs: Ma
     return Pair(common, tuned, dict(zip(both, ratios, strict=True)), doubts)
 
 
-def tables(found: Sequence[Pair], groups: Sequence[Mapping[str, Row]], comparisons: Sequence[Comparison],
-           words: Mapping[tuple[int, str], float]) -> tuple[Lanes, ...]:
-    """The Lanes of each pair; words: p values adjusted for the session, by the tuned comparison's place and stack."""
-    return tuple(_lanes(pair, groups[pair.tuned], comparisons[pair.common], comparisons[pair.tuned], words)
-                 for pair in found)
+def tables(pairs: Sequence[Pair], groups: Sequence[Mapping[str, Row]], comparisons: Sequence[Comparison],
+           p_values: Mapping[tuple[int, str], float]) -> tuple[Lanes, ...]:
+    """The Lanes of each pair; p_values: adjusted for the session, by the tuned comparison's index and stack."""
+    return tuple(_lanes(pair, groups[pair.tuned], comparisons[pair.common], comparisons[pair.tuned], p_values)
+                 for pair in pairs)
 
 
 def _lanes(pair: Pair, rows: Mapping[str, Row], common: Comparison, tuned: Comparison,
-           words: Mapping[tuple[int, str], float]) -> Lanes:
+           p_values: Mapping[tuple[int, str], float]) -> Lanes:
     beside = {result.stack: result for result in common.results}
     results = tuple(_result(pair, rows.get(result.stack), beside.get(result.stack), result,
-                            words.get((pair.tuned, result.stack))) for result in tuned.results)
+                            p_values.get((pair.tuned, result.stack))) for result in tuned.results)
     return Lanes(experiment=tuned.experiment, label=common.label, task=tuned.task, common=common.key, tuned=tuned.key,
                  results=results, common_winner=common.winner, tuned_winner=tuned.winner,
                  common_left_out=common.left_out, tuned_left_out=tuned.left_out)

@@ -60,7 +60,7 @@ def _with_share(result: Result, row: Row | None, products: Mapping[Unit, Product
     if Flag.OTHER_PRECISION in result.flags:
         return result
     product = products.get(Unit.of(row.cell)) if row else None
-    if row is None or product is None or result.rate_per_worker is None or row.cell.task not in tasks.NAMES:
+    if row is None or product is None or result.rate_per_worker is None or not tasks.is_known(row.cell):
         return result
     share = result.rate_per_worker * needed_flops(row.cell, row.ok_runs) / product.flops_per_second
     flags = (*result.flags, Flag.ABOVE_MACHINE) if share > 1 else result.flags

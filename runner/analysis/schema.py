@@ -19,22 +19,22 @@ def json_schema() -> dict[str, Any]:
     """The schema of a Summary; every key is required, no other one allowed."""
     schema = Summary.model_json_schema(by_alias=True, mode="serialization")
     models = {**schema["$defs"], Summary.__name__: schema}
-    for model, attribute, text in _docstrings():
-        key = getattr(summary_format, model).model_fields[attribute].alias or attribute
-        attributes = models[model]["properties"]
-        attributes[key] = dict(sorted({**attributes[key], "description": text}.items()))        # as pydantic has them
+    for name, properties in models.items():
+        for attribute, text in _docstrings(getattr(summary_format, name, None)):
+            described = properties["properties"][attribute.rstrip("_")]                  # schema_ is the key schema
+            described.update(description=text)
+            properties["properties"][attribute.rstrip("_")] = dict(sorted(described.items()))    # as pydantic has them
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
-def _docstrings() -> Iterator[tuple[str, str, str]]:
-    """Each documented attribute: its model, its name, and its docstring."""
-    for model in ast.parse(inspect.getsource(summary_format)).body:
-        if not isinstance(model, ast.ClassDef):
-            continue
-        for statement, after in pairwise(model.body):
+def _docstrings(model: Any) -> Iterator[tuple[str, str]]:
+    """Each documented attribute of a model and its bases, with its docstring."""
+    for kind in (each for each in getattr(model, "__mro__", ()) if each.__module__.startswith("runner.")):
+        (definition,) = ast.parse(inspect.getsource(kind)).body
+        for statement, after in pairwise(definition.body if isinstance(definition, ast.ClassDef) else ()):
             match statement, after:
                 case ast.AnnAssign(target=ast.Name(id=attribute)), ast.Expr(value=ast.Constant(value=str(text))):
-                    yield model.name, attribute, inspect.cleandoc(text)
+                    yield attribute, inspect.cleandoc(text)
 
 
 if __name__ == "__main__":

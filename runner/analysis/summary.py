@@ -1,7 +1,6 @@
 """Rows to a Summary: the results of a session, comparison by comparison, with intervals, verdicts and flags."""
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,14 +15,13 @@ from runner.analysis.flags import FOOTNOTES, Flag, Proved, flags
 from runner.analysis.gate import NO_STEPS, Runs
 from runner.analysis.stats import Interval, Ratio, Verdict, middle
 from runner.analysis.summary_format import (
-    Claim,
-    ClaimNumber,
     Column,
     Comparison,
     Data,
     Failure,
     Footnote,
     GeometricMean,
+    JudgedClaim,
     Lanes,
     Machine,
     Methods,
@@ -33,7 +31,7 @@ from runner.analysis.summary_format import (
     Skip,
     Summary,
 )
-from runner.cells import compared, key
+from runner.cells import key, settings
 from runner.errors import InputError
 from runner.formatting import rerun
 from runner.results.rows import Measurements, Row, by_comparison, measurements
@@ -155,30 +153,19 @@ def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
     return tuple(numbers)
 
 
-def _claims(measured: Measurements) -> tuple[Claim, ...]:
+def _claims(measured: Measurements) -> tuple[JudgedClaim, ...]:
     judged = []
     for record in measured.claims:
         try:
             claim = claims.from_record(record)
         except ValueError as error:
             raise InputError(f"the plan's claims: {' '.join(str(error).split())}") from error
-        finding = judging.judge(claim, measured)
-        judged.append(Claim(**{name: value for name, value in claim.record().items() if name != "cases"},
-                           verdict=finding.verdict, numbers=tuple(map(_claim_number, finding.numbers)),
-                           missing=finding.missing))
+        judged.append(judging.judge(claim, measured))
     return tuple(judged)
 
 
-def _claim_number(number: judging.Number) -> ClaimNumber:
-    low, high, _, is_turned = number.side
-    return ClaimNumber(what=number.what, case=dict(number.case), value=number.value,
-                       interval=number.interval, rounds=number.rounds, reason=number.reason,
-                       low=low if low and math.isfinite(low) else None, high=high if math.isfinite(high) else None,
-                       is_turned=is_turned, verdict=number.verdict)
-
-
-def _paper_claims(judged: Sequence[Claim]) -> tuple[PaperClaim, ...]:
-    parts: dict[str, list[Claim]] = {}
+def _paper_claims(judged: Sequence[JudgedClaim]) -> tuple[PaperClaim, ...]:
+    parts: dict[str, list[JudgedClaim]] = {}
     for claim in judged:
         parts.setdefault(claims.paper_claim(claim.id), []).append(claim)
     return tuple(PaperClaim(id=name, parts=tuple(claim.id for claim in each),
@@ -299,7 +286,7 @@ def _comparison(index: int, group: _Group, statistics: _Statistics, p_values: _P
     return Comparison(
         key=first.comparison.key, experiment=first.experiment, label=first.comparison.label, task=first.cell.task,
         measure=first.cell.measure,
-        settings={name: value for name, value in compared(first.cell)._asdict().items() if name != "stack"},
+        settings=settings(first.cell),
         results=tuple(results), winner=statistics.best if wins else None,
         left_out=tuple(result.stack for result in results if result.rate_per_worker is None),
         unproved=tuple(result.stack for result in results if Flag.UNPROVED in result.flags),

@@ -1,4 +1,4 @@
-"""summary.json's format: the Summary and its parts, as frozen models; summary_schema.py publishes it.
+"""summary.json's format: the Summary and its parts, as frozen models; schema.py publishes it.
 
 Format 7 (2026-11-23): step_seconds and tokens are geometric means with intervals; repeated and disturbed runs;
 the command that measures each again; lanes, a geometric mean for each, and the precision that runs had.
@@ -17,12 +17,14 @@ from runner.analysis import stats
 from runner.analysis.flags import Flag
 from runner.analysis.stats import Interval, Verdict
 from runner.study import claims
+from runner.study.subjects import Subject
 
 UNIT: Literal["samples/s"] = "samples/s"
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False,
+                              json_schema_serialization_defaults_required=True)
 
 
 class Machine(_Model):
@@ -346,18 +348,6 @@ class BatchTable(_Table):
     stacks: dict[str, LargestBatch]
 
 
-class Subject(_Model):
-    """Whose number it is."""
-
-    stack: str
-    parallel: str
-    """sync or async; "" where no nodes or GPUs train together."""
-    settings: dict[str, str | int | float]
-    """Fields of its cells, where a study compares those."""
-    also: tuple[str, ...]
-    """Stacks that stand for it where it cannot run."""
-
-
 class PublishedNumber(_Model):
     """A number of the study, and the same quantity here."""
 
@@ -412,45 +402,9 @@ class ClaimNumber(_Model):
     verdict: claims.Verdict
 
 
-class Claim(_Model):
+class JudgedClaim(claims.Statement):
     """A claim of the study, and whether it holds here."""
 
-    id: str
-    text: str
-    kind: str
-    """faster, ratio, share, trend, slope, order, equal, differ or mpe."""
-    quantity: str
-    of: Subject | None
-    to: Subject | None
-    order: tuple[Subject, ...]
-    """From the least to the most."""
-    where: dict[str, tuple[str | int | float, ...]]
-    """Cell fields and the values that it is about."""
-    over: tuple[str, ...]
-    """Cell fields that tell its cases apart."""
-    holds_for: str
-    """each case, or over them the mean, the ratio of totals, or the greatest."""
-    along: str
-    """The cell field of a trend."""
-    direction: str
-    """up or down, of a trend; of a slope also flat."""
-    at_least: float | None
-    at_most: float | None
-    about: float | None
-    within: float | None
-    """Divides and multiplies about, or 1 where things are equal, once 1 is added to it."""
-    turned_for: tuple[dict[str, str | int | float], ...]
-    """Cases of which the opposite is claimed."""
-    assumed: str
-    """What the study leaves open and the claim takes for granted."""
-    experiment: str
-    """The one that it is about; "" where all are."""
-    skips_oom: bool
-    """Whether cases that ran out of memory are passed over."""
-    contradiction: str = ""
-    """Why it does not hold on the paper's own numbers; "" where nothing contradicts."""
-    source: str = ""
-    """Its place in the paper."""
     verdict: claims.Verdict
     numbers: tuple[ClaimNumber, ...]
     missing: tuple[str, ...]
@@ -540,7 +494,8 @@ class Methods(_Model):
                               "all batches, over the seconds of a step; the geometric mean over runs; padded ones "
                               "count padding too")
     gpu_watts: str = ("power of all of a run's GPUs over the timed steps, by their energy counters where they have "
-                      "them; the median over runs; of a MIG slice the whole board's")
+                      "them, of less than a second by five readings of the moment at least; the median over runs; of "
+                      "a MIG slice the whole board's")
     joules_per_sample: str = "gpu_watts over the samples a second of all workers; the median over runs"
     cpu_watts: str = ("power of all CPU packages of the machine over the timed steps, by the kernel's RAPL counters: "
                       "idle cores and other programs count too, memory does not; the median over runs")
@@ -602,7 +557,7 @@ class Summary(_Model):
     largest_batches: tuple[BatchTable, ...]
     published: tuple[PublishedNumber, ...]
     """What the study printed; never used for ours."""
-    claims: tuple[Claim, ...]
+    claims: tuple[JudgedClaim, ...]
     paper_claims: tuple[PaperClaim, ...]
     footnotes: tuple[Footnote, ...]
     """Of the flags that are set."""

@@ -93,13 +93,13 @@ class _Group(TyperGroup):
 @cache
 def commands_of(module: str) -> Mapping[str, Any]:
     """The commands that a module of this package has, by name."""
-    found = typer.main.get_group(import_module(f"{__name__}.{module}").app).commands
+    commands = typer.main.get_group(import_module(f"{__name__}.{module}").app).commands
     if module in _OF_STUDIES_AND_STACKS:
         of_folders = typer.Typer(add_completion=False)
         of_folders.command()(_own_folders)
-        for command in (each for each in found.values() if not hasattr(each, "commands")):
+        for command in (each for each in commands.values() if not hasattr(each, "commands")):
             command.params += typer.main.get_command(of_folders).params
-    return found
+    return commands
 
 
 def _naming(variable: str) -> Callable[[list[Path] | None], None]:
@@ -113,8 +113,11 @@ def _own_folders(
         help=f"A folder with studies of your own, NAME.toml; repeatable, or {paths.OWN_STUDIES}.")] = None,
     own_stacks: Annotated[list[Path] | None, typer.Option(
         "--stacks", metavar="DIR", expose_value=False, callback=_naming(paths.OWN_STACKS),
-        help=f"A folder with stacks of your own, NAME/stack.toml; repeatable, or {paths.OWN_STACKS}.")] = None) -> None:
-    """Two options that every command of studies and stacks has, and no command's function is told of."""
+        help=f"A folder with stacks of your own, NAME/stack.toml; repeatable, or {paths.OWN_STACKS}.")] = None,
+    own_tasks: Annotated[list[Path] | None, typer.Option(
+        "--tasks", metavar="DIR", expose_value=False, callback=_naming(paths.OWN_TASKS),
+        help=f"A folder with image models of your own, NAME.py; repeatable, or {paths.OWN_TASKS}.")] = None) -> None:
+    """Three options that every command of studies and stacks has, and no command's function is told of."""
 
 
 app = typer.Typer(cls=_Group, no_args_is_help=True, pretty_exceptions_enable=False)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from runner import paths, screen
-from runner.cli.options import AsJson, LauncherName, SomeStacks, StackNames, print_rows, split
+from runner.cli.options import AsJson, LauncherName, SomeStacks, StackNames, print_rows, split, split_stacks
 from runner.errors import InputError
 from runner.launchers import choose
 from runner.machine import gpus, host, nvml
@@ -30,7 +30,7 @@ def bench_self(stacks: StackNames = None,
                launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
     here_gpus = nvml.observe() if device == "gpu" else gpus.NONE
-    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
+    here = own_stacks.chosen(split_stacks(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
     tasks = split(only)
     for name in tasks:
         if name not in overhead.SIZES:

@@ -4,14 +4,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import paths
+from runner import own_tasks, paths
 from runner.errors import InputError
 from runner.machine import host, nvml
 from runner.measuring import coverage
 from runner.planning.plan import Plan, Wishes, of_fullest_form, plan
 from runner.stacks import definition
 from runner.study import file
-from workloads.spec import tasks
 
 
 def stacks() -> list[dict[str, Any]]:
@@ -24,7 +23,12 @@ def stacks() -> list[dict[str, Any]]:
 def all_tasks() -> list[dict[str, Any]]:
     """A row a task, with the cell fields that it decides; None where there are no pixels."""
     no_pixels = {"image": None, "classes": None}         # of sequence tasks
-    return [{"task": name, "title": tasks.title(name), **no_pixels, **tasks.defaults(name)} for name in tasks.NAMES]
+    return [{"task": name, "title": own_tasks.title(name), **no_pixels, **_decided(name)}
+            for name in own_tasks.names()]
+
+
+def _decided(name: str) -> dict[str, Any]:
+    return {field: value for field, value in own_tasks.defaults(name).items() if field != "table"}
 
 
 def studies(results: Path, scale: str | None, say: Callable[[str], None]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ import typer
 
 from runner import formatting, paths, screen
 from runner.analysis.between import regression
-from runner.cells import built
+from runner.cells import built, model_name
 from runner.cli.options import (
     RESULTS,
     AsJson,
@@ -37,6 +37,7 @@ from runner.cli.options import (
     SwarmWords,
     print_rows,
     split,
+    split_stacks,
 )
 from runner.cli.proving import checked
 from runner.cli.results import show_result, show_with_page
@@ -44,8 +45,8 @@ from runner.errors import InputError, Stopped
 from runner.measuring import adaptive, all_studies, equality, rerun, self_comparison
 from runner.measuring import job as jobs
 from runner.measuring.session import Bench
-from runner.measuring.until import CAP, Until
-from runner.measuring.until import parse as parse_until
+from runner.measuring.stopping_rule import CAP, Until
+from runner.measuring.stopping_rule import parse as parse_until
 from runner.planning.plan import Wishes, estimate_seconds
 from runner.report import forms
 from runner.report.between import regression as regression_forms
@@ -55,6 +56,7 @@ from runner.results.rows import measurements
 from runner.screen.progress import progress
 from runner.stacks import definition
 from runner.stacks.own import is_own, side
+from workloads.spec import frameworks
 
 app = typer.Typer()
 
@@ -68,6 +70,7 @@ class _How(NamedTuple):
     stall: float | None = None
     until: Until | None = None
     is_side_by_side: bool = False
+    with_products: bool = True
 
 
 @app.command()
@@ -77,13 +80,14 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
         results: Results = RESULTS, fresh: Fresh = False, prove: Prove = False, stall: Stall = None,
         width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
-        cap: Annotated[int, typer.Option(min=1, max=1000, help="Rounds at most, with --until.")] = CAP,
+        cap: Annotated[int | None, typer.Option(min=1, max=1000, help=f"Rounds at most, with --until; {CAP} if left "
+                                                "out.")] = None,
         gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
                                                        "once; they share the host, and are marked.")] = False) -> None:
     """Measure a study; the same command resumes an interrupted session."""
     asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm,
                    slurm)
-    how = _How(results, fresh, prove, stall, parse_until(width, cap) if width else None, gpus_in_parallel)
+    how = _How(results, fresh, prove, stall, parse_until(width, cap), gpus_in_parallel)
     is_ok = _every(asked, how) if name == all_studies.NAME else _ran(_named(asked, how), how)
     sys.exit(0 if is_ok else 1)
 
@@ -92,7 +96,7 @@ def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, s
            launcher: str, data: str | None, pairs: list[str] | None, swarm: list[str] | None = None,
            slurm: list[str] | None = None) -> jobs.Asked:
     """What options ask for. Raises InputError."""
-    wishes = Wishes(tuple(split(stacks)), rounds, seed, baseline, jobs.settings(pairs or []))
+    wishes = Wishes(tuple(split_stacks(stacks)), rounds, seed, baseline, jobs.settings(pairs or []))
     return jobs.Asked(name, scale, launcher, data, wishes, tuple(split(swarm)), tuple(split(slurm)))
 
 
@@ -152,7 +156,7 @@ def _measured(job: jobs.Job, folder: Path, kept: Kept | None, how: _How, show: C
                       side_by_side=jobs.side_by_side(job) if how.is_side_by_side else None, folders=job.folders,
                       meters=lambda: jobs.cpu_meter(job))
         try:
-            is_ok = adaptive.run(job, bench, kept, how.until, progress, screen.say)
+            is_ok = adaptive.run(job, bench, kept, how.until, progress, screen.say, how.with_products)
         except Stopped:
             show(folder)
             screen.say("interrupted; the same command goes on from here")
@@ -195,12 +199,16 @@ def _prove(job: jobs.Job, results: Path) -> None:
     stacks = [job.stacks[name] for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells)]
     made_of = {each.name: job.launcher.fingerprint(each) for each in stacks}
     known = equality.proved(results, made_of)
-    tasks = [task for task in dict.fromkeys(planned.cell.task for planned in job.plan.cells)
-             if any((task, each.name) not in known for each in stacks)]
-    if len(stacks) > 1 and tasks:
-        checked(tasks, stacks, "float64", job.launcher, results)
+    of_model = {model_name(planned.cell): planned.cell.task for planned in job.plan.cells}
+    tasks = [task for name, task in of_model.items() if any((name, each.name) not in known for each in stacks)]
+    training = [each for each in stacks if not frameworks.only_infers(each.framework)]
+    if len(training) > 1 and tasks:
+        checked(tasks, training, "float64", job.launcher, results)
+    if len(stacks) > max(1, len(training)) and tasks:
+        checked(tasks, [*training[:1], *(each for each in stacks if each not in training)], "float32", job.launcher,
+                results)
     tuned = [planned.cell for planned in job.plan.cells if planned.cell.loop == "tuned"
-             and (planned.cell.task, built(planned.cell.stack, "tuned")) not in known]
+             and (model_name(planned.cell), built(planned.cell.stack, "tuned")) not in known]
     if tuned:
         names = {cell.stack for cell in tuned}
         checked(list(dict.fromkeys(cell.task for cell in tuned)), [each for each in stacks if each.name in names],
@@ -253,8 +261,8 @@ def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
            results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
-    asked = jobs.Asked(name, None, launcher, data, Wishes(tuple(split(stacks)), rounds), tuple(split(swarm)),
-                       tuple(split(slurm)))
+    asked = jobs.Asked(name, None, launcher, data, Wishes(tuple(split_stacks(stacks)), rounds),
+                       tuple(split(swarm)), tuple(split(slurm)))
     again = rerun.again(record, definition.read_all(paths.STACKS), asked, screen.say)
     is_ok = _ran(again, _How(results, fresh, stall=stall))
     sys.exit(0 if is_ok else 1)
@@ -322,7 +330,7 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
         raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `evenbench aa` holds one against '
                          "itself")
     asked = _asked(name, list(sides), rounds, seed, scale, names[0], launcher, data, _with_device(pairs, device))
-    how = _How(results, fresh, stall=stall)
+    how = _How(results, fresh, stall=stall, with_products=False)
     folders: list[Path] = []
     _ran(_named(asked, how), how, folders.append)
     outcome = regression.judge(measurements(store.read(folders[-1])), names[0], names[1], share)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from runner import screen
+from runner.errors import InputError
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False,
                                           help="A study's id or the path of its file, some of its experiments "
@@ -46,6 +47,14 @@ RESULTS = Path("results")
 def split(values: list[str] | None) -> list[str]:
     """The values of an option that may be repeated or hold several, separated by commas."""
     return [name for value in values or [] for name in value.split(",") if name]
+
+
+def split_stacks(values: list[str] | None) -> list[str]:
+    """The values of --stack. Raises InputError where it names none: an empty variable is not every stack."""
+    names = split(values)
+    if values and not names:
+        raise InputError('--stack: found "", expected a stack\'s name; `evenbench list stacks` shows what there is')
+    return names
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], is_json: bool) -> None:

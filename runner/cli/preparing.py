@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import requests
 import typer
@@ -55,7 +55,7 @@ def list_(what: Annotated[str, typer.Argument(metavar="WHAT",
     """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""
     known = {"stacks": listings.stacks, "tasks": listings.all_tasks,
              "studies": lambda: listings.studies(results, scale, screen.say),
-             "data": lambda: library.listing(paths.cache_folder()), "results": lambda: history.listing(results)}
+             "data": lambda: _data_sets(as_json), "results": lambda: history.listing(results)}
     if what not in known:
         raise InputError(f'list: found "{what}", expected one of {", ".join(known)}')
     print_rows(known[what](), as_json)
@@ -78,7 +78,12 @@ def images_(names: SomeStacks = None,
 @data_app.command("list")
 def data_list(as_json: AsJson = False) -> None:
     """What is here, what is missing, its size, licence and who published its checksum."""
-    print_rows(library.listing(paths.cache_folder()), as_json)
+    print_rows(_data_sets(as_json), as_json)
+
+
+def _data_sets(is_json: bool) -> list[dict[str, Any]]:
+    rows = library.listing(paths.cache_folder())
+    return rows if is_json else library.for_people(rows)
 
 
 @data_app.command("get")
@@ -130,7 +135,12 @@ def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every nod
                          f"{doctor_slurm.LAUNCHER}, or nothing for this machine")
     options = {"swarm": split(swarm), "slurm": split(slurm)}
     findings = _EXAMINATIONS[launcher](definition.read_all(paths.STACKS), options)
-    print_rows([finding._asdict() for finding in findings], as_json)
+    rows = [finding._asdict() for finding in findings]
+    if as_json:
+        print_rows(rows, as_json)
+    else:                                              # a command in a narrow column could not be copied
+        screen.show(screen.list_view([{name: value for name, value in row.items() if name != "mend"} for row in rows]))
+        screen.show(screen.parts_view([f"{each.what}: {each.mend}" for each in findings if each.mend]))
     sys.exit(1 if any(finding.grade == "fails" for finding in findings) else 0)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from runner import paths, screen
+from runner import own_tasks, paths, screen
 from runner.analysis.claims import paper_check
 from runner.cli.options import (
     RESULTS,
@@ -22,8 +22,9 @@ from runner.cli.options import (
     SwarmWords,
     print_rows,
     split,
+    split_stacks,
 )
-from runner.errors import InputError
+from runner.errors import InputError, unknown
 from runner.launchers import choose
 from runner.launchers.protocol import Launcher
 from runner.machine import host, nvml
@@ -32,7 +33,6 @@ from runner.report.writers import equality as written
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
 from runner.study import file
-from workloads.spec import tasks as known_tasks
 
 app = typer.Typer()
 _LOOPS = (equality.NATIVE, "tuned")
@@ -52,12 +52,13 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
            as_json: AsJson = False) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     here_gpus = nvml.observe()
-    here = own_stacks.chosen(split(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
+    here = own_stacks.chosen(split_stacks(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
-    tasks = list(known_tasks.NAMES) if every else names or ["lenet5"]
+    known = own_tasks.names()
+    tasks = [*known] if every else names or ["lenet5"]
     for name in tasks:
-        if name not in known_tasks.NAMES:
-            raise InputError(f'check: task "{name}" is unknown; known: {", ".join(known_tasks.NAMES)}')
+        if name not in known:
+            raise unknown("check: task", name, known)
     if precision not in equality.LIMITS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
     if loop not in _LOOPS or (loop != equality.NATIVE and parallel):
@@ -101,6 +102,9 @@ def check_study_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A st
     rows = [{"study": study.id, **each._asdict()}
             for study in (file.read(one, paths.STUDIES, scale) for one in (names if name == "all" else [name]))
             for each in paper_check.check(study)]
+    if not rows and not as_json:
+        screen.say(f"study {name} has no claims; of papers are {', '.join(names)}")
+        return
     print_rows(rows if as_json else [
         {"claim": row["id"], "on its paper": row["word"], "numbers": _first(row["numbers"])} for row in rows], as_json)
     sys.exit(1 if any(row["word"] == paper_check.DOES_NOT_HOLD for row in rows) else 0)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -19,7 +20,7 @@ from runner.report.between import history as over_time_report
 from runner.report.document import Report
 from runner.report.writers import export
 from runner.results import error_output, manifest, shown, store
-from runner.results.rows import measurements
+from runner.results.rows import Measurements, RecordError, measurements
 from runner.screen.summary import summary_view
 
 app = typer.Typer()
@@ -47,6 +48,8 @@ def report(name: NewestResult = "",
                                                          "or of standard output for the other forms.")] = None) -> None:
     """Print the summary of a session again and write its page, report.html; or only one form of it."""
     form = forms.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
+    if run and form:
+        raise InputError(f"report: found --run and --{form}, expected one of them; --run has --json alone")
     folder = store.located(name, results)
     if run:
         _show_runs(folder, "" if run == "all" else run, as_json)
@@ -66,21 +69,29 @@ def report(name: NewestResult = "",
 
 def _show_runs(folder: Path, name: str, is_json: bool) -> None:
     """A line a run, or of those of a name all that they wrote."""
-    found = shown.runs(measurements(store.read(folder)), error_output.read(folder), name)
-    if name and not found:
-        raise InputError(f'--run: found "{name}", which no run of {folder.name} is; `evenbench report {folder} --run '
-                         "all` lists them")
+    runs = shown.runs(_measured(folder), error_output.read(folder), name)
+    if name and not runs:
+        raise InputError(f'--run: found "{name}", expected the name or the key of a run of {folder.name}; '
+                         f"`evenbench report {folder} --run all` lists them")
     if is_json:
-        print(json.dumps([each.record(has_errors=bool(name)) for each in found], indent=2))
+        print(json.dumps([each.record(has_errors=bool(name)) for each in runs], indent=2))
     elif name:
-        screen.show(screen.parts_view([line for each in found for line in each.lines()]))
+        screen.show(screen.parts_view([line for each in runs for line in each.lines()]))
     else:
-        screen.show(screen.list_view([each.row() for each in found]))
+        screen.show(screen.list_view([each.row() for each in runs]))
+
+
+def _measured(folder: Path) -> Measurements:
+    """What was measured in a result's folder. Raises InputError with the file."""
+    try:
+        return measurements(store.read(folder))
+    except RecordError as error:
+        raise InputError(f"{folder / store.EVENTS}: {error}") from error
 
 
 def summarized(folder: Path) -> Session:
     """The session in a result's folder."""
-    measured = measurements(store.read(folder))
+    measured = _measured(folder)
     summarised = summary.summary_of(measured, equality.proved(folder.parent, measured.made_of()))
     return Session(summarised, contents.report(summarised, measured))
 
@@ -115,7 +126,7 @@ def _show(session: Session, folder: Path, is_json: bool, has_commands: bool = Fa
 @app.command("compare")
 def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Compare two sessions: what differed around them, and which ratios to the baseline moved."""
-    compared = comparing.compare(*(measurements(store.read(store.located(name, results))) for name in (a, b)))
+    compared = comparing.compare(*(_measured(store.located(name, results)) for name in (a, b)))
     if as_json:
         print(json.dumps(compared.record(), indent=2, allow_nan=False))
     else:
@@ -131,13 +142,22 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
     if len(folders) < 2:
         raise InputError(f"history: found {formatting.count(len(folders), 'result')} in {results}, expected two "
                          "or more sessions; `evenbench run quick` makes one")
-    trend = over_time.over_time([measurements(store.read(folder)) for folder in folders])
+    trend = over_time.over_time(list(_readable(folders)))
     if as_json:
         print(json.dumps(trend.record(), indent=2, allow_nan=False))
         return
     page = over_time_report.report(trend, str(results))
     screen.show(screen.parts_view([page.title, *page.in_short]))
     screen.say(f"page: {forms.write(forms.page(page), out or results / 'history.html')}")
+
+
+def _readable(folders: Iterable[Path]) -> Iterator[Measurements]:
+    """What was measured in each folder; one that cannot be read is told and hides no other."""
+    for folder in folders:
+        try:
+            yield _measured(folder)
+        except InputError as error:
+            screen.say(f"left out: {error}")
 
 
 @app.command("export")
@@ -147,7 +167,7 @@ def export_(name: ResultName, parquet: Annotated[Path | None, typer.Option(help=
     """Write a session's raw samples as one table, a row a sample, for notebooks."""
     if not parquet and not to_csv:
         raise InputError("export: found no file to write, expected --parquet FILE or --csv FILE")
-    measured = measurements(store.read(store.located(name, results)))
+    measured = _measured(store.located(name, results))
     for path, write in ((parquet, export.to_parquet), (to_csv, export.to_csv)):
         if path:
             screen.say(f"{path}: {formatting.count(write(measured, path), 'row')}")
@@ -156,7 +176,7 @@ def export_(name: ResultName, parquet: Annotated[Path | None, typer.Option(help=
 @app.command("curves")
 def curves_(name: NewestResult = "", results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
-    distances = curves.compared(measurements(store.read(store.located(name, results))))
+    distances = curves.compared(_measured(store.located(name, results)))
     if as_json:
         print_rows([apart._asdict() for apart in distances], as_json)
     else:

@@ -4,12 +4,15 @@
 publication; a test holds that they are what it writes.
 """
 
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from runner import paths
 from runner.analysis.claims import paper_check
 from runner.analysis.claims.paper_check import Judged
+from runner.planning import plan
+from runner.report.claims import claim_text
 from runner.study import file
 from runner.study.claims import Claim, paper_claim
 from runner.study.file import Study
@@ -18,7 +21,9 @@ from workloads.spec.cell import Cell
 
 FOLDER = paths.STUDIES.parent / "docs" / "studies"
 _TOLD = "told, not tested"
-_HEAD = ("id", "states", "tested as", "holds where", "reading", "cells", "on the paper's own numbers")
+_HEAD = ("id", "states", "tested as", "holds where", "reading", "cells", "on the paper's own numbers",
+         "a verdict at quick on two cores")
+_CAN = "can have"
 _TOLD_HEAD = ("id", "place", "states", "why it is not tested")
 
 
@@ -26,7 +31,7 @@ def main() -> None:
     """Write every page."""
     FOLDER.mkdir(exist_ok=True)
     for name in published_studies():
-        (FOLDER / f"{name}.md").write_text(page(file.read(name, paths.STUDIES, "paper")), encoding="utf-8")
+        (FOLDER / f"{name}.md").write_text(page(name), encoding="utf-8")
 
 
 def published_studies() -> list[str]:
@@ -34,16 +39,19 @@ def published_studies() -> list[str]:
     return [name for name in file.available(paths.STUDIES) if file.repeats_publication(name, paths.STUDIES)]
 
 
-def page(study: Study) -> str:
-    """The page of a study at the paper's scale, as Markdown."""
+def page(name: str) -> str:
+    """The page of the study of that id at the paper's scale, as Markdown."""
+    study, quick = (file.read(name, paths.STUDIES, scale) for scale in ("paper", "quick"))
     judged = {each.id: each for each in paper_check.check(study)}
+    lacking = {claim.id: _lacking(claim, quick, study) for claim in quick.claims}
     return "\n".join([f"# {study.id}: {study.title}", "",
                       "Written from the study's file by `python -m runner.cli.study_pages`.", "",
-                      *_counts(study, judged.values()), *_claims_by_source(study, judged), *_not_tested(study),
+                      *_counts(study, judged.values(), lacking), *_claims_by_source(study, judged, lacking),
+                      *_not_tested(study),
                       *_contradictions(study, judged), *_numbers(study)]).rstrip() + "\n"
 
 
-def _counts(study: Study, judged: Iterable[Judged]) -> Iterator[str]:
+def _counts(study: Study, judged: Iterable[Judged], lacking: Mapping[str, str]) -> Iterator[str]:
     ids = {claim.id for claim in study.claims}
     verdicts = Counter(each.word for each in judged if each.id in ids)
     statements = len({paper_claim(name) for name in ids})
@@ -51,63 +59,50 @@ def _counts(study: Study, judged: Iterable[Judged]) -> Iterator[str]:
         ("statements of the paper", f"{statements + len(study.told)}"), ("of them tested", f"{statements}"),
         (f"of them {_TOLD}", f"{len(study.told)}"), ("claims that test them", f"{len(study.claims)}"),
         *((f"claims: {word}", f"{count}") for word, count in sorted(verdicts.items())),
+        ("claims that can have a verdict at quick on two cores", f"{list(lacking.values()).count(_CAN)}"),
         ("published numbers", f"{len(study.published)}")])
 
 
-def _claims_by_source(study: Study, judged: dict[str, Judged]) -> Iterator[str]:
+def _claims_by_source(study: Study, judged: Mapping[str, Judged], lacking: Mapping[str, str]) -> Iterator[str]:
     """A table a place of the paper, in the file's order."""
     for source in dict.fromkeys(claim.source for claim in study.claims):
         yield from (f"## {source or 'No place said'}", "")
-        yield from _table(_HEAD, [_line(claim, study, judged[claim.id]) for claim in study.claims
+        yield from _table(_HEAD, [(*_line(claim, study, judged[claim.id]), lacking[claim.id]) for claim in study.claims
                                   if claim.source == source])
 
 
 def _line(claim: Claim, study: Study, judged: Judged) -> tuple[str, ...]:
-    return (claim.id, claim.text, f"{claim.kind} of {claim.quantity.replace('_', ' ')}", condition(claim),
+    return (claim.id, claim.text, f"{claim.kind} of {claim.quantity.replace('_', ' ')}", claim_text.condition(claim),
             claim.assumed, _cells(claim, study), judged.word)
 
 
 def _cells(claim: Claim, study: Study) -> str:
     """How many cells it looks at, and the experiments that have them."""
-    is_about = claim.selection()
-    by_experiment: dict[str, set[Cell]] = {}
-    for experiment in study.experiments:
-        if claim.experiment in ("", experiment.id):
-            cells = {each.cell for each in file.cells_of(experiment)}
-            by_experiment[experiment.id] = {cell for cell in cells if is_about(cell)
-                                            and any(one.owns(cell) for one in claim.subjects)}
+    by_experiment = _by_experiment(claim, study)
     every = set().union(*by_experiment.values())
     return f"{len(every)} of {', '.join(name for name, cells in by_experiment.items() if cells)}"
 
 
-def condition(claim: Claim) -> str:
-    """Where a claim holds, as a comparison of its subjects."""
-    of, to = (str(one) if one else "" for one in (claim.of, claim.to))
-    ratio = f"{of} / {to}" if to else of
-    said = {"faster": f"{of} < {to}", "ratio": f"{ratio} {_limits(claim)}", "share": f"{ratio} {_limits(claim)}",
-            "trend": f"{ratio} {claim.direction} from each {claim.along} to the next",
-            "slope": f"{ratio} {claim.direction} over {claim.along}" + (f", within {claim.within:g}" if claim.within
-                                                                        else ""),
-            "order": " < ".join(map(str, claim.order)), "equal": f"{ratio} is 1, within {claim.within}",
-            "differ": f"{ratio} is not 1, by more than {claim.within}",
-            "mpe": f"mean of ({of} - {to}) / {of} {_limits(claim)}"}[claim.kind]
-    return said + _over(claim)
+def _by_experiment(claim: Claim, study: Study) -> dict[str, set[Cell]]:
+    """The cells that it looks at, by experiment."""
+    is_about = claim.selection()
+    return {experiment.id: {each.cell for each in file.cells_of(experiment) if is_about(each.cell)
+                            and any(one.owns(each.cell) for one in claim.subjects)}
+            for experiment in study.experiments if claim.experiment in ("", experiment.id)}
 
 
-def _limits(claim: Claim) -> str:
-    if claim.about is not None:
-        return f"about {claim.about:g}, within {claim.within:g}"
-    return " and ".join(f"{word} {value:g}" for word, value in (("at least", claim.at_least),
-                                                                ("at most", claim.at_most)) if value is not None)
-
-
-def _over(claim: Claim) -> str:
-    """Of which of its cases that is said, where it has several; and where the opposite is."""
-    several = {"each": "in each of {} cases", "mean": "in the geometric mean of {} cases",
-               "total": "in the sum of {} cases", "greatest": "in the greatest of {} cases"}[claim.holds_for]
-    said = "; " + several.format(len(claim.cases)) if len(claim.cases) > 1 and claim.kind != "mpe" else ""
-    turned = ", ".join(str(value) for case in claim.turned_for for value in case.values())
-    return said + (f"; the other way for {turned}" if turned else "")
+def _lacking(claim: Claim, quick: Study, whole: Study) -> str:
+    """What a claim of the quick scale needs beyond two cores to get a verdict: a GPU, the paper's scale."""
+    cells = set().union(*_by_experiment(claim, quick).values())
+    there = {(one, claim.case(cell)) for cell in cells for one in claim.subjects if one.owns(cell)}
+    steps = {case[-1] for case in claim.cases} if claim.along else {0, 1}
+    needs = []
+    if len(steps) < 2 or not claim.cases or not there.issuperset(itertools.product(claim.subjects, claim.cases)):
+        paper = next(each for each in whole.claims if each.id == claim.id)
+        cells, needs = set().union(*_by_experiment(paper, whole).values()), ["scale paper"]
+    if any(cell.device == "gpu" or plan.of_a_gpu(cell) for cell in cells):
+        needs.append("a GPU")
+    return "needs " + " and ".join(needs) if needs else _CAN
 
 
 def _not_tested(study: Study) -> Iterator[str]:

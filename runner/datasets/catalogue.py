@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from runner.datasets import images, layouts, speech, text
 from runner.datasets.writing import Options
-from runner.errors import InputError
+from runner.errors import unknown
 from runner.processes import Say
 
 # writes what is published in the first folder to the second, as every stack reads it; what facts.json says of it
@@ -92,6 +92,6 @@ KNOWN = {
 def known(name: str) -> Known:
     """A data set's entry. Raises InputError for an unknown name."""
     if name not in KNOWN:
-        raise InputError(f'data: data set "{name}" is unknown; known: {", ".join(KNOWN)}')
+        raise unknown("data: data set", name, KNOWN)
     return KNOWN[name]
 

@@ -1,7 +1,7 @@
 """The commands of `evenbench data`: list data sets, get, verify and prepare one."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +32,21 @@ def sources(cache: Path, name: str) -> Path:
 
 
 def listing(cache: Path) -> list[dict[str, Any]]:
-    """A row a data set: what is here, its size and its licence."""
+    """A row a data set: what is here, the size of what is downloaded (None: by hand) and its licence."""
     rows = [{"data": choice.STAND_IN, "title": DATA_SETS[choice.STAND_IN].title,
-             "here": "made when first needed", "size": "31 MB", "licence": "CC BY 4.0 (UCI)", "checksum": "-"}]
+             "here": "made when first needed", "size_bytes": 31_000_000, "licence": "CC BY 4.0 (UCI)", "checksum": "-"}]
     for name, known in catalogue.KNOWN.items():
         size = sum(download.size_bytes for download in known.downloads)
         rows.append({"data": name, "title": known.title, "here": _here(cache, name),
-                     "size": formatting.size(size) if size else "by hand", "licence": known.licence,
+                     "size_bytes": size or None, "licence": known.licence,
                      "checksum": ", ".join(dict.fromkeys(map(_by, known.downloads))) or "-"})
     return rows
+
+
+def for_people(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The listing with sizes as people read them; what has none is copied by hand."""
+    return [{"size" if name == "size_bytes" else name: value if name != "size_bytes" else
+             formatting.size(value) if value else "by hand" for name, value in row.items()} for row in rows]
 
 
 def _by(download: catalogue.Download) -> str:

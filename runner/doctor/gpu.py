@@ -42,9 +42,9 @@ def _devices(here: gpus.Gpus) -> Finding:
 
 
 def _driver(stacks: Mapping[str, Stack], here: gpus.Gpus) -> Finding:
-    old = [name for name, stack in stacks.items()
-           if stack.gpu and gpus.ordered(here.driver) < gpus.ordered(stack.gpu.driver)]
-    newest = max((stacks[name].gpu.driver for name in old), key=gpus.ordered, default="")  # type: ignore[union-attr]
+    needed = {name: gpus.oldest_driver(stack.gpu, here.gpus) for name, stack in stacks.items() if stack.gpu}
+    old = [name for name, driver in needed.items() if gpus.ordered(here.driver) < gpus.ordered(driver)]
+    newest = max((needed[name] for name in old), key=gpus.ordered, default="")
     return Finding("gpu driver", "note" if old else "good",
                    f"{here.driver}" + (f", too old for {', '.join(old)}" if old else ""),
                    f"update the NVIDIA driver to {newest} or newer" if old else "")

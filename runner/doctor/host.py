@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.doctor import gpu
+from runner.doctor import gpu, limits
 from runner.doctor.gpu import Finding
 from runner.errors import BenchError
 from runner.machine import host, nvml
@@ -41,7 +41,10 @@ def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> list[Fin
     plain = {name: stack for name, stack in stacks.items() if not stack.is_gpu_only}
     missing = [name for name, stack in plain.items() if not images.is_current(client, stack)]
     version = client.version()
-    return [Finding("engine", "good", f"Docker {version['Version']}, API {version['ApiVersion']}"),
+    podman = engine.podman_info(client)
+    name = "Docker" if podman is None else "Podman"
+    return [Finding("engine", "good", f"{name} {version['Version']}, API {version['ApiVersion']}"),
+            limits.examine(client.info(), podman),
             Finding("images", "note" if missing else "good",
                     f"{len(plain) - len(missing)} of {len(plain)} stacks are built and up to date",
                     f"evenbench images {' '.join(missing)}" if missing else "")]

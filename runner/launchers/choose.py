@@ -92,9 +92,9 @@ def _named(name: str, say: Say, gpus: gpus.Gpus, options: Options) -> Launcher:
     """The launcher of that name; `auto` is docker where an engine answers, else venv, with the reason said."""
     if name != AUTO and name not in LAUNCHERS:
         raise InputError(f'--launcher: found "{name}", expected one of {", ".join((AUTO, *LAUNCHERS))}')
-    for other, words in options.items():
-        if words and other != name:
-            raise InputError(f"--{other} {words[0]}: found --launcher {name}, expected --launcher {other}")
+    for other, values in options.items():
+        if values and other != name:
+            raise InputError(f"--{other} {values[0]}: found --launcher {name}, expected --launcher {other}")
     if name != AUTO:
         return LAUNCHERS[name].make(gpus, options.get(name, ()))
     try:

@@ -133,7 +133,8 @@ class ComposeLauncher(Launcher):
                 left = self._deadline - time.monotonic()
                 if left <= 0:
                     raise BenchError(f"{', '.join(absent)} of {stack.name} did not connect within "
-                                     f"{_PATIENCE_SECONDS:g} s: see `docker compose logs`")
+                                     f"{_PATIENCE_SECONDS:g} s: see `docker compose logs`; this launcher works in "
+                                     "compose.yaml's runner alone (`docker compose up`)")
                 self._changed.wait(left)
             nodes = [self._nodes[stack.name, name] for name in names]
         lost = [node.name for node in nodes if node.is_lost]

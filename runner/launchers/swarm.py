@@ -15,12 +15,12 @@ from typing import Any
 
 from runner import leftovers
 from runner.errors import BenchError, EngineUnreachable, ImageMissing
-from runner.launchers import swarm_images, swarm_manager, swarm_probe
+from runner.launchers import kernel_cache, swarm_images, swarm_manager, swarm_probe
 from runner.launchers.docker import explained
 from runner.launchers.protocol import ClusterLauncher
 from runner.launchers.swarm_run import SwarmRunning, remove_network, remove_service
 from runner.stacks import images
-from runner.stacks.definition import Stack, fingerprint, pinned
+from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned
 from runner.stacks.engine import APIError, DockerClient, DockerException
 from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
@@ -44,8 +44,8 @@ class SwarmLauncher(ClusterLauncher):
         return {"swarm": {**self._options.record(), "nodes": [node.record() for node in self.nodes]}}
 
     def missing(self, stack: Stack) -> str | None:
-        """None: prepare builds what is missing, and a failed build says why."""
-        return None
+        """Why its image cannot be built, where that is known; else prepare builds it, and a failed build says why."""
+        return stack.unbuildable if isinstance(stack, PinnedStack) else None
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
         """Build images on the manager's engine, bring them to the nodes, and remove what dead runners left."""
@@ -159,13 +159,15 @@ def services(cell: Cell, data: Path, places: tuple[cluster.Place, ...], on: list
              module: str = "workloads", padding: int = 0) -> list[swarm_manager.ServiceSpec]:
     """A service for each place. Only nodes reserve CPUs and memory: a coordinator shares those of the first one."""
     names = ",".join(place.name for place in places)
+    gpus = cell.gpus if cell.device == "gpu" else 0
+    kernels = {kernel_cache.VARIABLE: kernel_cache.VOLUME_INSIDE} if gpus else {}
     specs = []
     for rank, (place, node) in enumerate(zip(places, on, strict=True)):
         others = {"EVENBENCH_NODES": names, "EVENBENCH_RANK": str(rank)} if len(places) > 1 else {}
-        others |= placement.variables(padding)
+        others |= {**placement.variables(padding), **kernels}
         specs.append(swarm_manager.ServiceSpec(
             place.name, node, image, (module, json.dumps(cell._asdict())), str(data), cell.cpus, cell.memory_bytes,
-            cell.gpus if cell.device == "gpu" else 0, rank < cell.nodes, others))
+            gpus, rank < cell.nodes, others, kernel_cache.volume(cell.stack) if gpus else ""))
     return specs
 
 

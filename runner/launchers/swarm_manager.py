@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner.errors import InputError
+from runner.launchers import kernel_cache
 
 OWNER = "org.evenbench.swarm"       # "<host>:<pid>:<its start>" of the runner whose service or network it is
 RUN = "org.evenbench.run"
@@ -105,6 +106,7 @@ class ServiceSpec(NamedTuple):
     gpus: int = 0
     is_reserved: bool = False                    # whether what it may use is kept from others
     environment: Mapping[str, str] = MappingProxyType({})
+    kernels: str = ""                            # the volume that keeps compiled GPU kernels; "": none
 
 
 def template(spec: ServiceSpec, network: str, labels: Mapping[str, str]) -> dict[str, Any]:
@@ -121,7 +123,7 @@ def template(spec: ServiceSpec, network: str, labels: Mapping[str, str]) -> dict
             "Hostname": spec.name, "Labels": dict(labels), "Init": True, "ReadOnly": True,
             "Env": [f"{key}={value}" for key, value in spec.environment.items()],
             "CapabilityDrop": ["ALL"], "Privileges": {"NoNewPrivileges": True}, "StopGracePeriod": 0,
-            "Mounts": [_WRITABLE, *_data(spec), *([_SHARED] if spec.gpus > 1 else ())],
+            "Mounts": [_WRITABLE, *_data(spec), *_kernels(spec), *([_SHARED] if spec.gpus > 1 else ())],
             **({"Ulimits": [{"Name": "memlock", "Soft": -1, "Hard": -1}]} if spec.gpus > 1 else {}),
         },
         "Resources": {"Limits": {**limits, "Pids": _PROCESSES},
@@ -135,6 +137,11 @@ def template(spec: ServiceSpec, network: str, labels: Mapping[str, str]) -> dict
 
 def _data(spec: ServiceSpec) -> list[dict[str, Any]]:
     return [{"Type": "bind", "Source": spec.data, "Target": "/data", "ReadOnly": True}] if spec.data else []
+
+
+def _kernels(spec: ServiceSpec) -> list[dict[str, Any]]:
+    volume = {"Type": "volume", "Source": spec.kernels, "Target": kernel_cache.VOLUME_INSIDE}
+    return [volume] if spec.kernels else []
 
 
 def _resources(spec: ServiceSpec) -> dict[str, int]:

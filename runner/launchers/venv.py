@@ -81,6 +81,7 @@ class VenvLauncher(Launcher):
         leftovers.sweep_folders(say)
         for stack in stacks:
             self._pythons[stack.name] = self._python(stack, say)
+            _compile(self._pythons[stack.name], stack.root)
 
     def _python(self, stack: Stack, say: Callable[[str], None]) -> Path:
         """The interpreter of a stack, its environment made first where it is one of ours. Raises BenchError."""
@@ -128,6 +129,15 @@ class VenvLauncher(Launcher):
             last = ended.stderr.decode(errors="replace").strip().splitlines()[-1:]
             raise BenchError(f"{stack.name}: {module}: exit code {ended.returncode}: {' '.join(last)}")
         return ended.stdout
+
+
+def _compile(python: Path, root: Path) -> None:
+    """Compile the workloads beside their sources, as images have them, since workers write nothing.
+
+    Where the folder cannot be written either, each run compiles what it imports.
+    """
+    subprocess.run([str(python), "-m", "compileall", "-q", "workloads"], cwd=root, check=False,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def visible(own: Sequence[gpus.Gpu]) -> dict[str, str]:

@@ -23,22 +23,22 @@ Zones = Mapping[Path, int]     # by the counter's file: where it wraps around, i
 
 def zones(root: Path = Path("/")) -> Zones:
     """The counters of all packages; {} where not every one can be read. root: of the file system."""
-    found: dict[Path, int] = {}
+    counters: dict[Path, int] = {}
     for zone in sorted((root / _ZONES).glob("intel-rapl:*")):
         if re.fullmatch(r"intel-rapl:\d+", zone.name) and content(zone / "name").startswith("package"):
             reach = _number(zone / "max_energy_range_uj")
             if reach is None or _number(zone / "energy_uj") is None:
                 return {}
-            found[zone / "energy_uj"] = reach
-    return found
+            counters[zone / "energy_uj"] = reach
+    return counters
 
 
 class Meter:
     """Counts what the packages took over a run's timed steps, from start() to ended(); heard() marks the steps."""
 
-    def __init__(self, found: Zones, clock: Callable[[], float] = time.monotonic,
+    def __init__(self, zones: Zones, clock: Callable[[], float] = time.monotonic,
                  read: Callable[[Path], int | None] | None = None) -> None:
-        self._zones, self._clock, self._read = found, clock, read or _number
+        self._zones, self._clock, self._read = zones, clock, read or _number
         self._lock, self._is_over = threading.Lock(), threading.Event()
         self._joules: float | None = 0.0
         self._last: dict[Path, int] = {}

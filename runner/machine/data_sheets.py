@@ -11,14 +11,14 @@ from typing import NamedTuple
 class _Sheet(NamedTuple):
     """TFLOP/s by precision; None: not supported, or not told."""
 
-    words: tuple[str, ...]           # that a name has which it is for, all of them
+    name_parts: tuple[str, ...]      # that a GPU's name has, all of them
     float32: float
     tf32: float | None
     amp: float | None
     float64: float | None
 
 
-# a name is of the first whose words it has: what has more words stands before what has fewer
+# a GPU is of the first whose parts its name has: what has more parts stands before what has fewer
 _SHEETS = (
     _Sheet(("H200",), 67, 494.7, 989.4, 67),
     _Sheet(("H100", "PCIe"), 51, 378, 756.5, 51),
@@ -46,7 +46,7 @@ def flops_per_second(name: str, precision: str) -> float | None:
     """The peak of a GPU that NVML names so, None where no sheet is at hand or the precision is not in it."""
     known = f" {name.replace('-', ' ')} ".upper()
     for sheet in _SHEETS:
-        if all(f" {word.upper()} " in known for word in sheet.words):
+        if all(f" {part.upper()} " in known for part in sheet.name_parts):
             teraflops: float | None = getattr(sheet, precision, None)
             return None if teraflops is None else teraflops * 1e12
     return None

@@ -64,6 +64,12 @@ def way(code: GpuCode, capability: str) -> str:
     return "jit" if known[-1] in code.jit else "unsupported"
 
 
+def oldest_driver(code: GpuCode, gpus: Iterable[Gpu]) -> str:
+    """The oldest driver that runs a stack on these GPUs: intermediate code wants a newer one than machine code."""
+    compiles = any(way(code, gpu.capability) == "jit" for gpu in gpus)
+    return code.jit_driver if compiles and code.jit_driver else code.driver
+
+
 def span(code: GpuCode) -> str:
     """The compute capabilities that a stack runs on, in words: "≤ 7.5"."""
     first, last = code.runs_on[0], code.runs_on[-1]
@@ -97,10 +103,11 @@ def lacking(cell: Cell, stack: Stack, stacks: Mapping[str, Stack], here: Gpus) -
         return f"{stack.name} has no code for GPUs" + (f": {other} has" if other else "")
     if not here.gpus:
         return f"needs an NVIDIA GPU (compute capability {span(code)} for {stack.name})"
-    if ordered(here.driver) < ordered(code.driver):
-        return (f"{stack.name} (CUDA {code.cuda}) needs driver {code.driver} or newer, this machine has "
+    given = assigned(cell, stack, here)
+    if ordered(here.driver) < ordered(oldest := oldest_driver(code, given)):
+        return (f"{stack.name} (CUDA {code.cuda}) needs driver {oldest} or newer, this machine has "
                 f"{here.driver or 'an unknown one'}: update the NVIDIA driver")
-    if assigned(cell, stack, here):
+    if given:
         return None
     if assigned(cell._replace(gpus=1), stack, here):
         return f"needs {cell.gpus} whole NVIDIA GPUs of one model that run {stack.name}; see `evenbench doctor`"

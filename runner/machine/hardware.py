@@ -76,8 +76,8 @@ def _group(root: Path) -> dict[str, float]:
     """What the control groups (version 2) around this process let it use; nothing where there is no limit."""
     own = next((line[3:] for line in content(root / "proc/self/cgroup").splitlines() if line.startswith("0::/")), "/")
     folders = [root / _GROUPS / own.lstrip("/"), *(root / _GROUPS / parent for parent in _parents(own))]
-    quotas = [int(words[0]) / int(words[1]) for folder in folders
-              if len(words := content(folder / "cpu.max").split()) == 2 and words[0].isdigit() and int(words[1])]
+    quotas = [int(quota[0]) / int(quota[1]) for folder in folders
+              if len(quota := content(folder / "cpu.max").split()) == 2 and quota[0].isdigit() and int(quota[1])]
     limits = [int(text) for folder in folders if (text := content(folder / "memory.max")).isdigit()]
     return {"group_cpus": min(quotas, default=0), "group_memory_bytes": min(limits, default=0)}
 

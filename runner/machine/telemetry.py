@@ -1,8 +1,9 @@
 """What GPUs did while a run lasted: one sampler from the host, and what its samples say of the timed steps.
 
 Power comes from the total-energy counter where the GPU has one (Volta and later), else from the power readings. The
-counter moves every 20 to 100 ms, so of less than a second it says nothing; five are better. Of a MIG slice the whole
-board is read: slices have no meters of their own. What no sample told is None, never 0.
+counter moves every 20 to 100 ms, so of less than a second it says nothing; five are better. There some readings of the
+moment say it, where the GPU has such: an average of the driver's own second would be of the time before. Of a MIG slice
+the whole board is read: slices have no meters of their own. What no sample told is None, never 0.
 """
 
 import threading
@@ -17,6 +18,7 @@ from runner.machine.nvml import GpuReading
 # an A100's and an H100's sensors look 25 ms of each 100 ms (arXiv 2312.02741): faster adds nothing
 PACE_SECONDS = 0.1
 _COUNTER_SECONDS = 1.0          # of the energy counter, at least
+_MOMENTS = 5                    # readings of the moment in its place, at least
 # a power cap alone is how GPUs work under load; these are what heat and a weak supply do
 SLOWING = frozenset({"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"})
 _IDLE_UTILISATION = 0.05
@@ -161,13 +163,16 @@ def _power(timed: Sequence[Sample]) -> str:
 def _joules(timed: Sequence[Sample]) -> float | None:
     """The energy of all GPUs from the first to the last sample: by their counters, else by their power.
 
-    None where counters are there and the time is too short for them.
+    None where counters are there, and the time is too short for them and for readings of the moment.
     """
     if len(timed) < 2:
         return None
     before, after = (_total([gpu.energy_joules for gpu in timed[index].gpus]) for index in (0, -1))
     if before is not None and after is not None:
-        return after - before if timed[-1].seconds - timed[0].seconds >= _COUNTER_SECONDS else None
+        if timed[-1].seconds - timed[0].seconds >= _COUNTER_SECONDS:
+            return after - before
+        if len(timed) < _MOMENTS or _power(timed) != "instant":
+            return None
     powers = [(sample.seconds, watts) for sample in timed
               if (watts := _total([gpu.power_watts for gpu in sample.gpus])) is not None]
     if len(powers) < len(timed):

@@ -27,13 +27,13 @@ Topology = dict[int, Spot]
 def observe(root: Path = Path("/")) -> Topology:
     """The place of each online CPU by its number; {} where the files do not tell every one's. root: of the files."""
     nodes = {cpu: node for node, text in _numbered(root / _NODES, "node", "cpulist") for cpu in _listed(text)}
-    found = {}
+    spots = {}
     for cpu, socket in _numbered(root / _CPUS, "cpu", "topology/physical_package_id"):
         core = content(root / _CPUS / f"cpu{cpu}/topology/core_id")
         if not _is_number(socket) or not _is_number(core):
             return {}
-        found[cpu] = Spot(nodes.get(cpu, 0), int(socket), int(core))
-    return found
+        spots[cpu] = Spot(nodes.get(cpu, 0), int(socket), int(core))
+    return spots
 
 
 def _numbered(folder: Path, name: str, file: str) -> Iterator[tuple[int, str]]:

@@ -12,9 +12,9 @@ from runner.analysis import summary
 from runner.analysis.summary import TIMED
 from runner.cells import comparison_key
 from runner.errors import InputError
-from runner.measuring import job, products, session, until
+from runner.measuring import job, products, session, stopping_rule
 from runner.measuring.session import Bench, Progress
-from runner.measuring.until import Until, Width
+from runner.measuring.stopping_rule import Until, Width
 from runner.planning.plan import Plan, estimate_seconds
 from runner.results import history, store
 from runner.results.history import Kept
@@ -35,9 +35,11 @@ def check(plan: Plan) -> None:
                          f"{plan.study.id}` shows the cells")
 
 
-def run(measurement: job.Job, bench: Bench, kept: Kept | None, wished: Until | None, shown: Shown, say: Say) -> bool:
+def run(measurement: job.Job, bench: Bench, kept: Kept | None, wished: Until | None, shown: Shown, say: Say,
+        with_products: bool = True) -> bool:
     """Run the plan, and more rounds of it as long as `wished` asks for them; whether every run ended well.
 
+    with_products: whether the machine's matrix products are measured first, which only shares of the machine need.
     Raises Stopped, DiskFull.
     """
     known = history.known_seconds(bench.store.folder.parent)
@@ -47,7 +49,8 @@ def run(measurement: job.Job, bench: Bench, kept: Kept | None, wished: Until | N
         plan = measurement.plan._replace(rounds=rounds)
         bench.store.append(job.session_record(measurement, bench.store.folder, is_resumed))
         bench.store.append(plan.record())
-        products.measure(bench._replace(plan=plan), say)
+        if with_products:
+            products.measure(bench._replace(plan=plan), say)
         with shown() as progress:
             stage = bench._replace(plan=plan, progress=progress, seconds_estimate=estimate_seconds(
                 plan, known, gpus=measurement.gpus, products=products.reached(bench.store.folder),
@@ -55,10 +58,10 @@ def run(measurement: job.Job, bench: Bench, kept: Kept | None, wished: Until | N
             is_ok = session.run(stage, kept) and is_ok
         kept, is_resumed = _finished(plan, bench, kept), True
         if wished:
-            looks.append(until.widths(summary.summarise(store.read(bench.store.folder))))
-            if outcome := until.outcome(looks, rounds, wished):
+            looks.append(stopping_rule.widths(summary.summarise(store.read(bench.store.folder))))
+            if outcome := stopping_rule.outcome(looks, rounds, wished):
                 bench.store.append(_record(outcome))
-                say(until.lines(outcome, wished))
+                say(stopping_rule.lines(outcome, wished))
                 break
     session.abandon(bench.launcher, kept.left.values() if kept else ())
     return is_ok
@@ -75,7 +78,7 @@ def _stages(plan: Plan, kept: Kept | None, wished: Until | None) -> list[int]:
     if wished is None:
         return [plan.rounds]
     done = max((index + 1 for _, index in kept.finished), default=0) if kept else 0
-    return [rounds for rounds in until.looks(plan.rounds, wished.cap) if rounds >= min(done, wished.cap)]
+    return [rounds for rounds in stopping_rule.looks(plan.rounds, wished.cap) if rounds >= min(done, wished.cap)]
 
 
 def _finished(plan: Plan, bench: Bench, kept: Kept | None) -> Kept:
@@ -86,6 +89,6 @@ def _finished(plan: Plan, bench: Bench, kept: Kept | None) -> Kept:
     return kept._replace(finished=ran, left={run: left for run, left in kept.left.items() if run[1] >= plan.rounds})
 
 
-def _record(outcome: until.Outcome) -> Record:
+def _record(outcome: stopping_rule.Outcome) -> Record:
     return {"event": "until", "is_narrow": outcome.is_narrow, "rounds": outcome.rounds,
             "wide": [{"stack": each.stack, "label": each.label} for each in outcome.wide]}

@@ -58,7 +58,7 @@ def endings(results: Path) -> Endings:
                 by_cell.setdefault(cell_key, {}).setdefault(fingerprint, set()).add(ending)
         except (InputError, CellError, KeyError, TypeError, AttributeError):
             continue
-    return {cell_key: {made_of: frozenset(words) for made_of, words in by_stack.items()}
+    return {cell_key: {made_of: frozenset(endings) for made_of, endings in by_stack.items()}
             for cell_key, by_stack in by_cell.items()}
 
 

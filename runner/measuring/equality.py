@@ -5,6 +5,10 @@ arrays of up to 1,024 numbers. In float64 every array must agree to LIMITS; in f
 between two stacks as much as between float32 and float64 in one, since a ReLU's input beside zero changes sign with
 the last bit (measured: 0.7 % of the gradient's length in ResNet-18, one array up to 16 %), so gradients and weights
 are judged by the relative length over all arrays together, logits and activations by the worst array.
+
+Stacks that only infer have float32 alone, and are judged by what they infer. Their pass by a batch's own statistics
+says where the first layer differs, if one does: statistics of a few values carry rounding on, through ResNet-152 to
+2e-3 in float32 (and to 8e-12 in float64, between PyTorch and JAX), where what is inferred agrees to 3e-6.
 """
 
 import base64
@@ -16,25 +20,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from runner.cells import built
+from runner import own_tasks
+from runner.cells import built, model_name
 from runner.errors import BenchError, InputError
 from runner.launchers import watchdog
 from runner.launchers.protocol import Launcher
 from runner.launchers.watchdog import Ending, Limits, followed
 from runner.results import store
 from runner.stacks.definition import Stack
-from workloads.spec import cluster, frameworks, layers, tasks
+from workloads.spec import cluster, frameworks, image_task, layers, tasks
 from workloads.spec.cell import Cell
 
-KINDS = ("activation", "logits", "loss", "gradient", "weight", "statistic", "decoded")
+KINDS = ("activation", "logits", "loss", "gradient", "weight", "statistic", "decoded", "inferred")
 # Largest relative differences. A pair with TensorFlow has a wider one, as some of its float64 paths round to float32.
 # Running statistics have it too: MXNet and TensorFlow keep normalisation's decay as a float32 in every precision.
 LIMITS = {"float64": {**dict.fromkeys(KINDS, 1e-10), "statistic": 1e-6},
           "rounded float64": dict.fromkeys(KINDS, 1e-6),
           "float32": {"activation": 1e-3, "logits": 1e-3, "loss": 1e-4, "gradient": 3e-2, "weight": 1e-2,
-                      "statistic": 1e-3, "decoded": 1e-3}}
-_FORWARD = ("activation", "logits", "loss", "decoded")      # judged by the worst array in float32 too
+                      "statistic": 1e-3, "decoded": 1e-3, "inferred": 1e-3}}
+_FORWARD = ("activation", "logits", "loss", "decoded", "inferred")      # judged by the worst array in float32 too
 ALIKE = ("loss", "gradient", "weight")          # what all workers of a synchronous step have alike
+OF_TRAINING = ("loss", "gradient", "weight", "statistic")       # what a stack that only infers has none of
 OPTIONAL = ("decoded",)      # what not every stack has of a model: compared where both do
 # Absolute floor of the relative difference, as a fraction of the length of all arrays of the kind together. A
 # gradient that is zero by its formula, as that of a key's bias in attention, is left with the last digits of a
@@ -66,6 +72,7 @@ class Verdict(NamedTuple):
     problem: str                     # why there is nothing to compare, "" where there is
     parallel: str = ""               # of three workers against one on the whole batch: the mode
     loop: str = ""                   # that the stack was checked in, where not its native one
+    proves: bool = True              # float32 shows rounding alone, but of stacks that have nothing wider
 
     @property
     def passed(self) -> bool:
@@ -83,7 +90,8 @@ def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: i
                 weight_decay=1e-4, cpus=cpus, memory_bytes=memory_bytes, loop=loop)
     if tasks.is_sequence(task):
         return cell._replace(warmup=0, steps=1)
-    return cell._replace(classes=CLASSES, image=2 * tasks.TASKS[task].least, input="synthetic")
+    cell = cell._replace(classes=CLASSES, input="synthetic", table=own_tasks.defaults(task).get("table", ""))
+    return cell._replace(image=2 * tasks.of(cell).least)
 
 
 def sent(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]
@@ -105,7 +113,8 @@ def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack
         if isinstance(of_arrays, Ending):
             return _verdict(cell, stack, reference, {}, problem=f"{who.name}: {of_arrays.word}: {of_arrays.message}")
     assert isinstance(ours, Sent) and isinstance(theirs, Sent)
-    optional = OPTIONAL if cell.loop == NATIVE else (*OPTIONAL, "activation")        # a compiled net keeps none
+    optional = (*OPTIONAL, *(("activation",) if cell.loop != NATIVE else ()),         # a compiled net keeps none
+                *(OF_TRAINING if _only_infer(stack, reference) else ()))
     ours, theirs = _shared(ours, theirs, optional)
     differing = [kind for kind in KINDS if ours.arrays[kind].keys() != theirs.arrays[kind].keys()]
     if differing:
@@ -114,8 +123,9 @@ def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack
     differences = {kind: _differences(ours.arrays[kind], theirs.arrays[kind]) for kind in KINDS}
     worst = {kind: _overall(ours.arrays[kind], theirs.arrays[kind]) if _is_joint(cell, kind) else _worst(of_arrays)
              for kind, of_arrays in differences.items() if of_arrays or kind not in optional}
-    failed = [kind for kind in worst if not worst[kind] <= limits[kind]]        # NaN fails too
-    first = _first(cell, differences, limits, failed) if failed else ""
+    beyond = [kind for kind in worst if not worst[kind] <= limits[kind]]        # NaN too
+    judged = ("inferred",) if _only_infer(stack, reference) else KINDS
+    first = _first(cell, differences, limits, beyond) if set(beyond) & set(judged) else ""
     return _verdict(cell, stack, reference, worst, first)
 
 
@@ -128,8 +138,14 @@ def _shared(ours: Sent, theirs: Sent, optional: Sequence[str]) -> tuple[Sent, Se
 
 def _verdict(cell: Cell, stack: Stack, reference: Stack, worst: dict[str, float], first: str = "",
              problem: str = "") -> Verdict:
-    return Verdict(cell.task, stack.name, reference.name, cell.precision, worst, first, problem,
-                   loop="" if cell.loop == NATIVE else cell.loop)
+    return Verdict(model_name(cell), stack.name, reference.name, cell.precision, worst, first, problem,
+                   loop="" if cell.loop == NATIVE else cell.loop,
+                   proves=cell.precision == ("float32" if _only_infer(stack, reference) else "float64"))
+
+
+def _only_infer(*pair: Stack) -> bool:
+    """Whether one of them trains nothing, so that the two are compared by what they infer, in float32."""
+    return any(frameworks.only_infers(stack.framework) for stack in pair)
 
 
 def _limits(cell: Cell, *pair: Stack) -> dict[str, float]:
@@ -162,9 +178,9 @@ def _length(arrays: Iterable[Any]) -> float:
     return float(np.sqrt(sum(float(np.dot(array, array)) for array in arrays)))
 
 
-def _first(cell: Cell, differences: dict[str, dict[str, float]], limits: dict[str, float], failed: list[str]) -> str:
-    """The first array of the first kind that failed, in order of computation, with its layer."""
-    kind = failed[0]
+def _first(cell: Cell, differences: dict[str, dict[str, float]], limits: dict[str, float], beyond: list[str]) -> str:
+    """The first array beyond its limit, of the first kind that has one, in order of computation, with its layer."""
+    kind = beyond[0]
     names = [name for name, difference in differences[kind].items() if not difference <= limits[kind]]
     name = names[0] if names else max(differences[kind], key=lambda name: differences[kind][name])
     placed = {each.path: each.layer for each in _places(cell)}
@@ -175,8 +191,8 @@ def _first(cell: Cell, differences: dict[str, dict[str, float]], limits: dict[st
 def _places(cell: Cell) -> tuple[layers.Placed, ...]:
     if tasks.is_sequence(cell.task):
         return ()
-    placed: tuple[layers.Placed, ...] = layers.leaves(tasks.table(cell.task, cell.classes),
-                                                      tasks.input_shape(cell.image))
+    placed: tuple[layers.Placed, ...] = layers.leaves(tasks.model(cell),
+                                                      image_task.input_shape(cell.image))
     return placed
 
 
@@ -292,11 +308,14 @@ def keep(verdicts: list[Verdict], fingerprints: dict[str, str], results: Path) -
 def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
     """The (task, stack) that passed in float64 with what the stacks are made of now; the references count as passed.
 
+    A stack that only infers passes in float32, which proves nothing of its reference.
+
     The last verdict of a pair counts. Lines that are not verdicts are left out: they prove nothing. What passed in
     another loop than the native one is there as built() names it, and proves nothing of its reference. Against its
     own native loop a stack passes for itself alone: it counts where that loop was compared with another stack.
     """
     passed_pairs: dict[tuple[str, str, str], bool] = {}
+    counted: dict[tuple[str, str, str], tuple[str, ...]] = {}
     in_loops: dict[tuple[str, str], tuple[bool, str, str]] = {}
     path = results / VERDICTS
     for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
@@ -305,15 +324,17 @@ def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
             pair = (record["task"], record["stack"], record["reference"])
             is_current = (fingerprints[pair[1]], fingerprints[pair[2]]) == (
                 record["fingerprint"], record["reference_fingerprint"])
-            if record["precision"] != "float64" or not is_current or record.get("parallel"):
+            is_wide = record["precision"] == "float64"
+            if not record.get("proves", is_wide) or not is_current or record.get("parallel"):
                 continue
             if record.get("loop"):
                 in_loops[pair[0], built(pair[1], record["loop"])] = (record["passed"] is True, *pair[1:])
             else:
                 passed_pairs[pair] = record["passed"] is True
+                counted[pair] = pair[1:] if is_wide else pair[1:2]
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
-    native = {(task, name) for (task, *names), passed in passed_pairs.items() if passed for name in names}
+    native = {(pair[0], name) for pair, passed in passed_pairs.items() if passed for name in counted[pair]}
     compared = native | {(of_loop[0], reference) for of_loop, (passed, stack, reference) in in_loops.items()
                          if passed and stack != reference}
     return native | {of_loop for of_loop, (passed, stack, reference) in in_loops.items()

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 
-from runner import __version__
+from runner import __version__, own_tasks
 from runner.datasets import choice
-from runner.errors import BenchError, BuildFailed, DiskFull, InputError
+from runner.errors import BenchError, BuildFailed, DiskFull, InputError, unknown
 from runner.launchers import choose
 from runner.launchers.protocol import Launcher
 from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
@@ -31,7 +31,6 @@ from runner.stacks import definition
 from runner.stacks.own import OwnStack
 from runner.study import file, selection
 from workloads.spec import cell as cells
-from workloads.spec import tasks
 
 Say = Callable[[str], None]
 
@@ -105,17 +104,25 @@ class Job(NamedTuple):
 def settings(pairs: list[str]) -> dict[str, Any]:
     """Cell fields from arguments KEY=VALUE. Raises InputError."""
     fields: dict[str, Any] = {}
+    known = {name: kind for name, kind in cells.FIELDS.items() if name not in ("stack", "data", "table")}
     for pair in pairs:
         name, separator, text = pair.partition("=")
-        kind = cells.FIELDS.get(name)
-        if not separator or kind is None or name in ("stack", "data"):
-            raise InputError(f'--set: found "{pair}", expected KEY=VALUE with KEY one of {", ".join(cells.FIELDS)}')
+        kind = known.get(name)
+        if separator and name in ("stack", "data"):
+            raise InputError(f"--set {pair}: found {name}, which has an option of its own, --{name}")
+        if not separator or kind is None:
+            raise InputError(f'--set: found "{pair}", expected KEY=VALUE with KEY one of {", ".join(known)}')
         try:
-            fields[name] = cells.checked(name, kind(text))
-        except (ValueError, cells.CellError) as error:
+            value = kind(text)
+        except ValueError as error:
+            expected = "a whole number" if kind is int else "a number"
+            raise InputError(f'--set {pair}: found "{text}", expected {expected}') from error
+        try:
+            fields[name] = cells.checked(name, value)
+        except cells.CellError as error:
             raise InputError(f"--set {pair}: {error}") from error
-        if name == "task" and text not in tasks.NAMES:
-            raise InputError(f'--set {pair}: task "{text}" is unknown; known: {", ".join(tasks.NAMES)}')
+        if name == "task" and text not in (tasks := own_tasks.names()):
+            raise unknown(f"--set {pair}: task", text, tasks)
     return fields
 
 
@@ -229,8 +236,8 @@ def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
 
 def cpu_meter(job: Job) -> cpu_energy.Meter | None:
     """Who counts what this machine's CPU packages take while a run lasts; None where that cannot be read."""
-    found = cpu_energy.zones() if job.launcher.has_gpus_here else {}
-    return cpu_energy.Meter(found) if found else None
+    zones = cpu_energy.zones() if job.launcher.has_gpus_here else {}
+    return cpu_energy.Meter(zones) if zones else None
 
 
 def side_by_side(job: Job) -> SideBySide:

@@ -13,7 +13,7 @@ from runner.launchers.protocol import Launcher
 from runner.launchers.watchdog import Ending, Limits, follow, followed
 from runner.stacks import peers as libraries
 from runner.stacks.definition import PinnedStack, Stack
-from workloads.spec import sequences, tasks
+from workloads.spec import sequence_tasks, tasks
 from workloads.spec.cell import Cell
 
 HARNESS_GOAL = 1.01          # of the bare loop's time
@@ -143,7 +143,7 @@ def harness(stack: Stack, setup: Setup) -> Cost:
 def peers(peer: Peer, stack: Stack, setup: Setup) -> Iterator[Cost]:
     """Our samples a second over those of the peer library's model, by task, in training and inference."""
     for task in peer.tasks:
-        for measure in _HARNESSES if sequences.generates(task) else _HARNESSES[:2]:
+        for measure in _HARNESSES if sequence_tasks.generates(task) else _HARNESSES[:2]:
             yield _peer(_peer_cell(task, measure, stack, setup), peer.library, stack, setup)
 
 

@@ -26,7 +26,8 @@ def cells(plan: Plan) -> list[Cell]:
         if cell.measure in machine_share.RATED:
             by_unit.setdefault((cell.stack, Unit.of(cell)), Cell(
                 stack=cell.stack, task=cell.task, measure="product", device=cell.device, precision=cell.precision,
-                cpus=cell.cpus, memory_bytes=cell.memory_bytes, input="synthetic", onednn=cell.onednn))
+                cpus=cell.cpus, memory_bytes=cell.memory_bytes, input="synthetic", onednn=cell.onednn,
+                table=cell.table))
     return list(by_unit.values())
 
 

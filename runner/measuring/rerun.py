@@ -21,7 +21,7 @@ from runner.stacks.own import OwnStack
 from runner.study import claims, published
 from runner.study.file import Study
 from workloads.spec.cell import Cell, parse
-from workloads.spec.tasks import NAMES
+from workloads.spec.tasks import is_known
 
 _MOST_ROUNDS = 200_000      # the runs of the longest A/A session
 
@@ -68,7 +68,8 @@ def chosen(recorded: Recorded, cell: str) -> Recorded:
         some = [cells[int(cell) - 1]] if 1 <= int(cell) <= len(cells) else some
     if len(some) != 1:
         known = ", ".join(item["key"] for item in cells[:8]) + (" ..." if len(cells) > 8 else "")
-        raise InputError(f'--cell: found "{cell}", which {len(some)} cells of {recorded.id} begin with; known: {known}')
+        raise InputError(f'--cell: found "{cell}", which begins {len(some) or "no"} keys of {recorded.id}, expected '
+                         f"one; known: {known}")
     return recorded._replace(plan={**recorded.plan, "cells": some, "skipped": [], "claims": [], "published": []})
 
 
@@ -108,7 +109,7 @@ def _rounds(value: Any) -> int:
 def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:
     if cell.stack not in stacks:
         return f"stack {cell.stack} is not here any more"
-    return None if cell.task in NAMES else f"task {cell.task} is not here any more"
+    return None if is_known(cell) else f"task {cell.task} is not here any more"
 
 
 def data_argument(recorded: Recorded, asked: str | None) -> str | None:

@@ -9,13 +9,12 @@ it (lag-1 correlation) says whether rounds are as independent as that test takes
 import math
 from typing import Any, NamedTuple
 
-from runner import formatting
+from runner import formatting, own_tasks
 from runner.analysis import stats, student
 from runner.analysis.stats import CONFIDENCE, Interval, Ratio, Verdict
-from runner.errors import InputError
+from runner.errors import InputError, unknown
 from runner.results.rows import Measurements
 from runner.study.file import Experiment, Study
-from workloads.spec.tasks import NAMES
 
 ID = "aa"
 MEASURES = ("train", "infer")
@@ -62,9 +61,9 @@ def again(stack: str) -> str:
 
 def study(stack: str, task: str, measure: str, asked: Plan) -> Study:
     """The study of one cell under two names. Raises InputError."""
-    for what, value, known in (("task", task, NAMES), ("--measure", measure, MEASURES)):
+    for what, value, known in (("task", task, own_tasks.names()), ("--measure", measure, MEASURES)):
         if value not in known:
-            raise InputError(f'aa: {what} "{value}" is unknown; known: {", ".join(known)}')
+            raise unknown(f"aa: {what}", value, known)
     title = f"{stack} against itself: {formatting.count(asked.repetitions, 'comparison')} of {asked.rounds} rounds"
     settings = {"task": task, "measure": measure, "warm": "steady", "seconds": 2.0, "steps": 50}     # as quick's
     one = Experiment(ID, title, (stack, again(stack)), settings, ({},), {}, (), {})

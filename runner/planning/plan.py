@@ -3,11 +3,13 @@
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from runner import own_tasks
 from runner.cells import comparison_key, key, lanes_key
-from runner.errors import InputError
+from runner.errors import InputError, unknown
 from runner.machine import data_sheets, gpus
 from runner.machine.host import Machine
 from runner.results.products import Product, Unit
@@ -15,7 +17,7 @@ from runner.stacks.definition import Stack
 from runner.study.file import EVERY, Experiment, Study
 from runner.study.node import Node
 from workloads.spec import cell as cells
-from workloads.spec import cluster, duration, frameworks, sequences, tasks
+from workloads.spec import cluster, duration, frameworks, sequence_tasks, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.data.datasets import train_images
 
@@ -125,6 +127,7 @@ class Here(NamedTuple):
     gpus: gpus.Gpus
     hosts: int = 1                   # such machines, over which the nodes of a run are spread
     node: Node | None = None         # what the study's nodes had
+    missing: Callable[[str], str | None] = lambda stack: None      # why the launcher cannot run a stack, or None
 
 
 class Wishes(NamedTuple):
@@ -144,19 +147,13 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
 
     missing(stack) says why the launcher cannot run a stack, or None. Raises InputError for an unknown stack.
     """
-    here = Here(stacks, machine, gpus, hosts)
+    here = Here(stacks, machine, gpus, hosts, missing=cache(lambda name: missing(stacks[name])))
     planned: dict[str, Planned] = {}
     keys: dict[str, dict[str, None]] = {}
     skipped: list[Skipped] = []
-    reasons: dict[str, str | None] = {}
     for experiment in study.experiments:
         for cell, why, is_seed_fixed in _expanded(study, experiment, here, wishes):
-            reason = why or _impossible(cell, here)
-            if reason is None:
-                if cell.stack not in reasons:
-                    reasons[cell.stack] = missing(stacks[cell.stack])
-                reason = reasons[cell.stack]
-            if reason:
+            if reason := why or _impossible(cell, here) or here.missing(cell.stack):
                 skipped.append(Skipped(experiment.id, cell, reason))
             else:
                 earlier = planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
@@ -164,6 +161,7 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 keys.setdefault(experiment.id, {})[key(cell)] = None
     chosen = _with_equal_seeds(planned.values())
     baseline = _baseline(chosen, wishes.baseline or study.baseline, study, stacks)
+    _refuse_foreign(wishes.baseline, [*(each.cell for each in chosen), *(each.cell for each in skipped)], study)
     return Plan(study, wishes.rounds or study.rounds, baseline, wishes.seed, chosen, tuple(skipped),
                 {name: tuple(of_name) for name, of_name in keys.items()}, wishes.settings, wishes.stacks)
 
@@ -196,14 +194,14 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
     names = wishes.stacks or _stacks(experiment, stacks, wishes)
     for needed in (*names, *(form for name in names for form in study.forms.get(name, ()))):
         if needed not in stacks:
-            raise InputError(f'study {study.id}: experiment {experiment.id}: stack "{needed}" is unknown; '
-                             f"known: {', '.join(sorted(stacks))}")
+            whose = "--stack" if needed in wishes.stacks else f"study {study.id}: experiment {experiment.id}"
+            raise unknown(f"{whose}: stack", needed, sorted(stacks))
     forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ()))] for name in names}
     expanded = []
     for combination in experiment.combinations():
         for name in names:
             for own in experiment.variants_of(name):
-                own_data = combination.get("data")
+                own_data = combination.get("data") or _own_data(combination["task"])
                 settings = {**combination, **own, **wishes.settings,
                             **({"data": own_data} if own_data in wishes.data else {})}
                 cell = _of_forms(forms[name], settings, here._replace(node=experiment.node))
@@ -211,18 +209,35 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
     return expanded
 
 
+def _own_data(task: str) -> str:
+    """The one data set that a sequence model can read, "" for others."""
+    return str(sequence_tasks.SEQUENCES[task].model.DATA) if tasks.is_sequence(task) else ""
+
+
 def _stacks(experiment: Experiment, stacks: Mapping[str, Stack], wishes: Wishes) -> tuple[str, ...]:
     """The experiment's stacks by name; where it has every one, those of its cells' device that build models."""
     if experiment.stacks != (EVERY,):
         return experiment.stacks
-    device = {**experiment.settings, **wishes.settings}.get("device", "cpu")
-    return tuple(name for name, stack in stacks.items() if device in stack.devices and stack.framework in _ADAPTERS)
+    settings = {**experiment.settings, **wishes.settings}
+    device, measure = settings.get("device", "cpu"), settings.get("measure", "infer")       # of a grid: with reasons
+    return tuple(name for name, stack in stacks.items() if device in stack.devices and stack.framework in _ADAPTERS
+                 and _has(stack, measure))
+
+
+def _has(stack: Stack, measure: str) -> bool:
+    """Whether the measure is one that the stack's framework may have: a runtime that only infers has few."""
+    return measure in frameworks.INFERRING or not frameworks.only_infers(stack.framework)
 
 
 def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -> Cell:
-    """The cell in the first form of a stack that can run it, else in one for its device, else in the first."""
+    """The cell in the first form of a stack that can run it and is not missing, else in one that could run it.
+
+    Where none could, in one for its device, else in the first.
+    """
     formed = [(_cell(stack, settings, here), stack) for stack in forms]
     able = [cell for cell, _ in formed if _impossible(cell, here) is None]
+    if len(able) > 1:
+        able = [cell for cell in able if not here.missing(cell.stack)] or able
     near = [cell for cell, stack in formed if cell.device in stack.devices]
     return next(iter(able or near or [cell for cell, _ in formed]))
 
@@ -232,7 +247,7 @@ def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
     sharing = math.ceil(settings.get("nodes", 1) / here.hosts)
     share = Node(max(1, here.machine.cpus // sharing), here.machine.limit_bytes // sharing)
     has = here.node.at_most(*share) if here.node else share
-    defaults = {**has._asdict(), **_running_ahead(settings), **tasks.defaults(settings["task"])}
+    defaults = {**has._asdict(), **_running_ahead(settings), **own_tasks.defaults(settings["task"])}
     try:
         cell: Cell = cells.parse({**defaults, **settings, "stack": stack.name})
     except cells.CellError as error:
@@ -254,21 +269,23 @@ def _running_ahead(settings: Mapping[str, Any]) -> dict[str, str]:
 def _impossible(cell: Cell, here: Here) -> str | None:
     """Why no launcher could run the cell in its stack here, or None."""
     stack = here.stacks[cell.stack]
-    if not tasks.is_sequence(cell.task) and cell.image < (least := tasks.TASKS[cell.task].least):
+    if not tasks.is_sequence(cell.task) and cell.image < (least := tasks.of(cell).least):
         return f"{cell.task} needs images of at least {least} pixels"
     if cell.device == "gpu" and (lacking := gpus.lacking(cell, stack, here.stacks, here.gpus)):
         return lacking
     if cell.device not in stack.devices:
         return f"{stack.name} runs on {', '.join(stack.devices)}, not on a {cell.device}"
-    if cell.device == "cpu" and (what := _of_a_gpu(cell)):
+    if cell.device == "cpu" and (what := of_a_gpu(cell)):
         return f"{what} needs a GPU"
     if cell.parallel != "none" and cell.measure not in cluster.MEASURES:
         return f"measure {cell.measure} is of one node; on many there are {', '.join(cluster.MEASURES)}"
+    if not _has(stack, cell.measure):
+        return f"{stack.name} only infers: it has no measure {cell.measure}"
     reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes)
     return reason
 
 
-def _of_a_gpu(cell: Cell) -> str | None:
+def of_a_gpu(cell: Cell) -> str | None:
     """What of a cell no CPU has, or None."""
     if cell.conv != "default":
         return f"conv {cell.conv}"
@@ -281,9 +298,17 @@ def _baseline(chosen: tuple[Planned, ...], wished: str, study: Study, stacks: Ma
     """The stack that ratios are taken to: the wished one, or a form of it, where it runs, else the first that does."""
     forms = (wished, *study.forms.get(wished, ()))
     if wished and not any(form in stacks for form in forms):
-        raise InputError(f'baseline "{wished}" is unknown; known stacks: {", ".join(sorted(stacks))}')
+        raise unknown("baseline: stack", wished, sorted(stacks))
     names = [planned.cell.stack for planned in chosen]
     return next((form for form in forms if form in names), names[0] if names else wished)
+
+
+def _refuse_foreign(baseline: str, cells: Iterable[Cell], study: Study) -> None:
+    """Raise for a baseline that the user wished and no cell has, also no skipped one."""
+    names = sorted({cell.stack for cell in cells})
+    if baseline and names and not {baseline, *study.forms.get(baseline, ())}.intersection(names):
+        raise InputError(f'--baseline: stack "{baseline}" is in no cell of study {study.id}; these are: '
+                         f'{", ".join(names)}')
 
 
 def estimate_seconds(chosen: Plan, known: Mapping[str, float], gpus: gpus.Gpus = gpus.NONE,
@@ -320,7 +345,7 @@ def _pass_steps(cell: Cell) -> int:
     """Of a pass over batches that are not alike, of which a worker has its part; 0 where all are alike."""
     if not tasks.is_sequence(cell.task) or cell.input == "synthetic":
         return 0
-    return max(1, int(sequences.pass_batches(cell)) // (cell.nodes * cell.gpus))
+    return max(1, int(sequence_tasks.pass_batches(cell)) // (cell.nodes * cell.gpus))
 
 
 def _rate(cell: Cell, gpus: gpus.Gpus, products: Mapping[Unit, Product]) -> float:
@@ -347,6 +372,6 @@ def _steps(cell: Cell) -> int:
     if cell.measure != "epochs":
         return cell.steps + cell.warmup
     if tasks.is_sequence(cell.task):
-        return cell.epochs * int(sequences.pass_batches(cell))
+        return cell.epochs * int(sequence_tasks.pass_batches(cell))
     images = 0 if cell.input == "synthetic" else cell.images or train_images(cell.data)
     return cell.epochs * max(1, images // cell.batch)

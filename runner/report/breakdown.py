@@ -107,9 +107,9 @@ def operators(tables: Sequence[OperatorTable]) -> Iterator[Table[Any]]:
         profiles = {stack: profile for stack, profile in each.stacks.items() if profile.names}
         columns = (Column[str]("operator", lambda word: word.replace("_", " ")), *(
             Column[str](stack, profile.seconds.get, thousandths) for stack, profile in profiles.items()))
-        words = tuple(word for word in WORDS if any(word in profile.seconds for profile in profiles.values()))
+        operators = tuple(word for word in WORDS if any(word in profile.seconds for profile in profiles.values()))
         yield Table(f"Operators, in milliseconds a step, from profiled runs: {each.label}", columns,
-                    (Group("", words),), _OF_EXCHANGE, has_empty=True)
+                    (Group("", operators),), _OF_EXCHANGE, has_empty=True)
         yield from table(f"Operators, measured again by: {each.label}", _AGAIN, {
             "": [_Profiled(*item) for item in profiles.items() if item[1].rerun]}, is_extra=True)
 

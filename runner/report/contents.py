@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from runner import formatting
 from runner.analysis.lanes import COMMON
-from runner.analysis.summary_format import Claim, ClaimNumber, PaperClaim, Summary
+from runner.analysis.summary_format import ClaimNumber, JudgedClaim, PaperClaim, Summary
 from runner.report import breakdown, columns, environment, lanes, left_out, rates
 from runner.report.claims import claim_text, published
 from runner.report.comparisons import Context, Shown
@@ -128,23 +128,12 @@ def _wins(summary: Summary, measure: str, is_tuned: bool) -> Iterator[str]:
 
 # ---- claims
 
-class _PaperClaim(NamedTuple):
-    claim: PaperClaim
-    tally: str                   # of its parts' verdicts
-
-
 class _Number(NamedTuple):
-    claim: Claim
+    claim: JudgedClaim
     number: ClaimNumber
 
 
 _PAGE, _SCREEN = frozenset({Form.PAGE}), frozenset({Form.SCREEN})
-_PAPER_CLAIMS: tuple[Column[_PaperClaim], ...] = (
-    Column("claim", lambda line: line.claim.id),
-    Column("verdict", lambda line: line.claim.verdict.value),
-    Column("parts", lambda line: ", ".join(line.claim.parts), forms=_PAGE),
-    Column("its parts", lambda line: line.tally, forms=_SCREEN),
-)
 _NUMBERS: tuple[Column[_Number], ...] = (
     Column("of", lambda line: line.number.what),
     Column("case", lambda line: ", ".join(f"{name} {value}" for name, value in line.number.case.items())),
@@ -161,11 +150,18 @@ def _claims(summary: Summary) -> Iterator[Table[Any]]:
                      claim_text.HOW_CLAIMS_ARE_JUDGED,
                      tally=_tally([claim.verdict for claim in summary.claims], with_none=True))
     if len(summary.paper_claims) < len(summary.claims):
-        verdicts = {claim.id: claim.verdict for claim in summary.claims}
-        yield from table("The paper's own claims, of which those above are parts", _PAPER_CLAIMS, {"": [
-            _PaperClaim(claim, _tally([verdicts[part] for part in claim.parts])) for claim in summary.paper_claims]},
-            tally=_tally([claim.verdict for claim in summary.paper_claims]))
+        yield from table("The paper's own claims, of which those above are parts", _of_paper(summary.claims),
+                         {"": summary.paper_claims}, tally=_tally([claim.verdict for claim in summary.paper_claims]))
     yield from _numbers(summary.claims)
+
+
+def _of_paper(judged: Sequence[JudgedClaim]) -> tuple[Column[PaperClaim], ...]:
+    """The columns of the paper's own claims, of which the judged ones are parts."""
+    verdicts = {claim.id: claim.verdict for claim in judged}
+    return (Column("claim", lambda claim: claim.id),
+            Column("verdict", lambda claim: claim.verdict.value),
+            Column("parts", lambda claim: ", ".join(claim.parts), forms=_PAGE),
+            Column("its parts", lambda claim: _tally([verdicts[part] for part in claim.parts]), forms=_SCREEN))
 
 
 def _tally(verdicts: Sequence[claims.Verdict], with_none: bool = False) -> str:
@@ -174,7 +170,7 @@ def _tally(verdicts: Sequence[claims.Verdict], with_none: bool = False) -> str:
     return ", ".join(f"{verdict.value} {count}" for verdict, count in counts.items() if count or with_none)
 
 
-def _numbers(claims: Sequence[Claim]) -> Iterator[Table[Any]]:
+def _numbers(claims: Sequence[JudgedClaim]) -> Iterator[Table[Any]]:
     """The numbers of all claims, and the cells that they miss."""
     yield from table("The claims' numbers", _NUMBERS, {
         f"{claim.id}: {claim.text}": [_Number(claim, number) for number in claim.numbers] for claim in claims},

@@ -58,7 +58,7 @@ def _label(lanes: Lanes) -> str:
     """What is compared, and who is the fastest in each lane where one is shown to be in any."""
     winners = (lanes.common_winner, lanes.tuned_winner)
     fastest = [_fastest(*each) for each in zip(winners, (lanes.common_left_out, lanes.tuned_left_out), strict=True)]
-    named = ", ".join(f"{lane} {words}" for lane, words in zip(LANES, fastest, strict=True))
+    named = ", ".join(f"{lane} {winner}" for lane, winner in zip(LANES, fastest, strict=True))
     return f"{lanes.label}: fastest {named}" if any(winners) else lanes.label
 
 

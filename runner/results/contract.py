@@ -110,7 +110,8 @@ EVENTS: dict[str, Event] = {
         Key("passes", "object", "nodes", "fewer by each pass: pruning, constant_folding, arithmetic, dependency"),
         Key("nodes_run", "count", "nodes", "that the session ran, its own included", False))),
     "tensor": Event("once for each array, in measure check", (
-        Key("kind", "text", "", "activation, gradient, weight, statistic, logits, loss; decoded: logits by a cache"),
+        Key("kind", "text", "", "activation, gradient, weight, statistic, logits, loss; decoded: logits by a cache; "
+            "inferred: logits in evaluation mode"),
         Key("name", "text", "", "the array's canonical name, or a place's path"),
         Key("shape", "counts", "", "the array's"),
         Key("norm", "number or null", "", "its length; null where that is not finite"),

@@ -38,6 +38,10 @@ class Row:
         return {index: rate for index, rate in rates.items() if rate is not None}
 
 
+class RecordError(InputError):
+    """A session's records are not what they must be; whoever knows the file says it."""
+
+
 def by_comparison(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """The rows of each comparison by its key, in the order of their first rows."""
     groups: dict[str, list[Row]] = {}
@@ -94,7 +98,7 @@ class Measurements:
 def measurements(records: Iterable[Mapping[str, Any]]) -> Measurements:
     """The session in its records; record kinds that are unknown here are passed over.
 
-    Raises InputError with the record's number where one has not the shape it must have.
+    Raises RecordError with the record's number where one has not the shape it must have.
     """
     gathered = _Gathered()
     for number, record in enumerate(records, 1):
@@ -105,11 +109,11 @@ def measurements(records: Iterable[Mapping[str, Any]]) -> Measurements:
         try:
             reader(gathered, record)
         except KeyError as error:
-            raise InputError(f"record {number} ({event}): key {error} is missing") from error
+            raise RecordError(f"record {number} ({event}): key {error} is missing") from error
         except (TypeError, ValueError, AttributeError, OverflowError, CellError) as error:
-            raise InputError(f"record {number} ({event}): {error}") from error
+            raise RecordError(f"record {number} ({event}): {error}") from error
     if gathered.plan is None:
-        raise InputError("the events hold no plan, so nothing was measured: give the command that made them again")
+        raise RecordError("there is no plan, so nothing was measured: give the command that made it again")
     return _measurements(gathered, gathered.plan)
 
 

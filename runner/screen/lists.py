@@ -24,9 +24,10 @@ class PlanView(View):
     def parts(self, page: Page) -> Iterable[RenderableType]:
         """The sum, the cells by comparison, the skipped ones."""
         cells, rounds = self._record["cells"], self._record["rounds"]
-        yield page.text(f"{formatting.count(len(cells), 'cell')} x {formatting.count(rounds, 'round')} = "
-                        f"{formatting.count(len(cells) * rounds, 'run')}, about {formatting.seconds(self._seconds)}; "
-                        f"baseline {self._record['baseline']}", "bold")
+        many = (f"{formatting.count(len(cells), 'cell')} x {formatting.count(rounds, 'round')} = "
+                f"{formatting.count(len(cells) * rounds, 'run')}, about {formatting.seconds(self._seconds)}; "
+                f"baseline {self._record['baseline']}")
+        yield page.text(many if cells else "Nothing of it can run here.", "bold")
         planned, skipped = ([(item, parse(item["cell"])) for item in items]
                             for items in (cells, self._record["skipped"]))
         compared = comparisons(cell for _, cell in (*planned, *skipped))

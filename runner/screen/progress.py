@@ -26,7 +26,8 @@ class LineProgress:
         """Say how many runs will be made, and about how long they take."""
         self._total = total
         about = f", about {formatting.seconds(seconds_estimate)}" if seconds_estimate else ""
-        self.line(formatting.count(total, "run") + about)
+        if total:                          # of a session that goes on with nothing but runs to make again
+            self.line(formatting.count(total, "run") + about)
 
     def left(self, seconds: float) -> None:
         """Say how long the remaining runs will take. Said once, after the first round."""

@@ -57,6 +57,7 @@ class ReportView(View):
             yield page.text(self._overall.own_stacks)
         if not self._overall.is_complete:
             yield page.text("NOT COMPLETE: the session has not run to its end.", "bold yellow")
+            yield page.text("The same command resumes it.")
 
     def _columns(self, rates: Written, page: Page) -> list[RenderableType]:
         """The rates with a column a stack; empty where that does not fit."""
@@ -99,8 +100,8 @@ class ReportView(View):
             yield page.text("Measured again by:", "bold")
             yield from (page.item(f"{stack}, {label}: {command}") for label, stack, command in commands)
         else:
-            rest = f"; `evenbench report {self._report.name} --verbose` says it of each" if len(commands) > 1 else ""
-            yield page.text(f"The first again: `{commands[0][-1]}`{rest}", "dim")
+            rest = f"; of each: `evenbench report {self._report.name} --verbose`" if len(commands) > 1 else ""
+            yield page.text(f"To measure the first row again: `{commands[0][-1]}`{rest}", "dim")
 
 
 def _stacked(line: Line, texts: Texts, page: Page) -> Cell:

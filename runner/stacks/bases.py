@@ -39,9 +39,8 @@ class Base(NamedTuple):
 
 def choose(client: DockerClient, stack: Pinned, say: Say) -> Base:
     """The stack's pinned base, or our own where that cannot be had. Raises BuildFailed, InterpreterMissing."""
-    if stack.digest_unknown:
-        raise BuildFailed(f"{stack.name}: the digest of its base is on no record: run `docker buildx imagetools inspect"
-                          f" {stack.base_image}` where a registry answers, and write it into its stack.toml")
+    if stack.unbuildable:
+        raise BuildFailed(stack.unbuildable)
     if image_id(client, stack.base_image):
         return Base(stack.base_image, is_default=True)
     refused = _refusal(stack.base_image, (lambda line: None) if stack.base_has_cuda else say)

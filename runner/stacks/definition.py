@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from runner import __version__, paths, strict_toml
-from runner.errors import InputError
+from runner.errors import InputError, unknown
 from workloads.spec import cluster
 
 # a file's tables and the field that each of their keys becomes
@@ -27,7 +27,7 @@ _Tables = dict[str, dict[str, str]]
 RUNNER = "runner"           # the folder, and the name, of our own image
 # of GPUs, from Pascal to Blackwell: what every [gpu] table tells of
 CAPABILITIES = ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
-Framework = Literal["tensorflow", "pytorch", "mxnet", "jax", "onednn", "cudnn"]
+Framework = Literal["tensorflow", "pytorch", "mxnet", "jax", "onnxruntime", "openvino", "onednn", "cudnn"]
 _Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)+$")]
 
 
@@ -40,6 +40,7 @@ class GpuCode(BaseModel):
     cudnn: _Version | None = None
     nccl: _Version | None = None
     driver: _Version                    # the oldest that runs it, on Linux
+    jit_driver: _Version | None = None  # the oldest that compiles its code: that of its own CUDA, not of the series
     native: tuple[str, ...]             # compiled for
     jit: tuple[str, ...]                # compiled at the first start, which takes minutes
     unsupported: tuple[str, ...]
@@ -97,6 +98,14 @@ class Pinned(BaseModel):
     def is_gpu_only(self) -> bool:
         """Whether it is built only where it is asked for by name."""
         return False
+
+    @property
+    def unbuildable(self) -> str | None:
+        """Why nobody can build its image, with the way out; None where that can be tried."""
+        if not self.digest_unknown:
+            return None
+        return (f"{self.name}: the digest of its base is on no record: run `docker buildx imagetools inspect "
+                f"{self.base_image}` where a registry answers, and write it into its stack.toml")
 
     @property
     def carries(self) -> tuple[str, ...]:
@@ -263,14 +272,14 @@ def _read(path: Path, fields: _Tables, made: Callable[[dict[str, Any]], _Kind]) 
 
 def read_all(docker_folder: Path) -> dict[str, PinnedStack]:
     """All stacks by name: the folders that hold a stack.toml, here and where the user keeps some."""
-    found = {folder.name: read(folder) for folder in _folders(docker_folder)}
+    stacks = {folder.name: read(folder) for folder in _folders(docker_folder)}
     for own in paths.own_folders(paths.OWN_STACKS):
         for folder in _folders(own):
-            if folder.name in found:
-                raise InputError(f"{folder}: there is a stack {folder.name} already, in {found[folder.name].folder}: "
+            if folder.name in stacks:
+                raise InputError(f"{folder}: there is a stack {folder.name} already, in {stacks[folder.name].folder}: "
                                  "give yours another name, in its stack.toml too")
-            found[folder.name] = read(folder, docker_folder.absolute())
-    return found
+            stacks[folder.name] = read(folder, docker_folder.absolute())
+    return stacks
 
 
 def _folders(of: Path) -> list[Path]:
@@ -289,7 +298,7 @@ def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned | Stack
     """The names, or without any those of all stacks for CPUs. Raises InputError for an unknown name."""
     for name in names or []:
         if name not in known:
-            raise InputError(f'stack "{name}" is unknown; known: {", ".join(known)}')
+            raise unknown("stack", name, known)
     return names or [name for name, each in known.items() if isinstance(each, Pinned) and not each.is_gpu_only]
 
 

@@ -16,7 +16,7 @@ from runner.errors import EngineUnreachable
 
 __all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "Network", "NotFound",
            "Waiting", "aliased", "connect", "copy_image", "data_root", "gpu_request", "image_id", "image_labels",
-           "labelled_images", "remove_image", "service_output", "unlimited_memlock"]
+           "labelled_images", "podman_info", "remove_image", "service_output", "unlimited_memlock"]
 
 _TIMEOUT_SECONDS = 60
 _RESTART_SECONDS = 40.0       # an engine with many containers takes so long to come back
@@ -119,6 +119,16 @@ def unlimited_memlock() -> Ulimit:
 def data_root(client: DockerClient) -> str:
     """The folder in which the engine keeps its images, on the engine's machine."""
     return str(client.info()["DockerRootDir"])
+
+
+def podman_info(client: DockerClient) -> dict[str, Any] | None:
+    """What Podman says of itself beyond Docker's questions; None where the engine is another one."""
+    api: Any = client.api
+    answer = api.get(f"{api.base_url}/v4.0.0/libpod/info", timeout=_TIMEOUT_SECONDS)
+    try:
+        return dict(answer.json()) if answer.ok else None
+    except ValueError:
+        return None
 
 
 def copy_image(source: DockerClient, tag: str, target: DockerClient) -> None:

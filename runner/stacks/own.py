@@ -28,6 +28,9 @@ DEVICES = "workloads.process.gpu_code"
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")
 _IMAGE = "image:"
 _SECONDS = 120                       # a framework's first import from a cold disk takes most of a minute
+# since which CUDA the oldest capability is which, and the newest major one: libraries and compilers know no others
+_OF_CUDA = (("0.0", ("6.0", 12)), ("8.0", ("6.0", 6)), ("9.0", ("6.0", 7)), ("11.0", ("6.0", 8)), ("11.8", ("6.0", 9)),
+            ("12.8", ("6.0", 12)), ("13.0", ("7.5", 12)))
 _VERSION = "import sys; print('evenbench %d.%d' % sys.version_info[:2])"
 
 
@@ -224,20 +227,23 @@ def framework_package(asked: Asked, held: Inventory) -> str:
         raise InputError(f"--stack {asked}: found no framework in it, expected one of {', '.join(known)}")
     if asked.package and asked.package not in has:
         raise InputError(f"--stack {asked}: found no {asked.package} in it; it has {', '.join(has)}")
-    if not asked.package and len(has) > 1:
+    meant = [asked.package] if asked.package else frameworks.meant(has)
+    if len(meant) > 1:
         without = str(asked._replace(package=""))
-        raise InputError(f"--stack {asked}: found {' and '.join(has)} in it; choose by "
-                         f"{' or '.join(f'{without}#{package}' for package in has)}")
+        raise InputError(f"--stack {asked}: found {' and '.join(meant)} in it; choose by "
+                         f"{' or '.join(f'{without}#{package}' for package in meant)}")
     if not held.numpy:
         raise InputError(f"--stack {asked}: found no numpy in it, which the workloads need: install it there")
-    return asked.package or has[0]
+    return meant[0]
 
 
 def stack(asked: Asked, root: Path, held: Inventory, python: str, code: GpuCode | None, image: str = "") -> OwnStack:
-    """The OwnStack of what an environment or image holds."""
+    """The OwnStack of what an environment or image holds. Raises InputError where its framework is too old."""
     package = framework_package(asked, held)
     framework = frameworks.adapter(package)
     version = held.frameworks[package] or "unknown"
+    if _release(version) and _release(version) < _release(oldest := frameworks.oldest(framework)):
+        raise InputError(f"--stack {asked}: found {package} {version}, expected {oldest} or newer")
     where = "image" if image else "environment"
     return OwnStack(name=asked.name, framework=framework, version=version,
                     python=".".join(held.python.split(".")[:2]),
@@ -255,22 +261,22 @@ def gpu_code(asked: Asked, answer: str | bytes | None) -> GpuCode | None:
         told: dict[str, Any] = json.loads(answer or "")
         if not told["cuda"]:
             return None
-        native, jit = code_for([str(each) for each in told["architectures"]])
+        architectures = [str(each) for each in told["architectures"]]
+        native, jit = code_for(architectures) if architectures else (of_cuda(told["cuda"]), ())
         left = tuple(each for each in CAPABILITIES if each not in (*native, *jit))
-        return GpuCode(cuda=told["cuda"], driver="0.0", native=native, jit=jit, unsupported=left,
-                       why="it was not compiled for it", verified=False)
+        why = "it was not compiled for it" if architectures else f"CUDA {told['cuda']} knows no such GPU"
+        return GpuCode(cuda=told["cuda"], driver="0.0", native=native, jit=jit, unsupported=left, why=why,
+                       verified=False)
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"--stack {asked}: its framework did not say whether it has code for GPUs: run "
                          f"`python -m {DEVICES} PACKAGE` in it to see why") from error
 
 
 def code_for(architectures: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(capabilities with ready code, capabilities that compile first) of sm_80, compute_90, ...; of none: all ready.
+    """(capabilities with ready code, capabilities that compile first) of sm_80, compute_90, ...
 
     Code for 8.0 runs on 8.6, not on 9.0; what is for one model alone (sm_90a) runs nowhere else.
     """
-    if not architectures:
-        return CAPABILITIES, ()
     ready = [_numbers(each) for each in architectures if each.startswith("sm_")]
     texts = [_numbers(each) for each in architectures if each.startswith("compute_")]
     native, jit = [], []
@@ -281,6 +287,17 @@ def code_for(architectures: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, 
         elif any(each <= (major, minor) for each in texts):
             jit.append(capability)
     return tuple(native), tuple(jit)
+
+
+def of_cuda(version: str) -> tuple[str, ...]:
+    """The capabilities that a release of CUDA has code for, where a framework says no more; of "0.0" all."""
+    least, major = [known for since, known in _OF_CUDA if _release(version) >= _release(since)][-1]
+    return tuple(each for each in CAPABILITIES if _release(each) >= _release(least) and _release(each)[0] <= major)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """(2, 13) of 2.13.0+cpu; () of what has no number."""
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
 def _numbers(architecture: str) -> tuple[int, int]:

@@ -117,8 +117,8 @@ def test_a_paused_worker_ends_as_timeout(client: Any, launcher: DockerLauncher, 
 
 
 def evenbench(*words: str, results: Path) -> list[str]:
-    return [sys.executable, "-m", "runner", "run", "quick", "--stack", SMALL, "--rounds", "3", "--set", "steps=60",
-            "--results", str(results), *words]
+    return [sys.executable, "-m", "runner", "run", "quick/train,decode", "--stack", SMALL, "--rounds", "3", "--set",
+            "steps=60", "--results", str(results), *words]
 
 
 def test_a_killed_runner_s_session_resumes_and_nothing_is_left(client: Any, tmp_path: Path) -> None:

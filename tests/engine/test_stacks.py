@@ -45,6 +45,11 @@ def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str
     run_inside(name, "tests.stack.test_adapter", STACKS[name].framework, *CASES)
 
 
+@pytest.mark.parametrize("name", ["onnxruntime-cpu", "openvino-cpu"])
+def test_a_runtime_s_graphs_agree_with_the_reference(name: str) -> None:
+    run_inside(name, "tests.stack.test_runtimes", STACKS[name].framework)
+
+
 def test_tensorflows_graph_optimisers_are_told_apart() -> None:
     run_inside("tf-1.15", "unittest", "tests.stack.test_graph")
 
@@ -54,6 +59,11 @@ def test_tensorflows_graph_optimisers_are_told_apart() -> None:
     ("jax-cpu", "jax"), ("lstm-onednn", "library")])
 def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: str, kind: str) -> None:
     run_inside(name, "tests.stack.test_sequences", kind)
+
+
+@pytest.mark.parametrize("name", ["tf-1.15", "tf-2.5"])
+def test_what_tensorflow_does_otherwise_on_a_gpu_is_called(name: str) -> None:
+    run_inside(name, "tests.stack.test_gpu_branches", "tensorflow")
 
 
 @pytest.mark.parametrize(("name", "kind"), [

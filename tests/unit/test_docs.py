@@ -11,7 +11,7 @@ import typer
 from runner.cli import app
 from runner.paths import STACKS, STUDIES
 from runner.study import file
-from runner.study.claims import paper_claim
+from runner.study.claims import KINDS, paper_claim
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -131,6 +131,12 @@ def test_the_studies_of_the_readme_have_as_many_experiments_and_claims() -> None
     assert {name: (int(experiments), int(claims)) for name, experiments, claims in rows} == {
         name: (len(study.experiments), len({paper_claim(claim.id) for claim in study.claims}))
         for name, study in studies.items()}
+
+
+def test_the_format_of_studies_lists_every_kind_of_claim() -> None:
+    table = (ROOT / "docs/study-format.md").read_text().split("| kind | has | holds where |")[1].split("\n\n")[0]
+    kinds = [kind for line in table.splitlines() if line for kind in re.findall(r"`(\w+)`", line.split("|")[1])]
+    assert sorted(KINDS) == sorted(kinds)
 
 
 def test_make_has_at_most_twelve_targets_each_with_its_help() -> None:

@@ -4,17 +4,21 @@ import ctypes
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from runner.machine import nvml
 from runner.measuring import equality
+from tests import fake_nvml
+from tests.fake_nvml import H100
 from tests.gpu import __main__ as proof
 from tests.gpu import checks, environment, management, reference, verdicts
 from tests.gpu.checks import cells
 from tests.gpu.environment import Environment
 from tests.gpu.management import Reading
-from tests.gpu.verdicts import Failed, Line, NotRun
+from tests.gpu.verdicts import Failed, Line, NotHere, NotRun
 from workloads.spec import tasks
 from workloads.spec.cell import parse
 
@@ -88,7 +92,7 @@ def test_power_beside_a_counter_that_says_twice_as_much_is_not_ok() -> None:
 def test_a_gpu_without_a_counter_is_not_judged() -> None:
     readings = [(second, Reading(None, 100.0, 1500.0, None, None, None)) for second in (0.0, 1.0)]
 
-    assert [line.verdict for line in checks.energy._energy_lines(readings)] == [verdicts.NOT_RUN]
+    assert [line.verdict for line in checks.energy._energy_lines(readings)] == [verdicts.NOT_HERE]
 
 
 def test_kernels_copies_and_gaps_that_add_up_are_ok() -> None:
@@ -117,7 +121,14 @@ def refusing(env: Environment) -> Iterator[Line]:
     yield
 
 
-@pytest.mark.parametrize(("run", "expected"), [(crashing, ["ok", "NOT OK"]), (refusing, ["not run"])])
+def lacking(env: Environment) -> Iterator[Line]:
+    """Proves nothing."""
+    raise NotHere("a CPU has none")
+    yield
+
+
+@pytest.mark.parametrize(("run", "expected"), [
+    (crashing, ["ok", "NOT OK"]), (refusing, ["not run"]), (lacking, ["n/a"])])
 def test_a_crash_is_not_ok_and_a_refusal_is_not_run(run, expected, monkeypatch, capsys) -> None:
     monkeypatch.setitem(checks.CHECKS, "1", checks.Check("Made up", run, 5.0))
 
@@ -181,16 +192,18 @@ def test_a_rate_above_the_product_s_is_not_ok(rate: float, verdict: str) -> None
     cell = {"task": "lenet5", "measure": "train", "batch": 10, "precision": "float32"}
     seconds = tasks.step_flops(parse({"stack": "s", **cell})) / 5e12          # so 5 TFLOP/s
 
-    line = checks.limits._share(CPU, cell, [{"event": "steps", "seconds": seconds}], "", rate)
+    rates = checks.limits.Rates(rate, 1e12)
+    line, = checks.limits._shares(CPU, cell, [{"event": "steps", "seconds": seconds}], "", rates)
 
     assert verdict == line.verdict
 
 
 def test_a_precision_that_the_framework_lacks_has_no_share() -> None:
     cell = {"task": "lenet5", "measure": "train", "batch": 10, "precision": "amp"}
-    line = checks.limits._share(CPU, cell, [{"event": "unsupported", "message": "no amp"}], "", 1e12)
+    event = {"event": "unsupported", "message": "no amp"}
+    line, = checks.limits._shares(CPU, cell, [event], "", checks.limits.Rates(1e12, 1e12))
 
-    assert (line.verdict, line.figure) == ("not run", "no amp")
+    assert (line.verdict, line.figure) == ("n/a", "no amp")
 
 
 @pytest.mark.parametrize(("largest", "smallest", "verdict"), [
@@ -211,6 +224,37 @@ def test_the_document_has_every_line_and_no_bar_breaks_its_table() -> None:
 
     assert "* GPU: made up" in text
     assert "| a\\|b | 1 | 2 | ok |" in text
+
+
+@pytest.mark.parametrize(("words", "expected"), [
+    (["ok", "n/a"], (0, "every check is ok")),
+    (["ok", "not run"], (3, "every check that ran is ok; not run, whole or in part: check 4 of here (torch)")),
+    (["not run", "NOT OK"], (1, "NOT OK: see above; not run, whole or in part: check 4 of here (torch)"))])
+def test_what_was_not_run_is_named_and_has_an_exit_code(words: list[str], expected: tuple[int, str]) -> None:
+    lines = [Line("", "", "", word) for word in words]
+
+    assert expected == proof._summary([(GPU, "4", lines), (GPU, "5", [Line("", "", "", "ok")])])
+
+
+def test_each_environment_has_an_end_of_its_own(monkeypatch, capsys) -> None:
+    ends = []
+    monkeypatch.setattr(proof.environment, "opened", lambda name, *_: [GPU._replace(name=name)])
+    monkeypatch.setattr(proof, "_facts", lambda env: {})
+    monkeypatch.setattr(proof, "time", SimpleNamespace(monotonic=iter((0.0, 100.0)).__next__))
+    monkeypatch.setattr(proof, "_run", lambda number, env, end: ends.append(end) or (number, "", 0.0, []))
+
+    assert proof.main(["--only", "1", "--stack", "a=x", "--stack", "b=y", "--minutes", "2"]) == 0
+    assert ends == [120.0, 220.0]
+
+
+def test_every_framework_of_a_python_is_proved_but_one_that_sees_no_gpu(monkeypatch, capsys) -> None:
+    told = [{"package": "torch"}, {"package": "jax", "problem": "jax sees no GPU here"}]
+    monkeypatch.setattr(Environment, "script", lambda *_: told)
+
+    assert [env.package for env in environment.opened("here", "python", "", "gpu")] == ["torch"]
+    assert capsys.readouterr().err == "python: jax sees no GPU here: it is left out\n"
+    del told[1]["problem"]
+    assert [env.package for env in environment.opened("here", "python", "", "gpu")] == ["torch", "jax"]
 
 
 def test_a_check_that_is_not_there_is_one_line(capsys) -> None:
@@ -249,3 +293,62 @@ def test_the_management_library_is_read_in_joules_watts_and_names() -> None:
     found = management.Management("GPU-1", FakeNvml()).reading()
 
     assert Reading(5.0, 100.0, 1980.0, 1980.0, ("sw_power_cap",), None) == found
+
+
+@pytest.mark.parametrize(("slower", "verdicts_"), [(1, ["ok", "ok"]), (2, ["ok", "NOT OK"])])
+def test_resnet50_twice_as_slow_as_an_h100_trains_it_is_near_no_limit(slower: int, verdicts_: list[str]) -> None:
+    cell = {**cells.SETTINGS, "task": "resnet50", "measure": "train", "batch": 256, "precision": "amp"}
+    event = {"event": "steps", "seconds": slower * 256 / 4002}           # docs/gpu-proof-h100.md
+
+    lines = checks.limits._shares(GPU, cell, [event], "", checks.limits.Rates(705e12, 3018e9))
+
+    assert verdicts_ == [line.verdict for line in lines]
+
+
+@pytest.mark.parametrize(("architectures", "runs", "verdict"), [
+    (["sm_80", "sm_90"], True, "ok"), (["sm_90"], False, "NOT OK"), (["sm_80", "compute_80"], False, "ok"),
+    (["sm_80", "compute_80"], True, "NOT OK")])
+def test_code_that_is_said_to_be_native_runs_without_compiling_ptx(
+        architectures: list[str], runs: bool, verdict: str, monkeypatch) -> None:
+    def sent(env: Environment, cell: dict) -> None:
+        assert ("CUDA_DISABLE_PTX_JIT", "1") in env.variables
+        if not runs:
+            raise Failed("no kernel image")
+
+    monkeypatch.setattr(checks.equality, "_sent", sent)
+    env = GPU._replace(facts={**GPU.facts, "architectures": architectures})
+
+    assert verdict == checks.equality._native(env).verdict
+
+
+@pytest.mark.parametrize(("word", "verdict"), [("ok", "ok"), ("unsupported", "NOT OK")])
+def test_a_cell_of_the_study_that_is_unsupported_is_not_ok(word: str, verdict: str, tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text(f'{{"event": "ending", "ending": "ok"}}\n'
+                                           f'{{"event": "ending", "ending": "{word}"}}\n')
+
+    assert verdict == checks.study._endings(tmp_path).verdict
+
+
+@pytest.mark.parametrize(("millijoules", "milliwatts", "expected"), [
+    (7_000_000, 700_000, ["ok", "ok"]), (6_500_000, 700_000, ["NOT OK", "ok"]), (7_000_000, 500_000, ["ok", "NOT OK"]),
+    (None, None, ["NOT OK", "NOT OK"])])
+def test_the_runner_s_reader_must_say_the_energy_and_power_that_the_proof_s_own_says(
+        millijoules: int | None, milliwatts: int | None, expected: list[str]) -> None:
+    gpu = H100._replace(millijoules=0 if millijoules else None, milliwatts=650_000, instant_milliwatts=milliwatts)
+    library = fake_nvml.FakeNvml(gpu)
+    reader = nvml.Reader(["GPU-h"], library)
+    first, = reader()
+    library.gpus[0] = gpu._replace(millijoules=millijoules, milliwatts=None if milliwatts is None else 650_000)
+    last, = reader()
+    ours = [Reading(joules, 700.0, None, None, None, None) for joules in (0.0, 7000.0)]
+
+    lines = list(checks.energy._reader_lines(ours, [first, last]))
+
+    assert [*expected, "ok"] == [line.verdict for line in lines]
+    assert "temperature" not in lines[-1].figure.split(", ") and "memory_temperature" in lines[-1].figure
+
+
+def test_without_the_runner_s_packages_its_reader_is_not_run() -> None:
+    line, = checks.energy._reader_lines([Reading(0.0, 700.0, None, None, None, None)], [None])
+
+    assert line.verdict == "not run"

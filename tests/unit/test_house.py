@@ -18,8 +18,11 @@ STANDARD = sys.stdlib_module_names
 FRAMEWORKS = {"frameworks/pytorch": {"torch", "torchvision", "transformers"},
               "frameworks/tensorflow": {"tensorflow", "horovod"}, "frameworks/mxnet": {"mxnet"},
               "frameworks/jax": {"jax", "jaxlib", "haiku"},
+              "frameworks/onnx_graphs": {"onnx"}, "frameworks/onnxruntime": {"onnxruntime"},
+              "frameworks/openvino": {"openvino"},
               "frameworks/servers": {"mxnet", "horovod"},
               "frameworks/numpy": set(), "frameworks/library": set(), "frameworks/surroundings": set()}
+RUNTIMES = ("frameworks/onnxruntime", "frameworks/openvino")        # they share the graphs that they run
 # of workloads/, what every adapter may import
 SHARED = ("workloads.spec", "workloads.profiles", "workloads.frameworks.contract", "workloads.frameworks.mode",
           "workloads.process.errors", "workloads.inputs.images", "workloads.inputs.loading",
@@ -36,7 +39,7 @@ OF_THE_WALL = {"time.time", "time.localtime", "time.gmtime", "datetime.now", "da
 # each is imported in one place only, a file or a folder
 ALONE = {"docker": "runner/stacks/engine.py", "rich": "runner/screen/", "typer": "runner/cli/",
          "pynvml": "runner/machine/nvml.py", "jinja2": "runner/report/writers/page.py",
-         "matplotlib": "runner/report/writers/charts.py", "cyclonedx": "runner/stacks/sbom.py"}
+         "cyclonedx": "runner/stacks/sbom.py"}
 
 
 def sources(folder: str) -> list[Path]:
@@ -65,6 +68,7 @@ def test_the_spec_imports_the_standard_library_alone(path: Path) -> None:
 @pytest.mark.parametrize("adapter", FRAMEWORKS)
 def test_an_adapter_imports_its_framework_numpy_and_what_all_share(adapter: str) -> None:
     ours = (f"workloads.{adapter.replace('/', '.')}.", *(f"{name}." for name in SHARED),
+            *(("workloads.frameworks.onnx_graphs.",) if adapter in RUNTIMES else ()),
             *(("workloads.places.addresses.",) if adapter == "frameworks/surroundings" else ()))
     for path in sources(f"workloads/{adapter}"):
         for name in imports(path):
@@ -229,7 +233,7 @@ def test_no_test_takes_a_helper_from_another_file_of_tests() -> None:
 
 def test_unit_tests_lie_as_the_packages_do_but_those_of_the_whole_repository() -> None:
     inside = (f"workloads/{path.name}" for path in (ROOT / "workloads").iterdir() if path.is_dir())
-    rooms = {"", *house.FLOOR_OF, *inside}
+    rooms = {"", *(path.parent.relative_to(ROOT / "runner").as_posix() for path in sources("runner")), *inside}
     tests = ROOT / "tests/unit"
     found = {path.parent.relative_to(tests).as_posix().removeprefix(".") for path in tests.rglob("test_*.py")}
     assert found <= rooms

@@ -40,14 +40,15 @@ def test_every_step_takes_longer_by_the_planted_share() -> None:
 
 
 def answers(share: float, *codes: int) -> list[dict[str, Any]]:
-    return [{"share": share, "number": number, "exit_code": code, "ratio": 1 - share}
+    return [{"share": share, "number": number, "exit_code": code, "ratio": 1 - share,
+             "interval": {"low": 0.97, "high": 1.01} if code != 3 else None}
             for number, code in enumerate(codes)]
 
 
 def test_the_table_counts_the_exit_codes_of_each_delay() -> None:
     lines = planted_gates.table([*answers(0.05, 1, 1, 3), *answers(0.0, 0, 0)], "3%").splitlines()
 
-    assert ["| 0% | 2 | 2 | 0 | 0 | 1.000 |", "| 5% | 3 | 0 | 2 | 1 | 0.950 |"] == lines[2:]
+    assert ["| 0% | 2 | 2 | 0 | 0 | 1.000 | 0 of 2 |", "| 5% | 3 | 0 | 2 | 1 | 0.950 | 2 of 2 |"] == lines[2:]
 
 
 def test_one_false_alarm_in_twenty_is_allowed_and_two_are_not() -> None:

@@ -24,8 +24,8 @@ ABSENT = "-"
 # what the planner takes from the machine: cells that differ by nothing else are compared across machines
 _OF_THE_MACHINE = ("cpus", "memory_bytes")
 _SESSION = ("evenbench", "study", "scale", "launcher", "governor")
-# told by the session already, and paths that say where but not what
-_LEFT_OUT = frozenset({"launcher", "executable", "data pass_tokens"})
+# told by the session already, and paths that say where but not what: one of them is another folder in each run
+_LEFT_OUT = frozenset({"launcher", "executable", "data pass_tokens", "environment TORCHINDUCTOR_CACHE_DIR"})
 _LONGEST = 26                # letters of a fact on the screen
 _LISTED = 3                  # cells of a stack that were not compared for one reason; more are counted
 
@@ -118,10 +118,21 @@ def compare(a: Measurements, b: Measurements) -> Comparison:
             alone.append(_unmeasured(one, other, names))
     rows = tuple(_worded([_compared(one, other) for one, other in both], _Ratios.of(a, b, both)))
     paired = {id(row) for pair in pairs for row in pair}
-    for name, measured in zip(names, (a, b), strict=True):
-        alone += [Alone(row.cell.stack, row.comparison.label, f"only in {name}") for row in measured.rows
-                  if id(row) not in paired]
+    left = [[row for row in measured.rows if id(row) not in paired] for measured in (a, b)]
+    for name, rows_left, others in zip(names, left, reversed(left), strict=True):
+        alone += [Alone(row.cell.stack, row.comparison.label, f"only in {name}{_otherwise(row, others)}")
+                  for row in rows_left]
     return Comparison(*names, _differences(a, b), rows, tuple(alone))
+
+
+def _otherwise(row: Row, others: Iterable[Row]) -> str:
+    """The row's settings that its namesake in the other session has not; "" where there is none."""
+    namesakes = (other.cell for other in others
+                 if (other.cell.stack, other.comparison.label) == (row.cell.stack, row.comparison.label))
+    other = next(namesakes, row.cell)
+    settings = [f"{name} {getattr(row.cell, name)}" for name in Cell._fields
+                if name not in _OF_THE_MACHINE and getattr(row.cell, name) != getattr(other, name)]
+    return f" with {', '.join(settings)}" if settings else ""
 
 
 def _pairs(one: Sequence[Row], other: Sequence[Row]) -> list[tuple[Row, Row]]:

@@ -10,6 +10,7 @@ import numpy as np
 from runner.analysis import gate, stats
 from runner.analysis.gate import NO_STEPS, Runs
 from runner.analysis.stats import ByRound, Interval, Mean
+from runner.analysis.summary_format import ClaimNumber, JudgedClaim
 from runner.results.rows import Measurements, Row
 from runner.study import quantities
 from runner.study.claims import Case, Claim, Verdict, shown, together
@@ -47,27 +48,6 @@ class Side(NamedTuple):
         return high <= self.low or self.high <= low if self.is_open else high < self.low or self.high < low
 
 
-class Number(NamedTuple):
-    """A number that a claim is judged by: a ratio, a share or an mpe."""
-
-    what: str
-    case: Mapping[str, Value]    # empty for a mean over cases
-    value: float
-    interval: Interval | None    # None with fewer than stats.LEAST_RUNS rounds
-    rounds: int
-    side: Side
-    verdict: Verdict
-    reason: str = ""             # why nothing is said of it
-
-
-class Finding(NamedTuple):
-    """A claim's verdict, the numbers it comes from, and the cells that it lacks, with reasons."""
-
-    verdict: Verdict
-    numbers: tuple[Number, ...]
-    missing: tuple[str, ...]
-
-
 class _Pair(NamedTuple):
     """The two series of a ratio, and the range that it must lie in."""
 
@@ -90,13 +70,15 @@ SeriesByCase = Mapping[Case, Mapping[Subject, ByRound]]     # values of every ca
 Doubts = Mapping[Case, Sequence[str]]
 
 
-def judge(claim: Claim, measured: Measurements) -> Finding:
+def judge(asked: Claim, measured: Measurements) -> JudgedClaim:
     """Whether a claim holds in what was measured."""
-    claim = _with_seeds_as_rounds(claim)
+    claim = _with_seeds_as_rounds(asked)
     by_case, doubts, missing = _complete_cases(claim, measured)
+    is_averaged = bool(claim.averaged)
+    claim, by_case, doubts = _averaged(claim, by_case, doubts)
     pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, by_case)]
     if not pairs and not missing:
-        missing.append(f"the study has only one value of {claim.along} at this scale")
+        missing.append(f"the study has only one value of {claim.along} at this scale" + _elsewhere(claim))
     pairs = _over_cases(claim, pairs)
     numbers = []
     for pair in pairs:
@@ -105,25 +87,35 @@ def judge(claim: Claim, measured: Measurements) -> Finding:
         else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
     lacks = [each for each in missing if not (claim.skips_oom and each.endswith(_OOM))]
-    if lacks and (claim.holds_for != "each" or claim.kind in _OVER_CASES):
+    if lacks and (is_averaged or claim.holds_for != "each" or claim.kind in _OVER_CASES):
         verdict = Verdict.NO_DATA                        # a number over some of its cases is another number
     else:
         verdict = together([*(number.verdict for number in numbers), *[Verdict.NO_DATA][:len(lacks)]])
-    return Finding(verdict, tuple(numbers), tuple(missing))
+    return JudgedClaim(**{name: value for name, value in asked if name != "cases"}, verdict=verdict,
+                       numbers=tuple(numbers), missing=tuple(missing))
 
 
-def judge_values(claim: Claim, values: Mapping[Case, Mapping[Subject, float]]) -> tuple[Number, ...]:
+def judge_values(claim: Claim, values: Mapping[Case, Mapping[Subject, float]]) -> tuple[ClaimNumber, ...]:
     """The claim's numbers for exact values, such as printed ones: no intervals, so each holds or does not."""
-    by_case = {case: {subject: {0: value} for subject, value in each.items()} for case, each in values.items()}
+    exact = {case: {subject: {0: value} for subject, value in each.items()} for case, each in values.items()}
+    claim, by_case, _ = _averaged(claim, exact, {})
     return tuple(_exact(claim, pair) for pair in _over_cases(claim, list(_PAIRS[claim.kind](claim, by_case))))
 
 
-def _exact(claim: Claim, pair: _Pair) -> Number:
+def _exact(claim: Claim, pair: _Pair) -> ClaimNumber:
     value = _mean_of(claim, pair)[1].value
     # the logarithms on the way must not push a number over the threshold that it is equal to
     value = next((end for end in (pair.side.low, pair.side.high) if math.isclose(value, end, rel_tol=1e-9)), value)
     interval = Interval(value, value)
-    return Number(pair.what, pair.case, value, interval, 1, pair.side, pair.side.verdict(interval))
+    return _of_pair(pair, value, interval, 1, pair.side.verdict(interval))
+
+
+def _of_pair(pair: _Pair, value: float, interval: Interval | None, rounds: int, verdict: Verdict,
+             reason: str = "") -> ClaimNumber:
+    low, high, _, is_turned = pair.side
+    return ClaimNumber(what=pair.what, case=dict(pair.case), value=value, interval=interval, rounds=rounds,
+                       reason=reason, low=low if low and math.isfinite(low) else None,
+                       high=high if math.isfinite(high) else None, is_turned=is_turned, verdict=verdict)
 
 
 def _doubted(claim: Claim, pair: _Pair, doubts: Doubts) -> _Pair:
@@ -144,7 +136,7 @@ def _is_of(claim: Claim, named: Mapping[str, Value], case: Case) -> bool:
     return True
 
 
-def _number(claim: Claim, pair: _Pair, cases: int) -> Number:
+def _number(claim: Claim, pair: _Pair, cases: int) -> ClaimNumber:
     """The pair's ratio or share with its verdict; cases: how many there are, for the wider interval."""
     mean, scale = _mean_of(claim, pair)
     rounds = len(pair.one.keys() & pair.other.keys())
@@ -156,7 +148,7 @@ def _number(claim: Claim, pair: _Pair, cases: int) -> Number:
     if _ONE_SEED in pair.doubts:
         interval = None
     verdict = Verdict.INCONCLUSIVE if reason else pair.side.verdict(interval, wider)
-    return Number(pair.what, pair.case, value, interval, rounds, pair.side, verdict, reason)
+    return _of_pair(pair, value, interval, rounds, verdict, reason)
 
 
 class _Scale(NamedTuple):
@@ -199,13 +191,15 @@ def _complete_cases(claim: Claim, measured: Measurements) -> tuple[SeriesByCase,
     steady = gate.of_rows(row for each in rows.values() for row in each) if _is_of_steps(claim) else {}
     complete: dict[Case, dict[Subject, ByRound]] = {}
     doubts: dict[Case, list[str]] = {}
-    missing = [] if claim.cases else ["the study has no such cells at this scale"]
+    missing = [] if claim.cases else ["the study has no such cells at this scale" + _elsewhere(claim)]
     for case in claim.cases:
         values, doubted = {}, []
         for subject in claim.subjects:
             each = rows.get((subject, case))
             try:
-                values[subject], doubt = _series(claim, each, steady) if each else _none(skipped.get((subject, case)))
+                if not each:
+                    raise _Lacks(skipped.get((subject, case)) or "not planned" + _elsewhere(claim))
+                values[subject], doubt = _series(claim, each, steady)
             except _Lacks as reason:
                 missing.append(", ".join([str(subject), *shown(claim.named(case))]) + f": {reason}")
                 continue
@@ -219,8 +213,25 @@ class _Lacks(Exception):
     """A cell has no values; the text says why."""
 
 
-def _none(reason: str | None) -> _Series:
-    raise _Lacks(reason or "not planned")
+def _elsewhere(claim: Claim) -> str:
+    """Which scale has the cells that one lacks."""
+    return f"; scale {claim.fuller} has" if claim.fuller else ""
+
+
+def _averaged(claim: Claim, by_case: SeriesByCase, doubts: Doubts) -> tuple[Claim, SeriesByCase, Doubts]:
+    """The claim, series and doubts of averages: cases that differ only in the averaged fields joined to one."""
+    groups: dict[Case, list[Case]] = {}
+    for case in by_case:
+        groups.setdefault(case[len(claim.averaged):], []).append(case)
+    means = {case: {subject: _plain_mean([by_case[each][subject] for each in group]) for subject in by_case[group[0]]}
+             for case, group in groups.items()}
+    doubted = {case: tuple(dict.fromkeys(doubt for each in group for doubt in doubts.get(each, ())))
+               for case, group in groups.items()}
+    return claim.averages, means, doubted
+
+
+def _plain_mean(series: Sequence[ByRound]) -> ByRound:
+    return {index: total / len(series) for index, total in _sum(series).items()}
 
 
 def _is_of_steps(claim: Claim) -> bool:
@@ -267,8 +278,8 @@ def _with_seeds_as_rounds(claim: Claim) -> Claim:
     if not _is_of_seeds(claim) or "seed" not in claim.over or any("seed" in turned for turned in claim.turned_for):
         return claim
     position = claim.over.index("seed")
-    return claim._replace(over=claim.over[:position] + claim.over[position + 1:],
-                          cases=tuple(dict.fromkeys(case[:position] + case[position + 1:] for case in claim.cases)))
+    cases = tuple(dict.fromkeys(case[:position] + case[position + 1:] for case in claim.cases))
+    return claim.model_copy(update={"over": claim.over[:position] + claim.over[position + 1:], "cases": cases})
 
 
 def _reason(claim: Claim, row: Row) -> str:

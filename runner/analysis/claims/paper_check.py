@@ -8,7 +8,8 @@ Claims are judged three times, each where its numbers are there: on values, on r
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from runner.analysis.claims.judging import Number, judge_values
+from runner.analysis.claims.judging import judge_values
+from runner.analysis.summary_format import ClaimNumber
 from runner.study import file, quantities
 from runner.study.claims import Case, Claim, Verdict, shown, together
 from runner.study.claims_file import OfStudy
@@ -57,7 +58,7 @@ def _claim(claim: Claim, published: Iterable[Published], cells: Sequence[OfStudy
     return Judged(claim.id, word, tuple(dict.fromkeys(map(_text, said))), claim.text, claim.contradiction)
 
 
-def _text(number: Number) -> str:
+def _text(number: ClaimNumber) -> str:
     return ", ".join([number.what, *shown(number.case)]) + f": {number.value:.6g}"
 
 
@@ -99,7 +100,7 @@ def _readings(claim: Claim, printed: Printed) -> list[Values]:
 
 
 def _is_over_cases(claim: Claim) -> bool:
-    return claim.holds_for != "each" or claim.kind in ("mpe", "slope")
+    return bool(claim.averaged) or claim.holds_for != "each" or claim.kind in ("mpe", "slope")
 
 
 def _is_of(claim: Claim, number: Published) -> bool:

@@ -177,13 +177,13 @@ def script(order: Order) -> str:
     the others to the runner, which looks for the cause first.
     """
     gres = [f"--gres=gpu:{order.gpus}"] if order.gpus else []
-    words = ["srun", f"--nodes={order.nodes}", f"--ntasks={order.nodes}", "--ntasks-per-node=1", "--exact",
+    command = ["srun", f"--nodes={order.nodes}", f"--ntasks={order.nodes}", "--ntasks-per-node=1", "--exact",
              f"--cpus-per-task={order.cpus}", f"--mem={_megabytes(order)}M", "--cpu-bind=cores", *gres, "--export=ALL",
              "--kill-on-bad-exit=0", "--wait=0", "--input=none", str(order.python), "-m", "workloads.places.slurm_node",
              str(order.folder / "order.json")]
     return (f"#!/bin/sh\n# {order.name}: a run of evenbench\n"
             'hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tr "\\n" ,)\n'
-            f"exec {shlex.join(words)} \"$hosts\"\n")
+            f"exec {shlex.join(command)} \"$hosts\"\n")
 
 
 def _megabytes(order: Order) -> int:
@@ -227,19 +227,19 @@ class Slurm:
         answer = self._asked(["scontrol", "show", "config"])
         return dict(re.findall(r"^(\w+)\s*= (.*?)\s*$", answer, flags=re.MULTILINE))
 
-    def submit(self, words: Sequence[str]) -> str:
+    def submit(self, command: Sequence[str]) -> str:
         """The id of a new job. Raises BenchError with Slurm's own reason."""
-        code, answer, errors = self._call(words)
-        found = re.match(r"\d+", answer.strip())
-        if code or not found:
+        code, answer, errors = self._call(command)
+        id = re.match(r"\d+", answer.strip())
+        if code or not id:
             raise BenchError(f"Slurm did not take the job: {_reason(errors)}")
-        return found[0]
+        return id[0]
 
-    def answer(self, said: Options, words: Sequence[str]) -> str:
+    def answer(self, said: Options, command: Sequence[str]) -> str:
         """What a command prints on a free node; "" where it fails there. Raises BenchError where no node is free."""
         own = said._replace(is_shared=True, time="1").words()
         code, answer, errors = self._call(["srun", "--immediate=20", "--nodes=1", "--ntasks=1",
-                                           "--job-name=evenbench-doctor", *own, *words])
+                                           "--job-name=evenbench-doctor", *own, *command])
         if code and "slurmstepd" not in errors and "exit code" not in errors.lower():
             raise BenchError(_reason(errors))
         return "" if code else answer

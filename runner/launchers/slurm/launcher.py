@@ -17,6 +17,7 @@ from typing import Any
 
 from runner import leftovers
 from runner.errors import BenchError, DiskFull, InputError
+from runner.launchers import kernel_cache
 from runner.launchers.protocol import ClusterLauncher
 from runner.launchers.slurm.commands import Node, Options, Order, Slurm, SlurmUnreachable, options, script, submission
 from runner.launchers.slurm.running import FOLLOWED, SlurmRunning, end
@@ -96,13 +97,16 @@ class SlurmLauncher(ClusterLauncher):
                       cell.cpus, cell.memory_bytes, cell.gpus if cell.device == "gpu" else 0,
                       self._again(cell.nodes))
         first, groups, ports = _PORTS
+        variables = dict(placement.variables(padding))
         task = {"module": module, "cell": cell._asdict(), "data": str(data.resolve()), "nodes": cell.nodes,
                 "places": [place.name for place in places], "reporters": list(reporters(places)),
                 "servers": list(servers(places)), "cpus": cell.cpus, "memory_bytes": cell.memory_bytes,
-                "port": first + secrets.randbelow(groups) * ports, "variables": placement.variables(padding)}
+                "port": first + secrets.randbelow(groups) * ports, "variables": variables}
         try:
             folder.mkdir(parents=True)
             self._own(folder)
+            if order.gpus:
+                variables[kernel_cache.VARIABLE] = str(kernel_cache.folder(stack, self._folder.parent))
             (folder / _ORDER).write_text(json.dumps(task))
             (folder / "job.sh").write_text(script(order))
         except OSError as error:
@@ -231,15 +235,15 @@ def chosen(nodes: Sequence[Node], said: Options) -> tuple[Node, ...]:
     """The nodes of the partition that jobs go to. Raises InputError where there is none."""
     partitions = sorted({node.partition for node in nodes})
     if said.partition:
-        found = tuple(node for node in nodes if node.partition in said.partition.split(","))
-        if not found:
+        named = tuple(node for node in nodes if node.partition in said.partition.split(","))
+        if not named:
             raise InputError(f'--slurm: found "partition={said.partition}", expected one of {", ".join(partitions)}')
-        return found
-    found = tuple(node for node in nodes if node.is_default)
-    if not found:
+        return named
+    default = tuple(node for node in nodes if node.is_default)
+    if not default:
         raise InputError("--launcher slurm: the cluster has no default partition: choose one with --slurm partition=, "
                          f"of {', '.join(partitions) or 'none that you may see'}")
-    return found
+    return default
 
 
 def lacks(cell: Cell, nodes: Sequence[Node]) -> str | None:

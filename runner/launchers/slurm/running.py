@@ -111,20 +111,20 @@ class SlurmRunning(Running):
         said = _read(self._file(place, "exit"))
         if said is None:
             return self._without_a_word(place) if self._has_ended(place) else Exit(None)
-        code, words = int(said.get("code", 1)), str(said.get("last_words", ""))
+        code, last_words = int(said.get("code", 1)), str(said.get("last_words", ""))
         if said.get("is_out_of_memory"):
-            return Exit(137, True, words)
+            return Exit(137, True, last_words)
         if code in (-9, -15, 137, 143):
-            return self._by_slurm(code, words)
-        return Exit(code, last_words=words)
+            return self._by_slurm(code, last_words)
+        return Exit(code, last_words=last_words)
 
-    def _by_slurm(self, code: int, words: str) -> Exit:
+    def _by_slurm(self, code: int, last_words: str) -> Exit:
         """How a worker went that a signal ended, once the job's state says who sent it, or that nobody says."""
         with self._changed:
             self._changed.wait_for(lambda: self._verdict() is not None or self._job.is_over, _LATE_SECONDS)
         if self._job.state == OUT_OF_MEMORY:
-            return Exit(137, True, words)
-        return Exit(code, last_words=words, verdict=self._verdict())
+            return Exit(137, True, last_words)
+        return Exit(code, last_words=last_words, verdict=self._verdict())
 
     def _without_a_word(self, place: str) -> Exit:
         """How a place went that left no word: as the job did."""

@@ -31,8 +31,8 @@ def report(history: History, folder: str) -> Report:
 def _in_short(history: History) -> Iterator[str]:
     steps = [(course, step) for course in history.courses for step in course.steps]
     if not steps:
-        yield (f"No step: {formatting.count(history.neighbours, 'ratio')} of neighbouring sessions lie within their "
-               "noise.")
+        yield (f"No step: {formatting.count(history.neighbours, 'ratio')} of neighbouring sessions, all within their "
+               "noise." if history.neighbours else "No two sessions have a ratio in common: nothing can have moved.")
     for course, step in steps:
         yield f"{course.stack}, {course.label}: {_change(step)} from {step.before} to {step.after}; {_around(step)}"
 

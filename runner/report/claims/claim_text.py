@@ -7,20 +7,19 @@ from runner import formatting
 from runner.analysis import gate, stats
 from runner.analysis.stats import Interval
 from runner.analysis.summary_format import (
-    Claim,
     ClaimNumber,
     Comparison,
+    JudgedClaim,
     PublishedNumber,
     Result,
-    Subject,
     Summary,
 )
-from runner.study.claims import Verdict
+from runner.study.claims import Claim, Verdict
 
 HOW_CLAIMS_ARE_JUDGED = (
     "Here: the number that decides, and how many of the claim's cases say the same. A claim holds where all their 95 % "
     "intervals lie wholly on its side, and does not where one, widened for the number of cases, lies wholly on the "
-    "other.")
+    "other. Inconclusive without another reason: the interval lies on both, and --rounds narrows it.")
 
 
 WINNER = "WINNER"              # the fastest, as the terminal says it: where there is no colour, letters stand out
@@ -59,16 +58,10 @@ def reading(summary: Summary, winner: str) -> list[str]:
     return said
 
 
-def subject(one: Subject) -> str:
-    """A subject in one text, such as "tf-1.15 sync lstm cudnn"."""
-    return " ".join([one.stack, *filter(None, [one.parallel]), *(f"{name} {value}"
-                                                                 for name, value in one.settings.items())])
-
-
 def whose(number: PublishedNumber) -> str:
     """The subjects of a published number, and in brackets what it is about."""
     about = ", ".join("/".join(map(str, values)) for values in number.where.values())
-    return " / ".join(subject(one) for one in (number.of, number.to) if one) + (f" ({about})" if about else "")
+    return " / ".join(str(one) for one in (number.of, number.to) if one) + (f" ({about})" if about else "")
 
 
 def quantity(number: PublishedNumber) -> str:
@@ -111,7 +104,7 @@ IN_UNIT: dict[str, Callable[[float], str]] = {
 }
 
 
-def here(claim: Claim) -> str:
+def here(claim: JudgedClaim) -> str:
     """The number that decides a claim and how many cases agree, or what is missing."""
     if claim.verdict is Verdict.NO_DATA or not claim.numbers:
         more = f", and {len(claim.missing) - 1} more" if len(claim.missing) > 1 else ""
@@ -124,7 +117,7 @@ def here(claim: Claim) -> str:
     return amount(claim, number.value, number.interval) + count + (f": {reason}" if reason else "")
 
 
-def _certainty(claim: Claim, number: ClaimNumber) -> float:
+def _certainty(claim: JudgedClaim, number: ClaimNumber) -> float:
     """How far a number is from the nearest end of what the claim allows, as a factor."""
     def size(value: float) -> float:
         value = 1 - value if claim.kind == "mpe" else value
@@ -134,7 +127,7 @@ def _certainty(claim: Claim, number: ClaimNumber) -> float:
     return min(abs(size(number.value) - size(end)) for end in ends)
 
 
-def theirs(claim: Claim) -> str:
+def theirs(claim: JudgedClaim) -> str:
     """What the study claims, in a few words."""
     if claim.kind in ("faster", "order"):
         return "faster" if claim.kind == "faster" else "in this order"
@@ -152,7 +145,39 @@ def theirs(claim: Claim) -> str:
 _WITHIN = {"equal": "equal within", "differ": "different by", "slope": "flat within"}
 
 
-def _threshold(claim: Claim, value: float) -> str:
+def condition(claim: Claim) -> str:
+    """Where a claim holds, as a comparison of its subjects."""
+    of, to = (str(one) if one else "" for one in (claim.of, claim.to))
+    ratio = f"{of} / {to}" if to else of
+    said = {"faster": f"{of} < {to}", "ratio": f"{ratio} {_limits(claim)}", "share": f"{ratio} {_limits(claim)}",
+            "trend": f"{ratio} {claim.direction} from each {claim.along} to the next",
+            "slope": f"{ratio} {claim.direction} over {claim.along}" + (f", within {claim.within:g}" if claim.within
+                                                                        else ""),
+            "order": " < ".join(map(str, claim.order)), "equal": f"{ratio} is 1, within {claim.within}",
+            "differ": f"{ratio} is not 1, by more than {claim.within}",
+            "mpe": f"mean of ({of} - {to}) / {of} {_limits(claim)}"}[claim.kind]
+    return said + _in_cases(claim)
+
+
+def _limits(claim: Claim) -> str:
+    if claim.about is not None:
+        return f"about {claim.about:g}, within {claim.within:g}"
+    return " and ".join(f"{word} {value:g}" for word, value in (("at least", claim.at_least),
+                                                                ("at most", claim.at_most)) if value is not None)
+
+
+def _in_cases(claim: Claim) -> str:
+    """Of which of its cases that is said, where it has several; and where the opposite is."""
+    several = {"each": "in each of {} cases", "mean": "in the geometric mean of {} cases",
+               "total": "in the sum of {} cases", "greatest": "in the greatest of {} cases"}[claim.holds_for]
+    count = len(claim.averages.cases)
+    said = "; " + several.format(count) if count > 1 and claim.kind != "mpe" else ""
+    said += f"; averages over {', '.join(claim.averaged)}" if claim.averaged else ""
+    turned = ", ".join(str(value) for case in claim.turned_for for value in case.values())
+    return said + (f"; the other way for {turned}" if turned else "")
+
+
+def _threshold(claim: JudgedClaim, value: float) -> str:
     if claim.kind == "mpe":
         return f"{value:g}"
     return formatting.share(value) if claim.kind == "share" else f"{value:g}x"
@@ -164,7 +189,7 @@ def allowed(number: ClaimNumber) -> str:
     return ("not " if number.is_turned else "") + " ".join(ends)
 
 
-def amount(claim: Claim, value: float, interval: Interval | None) -> str:
+def amount(claim: JudgedClaim, value: float, interval: Interval | None) -> str:
     """A number of a claim with its interval."""
     if claim.kind not in ("share", "mpe"):
         return formatting.ratio(value, interval)

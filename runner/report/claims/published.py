@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runner import formatting
-from runner.analysis.summary_format import Claim, PublishedNumber, Summary
+from runner.analysis.summary_format import JudgedClaim, PublishedNumber, Summary
 from runner.report.claims import claim_text
 from runner.report.comparisons import cut, fitting
 from runner.report.document import Chart, Dots, Mark
@@ -53,7 +53,7 @@ def _about(number: PublishedNumber, experiments: Sequence[Experiment], cells: Ma
 
 def _is_of(number: PublishedNumber, cell: Cell) -> bool:
     """Whether the number is about a cell, by its stack, measure and where."""
-    fields = {**{name: (value,) for name, value in number.of.settings.items()}, **number.where}
+    fields = {**{name: (value,) for name, value in number.of.settings}, **number.where}
     return (cell.stack in (number.of.stack, *number.of.also)
             and cell.measure == quantities.measure(number.quantity)
             and all(getattr(cell, name, None) in values for name, values in fields.items()))
@@ -75,14 +75,14 @@ NUMBERS: tuple[Column[PublishedNumber], ...] = (
 )
 
 
-def _remark(claim: Claim) -> str:
+def _remark(claim: JudgedClaim) -> str:
     """Its place in the paper, what that leaves open of it, and where its own numbers contradict it."""
     remarks = [claim.source, *(f"{what}: {text}" for what, text in (
         ("assumed", claim.assumed), ("the paper's own contradiction", claim.contradiction)) if text)]
     return "; ".join(filter(None, remarks))
 
 
-CLAIMS: tuple[Column[Claim], ...] = (
+CLAIMS: tuple[Column[JudgedClaim], ...] = (
     Column("claim", lambda claim: claim.id),
     Column("verdict", lambda claim: claim.verdict.value),
     Column("what the study says", lambda claim: claim.text, forms=_PAGE),

@@ -30,7 +30,7 @@ def charts(spreads: Spreads, series: Mapping[str, int]) -> Iterator[Chart]:
     kept = fitting([(name, tuple(stacks)) for name, stacks in spreads])
     if kept:
         boxes = tuple((name, tuple(_box(spread, series) for spread in stacks)) for name, stacks in kept)
-        yield Boxes("Seconds of single steps: the median, the middle half (box) and nine tenths (line) of all runs' "
+        yield Boxes("Single steps: the median, the middle half (box) and nine tenths (line) of all runs' "
                     "samples" + cut(len(kept), len(spreads)), "milliseconds a step", boxes)
 
 

@@ -16,7 +16,8 @@ def markdown(verdicts: list[Verdict]) -> str:
 
 def listed(verdict: Verdict) -> dict[str, str]:
     """A verdict as a line of a table; logits are the last layer's output."""
-    kinds = {"activation": "layers", "loss": "loss", "gradient": "gradient", "weight": "weight", "statistic": "stats"}
+    kinds = {"activation": "layers", "loss": "loss", "gradient": "gradient", "weight": "weight", "statistic": "stats",
+             "inferred": "inferred"}
     worst = {name: f"{verdict.worst[kind]:.0e}" if kind in verdict.worst else "-" for kind, name in kinds.items()
              if kind in ALIKE or not verdict.parallel}
     return {"task": verdict.task, "stack": verdict.stack, **worst, "verdict": outcome(verdict)}

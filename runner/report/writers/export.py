@@ -18,7 +18,8 @@ from runner.results.values import Samples
 from runner.study.quantities import PHASES
 from workloads.spec.cell import FIELDS
 
-RUN = {"result": str, "study": str, "experiment": str, "key": str, **FIELDS, "round": int, "attempt": int,
+_OF_CELL = {name: kind for name, kind in FIELDS.items() if name != "table"}      # whose key tells it apart
+RUN = {"result": str, "study": str, "experiment": str, "key": str, **_OF_CELL, "round": int, "attempt": int,
        "ending": str, "worker": str, "is_repeated": bool, "is_disturbed": bool, "ran_precision": str}
 SAMPLE = {"is_warmup": bool, "index": int, "steps": int, "seconds": float,
           **{f"{phase}_seconds": float for phase in PHASES}}
@@ -39,7 +40,8 @@ def rows(measured: Measurements) -> Iterator[dict[str, Any]]:
 
 def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
     seed = row.cell.seed if run.seed is None else run.seed
-    told = {"experiment": row.experiment, "key": row.key, **row.cell._asdict(), "seed": seed, "round": run.round,
+    of_cell = {name: getattr(row.cell, name) for name in _OF_CELL}
+    told = {"experiment": row.experiment, "key": row.key, **of_cell, "seed": seed, "round": run.round,
             "attempt": run.attempt, "ending": run.ending, "worker": worker.name, "is_repeated": bool(run.repeats),
             "is_disturbed": run.is_disturbed, "ran_precision": _precision(run)}
     return {name: clean(value) if isinstance(value, str) else value for name, value in told.items()}

@@ -1,21 +1,20 @@
-"""Steps over time as SVG text, written without matplotlib: a page has many of these, and each would take it 0.1 s.
+"""Steps over time as SVG text.
 
 A strip is a stack: the warm-up shaded, the timed part underlined, a thin line a run and a thick one for their median.
 What is higher than the scale is cut off at its top and marked by a triangle there.
 """
 
-import math
 from collections.abc import Iterator
-from html import escape
 
-from runner.formatting import clean, number
+from runner.formatting import number
 from runner.report.document import Line, Strip, Strips
+from runner.report.writers import drawing
+from runner.report.writers.drawing import WIDTH, colour, cut, text, ticks
 
-_WIDTH, _LEFT, _RIGHT = 480.0, 52.0, 12.0      # in points, like the other charts
+_LEFT, _RIGHT = 52.0, 12.0
 _HEAD, _HEIGHT, _FOOT = 18.0, 70.0, 22.0       # of a strip: its name, its axes, the numbers below
 _BOTTOM = 18.0                 # for the name of the x axis
-_COLOURS = 8
-_INNER = _WIDTH - _LEFT - _RIGHT
+_INNER = WIDTH - _LEFT - _RIGHT
 _SHORTEST_NAMED = 48.0         # of a shaded part that has room for its name
 _NAME_LETTERS = 30
 
@@ -23,8 +22,7 @@ _NAME_LETTERS = 30
 def svg(chart: Strips) -> str:
     """The <svg> element; the same bytes for the same values, and no ids."""
     height = len(chart.strips) * (_HEAD + _HEIGHT + _FOOT) + _BOTTOM
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:g} {height:g}" aria-hidden="true" '
-                      'font-family="system-ui, sans-serif" font-size="10">', *_parts(chart, height), "</svg>"])
+    return drawing.svg(height, _parts(chart, height))
 
 
 def _parts(chart: Strips, height: float) -> Iterator[str]:
@@ -32,51 +30,42 @@ def _parts(chart: Strips, height: float) -> Iterator[str]:
         yield f'<g transform="translate(0 {index * (_HEAD + _HEIGHT + _FOOT):g})">'
         yield from _strip(strip, chart.y_axis)
         yield "</g>"
-    yield _text(_LEFT + _INNER / 2, height - 5, chart.x_axis, "middle")
+    yield text(_LEFT + _INNER / 2, height - 5, chart.x_axis, "middle")
 
 
 def _strip(strip: Strip, unit: str) -> Iterator[str]:
     end = max((x for line in (*strip.runs, strip.median) for x in line.x), default=1.0) or 1.0
     base = _HEAD + _HEIGHT
-    begin, colour = _across(strip.warmup, end), f"var(--c{strip.series % _COLOURS})"
-    name = strip.name if len(strip.name) <= _NAME_LETTERS else strip.name[:_NAME_LETTERS - 1] + "…"
-    yield _text(2, 12, name, weight="bold")
-    yield _text(_WIDTH - _RIGHT, 12, strip.text, "end")
+    begin, ink = _across(strip.warmup, end), colour(strip.series)
+    yield text(2, 12, cut(strip.name, _NAME_LETTERS), weight="bold")
+    yield text(WIDTH - _RIGHT, 12, strip.text, "end")
     yield f'<rect x="{_LEFT:g}" y="{_HEAD:g}" width="{begin - _LEFT:.1f}" height="{_HEIGHT:g}" fill="var(--line)" ' \
           'fill-opacity="0.6"/>'
     yield from _scales(strip.top, end, unit)
     for line in strip.runs:
-        yield _drawn(line, strip.top, end, f'stroke="{colour}" stroke-opacity="0.45" stroke-width="0.7"')
-    yield _drawn(strip.median, strip.top, end, f'stroke="{colour}" stroke-width="2.2"')
+        yield _drawn(line, strip.top, end, f'stroke="{ink}" stroke-opacity="0.45" stroke-width="0.7"')
+    yield _drawn(strip.median, strip.top, end, f'stroke="{ink}" stroke-width="2.2"')
     yield from _cut_off(strip, end)
-    yield f'<path d="M{begin:.1f} {base:g}H{_WIDTH - _RIGHT:g}" stroke="currentColor" stroke-width="2.5" fill="none"/>'
+    yield f'<path d="M{begin:.1f} {base:g}H{WIDTH - _RIGHT:g}" stroke="currentColor" stroke-width="2.5" fill="none"/>'
     yield from _names(strip, begin, base)
 
 
 def _names(strip: Strip, begin: float, base: float) -> Iterator[str]:
     """What the shaded part and the underlined one are."""
     if begin - _LEFT >= _SHORTEST_NAMED:
-        yield _text((_LEFT + begin) / 2, base - 4, "warm-up", "middle", size=8.5, is_above=True)
-    if _WIDTH - _RIGHT - begin >= _SHORTEST_NAMED:
-        yield _text((begin + _WIDTH - _RIGHT) / 2, base - 4, "timed", "middle", size=8.5, is_above=True)
+        yield text((_LEFT + begin) / 2, base - 4, "warm-up", "middle", size=8.5, is_above=True)
+    if WIDTH - _RIGHT - begin >= _SHORTEST_NAMED:
+        yield text((begin + WIDTH - _RIGHT) / 2, base - 4, "timed", "middle", size=8.5, is_above=True)
 
 
 def _scales(top: float, end: float, unit: str) -> Iterator[str]:
     base = _HEAD + _HEIGHT
-    for value in ticks(top, 3):
+    for value in ticks(0.0, top, 3):
         y = _up(value, top)
-        yield f'<path d="M{_LEFT:g} {y:.1f}H{_WIDTH - _RIGHT:g}" stroke="var(--line)" stroke-width="0.7"/>'
-        yield _text(_LEFT - 4, y + 3.5, f"{_tick(value, top)} {unit}" if value else "0", "end", size=8.5)
-    for value in ticks(end, 6):
-        yield _text(_across(value, end), base + 12, _tick(value, end), "middle", size=8.5)
-
-
-def ticks(high: float, most: int) -> list[float]:
-    """Round numbers from 0 to no more than `high`, at most so many beside 0."""
-    rough = high / most
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
-    return [index * step for index in range(int(high / step * (1 + 1e-9)) + 1)]
+        yield f'<path d="M{_LEFT:g} {y:.1f}H{WIDTH - _RIGHT:g}" stroke="var(--line)" stroke-width="0.7"/>'
+        yield text(_LEFT - 4, y + 3.5, f"{_tick(value, top)} {unit}" if value else "0", "end", size=8.5)
+    for value in ticks(0.0, end, 6):
+        yield text(_across(value, end), base + 12, _tick(value, end), "middle", size=8.5)
 
 
 def _tick(value: float, like: float) -> str:
@@ -89,7 +78,7 @@ def _cut_off(strip: Strip, end: float) -> Iterator[str]:
             for x, y in zip(line.x, line.y, strict=True) if y > strip.top}
     if strip.first:
         high.add(round(_LEFT))
-        yield _text(_LEFT + 4, _HEAD + 15, strip.first, size=8.5, is_above=True)
+        yield text(_LEFT + 4, _HEAD + 15, strip.first, size=8.5, is_above=True)
     yield from (f'<path d="M{x - 3:g} {_HEAD + 5:g}h6l-3 -5z" fill="currentColor"/>' for x in sorted(high))
 
 
@@ -104,12 +93,3 @@ def _across(seconds: float, end: float) -> float:
 
 def _up(value: float, top: float) -> float:
     return _HEAD + _HEIGHT * (1 - min(value / top, 1.0))
-
-
-def _text(x: float, y: float, text: str, anchor: str = "start", weight: str = "", size: float = 0.0,
-          is_above: bool = False) -> str:
-    """A text; is_above: over lines, of which it keeps a margin."""
-    settings = [f'x="{x:.1f}" y="{y:.1f}"', f'text-anchor="{anchor}"' if anchor != "start" else "",
-                f'font-weight="{weight}"' if weight else "", f'font-size="{size:g}"' if size else "",
-                'paint-order="stroke" stroke="var(--paper)" stroke-width="3"' if is_above else ""]
-    return f"<text {' '.join(filter(None, settings))}>{escape(clean(text))}</text>"

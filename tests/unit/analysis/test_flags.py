@@ -37,6 +37,7 @@ def test_every_flag_has_a_footnote() -> None:
     (Flag.STAND_IN_DATA, "facts", {"data": {"name": "digits32", "stand_in": True}}),
     (Flag.THREADS_DIFFER, "facts", {"threads": 1}),
     (Flag.OTHER_PRECISION, "facts", {"precision": "amp"}),
+    (Flag.WITHOUT_GRAPH, "facts", {"framework": "mxnet", "loop": "eager"}),
     (Flag.THROTTLED, "after", {"throttled_periods": 1}),
     (Flag.LOADED_HOST, "after", {"foreign_cpu_share": 0.11}),
     (Flag.SWAPPING, "after", {"swap_used_bytes": 2**24}),

@@ -10,9 +10,9 @@ import pytest
 
 from runner.analysis.schema import json_schema
 from runner.analysis.summary import summarise, to_json
-from runner.analysis.summary_format import Claim, Comparison, PublishedNumber, Result, Summary
+from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
 from runner.errors import InputError
-from runner.study import claims, published
+from runner.study import published
 from tests import made_rows as made
 from workloads.spec.cell import Cell
 
@@ -338,6 +338,5 @@ def test_repeated_and_disturbed_runs_are_counted_and_marked() -> None:
     assert (0, 0, False) == (untouched.repeated_runs, untouched.disturbed_runs, "made_again" in untouched.flags)
 
 
-def test_summary_json_repeats_every_field_of_a_study_s_claims_and_numbers_and_adds_what_was_measured() -> None:
-    assert set(Claim.model_fields) == set(claims.Claim._fields) - {"cases"} | {"verdict", "numbers", "missing"}
+def test_summary_json_repeats_every_field_of_a_study_s_numbers_and_adds_what_was_measured() -> None:
     assert set(PublishedNumber.model_fields) == set(published.Published._fields) | {"ours", "cells"}

@@ -1,12 +1,16 @@
 """The command line: what it imports, and what it answers to a command that it has not."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 from typer.testing import CliRunner
 
-from runner.cli import COMMANDS, app, commands_of
+from runner.cli import COMMANDS, app, commands_of, preparing
+from runner.cli.options import split_stacks
+from runner.doctor.gpu import Finding
+from runner.errors import InputError, unknown
 
 
 @pytest.mark.parametrize("module", sorted({entry.module for entry in COMMANDS.values()}))
@@ -14,10 +18,10 @@ def test_the_table_of_commands_names_all_that_a_module_has(module: str) -> None:
     assert {name for name, entry in COMMANDS.items() if entry.module == module} == set(commands_of(module))
 
 
-def test_a_command_that_reads_results_imports_no_engine_and_no_charts() -> None:
+def test_a_command_that_reads_results_imports_no_engine_and_no_page() -> None:
     program = "import sys; from runner.cli import commands_of; commands_of('results'); print(*sys.modules)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert not {"docker", "requests", "matplotlib", "runner.cli.measuring"} & set(answer.stdout.split())
+    assert not {"docker", "requests", "jinja2", "runner.cli.measuring"} & set(answer.stdout.split())
 
 
 def test_what_measures_evenbench_itself_is_loaded_by_its_own_commands_alone() -> None:
@@ -49,3 +53,26 @@ def test_the_list_of_commands_says_of_each_what_its_own_help_says(name: str) -> 
 def test_a_command_that_nobody_knows_is_answered_with_the_one_that_may_be_meant() -> None:
     shown = CliRunner().invoke(app, ["reprot"])
     assert 2 == shown.exit_code and "No such command 'reprot'. Did you mean 'report'" in shown.output
+
+
+@pytest.mark.parametrize(("name", "hint"), [("torch-2.13", 'did you mean "torch-2.13-cpu" or "torch-2.13-gpu"?'),
+                                            ("tf-2.22", 'did you mean "tf-2.21"?'),
+                                            ("caffe", "known: .*torch-2.13-gpu$")])
+def test_an_unknown_stack_is_told_with_those_that_may_be_meant(name: str, hint: str) -> None:
+    known = ["tf-2.21", "torch-1.4", "torch-2.0", "torch-2.13-cpu", "torch-2.13-gpu"]
+    assert re.search(hint.replace("?", r"\?"), str(unknown("stack", name, known)))
+
+
+def test_an_empty_variable_is_not_every_stack() -> None:
+    assert ["a", "b"] == split_stacks(["a,b"]) and [] == split_stacks(None)
+    with pytest.raises(InputError, match='--stack: found "", expected a stack'):
+        split_stacks([""])
+
+
+def test_the_doctor_s_commands_stand_on_lines_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [Finding("swap", "good", "none"),
+             Finding("engine", "note", "no answer", "start it: `sudo systemctl start docker`")]
+    monkeypatch.setitem(preparing._EXAMINATIONS, "auto", lambda stacks, options: found)
+    shown = CliRunner().invoke(app, ["doctor"]).output
+
+    assert "engine: start it: `sudo systemctl start docker`\n" in shown and "swap:" not in shown and "mend" not in shown

@@ -25,11 +25,11 @@ def test_a_study_of_a_folder_is_planned_by_its_name(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("command", ["run", "plan", "rerun", "gate", "list", "check", "images", "lock"])
-def test_commands_of_studies_and_stacks_have_both_options(command: str) -> None:
+def test_commands_of_studies_and_stacks_have_all_three_options(command: str) -> None:
     names = {name for parameter in typer.main.get_command(app).commands[command].params      # type: ignore[attr-defined]
              for name in parameter.opts}
 
-    assert {"--studies", "--stacks"} <= names
+    assert {"--studies", "--stacks", "--tasks"} <= names
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -39,7 +39,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_example_of_contributing_is_listed_with_its_licence(mine: Path, tmp_path: Path) -> None:
-    (row,) = (row for row in library.listing(tmp_path / "cache") if row["data"] == "mine")
+    (row,) = (row for row in library.for_people(library.listing(tmp_path / "cache")) if row["data"] == "mine")
 
     assert ("My pictures", "CC0 1.0", "by hand", "missing") == (row["title"], row["licence"], row["size"], row["here"])
     with pytest.raises(InputError, match=r"data mine: copy them from example\.org"):

@@ -261,7 +261,10 @@ def test_the_list_says_what_is_here_and_what_is_not(speech: Path) -> None:
     prepared("ljspeech", speech)
     rows = {row["data"]: row for row in library.listing(speech.parent / "cache")}
     assert "ready" == rows["ljspeech"]["here"] and "missing" == rows["cifar10"]["here"]
-    assert "by hand" == rows["imagenet"]["size"] and "none published" == rows["wikitext103"]["checksum"]
+    assert rows["imagenet"]["size_bytes"] is None and 170_052_171 == rows["cifar10"]["size_bytes"]    # the binary one
+    assert "none published" == rows["wikitext103"]["checksum"]
+    shown = {row["data"]: row["size"] for row in library.for_people(rows.values())}
+    assert ("by hand", "170 MB") == (shown["imagenet"], shown["cifar10"])
 
 
 def test_an_unknown_name_and_an_absent_folder_are_told(tmp_path: Path) -> None:

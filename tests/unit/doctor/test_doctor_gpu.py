@@ -56,6 +56,11 @@ def test_a_driver_that_is_too_old_names_the_stacks_and_the_version_for_all_of_th
     assert "580.65.06" in finding.mend
 
 
+def test_a_driver_that_cannot_compile_a_stack_s_code_is_too_old_where_it_must() -> None:
+    assert "tf-2.21-gpu" in result(H100, driver="550.54.15")["gpu driver"].found
+    assert "tf-2.21-gpu" not in result(GOOD, driver="550.54.15")["gpu driver"].found
+
+
 def test_stacks_are_told_apart_by_native_code_code_that_is_compiled_first_and_none() -> None:
     assert ("native code: jax-gpu, lstm-cudnn, tf-1.15-nv, torch-2.13-gpu; "
             "compiled at the first run, and kept: tf-2.21-gpu, tf-2.5-gpu; "

@@ -112,6 +112,16 @@ def test_a_cell_on_gpus_asks_for_them_by_gres(tmp_path: Path) -> None:
     assert "--gres=gpu:2" in slurm.of("sbatch")[0]
 
 
+def test_what_a_gpu_compiled_is_kept_in_the_cache_that_nodes_share(tmp_path: Path) -> None:
+    slurm = FakeSlurm()
+    for of, kept in ((cell(nodes=2, device="gpu", gpus=2), tmp_path / "kernels" / STACK.name), (cell(), None)):
+        made = started(tmp_path, slurm, of)
+        variables = json.loads((folder_of(made, tmp_path) / "order.json").read_text())["variables"]
+        made.stop()
+        assert variables.get("EVENBENCH_KERNELS") == (str(kept) if kept else None)
+        assert kept is None or kept.stat().st_mode & 0o777 == 0o777
+
+
 def test_the_order_tells_each_node_of_its_places(tmp_path: Path) -> None:
     made = started(tmp_path, FakeSlurm(), padding=3)
     order = json.loads((folder_of(made, tmp_path) / "order.json").read_text())

@@ -83,6 +83,15 @@ def test_gpus_are_reserved_as_the_kind_that_the_node_offers() -> None:
         "GenericResources": [{"DiscreteResourceSpec": {"Kind": "NVIDIA-GPU", "Value": 2}}]}
 
 
+def test_what_a_gpu_compiled_is_kept_in_a_volume_of_its_node_that_everybody_may_write_to() -> None:
+    one = cell(nodes=1, parallel="none", device="gpu", gpus=1)
+    on = swarm_manager.nodes([node_said(1, gpus=1)])
+    spec, = services(one, Path("/cache/digits"), places(1), list(on), IMAGE)
+    made = swarm_manager.template(spec, "net", {})["ContainerSpec"]
+    assert {"Type": "volume", "Source": "evenbench-kernels-torch-x", "Target": "/var/tmp"} in made["Mounts"]
+    assert ["EVENBENCH_KERNELS=/var/tmp"] == made["Env"]
+
+
 def test_several_gpus_of_a_service_get_shared_memory_and_may_pin_as_much_as_they_want() -> None:
     node = swarm_manager.nodes([node_said(1, gpus=4)])[0]
     one, two = (swarm_manager.template(swarm_manager.ServiceSpec("node0", node, IMAGE, (), "", gpus=count), "net", {})[

@@ -92,6 +92,14 @@ def test_a_driver_older_than_the_stack_s_cuda_is_told_with_what_it_needs() -> No
             "driver") == reason(old_driver, "torch-2.13-gpu")
 
 
+@pytest.mark.parametrize(("gpu", "driver", "needed"), [
+    (H100, "550.54.15", "560.28.03"), (H100, "560.28.03", ""), (V100[0], "550.54.15", "")])
+def test_code_that_is_compiled_first_wants_the_driver_of_its_own_cuda(gpu: Any, driver: str, needed: str) -> None:
+    lacking = gpus.lacking(cell(stack="tf-2.21-gpu"), STACKS["tf-2.21-gpu"], STACKS, seen(gpu, driver=driver))
+    assert lacking == (f"tf-2.21-gpu (CUDA 12.6) needs driver {needed} or newer, this machine has {driver}: update the "
+                       "NVIDIA driver" if needed else None)
+
+
 def test_a_cell_for_several_gpus_gets_whole_ones_of_one_model() -> None:
     assert ["GPU-v0", "GPU-v1"] == uuids(seen(P100, *V100), gpus=2)
     assert ["GPU-v0", "GPU-v1", "GPU-v2", "GPU-v3"] == uuids(seen(P100, *V100), gpus=4)

@@ -55,6 +55,16 @@ def test_of_less_than_a_second_the_counter_says_nothing() -> None:
     assert (None, None) == tuple(readings(taken, (0.0, 0.9))[name] for name in ("gpu_joules", "gpu_watts"))
 
 
+@pytest.mark.parametrize(("is_instant", "count", "watts"), [(True, 5, 150.0), (True, 4, None), (False, 5, None)])
+def test_of_less_than_a_second_readings_of_the_moment_say_the_power(
+        is_instant: bool, count: int, watts: float | None) -> None:
+    # the counter, which moves now and then, saw 30 J in 0.4 s; 100, 150, 200, 150, 100 W at the moments are 150 W
+    shown = (100.0, 150.0, 200.0, 150.0, 100.0)[:count]
+    taken = [Sample(index / 10, (gpu(energy_joules=75.0 * index / 10, power_watts=each, is_instant=is_instant),))
+             for index, each in enumerate(shown)]
+    assert readings(taken, (0.0, 0.4))["gpu_watts"] == (watts and pytest.approx(watts))
+
+
 def test_the_share_of_time_under_the_power_cap_is_told_apart_from_throttling() -> None:
     measured = readings(samples(*(gpu(throttle=("sw_power_cap",)) for _ in range(3)), gpu(throttle=())), (0.0, 3.0))
     assert (0.75, 0.0) == (measured["gpu_power_capped_share"], measured["gpu_throttled_share"])

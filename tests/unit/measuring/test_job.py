@@ -56,9 +56,11 @@ def test_settings_are_values_of_their_cell_fields_own_types() -> None:
 
 
 @pytest.mark.parametrize(("pair", "message"), [
-    ("batch", 'found "batch", expected KEY=VALUE'), ("size=8", 'found "size=8", expected KEY=VALUE with KEY one of'),
-    ("stack=a", "expected KEY=VALUE"), ("data=cifar10", "expected KEY=VALUE"),
-    ("batch=many", "--set batch=many: .*'many'"), ("batch=0", "--set batch=0: .*at least 1"),
+    ("batch", 'found "batch", expected KEY=VALUE'),
+    ("size=8", 'found "size=8", expected KEY=VALUE with KEY one of task, measure'),
+    ("stack=a", "an option of its own, --stack"), ("data=cifar10", "an option of its own, --data"),
+    ("batch=many", '--set batch=many: found "many", expected a whole number'),
+    ("seconds=soon", '--set seconds=soon: found "soon", expected a number'), ("batch=0", "--set batch=0: .*at least 1"),
     ("loop=fast", '--set loop=fast: .*found "fast", expected one of native'),
     ("task=resnet51", 'task "resnet51" is unknown; known: lenet5')])
 def test_a_setting_that_cannot_be_is_refused_with_what_was_found_and_expected(pair: str, message: str) -> None:

@@ -51,7 +51,7 @@ def test_one_cell_is_chosen_by_number_or_by_the_beginning_of_its_key(tmp_path: P
 
 @pytest.mark.parametrize(("words", "said"), [
     ("0", "--cell: found 0, expected 1 to 3, as in made's plan, or a key"), ("4", "--cell: found 4, expected 1 to 3"),
-    ("zzz", '--cell: found "zzz", which 0 cells of made begin with; known: ')])
+    ("zzz", '--cell: found "zzz", which begins no keys of made, expected one; known: ')])
 def test_a_cell_that_is_not_there_is_refused_in_one_line(tmp_path: Path, words: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
         chosen(kept(tmp_path), words)

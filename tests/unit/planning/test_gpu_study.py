@@ -7,6 +7,7 @@ import pytest
 
 from runner.cli import measuring
 from runner.errors import BuildFailed, InputError
+from runner.launchers.docker import DockerLauncher
 from runner.launchers.venv import VenvLauncher
 from runner.machine import nvml
 from runner.measuring import job
@@ -31,7 +32,7 @@ def planned(scale: str, *fakes: FakeGpu) -> Plan:
 def test_on_turing_every_cell_of_the_study_runs_and_on_volta_all_but_those_of_cuda_13(scale: str) -> None:
     plan = planned(scale, *(RTX[0]._replace(uuid=f"GPU-{index}") for index in range(4)))
     assert len(plan.cells) > 60 and () == plan.skipped
-    assert {"torch-2.13-gpu"} == {each.cell.stack for each in planned(scale, *V100).skipped}
+    assert {"torch-2.13-gpu", "jax-gpu"} == {each.cell.stack for each in planned(scale, *V100).skipped}
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
@@ -71,6 +72,12 @@ def test_images_for_gpus_are_built_only_where_they_are_named() -> None:
 def test_a_base_of_unknown_digest_is_not_built_on() -> None:
     with pytest.raises(BuildFailed, match=r"tf-1.15-nv: the digest of its base is on no record: run `docker buildx"):
         bases.choose(None, STACKS["tf-1.15-nv"], print)     # type: ignore[arg-type]
+
+
+def test_a_stack_that_nobody_can_build_is_skipped_before_anything_is_built_with_the_way_out() -> None:
+    docker = DockerLauncher(NoImages())     # type: ignore[arg-type]
+    assert "imagetools inspect" in str(docker.missing(STACKS["tf-1.15-nv"]))
+    assert docker.missing(STACKS["tf-2.21-gpu"]) is None
 
 
 class NoImages:

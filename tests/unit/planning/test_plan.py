@@ -61,6 +61,17 @@ def test_every_stack_is_each_of_the_device_that_builds_models() -> None:
     assert ["a", "b"] == [each.cell.stack for each in planned_with(stacks=["every"]).cells]
 
 
+def test_a_stack_that_only_infers_is_of_every_one_that_infers_and_skipped_with_the_reason_elsewhere() -> None:
+    stacks = {**STACKS, "c": stack("c", framework="openvino")}
+    experiments = [{"id": "both", "task": "lenet5", "stacks": ["every"], "grid": {"measure": ["train", "infer"]}},
+                   {"id": "train", "task": "lenet5", "stacks": ["every"], "measure": "train", "batch": 7}]
+    found = plan(from_document({"study": {"id": "s", "title": "S"}, "experiment": experiments}, "s.toml"), stacks,
+                 MACHINE, Wishes(), lambda stack: None)
+
+    assert ["infer"] == [each.cell.measure for each in found.cells if each.cell.stack == "c"]
+    assert [("both", "c only infers: it has no measure train")] == [(s.experiment, s.reason) for s in found.skipped]
+
+
 def test_every_stack_is_of_the_device_that_the_user_says() -> None:
     on_gpus = planned_with(Wishes(settings={"device": "gpu"}), stacks=["every"])
     assert {"d"} == {each.cell.stack for each in (*on_gpus.cells, *on_gpus.skipped)}
@@ -110,13 +121,38 @@ def test_an_experiment_reads_the_data_that_it_says_where_that_is_given_and_else_
     assert {"e1": "cifar10"} == names("cifar10")
 
 
+def test_a_sequence_model_reads_its_own_set_where_it_is_given() -> None:
+    study = parse(b"""[study]
+id = "s"
+title = "S"
+[[experiment]]
+id = "e"
+measure = "train"
+stacks = ["a"]
+grid = { task = ["gnmt", "lenet5"] }
+""", "s.toml")
+
+    def sets(*given: str) -> dict[str, str]:
+        wishes = Wishes(settings={"data": given[0]}, data=given)
+        return {each.cell.task: each.cell.data for each in plan(study, STACKS, MACHINE, wishes, lambda _: None).cells}
+
+    assert {"gnmt": "wmt16", "lenet5": "cifar10"} == sets("cifar10", "wmt16")
+    assert {"gnmt": "cifar10", "lenet5": "cifar10"} == sets("cifar10")
+
+
 def test_the_baseline_falls_back_to_a_stack_that_runs() -> None:
     assert "b" == made().baseline
     assert "a" == made(missing={"b": "gone"}).baseline
 
 
+def test_a_wished_baseline_that_no_cell_has_is_refused() -> None:
+    assert "a" == made(Wishes(baseline="b"), missing={"b": "gone"}).baseline
+    with pytest.raises(InputError, match='--baseline: stack "b" is in no cell of study s; these are: a'):
+        made(Wishes(stacks=("a",), baseline="b"))
+
+
 def test_an_unknown_stack_is_refused() -> None:
-    with pytest.raises(InputError, match='stack "c" is unknown; known: a, b'):
+    with pytest.raises(InputError, match='--stack: stack "c" is unknown; known: a, b'):
         made(Wishes(stacks=("c",)))
 
 

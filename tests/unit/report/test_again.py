@@ -47,7 +47,7 @@ def test_markdown_csv_latex_and_json_have_the_commands() -> None:
 def test_the_terminal_says_the_first_command_and_how_to_see_all() -> None:
     text = printed(summary_view(REPORT), width=300)
 
-    assert 1 == text.count("evenbench rerun ") and "`evenbench report made --verbose` says it of each" in text
+    assert 1 == text.count("evenbench rerun ") and "; of each: `evenbench report made --verbose`" in text
 
 
 def test_the_terminal_says_all_commands_where_asked() -> None:

@@ -6,43 +6,43 @@ from typing import Any
 import pytest
 
 from runner.analysis.summary import summarise
-from runner.analysis.summary_format import Claim, PublishedNumber
+from runner.analysis.summary_format import JudgedClaim, PublishedNumber
 from runner.report.claims import claim_text
 from runner.report.claims.published import NUMBERS
 from runner.report.tables import Form, of
 from runner.screen.summary import summary_view
 from runner.study import quantities
-from runner.study.claims import Claim as Asked
+from runner.study.claims import Claim
 from runner.study.subjects import Subject
-from tests import made_report
+from tests import made_claims, made_report
 from tests import made_rows as made
 from tests.printing import printed
 
 TF, TORCH = Subject("tf", settings=(("lstm", "cudnn"),)), Subject("torch", "sync", (("gpus", 2),))
-CLAIM = {**Asked("c", "a claim", "ratio", "step", {}, (), TF, TORCH).record(), "verdict": "holds", "missing": ()}
-del CLAIM["cases"]
+CLAIM = {"id": "c", "text": "a claim", "kind": "ratio", "quantity": "step", "where": {}, "of": TF, "to": TORCH,
+         "verdict": "holds", "missing": ()}
 
 
-def claim(low: float | None, high: float | None, value: float, **values: Any) -> Claim:
+def claim(low: float | None, high: float | None, value: float, **values: Any) -> JudgedClaim:
     number = {"what": "", "case": {}, "value": value, "interval": {"low": value - 0.05, "high": value + 0.05},
               "rounds": 5, "low": low, "high": high, "is_turned": False, "verdict": "holds"}
-    return Claim.model_validate({**CLAIM, "numbers": (number,), **values})
+    return JudgedClaim.model_validate({**CLAIM, "numbers": (number,), **values})
 
 
-@pytest.mark.parametrize(("found", "here", "theirs"), [
+@pytest.mark.parametrize(("judged", "here", "theirs"), [
     (claim(1, None, 1.5, kind="slope", direction="up"), "1.50x (1.45–1.55)", "up"),
     (claim(0.9, 1.1, 1.0, kind="slope", direction="flat", within=0.1), "1.00x (0.95–1.05)", "flat within 10 %"),
     (claim(0.9, 1.1, 1.5, kind="differ", within=0.1), "1.50x (1.45–1.55)", "different by 10 %"),
     (claim(-0.6, -0.4, -0.5, kind="mpe", about=-0.53, within=0.15), "-0.50 (-0.55–-0.45)", "-0.53 within 15 %"),
     (claim(None, -0.5, -0.9, kind="mpe", at_most=-0.5), "-0.90 (-0.95–-0.85)", "to -0.5"),
     (claim(0.7, None, 0.8, kind="share", at_least=0.7), "80 % (75 %–85 %)", "from 70 %")])
-def test_a_claim_is_told_by_its_number_and_what_is_claimed(found: Claim, here: str, theirs: str) -> None:
-    assert (here, theirs) == (claim_text.here(found), claim_text.theirs(found))
+def test_a_claim_is_told_by_its_number_and_what_is_claimed(judged: JudgedClaim, here: str, theirs: str) -> None:
+    assert (here, theirs) == (claim_text.here(judged), claim_text.theirs(judged))
 
 
 def test_a_claim_without_a_number_tells_what_is_missing() -> None:
-    found = Claim.model_validate({**CLAIM, "verdict": "no data", "missing": ("one", "two"), "numbers": ()})
-    assert "one, and 1 more" == claim_text.here(found)
+    judged = JudgedClaim.model_validate({**CLAIM, "verdict": "no data", "missing": ("one", "two"), "numbers": ()})
+    assert "one, and 1 more" == claim_text.here(judged)
 
 
 @pytest.mark.parametrize(("unit", "value", "expected"), [
@@ -50,8 +50,8 @@ def test_a_claim_without_a_number_tells_what_is_missing() -> None:
     ("%", 0.0397, "0.0397 %"), ("mpe", -17.754, "-17.754"), ("W", 180.4, "180 W"), ("count", 76649, "76,649"),
     ("samples/s", 216.14, "216/s"), ("steps/s", 0.286, "0.2860 steps/s")])
 def test_every_unit_has_words(unit: str, value: float, expected: str) -> None:
-    number = PublishedNumber(id="p", source="Table 1", text="", quantity="first_epoch", of=TF.record(),
-                             to=TORCH.record(), where={"task": ("vgg16",)}, value=value, unit=unit, ours=None, cells=0,
+    number = PublishedNumber(id="p", source="Table 1", text="", quantity="first_epoch", of=TF,
+                             to=TORCH, where={"task": ("vgg16",)}, value=value, unit=unit, ours=None, cells=0,
                              experiment="")
 
     assert ["Table 1", "tf lstm cudnn / torch sync gpus 2 (vgg16)", "first epoch", expected,
@@ -62,7 +62,8 @@ def test_the_paper_s_own_claims_follow_ours() -> None:
     cells = [made.cell(stack) for stack in ("tf", "torch")]
     records = [record for cell, seconds in zip(cells, (1.0, 2.0), strict=True)
                for record in made.runs(cell, [cell.batch / seconds] * 5)]
-    asked = [Asked(name, "a claim", "ratio", "step", {}, ((),), Subject("torch"), Subject("tf"), at_least=least)
+    asked = [Claim(id=name, text="a claim", kind="ratio", quantity="step", where={}, cases=((),), of=Subject("torch"),
+                   to=Subject("tf"), at_least=least)
              for name, least in (("x-c1a", 1.5), ("x-c1b", 2.5), ("x-c2", 1.5))]
     plan = made.plan(*cells, claims=json.loads(json.dumps([each.record() for each in asked])))
     records = [made.session(study="x"), plan, *records]
@@ -84,3 +85,20 @@ def test_a_study_s_own_word_for_a_unit_is_one_that_has_words() -> None:
     ("count", 1234.0, "1,234"), ("count", 2.5, "2.50")])
 def test_a_number_beside_a_published_one_reads_as_in_its_table(unit: str, value: float, expected: str) -> None:
     assert expected == claim_text.IN_UNIT[unit](value)
+
+
+@pytest.mark.parametrize(("planned", "said"), [
+    (made_claims.claim("faster"), "tf < torch"),
+    (made_claims.claim("ratio", about=2.0, within=0.15), "tf / torch about 2, within 0.15"),
+    (made_claims.claim("ratio", at_least=1.0, at_most=1.5), "tf / torch at least 1 and at most 1.5"),
+    (made_claims.claim("equal", within=0.1, over=("batch",), cases=((1,), (2,))),
+     "tf / torch is 1, within 0.1; in each of 2 cases"),
+    (made_claims.claim("order", of=None, to=None, order=(made_claims.TF, made_claims.TORCH), over=("batch",),
+                       cases=((1,), (2,)), holds_for="total"),
+     "tf < torch; in the sum of 2 cases"),
+    (made_claims.claim("trend", along="batch", direction="up", over=("task",), cases=(("bert", 1),),
+                       turned_for=({"task": "bert"},)),
+     "tf / torch up from each batch to the next; the other way for bert"),
+])
+def test_where_a_claim_holds_is_said_as_a_comparison(planned: Claim, said: str) -> None:
+    assert said == claim_text.condition(planned)

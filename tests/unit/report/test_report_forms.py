@@ -5,6 +5,7 @@ import io
 import math
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from runner.errors import InputError
 from runner.paths import STUDIES
 from runner.report import forms
 from runner.report.contents import report
-from runner.report.document import Curve, Curves, Dots, Mark, Report
+from runner.report.document import Box, Boxes, Curve, Curves, Dots, Mark, Report
 from runner.report.writers import charts, latex, markdown, page, spreadsheet
 from runner.report.writers.page import mood
 from runner.results import store
@@ -94,10 +95,11 @@ def test_words_of_a_verdict_are_coloured_and_no_other_text(text: str, expected: 
 
 
 def test_two_charts_of_a_page_share_no_id() -> None:
-    chart = Dots("c", "x", (("g", (Mark("torch", 0, 2.0, 1.0, 3.0, "two"),)),))
+    chart = Boxes("c", "x", (("g", (Box("torch", 1, (1.0, 2.0, 3.0, 4.0, 5.0)),)),))
     one, other = (set(re.findall(r' id="([^"]+)"', charts.svg(chart, salt))) for salt in ("a", "b"))
 
     assert one and other and not one & other
+    assert set(re.findall(r"url\(#([^)]+)\)", charts.svg(chart, "a"))) == one
 
 
 def test_a_chart_keeps_its_text_as_text_and_reads_no_mathematics_in_it() -> None:
@@ -111,8 +113,35 @@ def test_curves_differ_by_sign_and_line_and_not_by_colour_alone() -> None:
     curves = tuple(Curve(name, place, (1.0, 2.0, 4.0), (1.0, 2.0, 3.0)) for place, name in enumerate("abc"))
     drawn = charts.svg(Curves("c", "x", "y", curves), "s")
 
-    assert len(set(re.findall(r"stroke-dasharray: ([\d., ]+)", drawn))) >= 2
+    assert len(set(re.findall(r'stroke-dasharray="([\d ]+)"', drawn))) >= 2
     assert {">a</text>", ">b</text>", ">c</text>"} <= set(re.findall(r">[abc]</text>", drawn))
+
+
+@pytest.mark.parametrize("values", [(0.0, 0.0), (5e-324, 1e308), (-1e308, 1e308), (3.0, 3.0)])
+@pytest.mark.parametrize("is_logarithmic", [False, True])
+def test_curves_of_any_numbers_are_drawn_within_the_chart(values: tuple[float, float], is_logarithmic: bool) -> None:
+    x = tuple(abs(value) + index for index, value in enumerate(values))
+    drawn = charts.svg(Curves("c", "x", "y", (Curve("a", 0, x, values, values, values),), False, is_logarithmic), "s")
+
+    points = re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", " ".join(re.findall(r'd="(M[^"]+)" fill="none"', drawn)))
+    assert "nan" not in drawn and "inf" not in drawn
+    assert points and all(0 <= float(x) <= 480 and 0 <= float(y) <= 300 for x, y in points)
+
+
+def test_a_value_that_no_logarithm_has_and_one_that_was_not_measured_break_a_curve() -> None:
+    curve = Curve("a", 0, (1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 10.0, 0.0, 100.0, 1000.0))
+    broken = charts.svg(Curves("c", "x", "y", (curve,), is_logarithmic=True), "s")
+    lacking = charts.svg(Curves("c", "x", "y", (curve._replace(y=(1.0, 2.0, float("nan"), 2.0, 1.0)),)), "s")
+
+    assert all(re.search(r'd="M[\d. ]+L[\d. ]+M[\d. ]+L[\d. ]+" fill="none"', drawn) for drawn in (broken, lacking))
+
+
+def test_an_axis_of_doublings_has_their_numbers_at_equal_distances() -> None:
+    drawn = charts.svg(Curves("c", "batch", "y", (Curve("a", 0, (1.0, 2.0, 4.0, 8.0), (1.0, 2.0, 3.0, 4.0)),)), "s")
+
+    places = [float(x) for x in re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="middle">[1248]</text>', drawn)]
+    steps = [second - first for first, second in pairwise(places)]
+    assert 4 == len(places) and steps == pytest.approx([steps[0]] * 3, abs=0.2)
 
 
 def test_markdown_shows_what_stands_in_a_file_and_does_not_obey_it() -> None:

@@ -7,7 +7,7 @@ import pytest
 from runner.report.document import Line, Strip, Strips
 from runner.report.series import steps
 from runner.report.writers import charts
-from runner.report.writers.strips import ticks
+from runner.report.writers.drawing import ticks
 from runner.results.rows import Row, measurements
 from tests import made_rows as made
 from workloads.spec.cell import Cell
@@ -117,7 +117,7 @@ def test_a_strip_s_texts_are_escaped_and_it_has_no_ids() -> None:
 @pytest.mark.parametrize(("high", "expected"), [
     (10.0, [0, 5, 10]), (6.5, [0, 5]), (0.31, [0, 0.2]), (3.0, [0, 1, 2, 3])])
 def test_an_axis_has_round_numbers(high: float, expected: list[float]) -> None:
-    assert expected == pytest.approx(ticks(high, 3))
+    assert expected == pytest.approx(ticks(0.0, high, 3))
 
 
 def test_a_chart_of_three_stacks_and_five_long_runs_stays_below_forty_kilobytes() -> None:

@@ -128,7 +128,7 @@ def test_kinds_of_records_and_lines_that_are_unknown_are_passed_over() -> None:
 
 
 def test_events_without_a_plan_say_what_to_do() -> None:
-    with pytest.raises(InputError, match="hold no plan"):
+    with pytest.raises(InputError, match="no plan, so nothing was measured"):
         measurements([made.session()])
 
 

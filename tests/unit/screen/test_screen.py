@@ -162,6 +162,12 @@ def test_a_plan_shows_its_runs_its_time_and_what_is_skipped() -> None:
     assert "mxnet, lenet5 train, batch 10, 32 px: no image" in shown
 
 
+def test_a_plan_of_which_nothing_runs_says_so_instead_of_no_time() -> None:
+    shown = printed(plan_view(made.plan(skipped={made.cell("mxnet"): "no image"}), 0.0))
+
+    assert "Nothing of it can run here." in shown and "0 runs" not in shown and "no image" in shown
+
+
 def test_a_plan_tells_cells_apart_that_differ_by_what_labels_leave_out() -> None:
     shown = printed(plan_view(made.plan(*(made.cell("torch", seed=seed) for seed in (1, 2))), 1.0))
 
@@ -225,7 +231,7 @@ def test_an_end_that_excludes_one_does_not_read_as_one(value: float, low: float,
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [
-    (0.0123, "12 ms"), (3.42, "3.4 s"), (25.4, "25 s"), (420.0, "7 min"), (9000.0, "2.5 h")])
+    (0.0123, "12 ms"), (3.42, "3.4 s"), (25.4, "25 s"), (420.0, "7 min"), (9000.0, "2.5 h"), (8139600.0, "94 days")])
 def test_seconds_are_scaled(seconds: float, expected: str) -> None:
     assert expected == formatting.seconds(seconds)
 

@@ -18,6 +18,9 @@ DRIVERS = {"10.0": "410.48", "10.1": "418.39", "10.2": "440.33", "11.2": "460.32
            "12.4": "525.60.13",
            "12.1": "530.30.02", "13.0": "580.65.06", "13.5": "580.65.06"}          # 13.x by compatibility, too
 
+# the driver that came with a CUDA of such a series, which alone takes its intermediate code
+COMPILING_DRIVERS = {"12.6": "560.28.03"}
+
 
 class Fact(NamedTuple):
     """What was read out of a wheel, or stands in a maker's records."""
@@ -118,6 +121,7 @@ def test_the_driver_is_the_oldest_that_runs_its_cuda(stack: Stack) -> None:
     assert stack.gpu is not None
     assert FACTS[stack.name].cuda == stack.gpu.cuda
     assert DRIVERS[stack.gpu.cuda] == stack.gpu.driver
+    assert COMPILING_DRIVERS.get(stack.gpu.cuda) == stack.gpu.jit_driver
 
 
 @pytest.mark.parametrize(("name", "cpu"), [("tf-1.15-gpu", "tf-1.15"), ("tf-2.1-gpu", "tf-2.1"),

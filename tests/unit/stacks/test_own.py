@@ -28,6 +28,7 @@ from tests import own_environment
 from tests.fake_nvml import H100, FakeNvml
 from tests.fakes import MACHINE, FakeLauncher, stack, study
 from tests.stack_folder import repository
+from workloads.frameworks import surroundings
 from workloads.process import environment, inventory
 from workloads.spec.cell import Cell
 
@@ -104,6 +105,13 @@ def test_of_several_frameworks_the_word_chooses(mine: Path) -> None:
     assert both[0].made_of() != both[1].made_of()
 
 
+def test_a_runtime_beside_a_framework_that_trains_is_meant_only_by_its_own_word(mine: Path) -> None:
+    own_environment.install(mine, "onnxruntime", "1.32.0")
+
+    assert ["pytorch", "onnxruntime"] == [own.environment(asked_of(mine, package), ROOT, has_gpus=False).framework
+                                          for package in ("", "onnxruntime")]
+
+
 def test_what_an_uninstalled_framework_left_behind_is_none(mine: Path) -> None:
     (site,) = mine.glob("lib/python3*/site-packages")
     (site / "jax").mkdir()
@@ -112,7 +120,8 @@ def test_what_an_uninstalled_framework_left_behind_is_none(mine: Path) -> None:
 
 
 @pytest.mark.parametrize(("packages", "message"), [
-    ({"numpy": "2.0"}, "found no framework in it, expected one of torch, tensorflow, mxnet, jax"),
+    ({"numpy": "2.0"}, "found no framework in it, expected one of torch, tensorflow, mxnet, jax, onnxruntime, "
+     "openvino"),
     ({"torch": "2.0"}, "found no numpy in it, which the workloads need: install it there"),
 ])
 def test_an_environment_that_lacks_what_workers_need_is_refused(tmp_path: Path, packages: dict[str, str],
@@ -294,17 +303,56 @@ def test_a_rerun_takes_no_other_pinned_stack() -> None:
         own_stacks.again(["torch-x"], {}, [], PINNED, ROOT, gpus.NONE, print)
 
 
-# of PyTorch 2.7 and of TensorFlow 2.21, and a framework that does not say
+# of PyTorch 2.7 and of TensorFlow 2.21
 @pytest.mark.parametrize(("architectures", "native", "jit"), [
     (["sm_50", "sm_80", "sm_86", "sm_90a"], ("8.0", "8.6", "8.9", "9.0"), ()),
     (["sm_60", "sm_70", "sm_80", "sm_89", "compute_90"], ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9"),
      ("9.0", "10.0", "12.0")),
     (["sm_120", "compute_120"], ("12.0",), ()),
-    ([], CAPABILITIES, ()),
 ])
 def test_the_code_that_a_framework_names_runs_on(architectures: list[str], native: tuple[str, ...],
                                                  jit: tuple[str, ...]) -> None:
     assert (native, jit) == own.code_for(architectures)
+
+
+# by NVIDIA's table of architectures and toolkits; MXNet does not tell its CUDA
+@pytest.mark.parametrize(("cuda", "runs_on"), [
+    ("10.2", ("6.0", "6.1", "7.0", "7.5")), ("11.0", ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9")),
+    ("11.8", ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0")), ("12.8", CAPABILITIES),
+    ("13.2", ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")), ("0.0", CAPABILITIES)])
+def test_a_framework_that_names_no_code_runs_where_its_cuda_does(cuda: str, runs_on: tuple[str, ...]) -> None:
+    code = own.gpu_code(asked_of("x"), json.dumps({"cuda": cuda, "architectures": []}))
+    assert code is not None and (runs_on, ()) == (code.native, code.jit)
+    assert set(CAPABILITIES) - set(runs_on) == set(code.unsupported)
+
+
+class NoDevices:
+    """JAX where no GPU answers."""
+
+    @staticmethod
+    def devices(kind: str) -> list[Any]:
+        raise RuntimeError("Unable to initialize backend 'cuda'")
+
+
+def test_jax_with_a_plugin_that_finds_no_gpu_says_why_and_without_one_is_of_cpus(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "")          # which is set before JAX looks
+    (tmp_path / "jax_plugins" / "xla_other").mkdir(parents=True)
+    (tmp_path / "jax_plugins" / "xla_other" / "__init__.py").touch()
+    assert ("", []) == surroundings.of("jax").gpu_code(NoDevices)
+
+    (tmp_path / "jax_plugins" / "xla_cuda13").mkdir()
+    (tmp_path / "jax_plugins" / "xla_cuda13" / "__init__.py").touch()
+    with pytest.raises(RuntimeError, match="Unable to initialize"):
+        surroundings.of("jax").gpu_code(NoDevices)
+
+
+def test_a_framework_that_is_older_than_its_adapter_is_refused_before_anything_runs() -> None:
+    with pytest.raises(InputError, match=r"--stack mine=/envs/mine: found torch 1.3.1, expected 1.4 or newer"):
+        own_of(frameworks={"torch": "1.3.1"})
+    assert "1.4.0" == own_of(frameworks={"torch": "1.4.0"}).version
+    assert "unknown" == own_of(frameworks={"torch": ""}).version
 
 
 def test_a_framework_without_cuda_has_no_code_for_gpus() -> None:
@@ -454,6 +502,7 @@ def test_a_worker_starts_in_the_users_environment_told_of_its_framework(tmp_path
     mine_stack: Stack = own.environment(asked_of(mine), root, has_gpus=False)
     launcher = VenvLauncher(tmp_path)
     launcher.prepare([mine_stack], print)
+    assert list((root / "workloads/__pycache__").glob("__main__.*.pyc"))        # compiled once, not in each run
     running = launcher.start(Cell(stack="mine", task="lenet5", measure="train", cpus=1), mine_stack, tmp_path, "run")
     try:
         line, end = running.next_line(30), running.next_line(30)

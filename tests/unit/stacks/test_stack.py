@@ -27,7 +27,8 @@ def test_a_folder_is_read_whole(tmp_path):
 
 @pytest.mark.parametrize(("found", "instead", "message"), [
     ('framework = "pytorch"', 'framework = "caffe"',
-     r"framework: .*'tensorflow', 'pytorch', 'mxnet', 'jax', 'onednn' or 'cudnn'.*found 'caffe'"),
+     r"framework: .*'tensorflow', 'pytorch', 'mxnet', 'jax', 'onnxruntime', 'openvino', 'onednn' or 'cudnn'.*found "
+     r"'caffe'"),
     ('python = "3.11"', 'python = "2.7"', "python: .*found '2.7'"),
     ('title = "PyTorch 9"', "", "title: Field required"),
     ('title = "PyTorch 9"', 'titel = "PyTorch 9"', "stack.titel is unknown; known: name, framework"),

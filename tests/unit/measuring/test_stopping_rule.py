@@ -8,7 +8,7 @@ import pytest
 from runner.analysis.stats import Interval, intervals
 from runner.analysis.summary import summarise
 from runner.errors import InputError
-from runner.measuring.until import Outcome, Until, Width, lines, looks, outcome, parse, widths
+from runner.measuring.stopping_rule import CAP, Outcome, Until, Width, lines, looks, outcome, parse, widths
 from tests import made_rows as made
 
 TWO = Until(0.02, 30)
@@ -25,6 +25,13 @@ def test_what_is_no_share_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(InputError, match=r"--until: found .*, expected a share") as caught:
         parse(text, 9)
     assert "\n" not in str(caught.value)
+
+
+def test_a_cap_alone_is_refused_with_what_makes_as_many_rounds() -> None:
+    assert parse(None) is None
+    assert Until(0.02, CAP) == parse("2%")
+    with pytest.raises(InputError, match=r"--cap 7: found no --until, .* `--rounds 7`"):
+        parse(None, 7)
 
 
 def test_looks_grow_by_half_from_the_study_s_rounds_to_the_cap() -> None:

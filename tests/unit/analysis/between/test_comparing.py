@@ -97,6 +97,19 @@ def test_cells_of_one_session_are_listed_and_not_compared() -> None:
     assert (Alone("torch", "lenet5 train, batch 20, 32 px", "only in a"),) == beside(a, b).alone
 
 
+def test_a_cell_whose_label_the_other_session_has_too_says_by_what_it_differs() -> None:
+    a, b = (measured({made.cell(steps=steps): STEADY}, name=name) for steps, name in ((50, "a"), (24, "b")))
+
+    assert ["only in a with steps 50", "only in b with steps 24"] == [each.reason for each in beside(a, b).alone]
+
+
+def test_a_folder_that_is_another_one_in_each_run_is_no_difference() -> None:
+    a, b = (measured({made.cell(): STEADY}, facts={**made.FACTS, "environment": {"TORCHINDUCTOR_CACHE_DIR": folder}})
+            for folder in ("/tmp/1", "/tmp/2"))
+
+    assert () == beside(a, b).differences
+
+
 @pytest.mark.parametrize(("more", "told"), [
     (2, ["  torch, lenet5 train, batch 20, 32 px: only in a", "  torch, lenet5 train, batch 21, 32 px: only in a"]),
     (4, ["  torch, 4 cells: only in a"])])

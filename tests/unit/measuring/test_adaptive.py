@@ -12,7 +12,7 @@ from runner.errors import InputError, Stopped
 from runner.launchers.protocol import Exit
 from runner.measuring import adaptive, job
 from runner.measuring.session import Bench, Progress
-from runner.measuring.until import Until
+from runner.measuring.stopping_rule import Until
 from runner.planning.plan import Wishes, plan
 from runner.results import history, store
 from runner.results.rows import measurements

@@ -14,6 +14,7 @@ from workloads.measuring.sketch import WIDTH, sketch
 from workloads.spec.cell import Cell
 
 TORCH, TF = stack("torch-x"), stack("tf-x", framework="tensorflow")
+RUNTIME = stack("runtime-x", framework="onnxruntime")
 
 
 def cell(precision: str = "float64") -> Cell:
@@ -112,6 +113,34 @@ def test_what_one_stack_does_not_have_of_a_model_is_compared_where_both_do() -> 
     assert equality.compare(cell(), without, arrays(), TF, TORCH).passed
     assert equality.compare(cell(), arrays(), without, TF, TORCH).passed
     assert "decoded 3 (Conv)" == equality.compare(cell(), other, arrays(), TF, TORCH).first
+
+
+def test_a_stack_that_only_infers_is_compared_by_what_it_infers() -> None:
+    ours = arrays()
+    for kind in ("loss", "gradient", "weight", "statistic"):
+        ours.arrays[kind].clear()
+
+    assert equality.compare(cell("float32"), ours, arrays(), RUNTIME, TORCH).passed
+    assert "the stacks sent other names of loss" == equality.compare(cell("float32"), ours, arrays(), TF, TORCH).problem
+    changed = equality.Sent({**ours.arrays, "inferred": arrays(1.1, kind="inferred").arrays["inferred"]})
+    assert "inferred 3 (Conv)" == equality.compare(cell("float32"), changed, arrays(), RUNTIME, TORCH).first
+
+
+def test_a_layer_that_differs_by_a_batch_s_own_statistics_is_named_where_what_is_inferred_differs() -> None:
+    by_batch, both = arrays(1.1), arrays(1.1)
+    both.arrays["inferred"]["3"] = 1.1 * both.arrays["inferred"]["3"]
+
+    verdicts = [equality.compare(cell("float32"), ours, arrays(), RUNTIME, TORCH) for ours in (by_batch, both)]
+    assert [(True, ""), (False, "activation 3 (Conv)")] == [(each.passed, each.first) for each in verdicts]
+
+
+def test_a_stack_that_only_infers_is_proved_in_float32_which_proves_nothing_of_others(tmp_path: Path) -> None:
+    made_of = {"tf-x": "1", "torch-x": "2", "runtime-x": "3"}
+    for ours in (RUNTIME, TF):
+        equality.keep([equality.compare(cell("float32"), arrays(), arrays(), ours, TORCH)._replace(stack=ours.name)],
+                      made_of, tmp_path)
+
+    assert {("lenet5", "runtime-x")} == equality.proved(tmp_path, made_of)
 
 
 def test_where_no_stack_runs_natively_no_tuned_one_passes() -> None:

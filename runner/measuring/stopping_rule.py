@@ -55,13 +55,18 @@ class Outcome(NamedTuple):
     wide: tuple[Width, ...]  # that were still too wide, the widest first
 
 
-def parse(text: str, cap: int) -> Until:
-    """The Until of "2%" or "2 %". Raises InputError."""
+def parse(text: str | None, cap: int | None = None) -> Until | None:
+    """The Until of "2%" or "2 %"; of None none. Raises InputError, also for a cap alone."""
+    if text is None:
+        if cap is not None:
+            raise InputError(f"--cap {cap}: found no --until, of whose rounds it is the cap; `--rounds {cap}` makes as "
+                             "many")
+        return None
     match = re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?) ?%", text.strip())
     width = float(match[1]) / 100 if match else 0.0
     if not 0 < width <= 1:
         raise InputError(f'--until: found "{text}", expected a share above 0 % and at most 100 %, such as 2%')
-    return Until(width, cap)
+    return Until(width, cap or CAP)
 
 
 def looks(first: int, cap: int) -> list[int]:

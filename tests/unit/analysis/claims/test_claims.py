@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.analysis.claims.judging import Finding, Side, judge
+from runner.analysis.claims.judging import Side, judge
 from runner.analysis.stats import Interval
 from runner.analysis.summary import summarise
+from runner.analysis.summary_format import JudgedClaim
 from runner.errors import InputError
 from runner.results.rows import Measurements, measurements
 from runner.screen.summary import summary_view
@@ -27,7 +28,7 @@ from tests import made_rows as made
 from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, took
 from tests.printing import printed
 
-STUDIES = Path(__file__).parents[3] / "studies"
+STUDIES = Path(__file__).parents[4] / "studies"
 HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
 
 
@@ -35,8 +36,8 @@ def of_stacks(**seconds: Any) -> Measurements:
     return took({made.cell(stack): found for stack, found in seconds.items()})
 
 
-def value(found: Finding) -> float:
-    (number,) = found.numbers
+def value(judged: JudgedClaim) -> float:
+    (number,) = judged.numbers
     return number.value
 
 
@@ -354,7 +355,7 @@ TO = 'to = { stack = "torch" }'
     ([('quantity = "step"', 'quantity = "load"')],
      'claim c: quantity "load" needs an experiment of measure "phases" with tf; found train'),
     ([('of = { stack = "tf" }', 'of = { stack = "tf-9" }')],
-     'claim c: stack "tf-9" is of no experiment; known: tf, torch'),
+     'claim c: stack "tf-9" is in no experiment; known: tf, torch'),
     ([('of = { stack = "tf" }', 'of = { stack = "tf", parallel = "sync" }')],
      'claim c: quantity "step" needs an experiment of measure "train" with tf sync; found no experiment with it'),
     ([('of = { stack = "tf" }', 'of = { stack = "torch" }')], "claim c: found torch, torch, expected different"),
@@ -376,7 +377,7 @@ TO = 'to = { stack = "torch" }'
     ([('"faster"', '"trend"'), (OVER, 'over = ["batch"]\nalong = "task"\ndirection = "up"'), (TURNED, "")],
      'claim c: key "along": task lenet5 has no place in an order: list its values in where'),
     ([('"faster"', '"trend"'), (OVER, OVER + '\nalong = "task"\ndirection = "up"')],
-     "claim c: over and along name a field twice"),
+     "claim c: averaged, over and along name a field twice"),
     ([('"faster"', '"trend"'), (OVER, 'over = ["task"]\nalong = "batch"\ndirection = "down up"')],
      'claim c: key "direction": found "down up", expected one of up, down'),
     ([(OVER, 'over = ["task"]')],
@@ -492,12 +493,12 @@ def test_a_mutated_claim_is_read_or_refused_but_never_breaks(data: st.DataObject
     index = data.draw(st.integers(0, len(document["claim"]) - 1))
     table = document["claim"][index]
     for _ in range(data.draw(st.integers(1, 3))):
-        key = data.draw(st.sampled_from([*table, *Claim._fields]))
+        key = data.draw(st.sampled_from([*table, *Claim.model_fields]))
         match data.draw(st.sampled_from(["delete", "rename", "retype", "table"])):
             case "delete":
                 table.pop(key, None)
             case "rename":
-                table[data.draw(st.sampled_from([*Claim._fields, "x"]))] = table.pop(key, 1)
+                table[data.draw(st.sampled_from([*Claim.model_fields, "x"]))] = table.pop(key, 1)
             case "retype":
                 table[key] = data.draw(ODD)
             case "table":

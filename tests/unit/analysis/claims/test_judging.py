@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.claims.judging import Finding, Side, judge
+from runner.analysis.claims.judging import Side, judge
 from runner.analysis.stats import Interval
+from runner.analysis.summary_format import JudgedClaim
 from runner.results.rows import Measurements, measurements
 from runner.study import claims
 from runner.study.claims import Claim, Verdict, paper_claim, together
@@ -28,8 +29,8 @@ def told(quantities: Mapping[Cell, Sequence[Mapping[str, Any]]], rounds: int = 5
     return measurements([made.session(), made.plan(*quantities), *records])
 
 
-def number(found: Finding) -> Any:
-    (only,) = found.numbers
+def number(judged: JudgedClaim) -> Any:
+    (only,) = judged.numbers
     return only
 
 
@@ -58,6 +59,36 @@ def test_over_cases_a_claim_is_of_their_mean_their_total_or_the_greatest(holds_f
     assert (HOLDS, pytest.approx(about)) == (found.verdict, number(found).value)
 
 
+def averages(**values: Any) -> Claim:
+    """A claim on batches 1 and 2, each the mean over 16 and 32 pixels."""
+    return claim(averaged=("image",), over=("batch",), cases=tuple((image, batch) for image in (16, 32)
+                                                                   for batch in (1, 2)), **values)
+
+
+SIZED = {(16, 1): (1.0, 3.0), (32, 1): (5.0, 4.0), (16, 2): (2.0, 1.0), (32, 2): (2.0, 2.5)}     # of tf, of torch
+
+
+def sized(*left_out: tuple[int, int]) -> Measurements:
+    return took({made.cell(stack, image=image, batch=batch): seconds[index]
+                 for (image, batch), seconds in SIZED.items() if (image, batch) not in left_out
+                 for index, stack in enumerate(("tf", "torch"))})
+
+
+def test_cases_of_averages_are_compared_by_their_mean_values() -> None:
+    """Means of 3 and 3.5 s at batch 1, of 2 and 1.75 s at batch 2: ratios 6 / 7 and 8 / 7."""
+    found = judge(averages(kind="ratio", at_least=0.5), sized())
+
+    assert [({"batch": 1}, pytest.approx(6 / 7)), ({"batch": 2}, pytest.approx(8 / 7))] == [
+        (each.case, each.value) for each in found.numbers]
+    assert (HOLDS, DOES_NOT) == tuple(each.verdict for each in judge(averages(kind="faster"), sized()).numbers)
+
+
+def test_an_average_that_lacks_a_cell_is_no_data() -> None:
+    found = judge(averages(kind="ratio", at_least=0.5, fuller="paper"), sized((16, 1)))
+
+    assert (NO_DATA, "tf, image 16, batch 1: not planned; scale paper has") == (found.verdict, found.missing[0])
+
+
 def test_a_stack_s_form_for_another_device_stands_for_it() -> None:
     own = Subject("tf", also=("tf-gpu",))
     measured = took({made.cell("tf-gpu", device="gpu"): 1.0, made.cell("torch", device="gpu"): 2.0})
@@ -76,14 +107,14 @@ def test_a_claim_of_older_results_has_subjects_without_settings() -> None:
 
 
 def test_subjects_with_settings_survive_the_store() -> None:
-    asked = claim("order", of=None, to=None, order=(CUDNN, PLAIN._replace(also=("x",))))
+    asked = claim("order", of=None, to=None, order=(CUDNN, dataclasses.replace(PLAIN, also=("x",))))
 
     assert asked == claims.from_record(json.loads(json.dumps(asked.record())))
 
 
 @pytest.mark.parametrize("field", ["lstm", "stack"])
 def test_a_field_that_subjects_say_tells_no_cases_apart(field: str) -> None:
-    asked = Claim("c", "", "faster", "step", {}, (), CUDNN, PLAIN, over=(field,))
+    asked = Claim(id="c", text="", kind="faster", quantity="step", where={}, of=CUDNN, to=PLAIN, over=(field,))
 
     assert f'field "{field}": expected one of a cell but stack, parallel, measure, lstm' == claims.mistake(asked)
 
@@ -197,7 +228,7 @@ def test_an_mpe_is_the_mean_of_the_differences_over_the_first_ones() -> None:
     found = judge(claim("mpe", about=-1.0, within=0.15, **OVER), measured)
 
     assert (HOLDS, pytest.approx(-1.0)) == (found.verdict, number(found).value)
-    assert pytest.approx((-1.15, -1 / 1.15)) == number(found).side[:2]
+    assert pytest.approx((-1.15, -1 / 1.15)) == (number(found).low, number(found).high)
 
 
 @pytest.mark.parametrize(("to", "expected"), [

@@ -1,0 +1,46 @@
+"""Commands that read results: what they answer where one cannot be read, or where options do not go together."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from runner.cli import app
+from runner.errors import InputError
+from runner.report import forms
+
+OLD = Path(__file__).parents[2] / "old_results"
+
+
+def said(*words: object) -> str:
+    """The refusal of a command."""
+    answer = CliRunner().invoke(app, [str(word) for word in words])
+    assert isinstance(answer.exception, InputError), answer.output
+    return str(answer.exception)
+
+
+def test_a_session_without_a_plan_is_refused_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text('{"event": "session", "schema": 2, "id": "a"}\n')
+    assert f"{tmp_path}/events.jsonl: there is no plan" in said("report", tmp_path)
+
+
+def test_history_tells_of_a_result_that_cannot_be_read_and_shows_the_others(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        shutil.copytree(OLD / "quick", tmp_path / name)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/events.jsonl").write_text("{\n")
+    answer = CliRunner().invoke(app, ["history", str(tmp_path)])
+    assert 0 == answer.exit_code
+    assert "left out: " in answer.output and "c/events.jsonl:1: not JSON" in answer.output.replace("\n", "")
+    assert "History of 2 sessions" in answer.output
+
+
+def test_a_run_s_words_have_no_other_form() -> None:
+    assert "found --run and --csv" in said("report", OLD / "quick", "--run", "all", "--csv")
+    assert "--run all` lists them" in said("report", OLD / "quick", "--run", "nobody")
+
+
+def test_a_file_in_no_folder_is_refused_with_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no folder .*/gone; make it"):
+        forms.write("text", tmp_path / "gone" / "page.html")
