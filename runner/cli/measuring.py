@@ -40,7 +40,7 @@ from runner.cli.options import (
     split_stacks,
 )
 from runner.cli.proving import checked
-from runner.cli.results import show_result, show_with_page
+from runner.cli.results import measured_in, show_result, show_with_page
 from runner.errors import InputError, Stopped
 from runner.measuring import adaptive, all_studies, equality, rerun, self_comparison
 from runner.measuring import job as jobs
@@ -52,7 +52,6 @@ from runner.report import forms
 from runner.report.between import regression as regression_forms
 from runner.results import history, store
 from runner.results.history import Kept
-from runner.results.rows import measurements
 from runner.screen.progress import progress
 from runner.stacks import definition
 from runner.stacks.own import is_own, side
@@ -291,7 +290,7 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
 
 def _show_aa(folder: Path, title: str, design: self_comparison.Plan, is_json: bool) -> None:
     """Write aa.json beside the events, and print it."""
-    verdict = self_comparison.judge(measurements(store.read(folder)), design)
+    verdict = self_comparison.judge(measured_in(folder), design)
     text = _kept(folder, "aa.json", verdict.record())
     if is_json:
         print(text)
@@ -333,7 +332,7 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     how = _How(results, fresh, stall=stall, with_products=False)
     folders: list[Path] = []
     _ran(_named(asked, how), how, folders.append)
-    outcome = regression.judge(measurements(store.read(folders[-1])), names[0], names[1], share)
+    outcome = regression.judge(measured_in(folders[-1]), names[0], names[1], share)
     text = _kept(folders[-1], "gate.json", outcome.record())
     if markdown:
         screen.say(f"written: {forms.write(regression_forms.markdown(outcome, folders[-1].name), markdown)}")

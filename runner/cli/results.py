@@ -69,7 +69,7 @@ def report(name: NewestResult = "",
 
 def _show_runs(folder: Path, name: str, is_json: bool) -> None:
     """A line a run, or of those of a name all that they wrote."""
-    runs = shown.runs(_measured(folder), error_output.read(folder), name)
+    runs = shown.runs(measured_in(folder), error_output.read(folder), name)
     if name and not runs:
         raise InputError(f'--run: found "{name}", expected the name or the key of a run of {folder.name}; '
                          f"`evenbench report {folder} --run all` lists them")
@@ -81,7 +81,7 @@ def _show_runs(folder: Path, name: str, is_json: bool) -> None:
         screen.show(screen.list_view([each.row() for each in runs]))
 
 
-def _measured(folder: Path) -> Measurements:
+def measured_in(folder: Path) -> Measurements:
     """What was measured in a result's folder. Raises InputError with the file."""
     try:
         return measurements(store.read(folder))
@@ -91,7 +91,7 @@ def _measured(folder: Path) -> Measurements:
 
 def summarized(folder: Path) -> Session:
     """The session in a result's folder."""
-    measured = _measured(folder)
+    measured = measured_in(folder)
     summarised = summary.summary_of(measured, equality.proved(folder.parent, measured.made_of()))
     return Session(summarised, contents.report(summarised, measured))
 
@@ -126,7 +126,7 @@ def _show(session: Session, folder: Path, is_json: bool, has_commands: bool = Fa
 @app.command("compare")
 def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Compare two sessions: what differed around them, and which ratios to the baseline moved."""
-    compared = comparing.compare(*(_measured(store.located(name, results)) for name in (a, b)))
+    compared = comparing.compare(*(measured_in(store.located(name, results)) for name in (a, b)))
     if as_json:
         print(json.dumps(compared.record(), indent=2, allow_nan=False))
     else:
@@ -155,7 +155,7 @@ def _readable(folders: Iterable[Path]) -> Iterator[Measurements]:
     """What was measured in each folder; one that cannot be read is told and hides no other."""
     for folder in folders:
         try:
-            yield _measured(folder)
+            yield measured_in(folder)
         except InputError as error:
             screen.say(f"left out: {error}")
 
@@ -167,7 +167,7 @@ def export_(name: ResultName, parquet: Annotated[Path | None, typer.Option(help=
     """Write a session's raw samples as one table, a row a sample, for notebooks."""
     if not parquet and not to_csv:
         raise InputError("export: found no file to write, expected --parquet FILE or --csv FILE")
-    measured = _measured(store.located(name, results))
+    measured = measured_in(store.located(name, results))
     for path, write in ((parquet, export.to_parquet), (to_csv, export.to_csv)):
         if path:
             screen.say(f"{path}: {formatting.count(write(measured, path), 'row')}")
@@ -176,7 +176,7 @@ def export_(name: ResultName, parquet: Annotated[Path | None, typer.Option(help=
 @app.command("curves")
 def curves_(name: NewestResult = "", results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
-    distances = curves.compared(_measured(store.located(name, results)))
+    distances = curves.compared(measured_in(store.located(name, results)))
     if as_json:
         print_rows([apart._asdict() for apart in distances], as_json)
     else:

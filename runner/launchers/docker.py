@@ -19,7 +19,7 @@ from runner.paths import CACHE
 from runner.results.error_output import ErrorOutput, Written
 from runner.stacks import images
 from runner.stacks import own as own_stacks
-from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned
+from runner.stacks.definition import Stack, fingerprint, pinned
 from runner.stacks.engine import (
     APIError,
     Container,
@@ -75,7 +75,7 @@ class DockerLauncher(Launcher):
 
     def missing(self, stack: Stack) -> str | None:
         """Why its image cannot be built, where that is known; else prepare builds it, and a failed build says why."""
-        return stack.unbuildable if isinstance(stack, PinnedStack) else None
+        return stack.unbuildable
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
         """Build images that are missing or old, and remove what runners that are gone have left."""

@@ -20,7 +20,7 @@ from runner.launchers.docker import explained
 from runner.launchers.protocol import ClusterLauncher
 from runner.launchers.swarm_run import SwarmRunning, remove_network, remove_service
 from runner.stacks import images
-from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned
+from runner.stacks.definition import Stack, fingerprint, pinned
 from runner.stacks.engine import APIError, DockerClient, DockerException
 from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
@@ -45,7 +45,7 @@ class SwarmLauncher(ClusterLauncher):
 
     def missing(self, stack: Stack) -> str | None:
         """Why its image cannot be built, where that is known; else prepare builds it, and a failed build says why."""
-        return stack.unbuildable if isinstance(stack, PinnedStack) else None
+        return stack.unbuildable
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
         """Build images on the manager's engine, bring them to the nodes, and remove what dead runners left."""

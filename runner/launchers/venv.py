@@ -81,7 +81,8 @@ class VenvLauncher(Launcher):
         leftovers.sweep_folders(say)
         for stack in stacks:
             self._pythons[stack.name] = self._python(stack, say)
-            _compile(self._pythons[stack.name], stack.root)
+        for (_, root), python in {(each.python, each.root): self._pythons[each.name] for each in stacks}.items():
+            _compile(python, root)
 
     def _python(self, stack: Stack, say: Callable[[str], None]) -> Path:
         """The interpreter of a stack, its environment made first where it is one of ours. Raises BenchError."""

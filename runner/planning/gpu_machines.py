@@ -9,7 +9,7 @@ from runner import paths
 from runner.machine.gpus import Gpu, Gpus, way
 from runner.machine.host import GIB, Machine
 from runner.planning.plan import Plan, Wishes, plan
-from runner.stacks.definition import PinnedStack, Stack, read_all
+from runner.stacks.definition import Stack, read_all
 from runner.study.file import read
 from workloads.spec.cell import Cell
 
@@ -46,8 +46,7 @@ def planned(study: str, stacks: Mapping[str, Stack], model: str) -> Plan:
 
 
 def _missing(stack: Stack) -> str | None:
-    is_buildable = not isinstance(stack, PinnedStack) or stack.unbuildable is None
-    return None if is_buildable else f"{stack.name} cannot be built yet: the digest of its base is on no record"
+    return f"{stack.name} cannot be built yet: the digest of its base is on no record" if stack.unbuildable else None
 
 
 def lines(stacks: Mapping[str, Stack]) -> Iterator[str]:

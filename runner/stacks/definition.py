@@ -201,6 +201,11 @@ class Stack(BaseModel):
     def root(self) -> Path:
         """The repository whose workloads run in it."""
 
+    @property
+    def unbuildable(self) -> str | None:
+        """Why nobody can build its image, with the way out; None where that can be tried, or there is none to build."""
+        return None
+
     @abstractmethod
     def made_of(self) -> str:
         """What it and the workloads are made of, as a SHA-256: another one is another stack."""

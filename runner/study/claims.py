@@ -123,6 +123,11 @@ class Claim(Statement):
         return (*self.averaged, *self.over, *filter(None, [self.along]))
 
     @property
+    def is_over_cases(self) -> bool:
+        """Whether a number of it is of several cases, so that without one of them it is another number."""
+        return bool(self.averaged) or self.holds_for != "each" or self.kind in ("mpe", "slope")
+
+    @property
     def averages(self) -> "Claim":
         """The claim with cases of what is left once the averaged fields are averaged over."""
         cases = tuple(dict.fromkeys(case[len(self.averaged):] for case in self.cases))

@@ -14,7 +14,6 @@ import numpy as np
 from tests.stack.test_adapter import EVERY_LAYER, POOLED, TOKENS, AdapterCase, Watch, varied
 from workloads.frameworks import numpy as reference
 from workloads.frameworks.onnx_graphs import model
-from workloads.frameworks.onnx_graphs.graph import Graph
 from workloads.inputs import images as data
 from workloads.inputs import sequence_batches as batches
 from workloads.process.errors import Unsupported
@@ -69,10 +68,11 @@ class Equality(AdapterCase):
             self.assert_close(expected.logits(sample.images, is_training=True), found["logits"], NORMALISED, "logits")
 
     def test_what_is_written_is_valid_onnx(self):
-        onnx = importlib.import_module("onnx")             # a stack's package, not this repository's
+        onnx = importlib.import_module("onnx")             # a stack's package, not this repository's, as graph's is
+        written = importlib.import_module("workloads.frameworks.onnx_graphs.graph").Graph
         for is_training in (False, True):
             for table in (EVERY_LAYER, POOLED, TOKENS):
-                graph = Graph(in_float32(layers.parameters(table, tasks.input_shape(32))), is_training)
+                graph = written(in_float32(layers.parameters(table, tasks.input_shape(32))), is_training)
                 logits = model.forward(table, graph, graph.input("images", np.empty((0,) * 4, np.float32)))
                 whole = onnx.shape_inference.infer_shapes(graph.serialized([logits]), strict_mode=True)
                 onnx.checker.check_model(whole, full_check=True)

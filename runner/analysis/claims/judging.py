@@ -17,7 +17,6 @@ from runner.study.claims import Case, Claim, Verdict, shown, together
 from runner.study.subjects import Subject, Value
 
 _ONE_SEED = "all rounds have one seed: another could train to another accuracy"
-_OVER_CASES = ("mpe", "slope")       # kinds whose one number is of many cases
 _TOO_FEW = f"needs {stats.LEAST_ROUNDS} rounds"
 
 
@@ -74,7 +73,6 @@ def judge(asked: Claim, measured: Measurements) -> JudgedClaim:
     """Whether a claim holds in what was measured."""
     claim = _with_seeds_as_rounds(asked)
     by_case, doubts, missing = _complete_cases(claim, measured)
-    is_averaged = bool(claim.averaged)
     claim, by_case, doubts = _averaged(claim, by_case, doubts)
     pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, by_case)]
     if not pairs and not missing:
@@ -87,8 +85,8 @@ def judge(asked: Claim, measured: Measurements) -> JudgedClaim:
         else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
     lacks = [each for each in missing if not (claim.skips_oom and each.endswith(_OOM))]
-    if lacks and (is_averaged or claim.holds_for != "each" or claim.kind in _OVER_CASES):
-        verdict = Verdict.NO_DATA                        # a number over some of its cases is another number
+    if lacks and asked.is_over_cases:
+        verdict = Verdict.NO_DATA
     else:
         verdict = together([*(number.verdict for number in numbers), *[Verdict.NO_DATA][:len(lacks)]])
     return JudgedClaim(**{name: value for name, value in asked if name != "cases"}, verdict=verdict,

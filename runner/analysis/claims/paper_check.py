@@ -90,17 +90,13 @@ def _readings(claim: Claim, printed: Printed) -> list[Values]:
     one = [each for each in printed if len(each[1]) == 1]
     values, ratios = _values(claim, one), _ratios(one)
     readings = [values, {} if claim.holds_for == "total" and len(claim.cases) > 1 else ratios]
-    if _is_over_cases(claim):
+    if claim.is_over_cases:
         many = sorted((each for each in printed if len(each[1]) > 1 and _is_of(claim, each[0])),
                       key=lambda each: len(each[1]))
         if many:
             readings += [{**values, **_values(claim, many)}, {**ratios, **_ratios(many)}]
     complete = [{case: each for case, each in one.items() if set(claim.subjects) <= set(each)} for one in readings]
-    return [one for one in complete if one and (not _is_over_cases(claim) or len(one) == len(claim.cases))]
-
-
-def _is_over_cases(claim: Claim) -> bool:
-    return bool(claim.averaged) or claim.holds_for != "each" or claim.kind in ("mpe", "slope")
+    return [one for one in complete if one and (not claim.is_over_cases or len(one) == len(claim.cases))]
 
 
 def _is_of(claim: Claim, number: Published) -> bool:
