@@ -73,7 +73,9 @@ def lab() -> Iterator[Lab]:
     cache = home / "evenbench"
     cache.mkdir()
     for kept in ("venvs", "data"):
-        (cache / kept).symlink_to(paths.cache_folder() / kept)
+        own = paths.cache_folder() / kept
+        own.mkdir(parents=True, exist_ok=True)               # a new machine has none yet
+        (cache / kept).symlink_to(own)
     try:
         call("up")
         os.environ["SLURM_CONF"] = str(folder / "slurm.conf")
