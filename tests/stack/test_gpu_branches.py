@@ -9,11 +9,13 @@ import importlib
 import sys
 import threading
 import unittest
+from unittest import mock
 
 import numpy as np
 
 from tests.stack import test_adapter, test_sequences
 from workloads.inputs import images as data
+from workloads.process.errors import Unsupported
 from workloads.spec import tasks
 
 RUN_BY = ("pytorch", "tensorflow", "jax")
@@ -167,6 +169,37 @@ class LoadingForAGpu(test_adapter.AdapterCase):
         found = np.concatenate([np.asarray(next(batches)[1]) for _ in range(2)])
         self.assertNotIn(threading.main_thread(), threads)
         np.testing.assert_array_equal(sample.labels, found)
+
+
+class PrecisionsOfAGpu(test_adapter.AdapterCase):
+    """What a GPU lacks is refused, where the framework would compute something else under the name."""
+
+    def setUp(self):
+        self.settings = importlib.import_module(adapter.__name__ + ".settings")
+
+    def on_a_gpu_of(self, capability):
+        """Let the framework tell of such a GPU until the test is over."""
+        if adapter.__name__.endswith("pytorch"):
+            import torch
+            owner, name, told = torch.cuda, "get_device_capability", lambda *_: capability
+        elif adapter.__name__.endswith("tensorflow"):
+            owner, name, told = self.settings, "_details", lambda: {"compute_capability": capability}
+        else:
+            owner, name, told = self.settings, "capability", lambda cell: capability
+        patch = mock.patch.object(owner, name, told)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_tf32_is_refused_on_a_gpu_without_it(self):
+        cell = test_adapter.cell_of(device="gpu", precision="tf32")
+        self.on_a_gpu_of((7, 5))
+        with self.assertRaisesRegex(Unsupported, "TF32"):
+            self.settings.precision(cell)
+        self.on_a_gpu_of((8, 0))
+        try:
+            self.assertEqual("tf32", self.settings.precision(cell))
+        except Unsupported as reason:                  # a version from before there was any
+            self.assertIn("TF32 is a mode of GPUs", str(reason))
 
 
 class LayoutsOnAGpu(test_adapter.AdapterCase):

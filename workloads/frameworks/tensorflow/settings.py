@@ -7,7 +7,12 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.frameworks.tensorflow.profiling import grappler
-from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16
+from workloads.process.errors import (
+    Unsupported,
+    refuse_convolutions,
+    refuse_emulated_bfloat16,
+    refuse_missing_tf32,
+)
 from workloads.spec import tasks, tuning
 
 keras = tf.keras
@@ -167,6 +172,8 @@ def precision(cell):
     has_tf32 = hasattr(tf.config.experimental, "enable_tensor_float_32_execution")
     if cell.precision == "tf32" and not (cell.device == "gpu" and has_tf32):
         raise Unsupported("TF32 is a mode of GPUs, in TensorFlow from 2.4 on")
+    if cell.precision == "tf32":
+        refuse_missing_tf32(_details().get("compute_capability"))
     if cell.precision == "amp" and not (tf.executing_eagerly() and _policies()):
         raise Unsupported("the policies of Keras in TensorFlow %s keep no float32 weights" % tf.__version__)
     if cell.precision == "amp" and cell.device == "gpu" and not is_half(cell):
