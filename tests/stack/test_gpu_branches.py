@@ -151,6 +151,29 @@ class FunctionsOfAGpu(TensorFlowCase):
         self.assertEqual(1, len(self.calls))
 
 
+    def test_amp_is_refused_where_convolutions_of_bfloat16_would_run_on_the_cpu_but_for_xla(self):
+        settings = importlib.import_module(adapter.__name__ + ".settings")
+        known = [("CPU", self.tf.bfloat16), ("GPU", self.tf.float32)]
+        cell = test_adapter.cell_of(device="gpu", precision="amp")
+        with mock.patch.object(settings.registered, "get_registered_kernels_for_op", lambda name: _kernels(known)):
+            with self.assertRaisesRegex(Unsupported, "no bfloat16 convolution for GPUs"):
+                settings.precision(cell)
+            self.assertEqual("amp", settings.precision(cell._replace(loop="xla")))
+            self.assertEqual("amp", settings.precision(cell._replace(task="lstm")))
+            known.append(("GPU", self.tf.bfloat16))
+            self.assertEqual("amp", settings.precision(cell))
+
+
+def _kernels(known):
+    """What TensorFlow tells of an operation with kernels for these devices and types."""
+    from tensorflow.core.framework import kernel_def_pb2
+    told = kernel_def_pb2.KernelList()
+    for device, dtype in known:
+        limit = told.kernel.add(op="Conv2D", device_type=device).constraint.add(name="T")
+        limit.allowed_values.list.type.append(dtype.as_datatype_enum)
+    return told
+
+
 class LoadingForAGpu(test_adapter.AdapterCase):
     """Batches of images."""
 
