@@ -225,6 +225,20 @@ class PrecisionsOfAGpu(test_adapter.AdapterCase):
             self.assertIn("TF32 is a mode of GPUs", str(reason))
 
 
+class SeveralGpusOfOneProcess(test_adapter.AdapterCase):
+    """PyTorch's DataParallel."""
+
+    def test_amp_is_refused_since_its_threads_would_compute_in_float16(self):
+        if not adapter.__name__.endswith("pytorch"):
+            self.skipTest("PyTorch's")
+        parallel = importlib.import_module(adapter.__name__ + ".parallel")
+        cell = test_adapter.cell_of(device="gpu", gpus=2, precision="amp")
+        with self.assertRaisesRegex(Unsupported, "float16, without scaling"):
+            parallel.Workload(tasks.table("lenet5", cell.classes), cell, None)
+        with self.assertRaisesRegex(Unsupported, "no GPU"):           # so it goes on, and finds that there is none
+            parallel.Workload(tasks.table("lenet5", cell.classes), cell._replace(precision="float32"), None)
+
+
 class LayoutsOnAGpu(test_adapter.AdapterCase):
     """PyTorch's best layout."""
 
