@@ -6,6 +6,7 @@ It shows what is called, not how fast a GPU is: that is `python -m tests.gpu`. O
 stack's framework, Python 3.6 and later; under pytest it is skipped.
 """
 import importlib
+import os
 import sys
 import threading
 import unittest
@@ -237,6 +238,22 @@ class SeveralGpusOfOneProcess(test_adapter.AdapterCase):
             parallel.Workload(tasks.table("lenet5", cell.classes), cell, None)
         with self.assertRaisesRegex(Unsupported, "no GPU"):           # so it goes on, and finds that there is none
             parallel.Workload(tasks.table("lenet5", cell.classes), cell._replace(precision="float32"), None)
+
+
+class FactsOfAGpu(test_adapter.AdapterCase):
+    """What is said of a GPU is what holds there."""
+
+    def test_tensorflow_s_determinism_by_either_variable_is_told_and_then_nothing_is_searched(self):
+        if not adapter.__name__.endswith("tensorflow"):
+            self.skipTest("TensorFlow's")
+        settings = importlib.import_module(adapter.__name__ + ".settings")
+        for variables, expected in (
+                ({}, (True, False)), ({"TF_CUDNN_USE_AUTOTUNE": "false"}, (False, False)),
+                ({"TF_CUDNN_DETERMINISTIC": "1"}, (False, True)), ({"TF_DETERMINISTIC_OPS": "True"}, (False, True)),
+                ({"TF_DETERMINISTIC_OPS": "0"}, (True, False)), ({"TF_CUDNN_DETERMINISTIC": "no"}, (True, False))):
+            with mock.patch.dict(os.environ, variables):
+                facts = settings.gpu_facts()
+            self.assertEqual(expected, (facts["cudnn_benchmark"], facts["cudnn_deterministic"]), variables)
 
 
 class LayoutsOnAGpu(test_adapter.AdapterCase):

@@ -214,14 +214,21 @@ def gpu_facts():
     built = getattr(tf.sysconfig, "get_build_info", dict)()
     has_tf32 = hasattr(experimental, "tensor_float_32_execution_enabled")
     capability = _details().get("compute_capability")
+    is_deterministic = _is_on("TF_CUDNN_DETERMINISTIC", "0") or _is_on("TF_DETERMINISTIC_OPS", "0")
     return {
         "cuda": built.get("cuda_version"),
         "cudnn": built.get("cudnn_version"),           # that it was built with
         "compute_capability": capability and "%d.%d" % tuple(capability),
         "tf32": {"execution": bool(experimental.tensor_float_32_execution_enabled()) if has_tf32 else None},
-        "cudnn_benchmark": os.environ.get("TF_CUDNN_USE_AUTOTUNE", "1") != "0",
-        "cudnn_deterministic": os.environ.get("TF_CUDNN_DETERMINISTIC", "0") not in ("0", "false"),
+        "cudnn_benchmark": _is_on("TF_CUDNN_USE_AUTOTUNE", "1") and not is_deterministic,       # it takes the first one
+        "cudnn_deterministic": is_deterministic,
     }
+
+
+def _is_on(name, default):
+    """Whether a variable is on as TensorFlow reads it, which knows four words and takes its default for others."""
+    value = os.environ.get(name, default).lower()
+    return (value if value in ("0", "1", "false", "true") else default) in ("1", "true")
 
 
 def device_peak_bytes():
