@@ -255,6 +255,16 @@ class FactsOfAGpu(test_adapter.AdapterCase):
                 facts = settings.gpu_facts()
             self.assertEqual(expected, (facts["cudnn_benchmark"], facts["cudnn_deterministic"]), variables)
 
+    def test_an_lstm_s_weights_are_told_to_be_cast_in_each_call_where_autocast_does(self):
+        if not adapter.__name__.endswith("pytorch"):
+            self.skipTest("PyTorch's")
+        sequences = importlib.import_module(adapter.__name__ + ".sequences")
+        workload = sequences.Workload(test_sequences.cell_of(precision="float32"))
+        workload._net.pack_lstms()                     # as on a GPU
+        self.assertIn(workload.kernels()["lstm_weights"], ("one buffer", "copied in each call"))
+        workload.precision, workload._autocast = "amp", lambda function: function
+        self.assertEqual("cast in each call", workload.kernels()["lstm_weights"])
+
 
 class LayoutsOnAGpu(test_adapter.AdapterCase):
     """PyTorch's best layout."""
