@@ -145,6 +145,17 @@ class FunctionsOfAGpu(TensorFlowCase):
         self.assertEqual(np.asarray(logits)[0, 0], float(number))
         self.assert_close(workload.predict(sample.images[:3]), workload.value(watch.handles[-1]), 1e-6, "logits")
 
+    def test_all_gpus_of_a_process_are_waited_for(self):
+        workload, _ = image_workload(measure="train")
+        workload.cell = workload.cell._replace(gpus=3)
+        self.waits._sync_devices = lambda: lambda: self.calls.append("waited")
+        workload.sync(self.tf.constant(1.5))
+        self.assertEqual(["waited"], self.calls)
+        self.waits._sync_devices, device, names = lambda: None, self.tf.device, []
+        with mock.patch.object(self.waits.tf, "device", lambda name: names.append(name) or device("cpu")):
+            workload.sync(self.tf.constant(1.5))
+        self.assertEqual(["GPU:1", "GPU:2"], names)
+
     def test_traced_steps_are_waited_for_once(self):
         workload, sample = image_workload(measure="kernels")
         workload.sync = lambda loss: self.calls.append(float(loss))
