@@ -9,6 +9,7 @@ run: many minutes. The worker says in its record whether the folder was empty.
 from pathlib import Path
 
 from runner.stacks.definition import Stack
+from runner.stacks.own import OwnStack
 
 VARIABLE = "EVENBENCH_KERNELS"      # as workloads/process/caches.py reads it
 INSIDE = "/kernels"                 # where a container has it
@@ -21,9 +22,14 @@ def volume(stack: str) -> str:
     return f"evenbench-kernels-{stack}"
 
 
+def _of(stack: Stack) -> str:
+    """The folder's name; a user may call two environments alike, and fill one anew."""
+    return f"{stack.name}-{stack.holds()[:12]}" if isinstance(stack, OwnStack) else stack.name
+
+
 def folder(stack: Stack, cache: Path) -> Path:
     """The folder, which is there and can be written to by any user."""
-    kept = cache / "kernels" / stack.name
+    kept = cache / "kernels" / _of(stack)
     kept.mkdir(parents=True, exist_ok=True)
     if kept.stat().st_mode & 0o7777 != _EVERYBODY:
         kept.chmod(_EVERYBODY)

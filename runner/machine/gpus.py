@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 from runner.stacks import own
 from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
+from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
+_TENSOR_FLOATS = (8, 0)     # the first compute capability that multiplies TF32 and bfloat16
 THROTTLED_SHARE = 0.05      # of a run's samples: a GPU slowed down for less had only a moment at the start
 
 
@@ -108,10 +110,18 @@ def lacking(cell: Cell, stack: Stack, stacks: Mapping[str, Stack], here: Gpus) -
         return (f"{stack.name} (CUDA {code.cuda}) needs driver {oldest} or newer, this machine has "
                 f"{here.driver or 'an unknown one'}: update the NVIDIA driver")
     if given:
-        return None
+        return _no_mode(cell, given[0])
     if assigned(cell._replace(gpus=1), stack, here):
         return f"needs {cell.gpus} whole NVIDIA GPUs of one model that run {stack.name}; see `evenbench doctor`"
     return _no_code(stack, code, stacks, here)
+
+
+def _no_mode(cell: Cell, gpu: Gpu) -> str | None:
+    """Why the GPU has not the cell's precision: frameworks would compute another one, or emulate it."""
+    modes = {"tf32": "TF32", **({} if tasks.is_sequence(cell.task) else {"amp": "bfloat16"})}
+    if cell.precision not in modes or ordered(gpu.capability) >= _TENSOR_FLOATS:
+        return None
+    return f"{modes[cell.precision]} needs compute capability 8.0 or newer, not {gpu.name} ({gpu.capability})"
 
 
 def _no_code(stack: Stack, code: GpuCode, stacks: Mapping[str, Stack], here: Gpus) -> str:

@@ -28,8 +28,7 @@ class GpuReading(NamedTuple):
     sm_clock_hz: float | None
     temperature: float | None          # degrees Celsius
     throttle: tuple[str, ...] | None   # of REASONS
-    is_instant: bool | None = None     # power_watts is of the moment; False: as nvmlDeviceGetPowerUsage has it, on
-    #                                    everything newer than Ampere, and Ampere but for the A100, the mean of a second
+    is_instant: bool | None = None     # power_watts is of the moment; False: the mean of a second
     memory_clock_hz: float | None = None
     memory_temperature: float | None = None
     gone: tuple[str, ...] = ()         # what the driver has no function for any more, by the newest one's name
@@ -180,12 +179,16 @@ class _Questions:
         return None
 
     def power(self) -> tuple[float | None, bool | None]:
-        """(watts, whether of this moment): the reading of a moment where the driver has one."""
+        """(watts, whether of this moment): the reading of a moment where the driver has one.
+
+        nvmlDeviceGetPowerUsage is one, too, on the A100 (8.0) and what is older; on newer GPUs the mean of a second.
+        """
         instant = self.field(_POWER_INSTANT)
         if instant is not None:
             return instant / 1e3, True
         watts = _scaled(self("nvmlDeviceGetPowerUsage"), 1e-3)
-        return watts, None if watts is None else False
+        capability = self("nvmlDeviceGetCudaComputeCapability")
+        return watts, None if watts is None or capability is None else tuple(capability) <= (8, 0)
 
     def field(self, number: int) -> int | None:
         """An unsigned field's value; None where this GPU has none or the driver knows no fields."""

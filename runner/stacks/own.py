@@ -76,13 +76,23 @@ class OwnStack(Stack):
 
     def made_of(self) -> str:
         """Its interpreter, packages and image, and the workloads."""
-        content = [self.framework, self.build, self.installed, self.image, workloads_digest(self.repository)]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        return _digest([*self._content(), workloads_digest(self.repository)])
+
+    def holds(self) -> str:
+        """The same without the workloads, and with where it is: what compilers' kept work is of."""
+        return _digest([*self._content(), self.interpreter])
+
+    def _content(self) -> list[Any]:
+        return [self.framework, self.build, self.installed, self.image]
 
     def record(self) -> dict[str, Any]:
         """What a session's record says of it: what to ask for again, and what it held."""
         return {"asked": str(self.asked), "fingerprint": self.made_of(), "python": self.build, "image": self.image,
                 "packages": dict(self.installed)}
+
+
+def _digest(content: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def kind(stack: Stack) -> str:

@@ -30,7 +30,10 @@ class _MemoryInfo(ctypes.Structure):
 
 
 class Management:
-    """The library, opened on one GPU. Raises OSError where there is no driver, or no such GPU."""
+    """The library, opened on one GPU. Raises OSError where there is no driver, or no such GPU.
+
+    Without a uuid that it knows, as of a slice of a GPU, it is the only GPU of the machine.
+    """
 
     def __init__(self, uuid: str = "", library: ctypes.CDLL | None = None) -> None:
         self._library = library or _loaded()
@@ -38,8 +41,12 @@ class Management:
             raise OSError("NVML does not start")
         self._gpu = ctypes.c_void_p()
         name = uuid if uuid.startswith("GPU-") else f"GPU-{uuid}"
-        is_missing = not uuid or self._library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(self._gpu))
-        if is_missing and self._library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self._gpu)):
+        if uuid and not self._library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(self._gpu)):
+            return
+        count = ctypes.c_uint()
+        if not self._library.nvmlDeviceGetCount_v2(ctypes.byref(count)) and count.value > 1:
+            raise OSError(f"NVML knows {count.value} GPUs, and none by the framework's uuid: {uuid or 'not told'}")
+        if self._library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self._gpu)):
             raise OSError("NVML knows no GPU")
 
     def driver(self) -> str:

@@ -6,14 +6,17 @@ It shows what is called, not how fast a GPU is: that is `python -m tests.gpu`. O
 stack's framework, Python 3.6 and later; under pytest it is skipped.
 """
 import importlib
+import os
 import sys
 import threading
 import unittest
+from unittest import mock
 
 import numpy as np
 
 from tests.stack import test_adapter, test_sequences
 from workloads.inputs import images as data
+from workloads.process.errors import Unsupported
 from workloads.spec import tasks
 
 RUN_BY = ("pytorch", "tensorflow", "jax")
@@ -142,11 +145,45 @@ class FunctionsOfAGpu(TensorFlowCase):
         self.assertEqual(np.asarray(logits)[0, 0], float(number))
         self.assert_close(workload.predict(sample.images[:3]), workload.value(watch.handles[-1]), 1e-6, "logits")
 
+    def test_all_gpus_of_a_process_are_waited_for(self):
+        workload, _ = image_workload(measure="train")
+        workload.cell = workload.cell._replace(gpus=3)
+        self.waits._sync_devices = lambda: lambda: self.calls.append("waited")
+        workload.sync(self.tf.constant(1.5))
+        self.assertEqual(["waited"], self.calls)
+        self.waits._sync_devices, device, names = lambda: None, self.tf.device, []
+        with mock.patch.object(self.waits.tf, "device", lambda name: names.append(name) or device("cpu")):
+            workload.sync(self.tf.constant(1.5))
+        self.assertEqual(["GPU:1", "GPU:2"], names)
+
     def test_traced_steps_are_waited_for_once(self):
         workload, sample = image_workload(measure="kernels")
         workload.sync = lambda loss: self.calls.append(float(loss))
         workload._run_ahead(workload.synthetic(sample.images[:3], sample.labels[:3]), 3)
         self.assertEqual(1, len(self.calls))
+
+
+    def test_amp_is_refused_where_convolutions_of_bfloat16_would_run_on_the_cpu_but_for_xla(self):
+        settings = importlib.import_module(adapter.__name__ + ".settings")
+        known = [("CPU", self.tf.bfloat16), ("GPU", self.tf.float32)]
+        cell = test_adapter.cell_of(device="gpu", precision="amp")
+        with mock.patch.object(settings.registered, "get_registered_kernels_for_op", lambda name: _kernels(known)):
+            with self.assertRaisesRegex(Unsupported, "no bfloat16 convolution for GPUs"):
+                settings.precision(cell)
+            self.assertEqual("amp", settings.precision(cell._replace(loop="xla")))
+            self.assertEqual("amp", settings.precision(cell._replace(task="lstm")))
+            known.append(("GPU", self.tf.bfloat16))
+            self.assertEqual("amp", settings.precision(cell))
+
+
+def _kernels(known):
+    """What TensorFlow tells of an operation with kernels for these devices and types."""
+    from tensorflow.core.framework import kernel_def_pb2
+    told = kernel_def_pb2.KernelList()
+    for device, dtype in known:
+        limit = told.kernel.add(op="Conv2D", device_type=device).constraint.add(name="T")
+        limit.allowed_values.list.type.append(dtype.as_datatype_enum)
+    return told
 
 
 class LoadingForAGpu(test_adapter.AdapterCase):
@@ -167,6 +204,77 @@ class LoadingForAGpu(test_adapter.AdapterCase):
         found = np.concatenate([np.asarray(next(batches)[1]) for _ in range(2)])
         self.assertNotIn(threading.main_thread(), threads)
         np.testing.assert_array_equal(sample.labels, found)
+
+
+class PrecisionsOfAGpu(test_adapter.AdapterCase):
+    """What a GPU lacks is refused, where the framework would compute something else under the name."""
+
+    def setUp(self):
+        self.settings = importlib.import_module(adapter.__name__ + ".settings")
+
+    def on_a_gpu_of(self, capability):
+        """Let the framework tell of such a GPU until the test is over."""
+        if adapter.__name__.endswith("pytorch"):
+            import torch
+            owner, name, told = torch.cuda, "get_device_capability", lambda *_: capability
+        elif adapter.__name__.endswith("tensorflow"):
+            owner, name, told = self.settings, "_details", lambda: {"compute_capability": capability}
+        else:
+            owner, name, told = self.settings, "capability", lambda cell: capability
+        patch = mock.patch.object(owner, name, told)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_tf32_is_refused_on_a_gpu_without_it(self):
+        cell = test_adapter.cell_of(device="gpu", precision="tf32")
+        self.on_a_gpu_of((7, 5))
+        with self.assertRaisesRegex(Unsupported, "TF32"):
+            self.settings.precision(cell)
+        self.on_a_gpu_of((8, 0))
+        try:
+            self.assertEqual("tf32", self.settings.precision(cell))
+        except Unsupported as reason:                  # a version from before there was any
+            self.assertIn("TF32 is a mode of GPUs", str(reason))
+
+
+class SeveralGpusOfOneProcess(test_adapter.AdapterCase):
+    """PyTorch's DataParallel."""
+
+    def test_amp_is_refused_since_its_threads_would_compute_in_float16(self):
+        if not adapter.__name__.endswith("pytorch"):
+            self.skipTest("PyTorch's")
+        parallel = importlib.import_module(adapter.__name__ + ".parallel")
+        cell = test_adapter.cell_of(device="gpu", gpus=2, precision="amp")
+        with self.assertRaisesRegex(Unsupported, "float16, without scaling"):
+            parallel.Workload(tasks.table("lenet5", cell.classes), cell, None)
+        with self.assertRaisesRegex(Unsupported, "no GPU"):           # so it goes on, and finds that there is none
+            parallel.Workload(tasks.table("lenet5", cell.classes), cell._replace(precision="float32"), None)
+
+
+class FactsOfAGpu(test_adapter.AdapterCase):
+    """What is said of a GPU is what holds there."""
+
+    def test_tensorflow_s_determinism_by_either_variable_is_told_and_then_nothing_is_searched(self):
+        if not adapter.__name__.endswith("tensorflow"):
+            self.skipTest("TensorFlow's")
+        settings = importlib.import_module(adapter.__name__ + ".settings")
+        for variables, expected in (
+                ({}, (True, False)), ({"TF_CUDNN_USE_AUTOTUNE": "false"}, (False, False)),
+                ({"TF_CUDNN_DETERMINISTIC": "1"}, (False, True)), ({"TF_DETERMINISTIC_OPS": "True"}, (False, True)),
+                ({"TF_DETERMINISTIC_OPS": "0"}, (True, False)), ({"TF_CUDNN_DETERMINISTIC": "no"}, (True, False))):
+            with mock.patch.dict(os.environ, variables):
+                facts = settings.gpu_facts()
+            self.assertEqual(expected, (facts["cudnn_benchmark"], facts["cudnn_deterministic"]), variables)
+
+    def test_an_lstm_s_weights_are_told_to_be_cast_in_each_call_where_autocast_does(self):
+        if not adapter.__name__.endswith("pytorch"):
+            self.skipTest("PyTorch's")
+        sequences = importlib.import_module(adapter.__name__ + ".sequences")
+        workload = sequences.Workload(test_sequences.cell_of(precision="float32"))
+        workload._net.pack_lstms()                     # as on a GPU
+        self.assertIn(workload.kernels()["lstm_weights"], ("one buffer", "copied in each call"))
+        workload.precision, workload._autocast = "amp", lambda function: function
+        self.assertEqual("cast in each call", workload.kernels()["lstm_weights"])
 
 
 class LayoutsOnAGpu(test_adapter.AdapterCase):

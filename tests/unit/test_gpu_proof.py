@@ -17,6 +17,7 @@ from tests.gpu import __main__ as proof
 from tests.gpu import checks, environment, management, reference, verdicts
 from tests.gpu.checks import cells
 from tests.gpu.environment import Environment
+from tests.gpu.inside import facts
 from tests.gpu.management import Reading
 from tests.gpu.verdicts import Failed, Line, NotHere, NotRun
 from workloads.spec import tasks
@@ -293,6 +294,32 @@ def test_the_management_library_is_read_in_joules_watts_and_names() -> None:
     found = management.Management("GPU-1", FakeNvml()).reading()
 
     assert Reading(5.0, 100.0, 1980.0, 1980.0, ("sw_power_cap",), None) == found
+
+
+@pytest.mark.parametrize(("uuid", "count", "is_taken"), [
+    ("GPU-1", 2, True), ("", 1, True), ("GPU-2", 1, True), ("", 2, False), ("GPU-2", 2, False)])
+def test_of_several_gpus_only_the_framework_s_own_is_read(uuid: str, count: int, is_taken: bool) -> None:
+    library = FakeNvml()
+    library.nvmlDeviceGetCount_v2 = lambda value: _put(value, count)
+    library.nvmlDeviceGetHandleByUUID = lambda name, gpu: int(name != b"GPU-1")
+    if is_taken:
+        management.Management(uuid, library)
+    else:
+        with pytest.raises(OSError, match="NVML knows 2 GPUs"):
+            management.Management(uuid, library)
+
+
+@pytest.mark.parametrize(("failing", "expected"), [
+    ("", "00010203-0405-0607-0809-0a0b0c0d0e0f"), ("cuInit", ""), ("cuDeviceGetUuid", "")])
+def test_a_framework_that_tells_no_uuid_has_the_driver_s_of_the_gpu_it_sees_first(failing: str, expected: str) -> None:
+    def device_uuid(told: ctypes.Array, device: ctypes.c_int) -> int:
+        told[:] = range(16)
+        return int(failing == "cuDeviceGetUuid" or device.value != 7)
+
+    driver = SimpleNamespace(cuInit=lambda flags: int(failing == "cuInit"), cuDeviceGetUuid=device_uuid,
+                             cuDeviceGet=lambda device, ordinal: _put(device, 7 + ordinal))
+
+    assert expected == facts.first_uuid(driver)
 
 
 @pytest.mark.parametrize(("slower", "verdicts_"), [(1, ["ok", "ok"]), (2, ["ok", "NOT OK"])])

@@ -6,7 +6,7 @@ import importlib
 import time
 
 from workloads.process import environment
-from workloads.process.errors import Unsupported
+from workloads.process.errors import Unsupported, refuse_missing_tf32
 
 SIZES = (512, 1024, 2048, 4096, 8192)
 _BLOCK_SECONDS = 0.01        # at least: many times what a clock and a call cost, and short enough to be left alone once
@@ -22,6 +22,8 @@ def measure(cell, adapter, emit, clock=time.perf_counter):
     made = importlib.import_module(adapter.__name__ + ".product").made
     importlib.import_module(adapter.__name__ + ".settings").apply(cell)
     facts = dict(environment.facts(), **adapter.facts(cell))
+    if cell.precision == "tf32":
+        refuse_missing_tf32(_capability(facts))
     emit("start", facts=facts, parameters=None, flops=0, cpu_seconds=environment.used()["cpu_seconds"])
     refusals = []
     for numbers in _NUMBERS[cell.precision]:
@@ -31,6 +33,12 @@ def measure(cell, adapter, emit, clock=time.perf_counter):
             refusals.append(refusal)
     if len(refusals) == len(_NUMBERS[cell.precision]):
         raise refusals[0]
+
+
+def _capability(facts):
+    """The (major, minor) of the GPU, None where the framework does not tell."""
+    told = facts.get("compute_capability")
+    return tuple(map(int, told.split("."))) if told else None
 
 
 def sizes(cell, made, numbers, emit, clock):

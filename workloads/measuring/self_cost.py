@@ -1,5 +1,7 @@
 """python -m workloads.measuring.self_cost '<cell JSON>': the framework's own first step, and nothing of ours.
 
+But for the cell's switches, which change what a framework starts: JAX's pool of threads, and memory on a GPU.
+
 Prints one "end" event when the step is over, so that what evenbench adds before its own first step can be told.
 """
 import importlib
@@ -15,7 +17,9 @@ def main(arguments):
     cell = loads(arguments[0])
     send = emit.take_over()
     environment.enter(cell)
-    step, sync = importlib.import_module("workloads.frameworks.%s.bare" % find_adapter()).loop(cell)
+    adapter = "workloads.frameworks." + find_adapter()
+    importlib.import_module(adapter + ".settings").apply(cell)
+    step, sync = importlib.import_module(adapter + ".bare").loop(cell)
     sync(step())
     send("end", status="ok", message="", **environment.used())
     return 0

@@ -10,7 +10,7 @@ from workloads.spec import frameworks
 
 _SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX", "LD_PRELOAD", "KMP_AFFINITY",
          "DNNL_MAX_CPU_ISA", "CUBLAS_WORKSPACE_CONFIG", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING",
-         "CUDA_VISIBLE_DEVICES")
+         "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_DISABLE_PTX_JIT", "CUDA_FORCE_PTX_JIT")
 _SEEN_FAMILIES = ("NCCL_", "CUDA_CACHE_", "NVIDIA_TF32_")
 # NVIDIA's libraries compute float32 without TF32 whatever a framework asks for; another value than 0 means nothing
 _NO_TF32 = {"NVIDIA_TF32_OVERRIDE": "0"}

@@ -27,6 +27,12 @@ def refuse_emulated_bfloat16(capability):
         raise Unsupported("this GPU has no bfloat16: it needs compute capability 8.0, not %d.%d" % tuple(capability))
 
 
+def refuse_missing_tf32(capability):
+    """Raise Unsupported for a GPU without TF32, which frameworks switch on everywhere; capability as above."""
+    if capability and tuple(capability) < (8, 0):
+        raise Unsupported("this GPU has no TF32: it needs compute capability 8.0, not %d.%d" % tuple(capability))
+
+
 class DataError(Exception):
     """The data folder is missing, cut short or not in the layout that its name promises."""
 

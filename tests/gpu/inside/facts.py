@@ -1,10 +1,12 @@
 """python -m tests.gpu.inside.facts PACKAGE|any DEVICE: the frameworks that are here, a line each, and their GPU."""
 
+import ctypes
 import importlib.metadata
 import importlib.util
 import json
 import platform
 import sys
+import uuid
 
 PACKAGES = ("torch", "jax")
 
@@ -43,7 +45,7 @@ def _torch() -> dict:
         found.update(gpu=properties.name, capability=list(torch.cuda.get_device_capability(0)),
                      memory_bytes=properties.total_memory,
                      architectures=torch.cuda.get_arch_list(), cudnn=torch.backends.cudnn.version(),
-                     uuid=str(getattr(properties, "uuid", "")))
+                     uuid=str(getattr(properties, "uuid", "")) or first_uuid())
     return found
 
 
@@ -54,8 +56,25 @@ def _jax(device: str) -> dict:
     gpus = [each for each in jax.devices() if each.platform in ("gpu", "cuda")] if device == "gpu" else []
     if gpus:
         capability = getattr(gpus[0], "compute_capability", "0.0")
-        found.update(gpu=gpus[0].device_kind, capability=[int(part) for part in str(capability).split(".")])
+        found.update(gpu=gpus[0].device_kind, capability=[int(part) for part in str(capability).split(".")],
+                     uuid=first_uuid())
     return found
+
+
+def first_uuid(library: ctypes.CDLL | None = None) -> str:
+    """The uuid of the first GPU that this process sees, as the driver says it; "" where it does not.
+
+    JAX and older PyTorches tell none, and the management library's first GPU is another one where
+    CUDA_VISIBLE_DEVICES chooses.
+    """
+    try:
+        library = library or ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return ""
+    device, told = ctypes.c_int(), (ctypes.c_ubyte * 16)()
+    if library.cuInit(0) or library.cuDeviceGet(ctypes.byref(device), 0) or library.cuDeviceGetUuid(told, device):
+        return ""
+    return str(uuid.UUID(bytes=bytes(told)))
 
 
 if __name__ == "__main__":

@@ -100,6 +100,15 @@ def test_code_that_is_compiled_first_wants_the_driver_of_its_own_cuda(gpu: Any, 
                        "NVIDIA driver" if needed else None)
 
 
+@pytest.mark.parametrize(("gpu", "changes", "what"), [
+    (V100[0], {"precision": "tf32"}, "TF32"), (V100[0], {"precision": "amp"}, "bfloat16"),
+    (V100[0], {"precision": "amp", "task": "lstm"}, ""), (H100, {"precision": "tf32"}, "")])
+def test_a_precision_that_the_gpu_has_not_is_told_before_a_run(gpu: Any, changes: dict[str, str], what: str) -> None:
+    stack = STACKS["tf-2.21-gpu"]
+    lacking = gpus.lacking(cell(stack=stack.name, **changes), stack, STACKS, seen(gpu))
+    assert (f"{what} needs compute capability 8.0 or newer, not Tesla V100-SXM2-16GB (7.0)" if what else None) == lacking
+
+
 def test_a_cell_for_several_gpus_gets_whole_ones_of_one_model() -> None:
     assert ["GPU-v0", "GPU-v1"] == uuids(seen(P100, *V100), gpus=2)
     assert ["GPU-v0", "GPU-v1", "GPU-v2", "GPU-v3"] == uuids(seen(P100, *V100), gpus=4)

@@ -28,7 +28,7 @@ def test_a_machine_whose_driver_knows_no_gpu_says_so() -> None:
 
 def test_readings_are_in_si_units() -> None:
     reader = nvml.Reader(["GPU-v0"], FakeNvml(V100[0]._replace(millijoules=5_000, milliwatts=250_500, throttle=0x24)))
-    assert (nvml.GpuReading(5.0, 250.5, 0.9, 2**30, 1.38e9, 61.0, ("sw_power_cap", "sw_thermal"), is_instant=False,
+    assert (nvml.GpuReading(5.0, 250.5, 0.9, 2**30, 1.38e9, 61.0, ("sw_power_cap", "sw_thermal"), is_instant=True,
                             memory_clock_hz=1.38e9),) == reader()
 
 
@@ -60,6 +60,14 @@ def test_the_state_of_a_gpu_is_told_for_the_doctor() -> None:
 def test_the_power_of_the_moment_is_taken_where_the_driver_tells_it() -> None:
     reading, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(milliwatts=300_000, instant_milliwatts=412_000)))()
     assert (412.0, True) == (reading.power_watts, reading.is_instant)
+
+
+@pytest.mark.parametrize(("capability", "is_instant"), [
+    ((7, 0), True), ((8, 0), True), ((8, 6), False), ((9, 0), False)])
+def test_power_without_that_field_is_of_the_moment_up_to_the_a100_and_then_a_mean(
+        capability: tuple[int, int], is_instant: bool) -> None:
+    reading, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(capability=capability, milliwatts=300_000)))()
+    assert (300.0, is_instant) == (reading.power_watts, reading.is_instant)
 
 
 EVENTS, REASONS = "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"

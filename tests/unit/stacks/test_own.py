@@ -12,7 +12,7 @@ import pytest
 
 from runner.datasets import choice
 from runner.errors import InputError
-from runner.launchers import choose
+from runner.launchers import choose, kernel_cache
 from runner.launchers.docker import DockerLauncher, own_stack, with_workloads
 from runner.launchers.protocol import Launcher
 from runner.launchers.venv import VenvLauncher
@@ -55,6 +55,17 @@ def mine(tmp_path: Path) -> Path:
 
 def asked_of(path: Path | str, package: str = "") -> Asked:
     return Asked("mine", str(path), "", package)
+
+
+def test_environments_that_are_called_alike_keep_their_kernels_apart(tmp_path: Path) -> None:
+    stacks = [own_of(), own_of().model_copy(update={"interpreter": "/envs/other/bin/python"}),
+              own_of(installed={"torch": "2.12.0", "numpy": "2.4.6"}),
+              *(own_of(image=f"sha256:{digit}") for digit in "12")]
+    folders = [kernel_cache.folder(each, tmp_path) for each in stacks]
+
+    assert len(stacks) == len(set(folders))
+    assert all(folder.name.startswith("mine-") for folder in folders)
+    assert folders[0] == kernel_cache.folder(own_of(), tmp_path)
 
 
 @pytest.mark.parametrize(("word", "expected"), [

@@ -4,7 +4,12 @@ import os
 import jax
 import jax.numpy as jnp
 
-from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16
+from workloads.process.errors import (
+    Unsupported,
+    refuse_convolutions,
+    refuse_emulated_bfloat16,
+    refuse_missing_tf32,
+)
 from workloads.spec import tuning
 
 _FUSED = ("gpt2", "vit_b16", "vit_cifar")      # transformers whose attention jax.nn's one function computes
@@ -77,6 +82,8 @@ def precision(cell):
     """The cell's precision. Raises Unsupported."""
     if cell.precision == "tf32" and cell.device != "gpu":
         raise Unsupported("TF32 is a mode of GPUs")
+    if cell.precision == "tf32":
+        refuse_missing_tf32(capability(cell))
     if cell.precision == "amp" and cell.device == "gpu":
         refuse_emulated_bfloat16(capability(cell))
     return cell.precision

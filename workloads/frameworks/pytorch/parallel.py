@@ -44,6 +44,9 @@ class Replicated(pytorch.Workload):
     def __init__(self, table, cell):
         if cell.device == "cpu" or settings.is_compiled(cell):
             raise Unsupported("DataParallel shares a batch between GPUs, in loop eager")
+        if cell.precision == "amp":       # its threads enter autocast without a dtype, and each thread's own is float16
+            raise Unsupported("DataParallel's threads would compute amp in float16, without scaling the loss: on many "
+                              "GPUs amp trains with parallel = sync")
         super().__init__(table, cell)
 
     def _module(self):

@@ -90,8 +90,9 @@ class Workload(Generation, Steps, contract.Sequences):
         run = recurrent.lstm if self.precision != "amp" else self._autocast(recurrent.lstm)
         with torch.set_grad_enabled(mode.is_training), torch.autograd.profiler.profile() as profile:
             run(self._net.weights, names[0], x, mode)
+        is_cast = self.precision == "amp"
         return dict({"lstm": recurrent.kernel_of({event.key for event in profile.key_averages()})},
-                    **recurrent.memory_of(self._net.weights, names[0]))
+                    **recurrent.memory_of(self._net.weights, names[0], is_cast))
 
     def load(self, weights):
         """Copy the arrays of every parameter and running statistic, by canonical name."""

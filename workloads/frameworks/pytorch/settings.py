@@ -5,7 +5,12 @@ import shutil
 import torch
 import torch.backends.mkldnn  # 1.4 does not import it by itself
 
-from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16
+from workloads.process.errors import (
+    Unsupported,
+    refuse_convolutions,
+    refuse_emulated_bfloat16,
+    refuse_missing_tf32,
+)
 from workloads.spec import tasks, tuning
 
 
@@ -103,6 +108,8 @@ def precision(cell):
     """The cell's precision. Raises Unsupported."""
     if cell.precision == "tf32" and not (cell.device == "gpu" and hasattr(torch.backends.cudnn, "allow_tf32")):
         raise Unsupported("TF32 is a mode of GPUs, in PyTorch from 1.7 on")
+    if cell.precision == "tf32":
+        refuse_missing_tf32(torch.cuda.get_device_capability())
     if cell.precision == "amp" and not hasattr(torch, "autocast"):
         raise Unsupported("PyTorch %s has no torch.autocast to bfloat16" % torch.__version__)
     if cell.precision == "amp" and cell.device == "gpu":

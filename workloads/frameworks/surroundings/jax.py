@@ -5,7 +5,7 @@ import os
 from workloads.places.addresses import resolved
 
 SEEN = ("NPROC",)                # the size of XLA's pool of threads, which its adapter sets
-SEEN_FAMILIES = ("JAX_",)
+SEEN_FAMILIES = ("JAX_", "XLA_PYTHON_CLIENT_")         # the second is of its memory on a GPU
 SERVERS = {}
 
 

@@ -5,9 +5,15 @@ import os
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.framework import kernels as registered
 
 from workloads.frameworks.tensorflow.profiling import grappler
-from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16
+from workloads.process.errors import (
+    Unsupported,
+    refuse_convolutions,
+    refuse_emulated_bfloat16,
+    refuse_missing_tf32,
+)
 from workloads.spec import tasks, tuning
 
 keras = tf.keras
@@ -167,11 +173,26 @@ def precision(cell):
     has_tf32 = hasattr(tf.config.experimental, "enable_tensor_float_32_execution")
     if cell.precision == "tf32" and not (cell.device == "gpu" and has_tf32):
         raise Unsupported("TF32 is a mode of GPUs, in TensorFlow from 2.4 on")
+    if cell.precision == "tf32":
+        refuse_missing_tf32(_details().get("compute_capability"))
     if cell.precision == "amp" and not (tf.executing_eagerly() and _policies()):
         raise Unsupported("the policies of Keras in TensorFlow %s keep no float32 weights" % tf.__version__)
     if cell.precision == "amp" and cell.device == "gpu" and not is_half(cell):
         refuse_emulated_bfloat16(_details().get("compute_capability"))       # which 2.3 and before do not tell
+        if not (tasks.is_sequence(cell.task) or is_xla(cell) or _has_gpu_kernel("Conv2D", tf.bfloat16)):
+            raise Unsupported("TensorFlow %s has no bfloat16 convolution for GPUs, and would run it on the CPU: loop "
+                              "xla has its own" % tf.__version__)
     return cell.precision
+
+
+def _has_gpu_kernel(operation, dtype):
+    """Whether TensorFlow has one: else, where no device is asked for, it computes on the CPU without a word.
+
+    Up to 2.11 Conv2D of bfloat16 has none: steps took 20 to 500 times as long (tensorflow#47362, #58347, #59050).
+    """
+    return any(kernel.device_type == "GPU" and all(
+        limit.name != "T" or dtype.as_datatype_enum in limit.allowed_values.list.type for limit in kernel.constraint)
+        for kernel in registered.get_registered_kernels_for_op(operation).kernel)
 
 
 def is_half(cell):
@@ -193,14 +214,21 @@ def gpu_facts():
     built = getattr(tf.sysconfig, "get_build_info", dict)()
     has_tf32 = hasattr(experimental, "tensor_float_32_execution_enabled")
     capability = _details().get("compute_capability")
+    is_deterministic = _is_on("TF_CUDNN_DETERMINISTIC", "0") or _is_on("TF_DETERMINISTIC_OPS", "0")
     return {
         "cuda": built.get("cuda_version"),
         "cudnn": built.get("cudnn_version"),           # that it was built with
         "compute_capability": capability and "%d.%d" % tuple(capability),
         "tf32": {"execution": bool(experimental.tensor_float_32_execution_enabled()) if has_tf32 else None},
-        "cudnn_benchmark": os.environ.get("TF_CUDNN_USE_AUTOTUNE", "1") != "0",
-        "cudnn_deterministic": os.environ.get("TF_CUDNN_DETERMINISTIC", "0") not in ("0", "false"),
+        "cudnn_benchmark": _is_on("TF_CUDNN_USE_AUTOTUNE", "1") and not is_deterministic,       # it takes the first one
+        "cudnn_deterministic": is_deterministic,
     }
+
+
+def _is_on(name, default):
+    """Whether a variable is on as TensorFlow reads it, which knows four words and takes its default for others."""
+    value = os.environ.get(name, default).lower()
+    return (value if value in ("0", "1", "false", "true") else default) in ("1", "true")
 
 
 def device_peak_bytes():

@@ -18,10 +18,16 @@ def needs_scalar(cell):
 
 
 def wait(handle, cell):
-    """Return when the work that gave the handle is done: a loss, logits, or logits with one number to wait for."""
+    """Return when the work that gave the handle is done: a loss, logits, or logits with one number to wait for.
+
+    A loss is copied behind the work of its own GPU alone; others of the process may still update their weights.
+    """
     if isinstance(handle, tuple):
         np.asarray(handle[1])
-    elif cell.device == "gpu" and _sync_devices() and getattr(handle, "ndim", 0):
+    elif cell.device == "gpu" and _sync_devices() and (getattr(handle, "ndim", 0) or cell.gpus > 1):
         _sync_devices()()
     else:
         np.asarray(handle)
+        for index in range(1, cell.gpus if cell.device == "gpu" else 1):
+            with tf.device("GPU:%d" % index):
+                np.asarray(tf.random.uniform(()))           # computed, and copied, behind what this one was given

@@ -3,7 +3,7 @@
 import pytest
 
 from workloads.process.environment import variables
-from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16
+from workloads.process.errors import Unsupported, refuse_convolutions, refuse_emulated_bfloat16, refuse_missing_tf32
 from workloads.spec.cell import Cell
 
 CELL = Cell(stack="s", task="resnet50", measure="train", device="gpu")
@@ -32,11 +32,14 @@ def test_a_framework_without_a_fixed_algorithm_refuses_it_alone() -> None:
 
 
 @pytest.mark.parametrize("capability", [(7, 0), (7, 5)])
-def test_bfloat16_that_a_gpu_only_emulates_counts_as_lacking(capability: tuple[int, int]) -> None:
+def test_bfloat16_that_a_gpu_only_emulates_counts_as_lacking_and_so_does_tf32(capability: tuple[int, int]) -> None:
     with pytest.raises(Unsupported, match=r"has no bfloat16: it needs compute capability 8\.0, not 7"):
         refuse_emulated_bfloat16(capability)
+    with pytest.raises(Unsupported, match=r"has no TF32: it needs compute capability 8\.0, not 7"):
+        refuse_missing_tf32(capability)
 
 
 @pytest.mark.parametrize("capability", [(8, 0), (9, 0), (12, 0), None])
 def test_a_gpu_from_ampere_on_and_one_that_does_not_tell_are_tried(capability: tuple[int, int] | None) -> None:
     refuse_emulated_bfloat16(capability)
+    refuse_missing_tf32(capability)

@@ -34,7 +34,8 @@ def test_nccl_asks_a_container_for_no_numa_nodes(gpus: int, value: str | None) -
 
 def test_variables_that_move_results_are_recorded_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {"TF_SYNC_ON_FINISH": "0", "NCCL_DEBUG": "VERSION", "CUDA_CACHE_PATH": "/k", "NVIDIA_TF32_OVERRIDE": "0",
-            "MXNET_ENFORCE_DETERMINISM": "1", "CUBLAS_WORKSPACE_CONFIG": ":0:0"}
+            "MXNET_ENFORCE_DETERMINISM": "1", "CUBLAS_WORKSPACE_CONFIG": ":0:0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+            "CUDA_DISABLE_PTX_JIT": "1", "CUDA_FORCE_PTX_JIT": "0", "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.95"}
     monkeypatch.setattr(environment.os, "environ", {**seen, "SECRET": "x"})
     assert seen == environment.facts()["environment"]
 

@@ -63,10 +63,15 @@ def packed(input_weight, recurrent_weight):
     return arrays
 
 
-def memory_of(weights, name):
-    """Whether the layer's arrays are one piece of memory, as a fact; {} where nothing was packed."""
+def memory_of(weights, name, is_cast):
+    """Whether the layer's arrays are one piece of memory, as a fact; {} where nothing was packed.
+
+    is_cast: whether autocast is on, which gives the layer other arrays than these in each call.
+    """
     if name + ZERO not in weights:
         return {}
+    if is_cast:
+        return {"lstm_weights": "cast in each call"}
     own = _arrays(weights, name)
     is_one = len({getattr(array, "untyped_storage", array.storage)().data_ptr() for array in own}) == 1
     return {"lstm_weights": "one buffer" if is_one else "copied in each call"}

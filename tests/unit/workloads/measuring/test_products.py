@@ -1,0 +1,43 @@
+"""A product is one of the numbers that it is told as, inside a worker; the adapter is a fake one."""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from workloads.measuring import products
+from workloads.process.errors import Unsupported
+from workloads.spec.cell import Cell
+
+TF32 = Cell(stack="s", task="lenet5", measure="product", device="gpu", precision="tf32", memory_bytes=2**27)
+
+
+def adapter(monkeypatch: pytest.MonkeyPatch, capability: str | None) -> Any:
+    """One on a GPU of that compute capability, whose products take no time."""
+    made = ModuleType("made_adapter")
+    product, settings = (ModuleType(f"made_adapter.{name}") for name in ("product", "settings"))
+    made.facts = lambda cell: {"compute_capability": capability}                        # type: ignore[attr-defined]
+    product.made = lambda cell, size, numbers: (lambda: None, lambda: None)             # type: ignore[attr-defined]
+    settings.apply = lambda cell: None                                                  # type: ignore[attr-defined]
+    for module in (made, product, settings):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return made
+
+
+def sent(adapter: Any) -> list[str]:
+    events: list[str] = []
+    seconds = iter(range(1000))
+    products.measure(TF32, adapter, lambda event, **values: events.append(event), clock=lambda: next(seconds))
+    return events
+
+
+def test_a_gpu_without_tf32_has_no_product_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Unsupported, match="no TF32"):
+        sent(adapter(monkeypatch, "7.5"))
+
+
+@pytest.mark.parametrize("capability", ["8.0", None])
+def test_a_gpu_with_it_and_one_that_does_not_tell_have(
+        capability: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ["start", "product"] == sent(adapter(monkeypatch, capability))

@@ -1,0 +1,31 @@
+"""The framework's own first step, which ours is compared with; the adapter is a fake one."""
+
+import json
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from workloads.measuring import self_cost
+from workloads.spec.cell import Cell
+
+
+def test_a_bare_start_has_the_cell_s_switches_before_anything_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    settings, bare = (ModuleType(f"workloads.frameworks.made.{name}") for name in ("settings", "bare"))
+    settings.apply = lambda cell: done.append("apply")                                  # type: ignore[attr-defined]
+
+    def loop(cell: Cell) -> Any:
+        done.append("loop")
+        return lambda: done.append("step"), lambda out: done.append("sync")
+
+    bare.loop = loop                                                                    # type: ignore[attr-defined]
+    for module in (settings, bare):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(self_cost, "find_adapter", lambda: "made")
+    monkeypatch.setattr(self_cost.emit, "take_over", lambda: lambda event, **values: done.append(event))
+    monkeypatch.setattr(self_cost.environment, "enter", lambda cell: done.append("enter"))
+
+    assert 0 == self_cost.main([json.dumps(Cell(stack="s", task="lenet5", measure="train")._asdict())])
+    assert ["enter", "apply", "loop", "step", "sync", "end"] == done
