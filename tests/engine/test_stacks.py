@@ -1,4 +1,7 @@
-"""Every stack's adapter inside its own image: against the numpy reference, and against the other stacks."""
+"""Adapters inside images: against the numpy reference, and against the other stacks.
+
+Today's stacks meet the reference in virtual environments of the same locks (tests/environments).
+"""
 
 import subprocess
 import time
@@ -15,7 +18,8 @@ from runner.stacks import definition, engine, images
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
-COMPARED = ("tf-2.5", "torch-1.7", "mxnet-1.7", "tf-2.21", "torch-2.13-cpu", "jax-cpu", "mxnet-1.9")
+OLDER = ("tf-2.5", "torch-1.7", "mxnet-1.7")
+COMPARED = (*OLDER, "tf-2.21", "torch-2.13-cpu", "jax-cpu", "mxnet-1.9")
 STACKS = definition.read_all(paths.STACKS)
 # all but the deep models, which take minutes: `evenbench check --all` is for them
 CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "Definition", "Weights", "Steps",
@@ -40,14 +44,9 @@ def run_inside(name: str, *words: str) -> None:
     assert "\nOK" in found.stderr
 
 
-@pytest.mark.parametrize("name", COMPARED)
+@pytest.mark.parametrize("name", OLDER)
 def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str) -> None:
     run_inside(name, "tests.stack.test_adapter", STACKS[name].framework, *CASES)
-
-
-@pytest.mark.parametrize("name", ["onnxruntime-cpu", "openvino-cpu"])
-def test_a_runtime_s_graphs_agree_with_the_reference(name: str) -> None:
-    run_inside(name, "tests.stack.test_runtimes", STACKS[name].framework)
 
 
 def test_tensorflows_graph_optimisers_are_told_apart() -> None:
@@ -56,7 +55,7 @@ def test_tensorflows_graph_optimisers_are_told_apart() -> None:
 
 @pytest.mark.parametrize(("name", "kind"), [
     ("torch-1.7", "pytorch"), ("tf-1.15", "tensorflow"), ("tf-2.5", "tensorflow"), ("mxnet-1.7", "mxnet"),
-    ("jax-cpu", "jax"), ("lstm-onednn", "library")])
+    ("lstm-onednn", "library")])
 def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: str, kind: str) -> None:
     run_inside(name, "tests.stack.test_sequences", kind)
 
@@ -67,8 +66,7 @@ def test_what_tensorflow_does_otherwise_on_a_gpu_is_called(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), [
-    ("tf-2.5", "tensorflow"), ("torch-1.7", "pytorch"), ("mxnet-1.7", "mxnet"), ("tf-1.15-horovod", "horovod"),
-    ("jax-cpu", "jax")])
+    ("tf-2.5", "tensorflow"), ("torch-1.7", "pytorch"), ("mxnet-1.7", "mxnet"), ("tf-1.15-horovod", "horovod")])
 def test_three_workers_update_as_one_on_the_whole_batch_and_tell_phases_and_operators(name: str, kind: str) -> None:
     run_inside(name, "unittest", f"tests.stack.parallel_{kind}")
 

@@ -59,7 +59,8 @@ def test_without_a_gpu_the_study_is_refused_in_one_line_that_says_how_to_see_the
 def test_compose_gives_the_worker_a_whole_cell() -> None:
     text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", (ROOT / "compose.gpu.yaml").read_text())
     cell = loads(" ".join(re.search(r"- >-\n((?: {8}.*\n)+)", text)[1].split()))
-    assert ("torch-2.13-gpu", "resnet50", "gpu", 1, 224) == (cell.stack, cell.task, cell.device, cell.gpus, cell.image)
+    assert ("torch-2.13-gpu", "resnet50", "gpu", 1, 224, "blocks") == (
+        cell.stack, cell.task, cell.device, cell.gpus, cell.image, cell.sync)
     assert "capabilities: [gpu, compute, utility]" in text
 
 
