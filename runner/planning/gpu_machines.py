@@ -5,7 +5,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from runner import paths
+from runner import formatting, paths
 from runner.machine.gpus import Gpu, Gpus, way
 from runner.machine.host import GIB, Machine
 from runner.planning.plan import Plan, Wishes, plan
@@ -86,7 +86,8 @@ def _reasons(made: Plan) -> str:
     for each in made.skipped:
         if each.cell.device == "gpu":
             cells.setdefault(each.reason, set()).add(each.cell)
-    return "; ".join(f"{reason} ({len(own)} cells)" for reason, own in cells.items()) or "every cell runs"
+    told = (f"{reason} ({formatting.count(len(own), 'cell')})" for reason, own in cells.items())
+    return "; ".join(told) or "every cell runs"
 
 
 if __name__ == "__main__":

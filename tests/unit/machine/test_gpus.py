@@ -106,7 +106,8 @@ def test_code_that_is_compiled_first_wants_the_driver_of_its_own_cuda(gpu: Any, 
 def test_a_precision_that_the_gpu_has_not_is_told_before_a_run(gpu: Any, changes: dict[str, str], what: str) -> None:
     stack = STACKS["tf-2.21-gpu"]
     lacking = gpus.lacking(cell(stack=stack.name, **changes), stack, STACKS, seen(gpu))
-    assert (f"{what} needs compute capability 8.0 or newer, not Tesla V100-SXM2-16GB (7.0)" if what else None) == lacking
+    told = f"{what} needs compute capability 8.0 or newer, not Tesla V100-SXM2-16GB (7.0)" if what else None
+    assert told == lacking
 
 
 def test_a_cell_for_several_gpus_gets_whole_ones_of_one_model() -> None:
