@@ -26,7 +26,7 @@ def main(arguments):
         if cell.measure == "max_batch":
             return _end(send, *max_batch.measure(cell, folder, send))
         environment.enter(cell)
-        name = find_adapter()
+        name = find_adapter(cell.stack)
         joined = None if cell.parallel == "none" else _joined(cell, name, arguments[0], folder)
         adapter = importlib.import_module("workloads.frameworks." + name)
     except CellError as error:
@@ -55,10 +55,11 @@ def _read(arguments):
     raise CellError(USAGE)
 
 
-def find_adapter():
+def find_adapter(stack=""):
     """The name of this environment's framework, and of its adapter: the one that the worker is told, or the only one.
 
-    Raises CellError where it has none, or several and nobody said which.
+    stack: the cell's, whose name says which of several it is for where it is one of ours. Raises CellError where there
+    is none, or several and nobody said which.
     """
     chosen = os.environ.get(frameworks.CHOSEN)
     packages = [package for package, _ in frameworks.PACKAGES if importlib.util.find_spec(package)]
@@ -66,7 +67,7 @@ def find_adapter():
         if chosen not in map(frameworks.adapter, packages):
             raise CellError("this interpreter has no %s, which %s names" % (chosen, frameworks.CHOSEN))
         return chosen
-    installed = [frameworks.adapter(package) for package in frameworks.meant(packages)]
+    installed = [frameworks.adapter(package) for package in frameworks.meant(packages, stack)]
     if len(installed) > 1:
         raise CellError("this interpreter has %s: say which one with %s" % (" and ".join(installed), frameworks.CHOSEN))
     if installed:

@@ -17,7 +17,7 @@ def main(arguments):
     cell = loads(arguments[0])
     send = emit.take_over()
     environment.enter(cell)
-    adapter = "workloads.frameworks." + find_adapter()
+    adapter = "workloads.frameworks." + find_adapter(cell.stack)
     importlib.import_module(adapter + ".settings").apply(cell)
     step, sync = importlib.import_module(adapter + ".bare").loop(cell)
     sync(step())

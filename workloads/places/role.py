@@ -20,7 +20,7 @@ def main(arguments):
     os.dup2(2, 1)
     cell = loads(text)
     os.environ.update(environment.variables(cell))
-    name = find_adapter()
+    name = find_adapter(cell.stack)
     joined = cluster.read(cell, name)
     os.environ.update(cluster.variables(joined, role))
     if role == "worker":

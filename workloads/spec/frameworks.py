@@ -1,6 +1,7 @@
 """The frameworks by name, and who is told which one to take: host and workers share it. Standard library only.
 
-A stack of ours holds one framework; an environment of a user's may hold several, and its worker is told which one.
+A stack of ours is for one framework, after which it is called; another may have come with it, as JAX with TensorFlow
+2.12. An environment of a user's may be for several, and its worker is told which one.
 """
 from typing import NamedTuple
 
@@ -72,6 +73,10 @@ def only_infers(name):
     return name in _BY_NAME and _BY_NAME[name].only_infers
 
 
-def meant(packages):
-    """Those of an environment's packages that it may be for: a runtime often lies beside the framework that trains."""
-    return [each for each in packages if not only_infers(adapter(each))] or list(packages)
+def meant(packages, stack=""):
+    """Those of an environment's packages that it may be for: a runtime often lies beside the framework that trains.
+
+    stack: the name of a stack of ours, which says which one; "" for a user's, whose names are the user's own.
+    """
+    named = [each for each in packages if _BY_NAME[adapter(each)].prefix == stack.partition("-")[0]]
+    return named or [each for each in packages if not only_infers(adapter(each))] or list(packages)

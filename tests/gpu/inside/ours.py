@@ -34,6 +34,8 @@ def built(cell, adapter="pytorch"):
         data = _images(images.synthetic, cell)
         workload = module.Workload(tasks.table(cell.task, cell.classes), cell)
     workload.load(_weights(cell))
+    if tasks.is_sequence(cell.task):
+        workload.kernels()        # as a worker asks before its steps: whether that costs any shows beside a bare loop
     return workload, workload.synthetic(*data.inputs), data
 
 

@@ -9,6 +9,7 @@ import pytest
 from runner.errors import InputError
 from runner.stacks.definition import fingerprint, read, read_all, read_runner, wheels_fingerprint, workloads_digest
 from tests.stack_folder import DIGEST, STACK_TOML, repository, small_stack
+from workloads.spec import frameworks
 
 DOCKER = Path(__file__).parents[3] / "docker"
 PINNED = [*read_all(DOCKER).values(), read_runner(DOCKER)]
@@ -192,3 +193,10 @@ def test_the_workloads_have_a_digest_of_their_own(tmp_path):
 
     (tmp_path / "workloads/spec/cell.py").write_text("changed\n")
     assert workloads_digest(tmp_path) != before
+
+
+@pytest.mark.parametrize(("name", "framework"), [(name, stack.framework) for name, stack in read_all(DOCKER).items()
+                                                 if frameworks.is_known(stack.framework)])
+def test_a_worker_in_a_stack_takes_the_framework_that_it_is_called_after_whatever_came_with_it(name, framework):
+    everything = [package for package, _ in frameworks.PACKAGES]
+    assert [frameworks.package(framework)] == frameworks.meant(everything, name)

@@ -23,7 +23,7 @@ def test_a_bare_start_has_the_cell_s_switches_before_anything_is_made(monkeypatc
     bare.loop = loop                                                                    # type: ignore[attr-defined]
     for module in (settings, bare):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(self_cost, "find_adapter", lambda: "made")
+    monkeypatch.setattr(self_cost, "find_adapter", lambda stack: "made")
     monkeypatch.setattr(self_cost.emit, "take_over", lambda: lambda event, **values: done.append(event))
     monkeypatch.setattr(self_cost.environment, "enter", lambda cell: done.append("enter"))
 

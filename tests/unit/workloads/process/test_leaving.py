@@ -14,7 +14,7 @@ class Adapter:
         return {}
 
 class Cell:
-    parallel, measure, device, loop = "%s", "none", "cpu", "native"
+    stack, parallel, measure, device, loop = "s", "%s", "none", "cpu", "native"
 
 worker._read = lambda arguments: (Cell, "")
 worker.environment.enter = worker.find_adapter = lambda *cell: ""
