@@ -132,8 +132,6 @@ class Layer(SequenceCase):
             workload.infer(workload.batches(*given.inputs), 1, watch)
             logits = np.asarray(workload.value(watch.handles[0]), np.float64)
             expected = recurrent.lstm(weights, "lstm", given.batches[0]["x"])
-            if logits.shape != expected.shape:            # time-major, where the canonical order would be a copy
-                logits = logits.swapaxes(0, 1)
             self.assert_close(expected, logits, 0.05, "h")
 
 

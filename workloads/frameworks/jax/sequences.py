@@ -16,6 +16,11 @@ from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequence_tasks
 
 
+def turned(name, array):
+    """A canonical array as it lies here, or back: an LSTM's weights are (in, gates), else each step turns them anew."""
+    return np.ascontiguousarray(array.T) if name.endswith((recurrent.INPUT, recurrent.RECURRENT)) else array
+
+
 class Workload(Generation, Steps, contract.Sequences):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
@@ -37,22 +42,23 @@ class Workload(Generation, Steps, contract.Sequences):
         self._model = importlib.import_module("workloads.frameworks.jax.models." + cell.task)
         self._sizes, self._parameters = sequence_tasks.sizes(cell), sequence_tasks.parameters(cell)
         numbers = "float64" if cell.precision == "float64" else "float32"
-        self._begin({parameter.name: np.zeros(parameter.shape, numbers) for parameter in self._parameters},
+        self._begin({parameter.name: turned(parameter.name, np.zeros(parameter.shape, numbers))
+                     for parameter in self._parameters},
                     {parameter.name for parameter in self._parameters if parameter.is_trainable})
 
     def kernels(self):
         """{"lstm": what an LSTM layer of the model runs}, as facts."""
-        has_one = any(parameter.name.endswith(".recurrent.weight") for parameter in self._parameters)
+        has_one = any(parameter.name.endswith(recurrent.RECURRENT) for parameter in self._parameters)
         return {"lstm": recurrent.kernel_of(self.cell.lstm)} if has_one else {}
 
     def load(self, weights):
         """Take the arrays of every parameter and running statistic, by canonical name."""
-        self._put({parameter.name: weights[parameter.name] for parameter in self._parameters})
+        self._put({parameter.name: turned(parameter.name, weights[parameter.name]) for parameter in self._parameters})
 
     def weights(self):
         """Copies of the arrays by canonical name."""
         arrays = self._arrays()
-        return {parameter.name: array(arrays[parameter.name]) for parameter in self._parameters}
+        return {parameter.name: turned(parameter.name, array(arrays[parameter.name])) for parameter in self._parameters}
 
     def batches(self, batches):
         """The batches on the device, in the order given, over and over."""
@@ -88,8 +94,8 @@ class Workload(Generation, Steps, contract.Sequences):
             self._state, self._placed(self._arranged(batch)))
         return {"activation": {name: array(kept[name]) for name in self._kept}, "logits": array(logits),
                 "loss": float(loss), "weight": self.weights(),
-                "gradient": {parameter.name: array(gradients[parameter.name]) for parameter in self._parameters
-                             if parameter.is_trainable}}
+                "gradient": {parameter.name: turned(parameter.name, array(gradients[parameter.name]))
+                             for parameter in self._parameters if parameter.is_trainable}}
 
     def _checked(self, state, batch):
         def loss_of(weights):

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+INPUT, RECURRENT = ".input.weight", ".recurrent.weight"        # how their names end; here they lie as (in, gates)
+
 
 @jax.named_scope("lstm")
 def lstm(weights, name, x, mode, lengths=None, is_reversed=False, time_major=False):
@@ -43,9 +45,7 @@ def kernel_of(kind):
 
 def _arrays(weights, name, mode):
     """Input and recurrent weights, (in, gates), and the bias."""
-    kernel, recurrent, bias = mode.cast(*(weights[name + part] for part in (
-        ".input.weight", ".recurrent.weight", ".bias")))
-    return kernel.T, recurrent.T, bias
+    return mode.cast(*(weights[name + part] for part in (INPUT, RECURRENT, ".bias")))
 
 
 def _scanned(weights, name, x, mode):
