@@ -23,14 +23,18 @@ def refuse_emulated_bfloat16(capability):
 
     PyTorch's own is_bf16_supported() counts that as having it: a Tesla T4 was 5.6 times slower than with float16.
     """
-    if capability and tuple(capability) < (8, 0):
-        raise Unsupported("this GPU has no bfloat16: it needs compute capability 8.0, not %d.%d" % tuple(capability))
+    _refuse_before_ampere("bfloat16", capability)
 
 
 def refuse_missing_tf32(capability):
     """Raise Unsupported for a GPU without TF32, which frameworks switch on everywhere; capability as above."""
+    _refuse_before_ampere("TF32", capability)
+
+
+def _refuse_before_ampere(numbers, capability):
     if capability and tuple(capability) < (8, 0):
-        raise Unsupported("this GPU has no TF32: it needs compute capability 8.0, not %d.%d" % tuple(capability))
+        raise Unsupported("this GPU has no %s: it needs compute capability 8.0, not %d.%d"
+                          % ((numbers,) + tuple(capability)))
 
 
 class DataError(Exception):

@@ -16,9 +16,9 @@ from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequence_tasks
 
 
-def turned(name, array):
+def _turned(name, values):
     """A canonical array as it lies here, or back: an LSTM's weights are (in, gates), else each step turns them anew."""
-    return np.ascontiguousarray(array.T) if name.endswith((recurrent.INPUT, recurrent.RECURRENT)) else array
+    return np.ascontiguousarray(values.T) if name.endswith((recurrent.INPUT, recurrent.RECURRENT)) else values
 
 
 class Workload(Generation, Steps, contract.Sequences):
@@ -42,7 +42,7 @@ class Workload(Generation, Steps, contract.Sequences):
         self._model = importlib.import_module("workloads.frameworks.jax.models." + cell.task)
         self._sizes, self._parameters = sequence_tasks.sizes(cell), sequence_tasks.parameters(cell)
         numbers = "float64" if cell.precision == "float64" else "float32"
-        self._begin({parameter.name: turned(parameter.name, np.zeros(parameter.shape, numbers))
+        self._begin({parameter.name: _turned(parameter.name, np.zeros(parameter.shape, numbers))
                      for parameter in self._parameters},
                     {parameter.name for parameter in self._parameters if parameter.is_trainable})
 
@@ -53,12 +53,13 @@ class Workload(Generation, Steps, contract.Sequences):
 
     def load(self, weights):
         """Take the arrays of every parameter and running statistic, by canonical name."""
-        self._put({parameter.name: turned(parameter.name, weights[parameter.name]) for parameter in self._parameters})
+        self._put({parameter.name: _turned(parameter.name, weights[parameter.name]) for parameter in self._parameters})
 
     def weights(self):
         """Copies of the arrays by canonical name."""
         arrays = self._arrays()
-        return {parameter.name: turned(parameter.name, array(arrays[parameter.name])) for parameter in self._parameters}
+        return {parameter.name: _turned(parameter.name, array(arrays[parameter.name]))
+                for parameter in self._parameters}
 
     def batches(self, batches):
         """The batches on the device, in the order given, over and over."""
@@ -94,7 +95,7 @@ class Workload(Generation, Steps, contract.Sequences):
             self._state, self._placed(self._arranged(batch)))
         return {"activation": {name: array(kept[name]) for name in self._kept}, "logits": array(logits),
                 "loss": float(loss), "weight": self.weights(),
-                "gradient": {parameter.name: turned(parameter.name, array(gradients[parameter.name]))
+                "gradient": {parameter.name: _turned(parameter.name, array(gradients[parameter.name]))
                              for parameter in self._parameters if parameter.is_trainable}}
 
     def _checked(self, state, batch):
