@@ -113,7 +113,8 @@ class Watch:
 
         Raises NotFinite; Over after the last step of an open-ended cell.
         """
-        self._keep_phases(phases or {})
+        if phases:
+            self._keep_phases(phases)
         if self._value:          # kept logits would be new memory in every step: 15 % of a small LSTM's
             self._handles.append(handle)
         if self._warm_up:

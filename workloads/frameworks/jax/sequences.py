@@ -89,11 +89,16 @@ class Workload(Generation, Steps, contract.Sequences):
         mode = Mode(self.cell.lstm, False, None, self._products, attention=settings.attention(self.cell))
         return sequence_tasks.logits(self._model.forward(dict(weights, **running), batch, self._sizes, mode))
 
+    def value(self, handle):
+        """The float of a loss, the array of logits in the canonical order: the lstm task's h lies time-major."""
+        value = super().value(handle)
+        return value.swapaxes(0, 1) if self.cell.task == "lstm" and not isinstance(value, float) else value
+
     def check(self, batch):
         """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
         self._state, loss, logits, kept, gradients = self._program(self._checked)(
             self._state, self._placed(self._arranged(batch)))
-        return {"activation": {name: array(kept[name]) for name in self._kept}, "logits": array(logits),
+        return {"activation": {name: array(kept[name]) for name in self._kept}, "logits": self.value(logits),
                 "loss": float(loss), "weight": self.weights(),
                 "gradient": {parameter.name: _turned(parameter.name, array(gradients[parameter.name]))
                              for parameter in self._parameters if parameter.is_trainable}}

@@ -182,8 +182,9 @@ class Steps(contract.Workload):
 
     def sync(self, handle):
         """Return when the device has done all that was asked of it."""
-        # a program's results are there together; operation by operation the update comes after the loss
-        jax.block_until_ready((handle, self._state if self.loop == "eager" else self._state.step))
+        if self.loop == "eager":                  # operation by operation the update comes after the loss
+            jax.block_until_ready(self._state)
+        handle.block_until_ready()                # a program's results are there together
 
     def value(self, handle):
         """The float of a loss, the array of logits."""

@@ -122,6 +122,11 @@ class Workload(Generation, Steps, contract.Sequences):
     def _answer(self, batch):
         return sequence_tasks.logits(self._forward(batch, Mode(self.cell.lstm, is_training=False)))
 
+    def value(self, handle):
+        """The float of a loss, the array of logits in the canonical order: the lstm task's h lies time-major."""
+        value = super().value(handle)
+        return value.swapaxes(0, 1) if self.cell.task == "lstm" and not isinstance(value, float) else value
+
     def check(self, batch):
         """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
         kept = OrderedDict()
@@ -133,7 +138,7 @@ class Workload(Generation, Steps, contract.Sequences):
         gradient = self._canonical({name: own.grad() for name, own in self._own.items() if own.grad_req != "null"})
         self._trainer.step(1)
         return {"activation": {name: array.asnumpy() for name, array in kept.items()},
-                "logits": logits.asnumpy(), "loss": self.value(loss), "gradient": gradient, "weight": self.weights()}
+                "logits": self.value(logits), "loss": self.value(loss), "gradient": gradient, "weight": self.weights()}
 
 
 class _Trainer(gluon.Trainer):

@@ -10,9 +10,11 @@ def arrange(batch):
 
 
 def forward(weights, batch, sizes, mode):
-    """h of every step."""
+    """h of every step, (time, batch, hidden): to turn it is a copy of it all, which nobody needs but a check."""
     h = lstm(weights, "lstm", batch["x"], mode, time_major=True)
-    return mode.keep("lstm", h.swapaxes(0, 1))       # in the canonical order
+    if mode.kept is not None:
+        mode.keep("lstm", h.swapaxes(0, 1))      # in the canonical order
+    return h
 
 
 def loss(h, batch, sizes):
