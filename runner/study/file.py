@@ -20,7 +20,7 @@ from workloads.spec.cell import Cell
 
 # what an experiment may set besides a cell's own fields
 EXPERIMENT_KEYS = ("id", "title", "stacks", "subjects", "node", "cases", "grid", "except", "assumed", "scale")
-SCALED = ("grid", "cases")      # of these, what a scale may override
+SCALED = ("stacks", "grid", "cases")      # of these, what a scale may override
 EVERY = "every"                 # in place of a list of stacks: all of the cells' device that build models
 _MOST_CELLS = 20_000            # ten times our largest study's
 IDENTIFIER = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$"
@@ -257,6 +257,8 @@ def _overrides(table: dict[str, Any], scale: str) -> Iterator[str]:
             yield "none of its cells run"
         elif name == "cases":
             yield "; ".join(", ".join(f"{key} {option}" for key, option in case.items()) for case in value)
+        elif name == "stacks":
+            yield f"{name} {_listing(value)} for {_listing(table.get(name, []))}"
         else:
             yield f"{name} {value}" + (f" for {table[name]}" if name in table else "")
 

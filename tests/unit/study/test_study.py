@@ -114,17 +114,18 @@ def test_an_experiment_tells_what_its_scale_changes() -> None:
         study = { id = "s", title = "S", scales = ["paper", "quick"] }
         [[experiment]]
         id = "e"
-        stacks = ["a"]
+        stacks = ["a", "b"]
         measure = "train"
         task = "lenet5"
         steps = 3960
         grid = { batch = [1, 2] }
-        scale.quick = { steps = 6, warmup = 2, grid = { batch = [1] } }
+        scale.quick = { stacks = ["b"], steps = 6, warmup = 2, grid = { batch = [1] } }
     """
     paper, quick = (parse(text.encode(), "s.toml", scale).experiments[0] for scale in ("paper", "quick"))
 
-    assert () == paper.scaled
-    assert ("steps 6 for 3960", "warmup 2", "batch 1 for 1/2") == quick.scaled
+    assert (("a", "b"), ()) == (paper.stacks, paper.scaled)
+    assert ("b",) == quick.stacks
+    assert ("stacks b for a/b", "steps 6 for 3960", "warmup 2", "batch 1 for 1/2") == quick.scaled
 
 
 DOCUMENTS = {name: tomllib.loads((STUDIES / f"{name}.toml").read_text()) for name in available(STUDIES)}

@@ -33,7 +33,7 @@ def test_every_study_is_valid_and_names_the_schema(path: Path) -> None:
     ((), {"claims": []}), (("study",), {"name": "x"}), (("study",), {"rounds": 0}),
     (("experiment", 0), {"step": 3}), (("experiment", 0), {"measure": "fly"}), (("experiment", 0), {"steps": 0}),
     (("experiment", 0), {"task": "lenet6"}), (("experiment", 0), {"grid": {"batch": []}}),
-    (("experiment", 0), {"scale": {"quick": {"stacks": ["a"]}}}), (("claim", 0), {"kind": "best"}),
+    (("experiment", 0), {"scale": {"quick": {"stack": ["a"]}}}), (("claim", 0), {"kind": "best"}),
     (("claim", 0), {"at_least": "x"}), (("claim", 0), {"over": "task"}), (("claim", 0), {"cases": []}),
     (("published", 0), {"unit": "m"}), (("published", 0), {"value": "1"}), (("published", 0), {"of": {"stock": "a"}}),
 ])
