@@ -58,6 +58,7 @@ class DockerLauncher(Launcher):
 
     name = "docker"
     takes = frozenset({own_stacks.PINNED, own_stacks.IMAGE})
+    checks_at_once = 2               # a check is an import above all, which is on one CPU
     divides_gpus = runs_programs = True
 
     def __init__(self, client: DockerClient, gpus: gpus.Gpus = gpus.NONE, cache: Path = CACHE) -> None:

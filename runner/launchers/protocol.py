@@ -70,6 +70,7 @@ class Launcher(Protocol):
     takes: frozenset[str] = frozenset({own.PINNED})      # the kinds of stacks that it starts, as own.kind names them
     uses_images: bool = True             # whether a stack is an image to it, else an environment of this host
     builds_at_once: int = 1              # how many stacks may be prepared at the same time
+    checks_at_once: int = 1              # how many checks of equality, which measure no time, may run at the same time
     has_gpus_here: bool = True           # whether its runs use this host's GPUs, which are then watched
     measures_here: bool = True           # whether runs of two sessions at once would disturb each other on this host
     divides_gpus: bool = False           # whether with_gpus is there, so that runs can share this host's GPUs out

@@ -51,6 +51,7 @@ class VenvLauncher(Launcher):
     takes = frozenset({own_stacks.PINNED, own_stacks.ENVIRONMENT})
     uses_images = False
     builds_at_once = 2               # pip installs on one CPU
+    checks_at_once = 2               # a check is an import above all, which is on one CPU
     divides_gpus = runs_programs = True
 
     def __init__(self, cache: Path, gpus: gpus.Gpus = gpus.NONE) -> None:

@@ -12,6 +12,7 @@ says where the first layer differs, if one does: statistics of a few values carr
 """
 
 import base64
+import itertools
 import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ from runner.errors import BenchError, InputError
 from runner.launchers import watchdog
 from runner.launchers.protocol import Launcher
 from runner.launchers.watchdog import Ending, Limits, followed
+from runner.measuring import at_once
 from runner.results import store
 from runner.stacks.definition import Stack
 from workloads.spec import cluster, frameworks, image_task, layers, tasks
@@ -49,6 +51,7 @@ _NOTHING = 1e-5
 VERDICTS = "checks.jsonl"
 NATIVE = "native"
 BATCH, CLASSES, NODES = 4, 10, 3
+_MEMORY_OF_ONE = 8 * 2**30          # of a machine that runs two checks at once: VGG16's, in float64, is the largest
 
 
 class Sent(NamedTuple):
@@ -99,7 +102,7 @@ def sent(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callab
     """Run the cell's check; what each place sent, or the run's ending where that is not ok."""
     by_place: dict[str, Sent] = {}
     limits = watchdog.limits(cell, Limits().stall)
-    events, ending = followed(launcher.start(cell, stack, data, f"check-{cell.task}.0.1"), limits, clock)
+    events, ending = followed(launcher.start(cell, stack, data, f"check-{cell.task}-{stack.name}.0.1"), limits, clock)
     for event in events:
         if event["event"] == "tensor":
             place = by_place.setdefault(event.get("place", ""), Sent({kind: {} for kind in KINDS}))
@@ -206,24 +209,29 @@ def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launche
     """
     if len(stacks) < 2 and loop == NATIVE:
         raise InputError("check: found one stack, expected two or more to compare")
+    native = {} if loop == NATIVE else {
+        task: _native(task, stacks, precision, launcher, data, resources, clock) for task in names}
+
+    def checked(of: tuple[str, Stack]) -> Sent | Ending:
+        task, stack = of
+        if isinstance(native.get(task), str):
+            return _NOTHING_SENT
+        say(f"check: {task} in {stack.name}" + ("" if loop == NATIVE else f", loop {loop}"))
+        return _tried(check_cell(task, stack.name, precision, *resources, loop), stack, launcher, data, clock)
+
+    at_a_time = max(1, min(launcher.checks_at_once, resources[1] // _MEMORY_OF_ONE))
+    sent_by = iter(at_once.each(at_a_time, checked, itertools.product(names, stacks)))
     verdicts = []
     for task in names:
-        reference = None
-        if loop != NATIVE:
-            native = _native(task, stacks, precision, launcher, data, resources, clock)
-            if isinstance(native, str):
-                verdicts += [_verdict(check_cell(task, stack.name, precision, *resources, loop), stack, stack, {},
-                                      problem=native) for stack in stacks]
-                continue
-            reference = native
+        reference = native.get(task)
         for stack in stacks:
-            say(f"check: {task} in {stack.name}" + ("" if loop == NATIVE else f", loop {loop}"))
-            cell = check_cell(task, stack.name, precision, *resources, loop)
-            arrays = _tried(cell, stack, launcher, data, clock)
-            if reference is None and isinstance(arrays, Sent):
-                reference = (stack, arrays)
+            cell, arrays = check_cell(task, stack.name, precision, *resources, loop), next(sent_by)
+            if isinstance(reference, str):
+                verdicts.append(_verdict(cell, stack, stack, {}, problem=reference))
             elif reference is not None:
                 verdicts.append(compare(cell, arrays, reference[1], stack, reference[0]))
+            elif isinstance(arrays, Sent):
+                reference = (stack, arrays)
             else:
                 verdicts.append(compare(cell, arrays, arrays, stack, stack))
     return verdicts

@@ -9,7 +9,6 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +21,7 @@ from runner.launchers import choose
 from runner.launchers.protocol import Launcher
 from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
 from runner.machine.gpus import NONE, Gpus
-from runner.measuring import own_stacks
+from runner.measuring import at_once, own_stacks
 from runner.measuring.gpu_slots import RunOnGpus, SideBySide
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder
 from runner.planning.plan import Plan, Planned, Wishes, of_fullest_form, plan
@@ -215,10 +214,7 @@ def _built(job: Job, names: list[str], say: Say) -> list[str]:
             return str(error)
         return ""
 
-    if job.launcher.builds_at_once == 1:             # in this thread, which Ctrl-C ends
-        return list(map(build, names))
-    with ThreadPoolExecutor(job.launcher.builds_at_once) as pool:
-        return list(pool.map(build, names))
+    return at_once.each(job.launcher.builds_at_once, build, names)
 
 
 def warnings(job: Job) -> list[str]:
