@@ -42,7 +42,7 @@ SIZES = {
     "vit_b16": Size(1, 224, 1, 4),           # torchvision's positions are for 224 pixels
     "bert": Size(8, 0, 20, 60),              # the small preset, as the next ones
     "gpt2": Size(4, 0, 20, 60),
-    "lstm": Size(16, 0, 100, 300),
+    "lstm": Size(64, 0, 100, 300),
 }
 
 
