@@ -259,7 +259,7 @@ def _overrides(table: dict[str, Any], scale: str) -> Iterator[str]:
             yield "; ".join(", ".join(f"{key} {option}" for key, option in case.items()) for case in value)
         elif name == "stacks":
             yield f"{name} {_listing(value)} for {_listing(table.get(name, []))}"
-        else:
+        elif value != table.get(name):
             yield f"{name} {value}" + (f" for {table[name]}" if name in table else "")
 
 
