@@ -124,7 +124,8 @@ def test_the_stacks_of_the_readme_have_folders() -> None:
 
 
 def test_the_studies_of_the_readme_have_as_many_experiments_and_claims() -> None:
-    rows = re.findall(r"^\| (\w+) \|.*\| (\d+) \| (\d+) \| \d+ \|$", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    readme = (ROOT / "README.md").read_text()
+    rows = re.findall(r"^\| (\w+) \|.*\| (\d+) \| (\d+) \| \d+ \|$", readme, flags=re.MULTILINE)
     studies = {name: file.read(name, STUDIES) for name, _, _ in rows}
 
     assert len(rows) == 5
