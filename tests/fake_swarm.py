@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from runner.launchers import swarm_manager
+from runner.launchers.swarm import manager
 from runner.stacks.engine import NotFound
 from workloads.spec.cluster import Place
 
@@ -32,7 +32,7 @@ def node_said(number: int, state: str = "ready", availability: str = "active", g
                                           "GenericResources": generic}}}
 
 
-NODES = swarm_manager.nodes([node_said(number) for number in (1, 2, 3)])
+NODES = manager.nodes([node_said(number) for number in (1, 2, 3)])
 
 
 class Script(NamedTuple):

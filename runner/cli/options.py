@@ -20,14 +20,14 @@ Rounds = Annotated[int | None, typer.Option(min=1, max=1000, help="Rounds instea
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")]
 Scale = Annotated[str | None, typer.Option(help="One of the study's scales.")]
 Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.")]
-LauncherName = Annotated[str, typer.Option("--launcher", help="docker, venv, or auto: docker where an engine answers. "
-                                           "compose: in compose.yaml's runner. swarm: on a Docker Swarm's nodes. "
-                                           "slurm: as jobs of a Slurm cluster.")]
+LauncherName = Annotated[str, typer.Option(
+    "--launcher", help="docker, venv, or auto: docker where an engine answers. apptainer: in Apptainer's images. "
+    "compose: in compose.yaml's runner. swarm: on a Docker Swarm's nodes. slurm: as jobs of a Slurm cluster.")]
 SwarmWords = Annotated[list[str] | None, typer.Option(
     "--swarm", help="With --launcher swarm: encrypted, registry=HOST/NAME, engine:NODE=URL; repeat, or put commas.")]
 SlurmWords = Annotated[list[str] | None, typer.Option(
     "--slurm", help="With --launcher slurm: partition=, account=, qos=, reservation=, constraint=, nodelist=, time=, "
-    "shared; repeat, or put commas.")]
+    "shared, apptainer; repeat, or put commas.")]
 DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER; NAME alone: "
                                                           "what `evenbench data` keeps. Several with commas: "
                                                           "experiments that say their data read theirs.")]

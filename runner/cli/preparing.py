@@ -37,7 +37,7 @@ from runner.machine import gpus
 from runner.measuring import job, own_stacks
 from runner.results import history
 from runner.screen.progress import transfer
-from runner.stacks import definition, engine, images, locking, sbom
+from runner.stacks import definition, engine, images, locking, sbom, sif
 from runner.stacks.definition import chosen_names
 
 app = typer.Typer()
@@ -64,8 +64,14 @@ def list_(what: Annotated[str, typer.Argument(metavar="WHAT",
 @app.command("images")
 def images_(names: SomeStacks = None,
             prune: Annotated[bool, typer.Option("--prune", help="Remove images of ours that are out of date.")] = False,
+            is_sif: Annotated[bool, typer.Option("--sif", help="Apptainer's image files of stacks.")] = False,
+            source: Annotated[str, typer.Option("--from", help="With --sif and one stack: docker://NAME@sha256:DIGEST "
+                                                "or docker-archive:FILE instead of this machine's engine.")] = "",
             ) -> None:
     """Build the images of stacks and of the runner (if none is named, all that run without a GPU)."""
+    if is_sif or source:
+        _image_files(names, is_sif, source)
+        return
     known = definition.all_images(paths.STACKS)
     client = engine.connect()
     if prune:
@@ -73,6 +79,15 @@ def images_(names: SomeStacks = None,
         return
     for name in chosen_names(names, known):
         images.build(client, known[name], screen.say)
+
+
+def _image_files(names: list[str] | None, is_sif: bool, source: str) -> None:
+    """Make Apptainer's files of the stacks, and say where they lie."""
+    if source and not (is_sif and len(names or ()) == 1):
+        raise InputError("--from: expected --sif and one stack, as in `evenbench images --sif torch-1.7 --from ...`")
+    known = definition.read_all(paths.STACKS)
+    for name in chosen_names(names, known):
+        screen.say(str(sif.ready(known[name], paths.cache_folder(), screen.say, source).path))
 
 
 @data_app.command("list")

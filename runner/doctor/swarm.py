@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from runner.doctor.gpu import Finding
 from runner.errors import BenchError
-from runner.launchers import swarm_manager
-from runner.launchers.swarm import SwarmLauncher
-from runner.launchers.swarm_images import deliver
-from runner.launchers.swarm_probe import NodeReport
+from runner.launchers.swarm import manager
+from runner.launchers.swarm.delivery import deliver
+from runner.launchers.swarm.launcher import SwarmLauncher
+from runner.launchers.swarm.probe import NodeReport
 from runner.machine import host
 from runner.stacks import images
 from runner.stacks.definition import PinnedStack
@@ -24,10 +24,10 @@ def examine(client: DockerClient, stacks: Mapping[str, PinnedStack], arguments: 
 
     arguments: of --swarm. Raises InputError, and EngineUnreachable where the engine manages no Swarm.
     """
-    options = swarm_manager.options(arguments)
+    options = manager.options(arguments)
     launcher = SwarmLauncher(client, options)
     reports: dict[str, NodeReport] = {}
-    findings = [_state(node) for node in swarm_manager.nodes(client.api.nodes())]
+    findings = [_state(node) for node in manager.nodes(client.api.nodes())]
     built = {name: image for name, stack in stacks.items() if (image := images.find(client, stack))}
     if not built:
         return [*findings, Finding("images", "fails", "the manager's engine has no stack's image",
@@ -43,7 +43,7 @@ def examine(client: DockerClient, stacks: Mapping[str, PinnedStack], arguments: 
     return [*findings, *judged(reports)]
 
 
-def _state(node: swarm_manager.Node) -> Finding:
+def _state(node: manager.Node) -> Finding:
     told = (f"Docker {node.engine}, {node.cpus} CPUs, {node.memory_bytes / 1e9:.1f} GB, {node.state}, "
             f"{node.availability}")
     mend = "" if node.is_usable else f"docker node inspect {node.name}; docker node update --availability active NODE"

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from runner.errors import EngineUnreachable, InputError
-from runner.launchers import swarm_manager
+from runner.launchers.apptainer import ApptainerLauncher
 from runner.launchers.compose import ComposeLauncher
 from runner.launchers.docker import DockerLauncher
 from runner.launchers.protocol import Launcher, Running
 from runner.launchers.slurm.launcher import SlurmLauncher
-from runner.launchers.swarm import SwarmLauncher
+from runner.launchers.swarm import manager
+from runner.launchers.swarm.launcher import SwarmLauncher
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus
 from runner.paths import cache_folder
@@ -39,8 +40,9 @@ class Entry(NamedTuple):
 LAUNCHERS = {entry.kind.name: entry for entry in (
     Entry(DockerLauncher, lambda gpus, options: DockerLauncher(engine.connect(), gpus)),
     Entry(VenvLauncher, lambda gpus, options: VenvLauncher(cache_folder(), gpus)),
+    Entry(ApptainerLauncher, lambda gpus, options: ApptainerLauncher(gpus, cache_folder())),
     Entry(ComposeLauncher, lambda gpus, options: ComposeLauncher()),
-    Entry(SwarmLauncher, lambda gpus, options: SwarmLauncher(engine.connect(), swarm_manager.options(options)),
+    Entry(SwarmLauncher, lambda gpus, options: SwarmLauncher(engine.connect(), manager.options(options)),
           has_options=True),
     Entry(SlurmLauncher, lambda gpus, options: SlurmLauncher(cache_folder(), options), has_options=True),
 )}

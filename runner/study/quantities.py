@@ -82,7 +82,7 @@ def peak_bytes(run: Run) -> float | None:
 
 def place_peaks(run: Run) -> dict[str, float]:
     """Peak bytes by node: of its control group where it has one of its own, else of the worker's process."""
-    has_groups = run.place.get("isolation") != "venv"
+    has_groups = run.place.get("isolation") not in ("venv", "apptainer")
     peaks = {node: (used.get("group_peak_bytes") if has_groups else None) or used.get("peak_bytes")
              for node, used in run.usage.items()}
     return {node: peak for node, peak in peaks.items() if peak is not None}

@@ -13,8 +13,8 @@ import pytest
 
 from runner import paths
 from runner.errors import ImageMissing
-from runner.launchers import swarm_manager
-from runner.launchers.swarm import SwarmLauncher
+from runner.launchers.swarm import manager
+from runner.launchers.swarm.launcher import SwarmLauncher
 from runner.launchers.watchdog import Ending, follow, limits
 from runner.machine import host
 from runner.stacks import definition, engine, images
@@ -43,7 +43,7 @@ class Lab(NamedTuple):
     def becomes_clean(self, seconds: float = 15.0) -> bool:
         """Whether nothing of ours is left: at once at the manager, soon on the nodes, which clear up by themselves."""
         manager = self.clients["lab1"].api
-        ours = {"label": swarm_manager.OWNER}
+        ours = {"label": manager.OWNER}
         known = manager.services(filters=ours) + manager.networks(filters=ours)
         return not known and _becomes(lambda: not any(self.left(name) for name in NAMES), seconds)
 
@@ -124,7 +124,7 @@ def ended(launcher: SwarmLauncher, asked: Cell, data: Path, run: str, begun: Cal
 
 
 def test_a_node_that_lacks_the_image_is_named_before_anything_is_measured(lab: Lab) -> None:
-    launcher = SwarmLauncher(lab.clients["lab1"], swarm_manager.options([f"engine:lab2={lab.url('lab2')}"]))
+    launcher = SwarmLauncher(lab.clients["lab1"], manager.options([f"engine:lab2={lab.url('lab2')}"]))
     with pytest.raises(ImageMissing, match="lab3 lacks the image sha256:"):
         launcher.prepare([STACK], lambda text: None)
     assert lab.becomes_clean()
@@ -133,7 +133,7 @@ def test_a_node_that_lacks_the_image_is_named_before_anything_is_measured(lab: L
 @pytest.fixture(scope="module")
 def launcher(lab: Lab) -> SwarmLauncher:
     words = [f"engine:{name}={lab.url(name)}" for name in NAMES]
-    made = SwarmLauncher(lab.clients["lab1"], swarm_manager.options(words))
+    made = SwarmLauncher(lab.clients["lab1"], manager.options(words))
     made.prepare([STACK], lambda text: None)
     return made
 
@@ -141,7 +141,7 @@ def launcher(lab: Lab) -> SwarmLauncher:
 def test_three_nodes_train_together_and_each_is_on_its_own_engine(lab: Lab, launcher: SwarmLauncher,
                                                                   data: Path) -> None:
     running = launcher.start(cell(), STACK, data, "together.0.1")
-    [container] = lab.clients["lab2"].api.containers(filters={"label": f"{swarm_manager.RUN}=together.0.1"})
+    [container] = lab.clients["lab2"].api.containers(filters={"label": f"{manager.RUN}=together.0.1"})
     about = lab.clients["lab2"].api.inspect_container(container["Id"])
     try:
         *events, ending = follow(running, limits(cell()), time.monotonic)

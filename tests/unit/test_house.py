@@ -197,7 +197,7 @@ def test_plans_rows_and_statistics_touch_no_world() -> None:
             "analysis/claims/judging",
             "analysis/between/comparing", "analysis/between/over_time", "analysis/between/regression",
             "study/operators",
-            "machine/cpu_sets", "machine/gpus", "launchers/swarm_manager")
+            "machine/cpu_sets", "machine/gpus", "launchers/swarm/manager")
     for path in (ROOT / "runner" / f"{name}.py" for name in pure):
         assert not {"os", "time", "subprocess", "socket", "secrets"} & set(map(top, imports(path))), path
         assert not {word for word in (*imports(path), *attributes(path)) if word.startswith("random.")} - {SEEDED}, path

@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 
+from workloads.process.cgroup import kills, memory_group
 from workloads.process.lifetime import end_with_parent
 
 _LAST_WORDS = 400                # characters of standard error that an ending quotes
@@ -220,21 +221,6 @@ def write(folder, name, content):
     os.rename(path + ".unfinished", path)
 
 
-def memory_group(text=None, root="/sys/fs/cgroup"):
-    """The folder of this process's control group for memory, version 1 or 2; None where there is none."""
-    if text is None:
-        try:
-            with open("/proc/self/cgroup") as file:
-                text = file.read()
-        except OSError:
-            return None
-    groups = [line.split(":", 2) for line in text.splitlines() if line.count(":") >= 2]
-    for _, controllers, path in groups:
-        if "memory" in controllers.split(","):
-            return root + "/memory" + path.rstrip("/")
-    return next((root + path.rstrip("/") for _, controllers, path in groups if not controllers), None)
-
-
 def limit_bytes(group, root="/sys/fs/cgroup"):
     """The least limit of the group and those around it; None without one."""
     limits = []
@@ -245,15 +231,6 @@ def limit_bytes(group, root="/sys/fs/cgroup"):
                 limits.append(int(text))
         group = os.path.dirname(group)
     return min(limits) if limits else None
-
-
-def kills(group):
-    """How often the kernel has killed a process of the group for want of memory."""
-    for name in ("memory.oom_control", "memory.events"):
-        for line in (_read(os.path.join(group or "", name)) or "").splitlines() if group else ():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    return 0
 
 
 def _read(path):

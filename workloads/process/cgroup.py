@@ -42,6 +42,29 @@ def out_of_memory_kills(folder=_FOLDER):
     return 0
 
 
+def memory_group(text=None, root="/sys/fs/cgroup"):
+    """The folder of this process's own group for memory, where root has all groups; None where there is none.
+
+    text: of /proc/self/cgroup.
+    """
+    if text is None:
+        text = _read("/proc/self/", "cgroup") or ""
+    groups = [line.split(":", 2) for line in text.splitlines() if line.count(":") >= 2]
+    for _, controllers, path in groups:
+        if "memory" in controllers.split(","):
+            return root + "/memory" + path.rstrip("/")
+    return next((root + path.rstrip("/") for _, controllers, path in groups if not controllers), None)
+
+
+def kills(group):
+    """How often the kernel has killed a process of the group, by its folder, for want of memory; 0 for None."""
+    for name in ("/memory.oom_control", "/memory.events") if group else ():
+        counts = _counts(group, name)
+        if "oom_kill" in counts:
+            return counts["oom_kill"]
+    return 0
+
+
 def _number(folder, *names):
     """The whole number in the first of these files that has one, else None."""
     for name in names:

@@ -15,7 +15,9 @@ NEEDED = ("sbatch", "srun", "squeue", "scontrol", "sinfo", "scancel")
 Answer = tuple[int, str, str]                # exit code, standard output, standard error
 Call = Callable[[Sequence[str]], Answer]
 _SECONDS = 60.0                              # for one command; a busy controller takes its time
-_ARGUMENTS = "partition=, account=, qos=, reservation=, constraint=, nodelist=, time=, shared"
+_ARGUMENTS = "partition=, account=, qos=, reservation=, constraint=, nodelist=, time=, shared, apptainer"
+
+_FLAGS = {"shared": "is_shared", "apptainer": "in_images"}       # words without a value, and the fields that they set
 
 
 class SlurmUnreachable(BenchError):
@@ -33,28 +35,29 @@ class Options(NamedTuple):
     nodelist: str = ""
     time: str = ""                           # of one run, as sbatch takes it: minutes, or 1:30:00
     is_shared: bool = False                  # other jobs may be on the nodes
+    in_images: bool = False                  # stacks are Apptainer's image files, not virtual environments
 
     def words(self) -> list[str]:
         """Those of sbatch."""
-        said = {name: value for name, value in self._asdict().items() if name != "is_shared" and value}
-        return [f"--{name}={value}" for name, value in said.items()] + ([] if self.is_shared else ["--exclusive"])
+        return [f"--{name}={value}" for name, value in self._asdict().items() if name not in _FLAGS.values() and value
+                ] + ([] if self.is_shared else ["--exclusive"])
 
 
 def options(arguments: Iterable[str]) -> Options:
     """The Options of the words of --slurm. Raises InputError."""
-    said: dict[str, str] = {}
-    is_shared = False
+    said: dict[str, Any] = {}
+    flags: dict[str, Any] = {}
     for argument in arguments:
         name, _, value = argument.partition("=")
-        if argument == "shared":
-            is_shared = True
-        elif name in Options._fields and name != "is_shared" and re.fullmatch(r"[\w.,:\-\[\]|&*()@]+", value):
+        if argument in _FLAGS:
+            flags[_FLAGS[argument]] = True
+        elif name in Options._fields and name not in _FLAGS.values() and re.fullmatch(r"[\w.,:\-\[\]|&*()@]+", value):
             said[name] = value
         elif re.fullmatch(r"[\w.\-\[\]]+", argument) and "nodelist" in said:
             said["nodelist"] += f",{argument}"           # which commas parted
         else:
             raise InputError(f'--slurm: found "{argument}", expected one of {_ARGUMENTS}')
-    return Options(**said, is_shared=is_shared)
+    return Options(**said, **flags)
 
 
 class Node(NamedTuple):
@@ -152,7 +155,7 @@ class Order(NamedTuple):
     name: str
     folder: Path                             # the run's, on the file system that all nodes share
     root: Path                               # what the workers' modules are imported from
-    python: Path
+    python: Sequence[str]                    # the words that start the stack's
     nodes: int
     cpus: int
     memory_bytes: int
@@ -179,7 +182,7 @@ def script(order: Order) -> str:
     gres = [f"--gres=gpu:{order.gpus}"] if order.gpus else []
     command = ["srun", f"--nodes={order.nodes}", f"--ntasks={order.nodes}", "--ntasks-per-node=1", "--exact",
              f"--cpus-per-task={order.cpus}", f"--mem={_megabytes(order)}M", "--cpu-bind=cores", *gres, "--export=ALL",
-             "--kill-on-bad-exit=0", "--wait=0", "--input=none", str(order.python), "-m", "workloads.places.slurm_node",
+             "--kill-on-bad-exit=0", "--wait=0", "--input=none", *order.python, "-m", "workloads.places.slurm_node",
              str(order.folder / "order.json")]
     return (f"#!/bin/sh\n# {order.name}: a run of evenbench\n"
             'hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tr "\\n" ,)\n'

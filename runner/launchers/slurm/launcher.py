@@ -1,4 +1,6 @@
-"""Runs cells as jobs of Slurm, a job a run, in the stacks' virtual environments on a file system that nodes share.
+"""Runs cells as jobs of Slurm, a job a run, in the stacks' virtual environments or Apptainer's images of them.
+
+Both lie on a file system that the nodes share.
 
 A job a run leaves queues, limits, GPUs and endings to Slurm. All of a session's jobs ask for the nodes of its first
 one, while those are usable, so that stacks are compared on the same machines. What a run says goes through files in its
@@ -18,13 +20,13 @@ from typing import Any
 from runner import leftovers
 from runner.errors import BenchError, DiskFull, InputError
 from runner.launchers import kernel_cache
+from runner.launchers.apptainer import ApptainerLauncher
 from runner.launchers.protocol import ClusterLauncher
 from runner.launchers.slurm.commands import Node, Options, Order, Slurm, SlurmUnreachable, options, script, submission
 from runner.launchers.slurm.running import FOLLOWED, SlurmRunning, end
 from runner.launchers.venv import VenvLauncher
 from runner.machine.cpu_sets import reporters, servers
-from runner.stacks import environments
-from runner.stacks.definition import Stack, fingerprint, pinned
+from runner.stacks.definition import Stack, fingerprint
 from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
@@ -40,7 +42,7 @@ class SlurmLauncher(ClusterLauncher):
 
     name = "slurm"
     nodes: tuple[Node, ...]
-    uses_images = False
+    uses_images = False              # but with --slurm apptainer
     measures_here = False
     builds_at_once = 2               # pip installs on one CPU
 
@@ -49,7 +51,8 @@ class SlurmLauncher(ClusterLauncher):
         self._options = options(words)
         self._slurm = slurm or Slurm()
         self._cache, self._folder = cache, cache.resolve() / "slurm"
-        self._environments = VenvLauncher(cache)
+        self.uses_images = self._options.in_images
+        self._stacks = ApptainerLauncher(cache=cache) if self.uses_images else VenvLauncher(cache)
         self.nodes = chosen(self._slurm.nodes(), self._options)
         self._version = self._slurm.version()
         self._say: Callable[[str], None] = lambda text: None
@@ -69,17 +72,17 @@ class SlurmLauncher(ClusterLauncher):
                 raise InputError(f"--launcher slurm: {lacking}")
 
     def missing(self, stack: Stack) -> str | None:
-        """As the virtual environments on this machine, which are those of the nodes."""
-        return self._environments.missing(stack)
+        """As the virtual environments or image files on this machine, which are those of the nodes."""
+        return self._stacks.missing(stack)
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
-        """Build the environments that are not there yet, and end what dead runners left and no session can take."""
+        """Make environments or image files that are not there yet, and end what dead runners left for no session."""
         self._say = say
         with self._sweeping:                 # stacks are prepared side by side: once is enough, and others wait for it
             if not self._is_swept:
                 self._sweep(say)
             self._is_swept = True
-        self._environments.prepare(stacks, say)
+        self._stacks.prepare(stacks, say)
 
     def fingerprint(self, stack: Stack) -> str:
         """The locks and the workloads."""
@@ -93,11 +96,13 @@ class SlurmLauncher(ClusterLauncher):
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         name = f"evenbench-{run.replace('.', '-')}-{secrets.token_hex(3)}"
         folder = self._folder / name
-        order = Order(name, folder, stack.root, environments.ready(pinned(stack), self._cache, self._say), cell.nodes,
-                      cell.cpus, cell.memory_bytes, cell.gpus if cell.device == "gpu" else 0,
+        gpus = cell.gpus if cell.device == "gpu" else 0
+        kernels = [kernel_cache.folder(stack, self._folder.parent)] if gpus else []
+        python, record = self._stacks.on_a_node(stack, [folder, data.resolve(), *kernels], gpus > 0)
+        order = Order(name, folder, stack.root, python, cell.nodes, cell.cpus, cell.memory_bytes, gpus,
                       self._again(cell.nodes))
         first, groups, ports = _PORTS
-        variables = dict(placement.variables(padding))
+        variables = {**placement.variables(padding), **({kernel_cache.VARIABLE: str(kernels[0])} if kernels else {})}
         task = {"module": module, "cell": cell._asdict(), "data": str(data.resolve()), "nodes": cell.nodes,
                 "places": [place.name for place in places], "reporters": list(reporters(places)),
                 "servers": list(servers(places)), "cpus": cell.cpus, "memory_bytes": cell.memory_bytes,
@@ -105,16 +110,13 @@ class SlurmLauncher(ClusterLauncher):
         try:
             folder.mkdir(parents=True)
             self._own(folder)
-            if order.gpus:
-                variables[kernel_cache.VARIABLE] = str(kernel_cache.folder(stack, self._folder.parent))
             (folder / _ORDER).write_text(json.dumps(task))
             (folder / "job.sh").write_text(script(order))
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise _unwritten(folder, error) from error
         return self._submitted(order, task, {
-            "launcher": self.name, "isolation": "venv", "image": None, "base": f"host, {order.python}",
-            "base_is_default": False, "stack_version": stack.version, "fingerprint": fingerprint(stack),
+            **record, "launcher": self.name, "stack_version": stack.version, "fingerprint": fingerprint(stack),
             "remote": True, "queues": True, "folder": name})
 
     def _submitted(self, order: Order, task: Mapping[str, Any], record: dict[str, Any]) -> SlurmRunning:

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from runner.launchers import docker, swarm
-from runner.launchers.swarm_manager import Node
+from runner.launchers import docker
+from runner.launchers.swarm import launcher as swarm_launcher
+from runner.launchers.swarm.manager import Node
 from runner.machine.cpu_sets import shared
 from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
@@ -42,5 +43,5 @@ def test_a_container_has_the_padding_beside_what_it_is_told_of_others() -> None:
 def test_a_service_of_a_swarm_has_it_too() -> None:
     places = cluster.places("pytorch", "none", 1)
     node = Node("n", "host", "27", "ready", "active", 2, 2**33)
-    [service] = swarm.services(CELL, Path("/d"), places, [node], "image", padding=3)
+    [service] = swarm_launcher.services(CELL, Path("/d"), places, [node], "image", padding=3)
     assert PADDED == service.environment

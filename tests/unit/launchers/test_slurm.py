@@ -97,7 +97,7 @@ def test_the_option_without_its_launcher_is_refused() -> None:
 
 
 def test_the_step_names_its_cpus_and_gpus_and_what_every_node_runs() -> None:
-    order = Order("e", Path("/home/u/r"), Path("/repo"), Path("/venv/bin/python"), 2, 8, 3 * GIB + 1, 4)
+    order = Order("e", Path("/home/u/r"), Path("/repo"), ["/venv/bin/python"], 2, 8, 3 * GIB + 1, 4)
     text = commands.script(order)
     assert text.startswith("#!/bin/sh\n")
     assert ("exec srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --exact --cpus-per-task=8 --mem=3073M --cpu-bind=cores "

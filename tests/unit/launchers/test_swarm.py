@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputError
-from runner.launchers import choose, swarm_manager, swarm_run
-from runner.launchers import swarm as swarm_launcher
+from runner.launchers import choose
 from runner.launchers.protocol import Exit
-from runner.launchers.swarm import SwarmLauncher, placed, services
-from runner.launchers.swarm_run import SwarmRunning
+from runner.launchers.swarm import launcher as swarm_launcher
+from runner.launchers.swarm import manager
+from runner.launchers.swarm.launcher import SwarmLauncher, placed, services
+from runner.launchers.swarm.running import SwarmRunning, owner_here
 from runner.launchers.watchdog import Ending, Limits, follow, gone
 from runner.machine import gpus
 from runner.planning.plan import Wishes, plan
@@ -45,7 +46,7 @@ def cell(**values: Any) -> Cell:
     return Cell(stack="torch-x", **{**facts, **values})
 
 
-def specs(of: Cell = cell()) -> list[swarm_manager.ServiceSpec]:     # noqa: B008 (a Cell cannot be changed)
+def specs(of: Cell = cell()) -> list[manager.ServiceSpec]:     # noqa: B008 (a Cell cannot be changed)
     places = cluster.places("pytorch", of.parallel, of.nodes)
     return services(of, Path("/cache/digits"), places, placed(places, of, NODES), IMAGE)
 
@@ -58,7 +59,7 @@ def started(client: FakeSwarm, count: int = 3, is_encrypted: bool = False) -> Sw
 
 def test_a_place_s_service_asks_for_what_it_needs_and_no_more() -> None:
     text = json.dumps(cell()._asdict())
-    assert swarm_manager.template(specs()[1], "net", {"l": "x"}) == {
+    assert manager.template(specs()[1], "net", {"l": "x"}) == {
         "ContainerSpec": {
             "Image": IMAGE, "Command": ["python", "-m", "workloads.places.swarm_node"], "Args": ["workloads", text],
             "Hostname": "node1", "Labels": {"l": "x"}, "Init": True, "ReadOnly": True,
@@ -77,24 +78,24 @@ def test_a_place_s_service_asks_for_what_it_needs_and_no_more() -> None:
 
 
 def test_gpus_are_reserved_as_the_kind_that_the_node_offers() -> None:
-    node = swarm_manager.nodes([node_said(1, gpus=4)])[0]
-    made = swarm_manager.template(swarm_manager.ServiceSpec("node0", node, IMAGE, (), "", gpus=2), "net", {})
+    node = manager.nodes([node_said(1, gpus=4)])[0]
+    made = manager.template(manager.ServiceSpec("node0", node, IMAGE, (), "", gpus=2), "net", {})
     assert made["Resources"]["Reservations"] == {
         "GenericResources": [{"DiscreteResourceSpec": {"Kind": "NVIDIA-GPU", "Value": 2}}]}
 
 
 def test_what_a_gpu_compiled_is_kept_in_a_volume_of_its_node_that_everybody_may_write_to() -> None:
     one = cell(nodes=1, parallel="none", device="gpu", gpus=1)
-    on = swarm_manager.nodes([node_said(1, gpus=1)])
+    on = manager.nodes([node_said(1, gpus=1)])
     spec, = services(one, Path("/cache/digits"), places(1), list(on), IMAGE)
-    made = swarm_manager.template(spec, "net", {})["ContainerSpec"]
+    made = manager.template(spec, "net", {})["ContainerSpec"]
     assert {"Type": "volume", "Source": "evenbench-kernels-torch-x", "Target": "/var/tmp"} in made["Mounts"]
     assert ["EVENBENCH_KERNELS=/var/tmp"] == made["Env"]
 
 
 def test_several_gpus_of_a_service_get_shared_memory_and_may_pin_as_much_as_they_want() -> None:
-    node = swarm_manager.nodes([node_said(1, gpus=4)])[0]
-    one, two = (swarm_manager.template(swarm_manager.ServiceSpec("node0", node, IMAGE, (), "", gpus=count), "net", {})[
+    node = manager.nodes([node_said(1, gpus=4)])[0]
+    one, two = (manager.template(manager.ServiceSpec("node0", node, IMAGE, (), "", gpus=count), "net", {})[
         "ContainerSpec"] for count in (1, 2))
     assert ["/tmp"] == [mount["Target"] for mount in one["Mounts"]] and "Ulimits" not in one
     shared = two["Mounts"][-1]
@@ -105,7 +106,7 @@ def test_several_gpus_of_a_service_get_shared_memory_and_may_pin_as_much_as_they
 def test_a_node_that_offers_too_few_gpus_is_named() -> None:
     one = cell(nodes=1, parallel="none", device="gpu", gpus=2)
     with pytest.raises(BenchError, match=r"host1 offers 1 GPUs .* asks for 2"):
-        placed(places(1), one, swarm_manager.nodes([node_said(1, gpus=1)]))
+        placed(places(1), one, manager.nodes([node_said(1, gpus=1)]))
 
 
 @pytest.mark.parametrize(("is_encrypted", "options"), [(False, None), (True, {"encrypted": "true"})])
@@ -220,11 +221,11 @@ def test_what_a_dead_runner_of_this_host_left_is_swept_and_nothing_else(monkeypa
     monkeypatch.setattr("socket.gethostname", lambda: "here")
     client, told = FakeSwarm(), []
     client.api.networks = lambda filters: list(client.nets.values())      # type: ignore[attr-defined]
-    alive = swarm_run.owner_here()
+    alive = owner_here()
     for name, owner in (("dead", "here:999999999:1.00"), ("ours", alive), ("theirs", "there:999999999:1.00")):
-        client.made[name] = {"ID": name, "Spec": {"Name": name, "Labels": {swarm_manager.OWNER: owner}},
+        client.made[name] = {"ID": name, "Spec": {"Name": name, "Labels": {manager.OWNER: owner}},
                              "lines": queue.Queue()}
-        client.nets[name] = {"Id": name, "Labels": {swarm_manager.OWNER: owner}}
+        client.nets[name] = {"Id": name, "Labels": {manager.OWNER: owner}}
     assert 1 == swarm_launcher.sweep(client, told.append)
     assert ["swarm: removing dead, left by a runner that is gone"] == told
     assert {"ours", "theirs"} == set(client.made) == set(client.nets)
@@ -258,14 +259,14 @@ def test_plans_are_made_for_the_smallest_node() -> None:
 
 
 def test_the_words_of_the_option_become_options() -> None:
-    options = swarm_manager.options(["encrypted", "engine:a=ssh://a", "registry=r:5000/e"])
+    options = manager.options(["encrypted", "engine:a=ssh://a", "registry=r:5000/e"])
     assert (True, "r:5000/e", {"a": "ssh://a"}) == options
 
 
 @pytest.mark.parametrize("word", ["engine:=x", "engine:a", "registry=", "fast", "encrypted=no"])
 def test_another_word_is_refused(word: str) -> None:
     with pytest.raises(InputError, match="expected one of encrypted, registry=HOST/NAME, engine:NODE=URL"):
-        swarm_manager.options([word])
+        manager.options([word])
 
 
 def test_the_option_without_its_launcher_is_refused() -> None:

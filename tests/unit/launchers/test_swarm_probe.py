@@ -11,10 +11,10 @@ import pytest
 
 from runner.doctor import swarm
 from runner.errors import BenchError, BuildFailed, InputError
-from runner.launchers import swarm_probe
 from runner.launchers.protocol import Exit
-from runner.launchers.swarm_images import deliver
-from runner.launchers.swarm_manager import Options
+from runner.launchers.swarm import probe as swarm_probe
+from runner.launchers.swarm.delivery import deliver
+from runner.launchers.swarm.manager import Options
 from runner.stacks import images
 from tests.clock import FakeClock
 from tests.fake_swarm import NODES

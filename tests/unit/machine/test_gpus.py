@@ -10,7 +10,7 @@ import requests
 
 from runner.errors import EngineUnreachable
 from runner.launchers import docker as docker_launcher
-from runner.launchers import kernel_cache, venv
+from runner.launchers import kernel_cache, process_groups
 from runner.launchers.docker import DockerLauncher
 from runner.machine import gpus, nvml
 from runner.machine.gpus import Gpus
@@ -214,5 +214,5 @@ def test_an_engine_without_the_container_toolkit_is_told_with_the_command_that_m
 
 def test_a_worker_on_the_host_sees_its_gpus_alone() -> None:
     own = gpus.assigned(cell(gpus=2), STACKS["torch-1.4"], seen(*V100))
-    assert {"CUDA_VISIBLE_DEVICES": "GPU-v0,GPU-v1"} == venv.visible(own)
-    assert {} == venv.visible(())
+    assert {"CUDA_VISIBLE_DEVICES": "GPU-v0,GPU-v1"} == process_groups.visible(own)
+    assert {} == process_groups.visible(())

@@ -90,7 +90,7 @@ def test_docker_that_was_asked_for_by_name_is_not_replaced() -> None:
 
 
 @pytest.mark.parametrize(("name", "words", "message"), [
-    ("podman", {}, '--launcher: found "podman", expected one of auto, docker, venv, compose'),
+    ("podman", {}, '--launcher: found "podman", expected one of auto, docker, venv, apptainer'),
     ("docker", {"swarm": ("encrypted",)}, "--swarm encrypted: found --launcher docker, expected --launcher swarm")])
 def test_a_launcher_that_cannot_be_is_refused(name: str, words: choose.Options, message: str) -> None:
     with pytest.raises(InputError, match=message):

@@ -15,10 +15,11 @@ from typing import Any
 
 from runner import leftovers
 from runner.errors import BenchError, EngineUnreachable, ImageMissing
-from runner.launchers import kernel_cache, swarm_images, swarm_manager, swarm_probe
+from runner.launchers import kernel_cache
 from runner.launchers.docker import explained
 from runner.launchers.protocol import ClusterLauncher
-from runner.launchers.swarm_run import SwarmRunning, remove_network, remove_service
+from runner.launchers.swarm import delivery, manager, probe
+from runner.launchers.swarm.running import SwarmRunning, remove_network, remove_service
 from runner.stacks import images
 from runner.stacks.definition import Stack, fingerprint, pinned
 from runner.stacks.engine import APIError, DockerClient, DockerException
@@ -30,13 +31,13 @@ class SwarmLauncher(ClusterLauncher):
     """Launches workers as services of an existing Swarm."""
 
     name = "swarm"
-    nodes: tuple[swarm_manager.Node, ...]
+    nodes: tuple[manager.Node, ...]
 
-    def __init__(self, client: DockerClient, options: swarm_manager.Options = swarm_manager.NO_OPTIONS) -> None:
+    def __init__(self, client: DockerClient, options: manager.Options = manager.NO_OPTIONS) -> None:
         """Raises EngineUnreachable where the engine manages no Swarm."""
         self._client, self._options = client, options
-        self._images: dict[str, swarm_images.Delivered] = {}
-        self._probed: dict[tuple[str, ...], dict[str, swarm_probe.NodeReport]] = {}
+        self._images: dict[str, delivery.Delivered] = {}
+        self._probed: dict[tuple[str, ...], dict[str, probe.NodeReport]] = {}
         self.nodes = _usable(client)
 
     def record(self) -> dict[str, Any]:
@@ -52,7 +53,7 @@ class SwarmLauncher(ClusterLauncher):
         sweep(self._client, say)
         for stack in stacks:
             built = images.build(self._client, pinned(stack), say)
-            image = swarm_images.deliver(self._client, built, self._options, self.nodes, say)
+            image = delivery.deliver(self._client, built, self._options, self.nodes, say)
             self.probed(image, None, self.nodes)          # fails for a node that lacks it, before anything is measured
             self._images[stack.name] = image
 
@@ -76,7 +77,7 @@ class SwarmLauncher(ClusterLauncher):
         specs = services(cell, data, places, on, image.reference, module, padding)
         return self._begun(SwarmRunning(self._client, places, record), run, specs)
 
-    def _begun(self, running: "SwarmRunning", run: str, specs: list[swarm_manager.ServiceSpec]) -> "SwarmRunning":
+    def _begun(self, running: "SwarmRunning", run: str, specs: list[manager.ServiceSpec]) -> "SwarmRunning":
         try:
             running.create(run, specs, self._options.is_encrypted)
             running.await_start()
@@ -87,44 +88,44 @@ class SwarmLauncher(ClusterLauncher):
             raise
         return running
 
-    def _image(self, stack: Stack) -> swarm_images.Delivered:
+    def _image(self, stack: Stack) -> delivery.Delivered:
         """The stack's image on the manager's engine. Raises ImageMissing."""
         image = images.find(self._client, pinned(stack))
         if image is None:
             raise ImageMissing(f"stack {stack.name} has no image at the Swarm's manager: run `evenbench images "
                                f"{stack.name}`")
-        return swarm_images.Delivered(image, image.id)
+        return delivery.Delivered(image, image.id)
 
-    def _probe(self, image: swarm_images.Delivered, data: Path,
-               on: list[swarm_manager.Node]) -> dict[str, swarm_probe.NodeReport]:
+    def _probe(self, image: delivery.Delivered, data: Path,
+               on: list[manager.Node]) -> dict[str, probe.NodeReport]:
         """What the nodes say of themselves, once for each data and nodes. Raises BenchError where one is not fit."""
         nodes = list(dict.fromkeys(on))
         key = (str(data), *(node.id for node in nodes))
         if key not in self._probed:
             self._probed[key] = self.probed(image, data, nodes)
-        swarm_probe.check(self._probed[key], [node.name for node in nodes], str(data))
+        probe.check(self._probed[key], [node.name for node in nodes], str(data))
         return self._probed[key]
 
-    def probed(self, image: swarm_images.Delivered, data: Path | None, nodes: Sequence[swarm_manager.Node]
-               ) -> dict[str, swarm_probe.NodeReport]:
+    def probed(self, image: delivery.Delivered, data: Path | None, nodes: Sequence[manager.Node]
+               ) -> dict[str, probe.NodeReport]:
         """What these nodes say of themselves now, by name. Raises BenchError where one cannot start a place."""
         places = tuple(cluster.Place(f"node{rank}", "probe", (), True) for rank in range(len(nodes)))
         names = [place.name for place in places]
-        specs = [swarm_manager.ServiceSpec(name, node, image.reference, ("workloads.places.swarm_probe", json.dumps(
+        specs = [manager.ServiceSpec(name, node, image.reference, ("workloads.places.swarm_probe", json.dumps(
             {"names": names, "rank": rank, "data": "/data"})), str(data or ""))
             for rank, (name, node) in enumerate(zip(names, nodes, strict=True))]
         running = self._begun(SwarmRunning(self._client, places, {}), "probe", specs)
         try:
-            lines = swarm_probe.lines(running, time.monotonic)
+            lines = probe.lines(running, time.monotonic)
         finally:
             running.stop()
-        return swarm_probe.reports(lines, {place.name: node.name for place, node in zip(places, nodes, strict=True)})
+        return probe.reports(lines, {place.name: node.name for place, node in zip(places, nodes, strict=True)})
 
 
-def _usable(client: DockerClient) -> tuple[swarm_manager.Node, ...]:
+def _usable(client: DockerClient) -> tuple[manager.Node, ...]:
     """The nodes that take services, by name. Raises EngineUnreachable."""
     try:
-        nodes = swarm_manager.nodes(client.api.nodes())
+        nodes = manager.nodes(client.api.nodes())
     except APIError as error:
         raise EngineUnreachable(f"the engine manages no Swarm ({explained(error)}): set DOCKER_HOST to a manager's "
                                 "engine, or run `docker swarm init`") from error
@@ -135,7 +136,7 @@ def _usable(client: DockerClient) -> tuple[swarm_manager.Node, ...]:
 
 
 def placed(places: tuple[cluster.Place, ...], cell: Cell,
-           nodes: tuple[swarm_manager.Node, ...]) -> list[swarm_manager.Node]:
+           nodes: tuple[manager.Node, ...]) -> list[manager.Node]:
     """The node of each place, in order of rank; one after the nodes, as a coordinator has, is on the first's.
 
     Raises BenchError where the Swarm has too few nodes, or one of them too little of something.
@@ -155,8 +156,8 @@ def placed(places: tuple[cluster.Place, ...], cell: Cell,
     return chosen
 
 
-def services(cell: Cell, data: Path, places: tuple[cluster.Place, ...], on: list[swarm_manager.Node], image: str,
-             module: str = "workloads", padding: int = 0) -> list[swarm_manager.ServiceSpec]:
+def services(cell: Cell, data: Path, places: tuple[cluster.Place, ...], on: list[manager.Node], image: str,
+             module: str = "workloads", padding: int = 0) -> list[manager.ServiceSpec]:
     """A service for each place. Only nodes reserve CPUs and memory: a coordinator shares those of the first one."""
     names = ",".join(place.name for place in places)
     gpus = cell.gpus if cell.device == "gpu" else 0
@@ -165,13 +166,13 @@ def services(cell: Cell, data: Path, places: tuple[cluster.Place, ...], on: list
     for rank, (place, node) in enumerate(zip(places, on, strict=True)):
         others = {"EVENBENCH_NODES": names, "EVENBENCH_RANK": str(rank)} if len(places) > 1 else {}
         others |= {**placement.variables(padding), **kernels}
-        specs.append(swarm_manager.ServiceSpec(
+        specs.append(manager.ServiceSpec(
             place.name, node, image, (module, json.dumps(cell._asdict())), str(data), cell.cpus, cell.memory_bytes,
             gpus, rank < cell.nodes, others, kernel_cache.volume(cell.stack) if gpus else ""))
     return specs
 
 
-def _quota(cell: Cell, on: list[swarm_manager.Node]) -> float | None:
+def _quota(cell: Cell, on: list[manager.Node]) -> float | None:
     """CPUs that each place may use, None where that is all that every node has."""
     return float(cell.cpus) if any(node.cpus > cell.cpus for node in on) else None
 
@@ -179,12 +180,12 @@ def _quota(cell: Cell, on: list[swarm_manager.Node]) -> float | None:
 def sweep(client: DockerClient, say: Callable[[str], None]) -> int:
     """Remove the services and networks of this host's runners that no longer live; how many services."""
     removed = 0
-    for service in client.api.services(filters={"label": swarm_manager.OWNER}):
+    for service in client.api.services(filters={"label": manager.OWNER}):
         if _is_left(service["Spec"]["Labels"]):
             say(f"swarm: removing {service['Spec']['Name']}, left by a runner that is gone")
             remove_service(client, service["ID"])
             removed += 1
-    for network in client.api.networks(filters={"label": swarm_manager.OWNER}):
+    for network in client.api.networks(filters={"label": manager.OWNER}):
         if _is_left(network["Labels"]):
             remove_network(client, network["Id"])
     return removed
@@ -192,5 +193,5 @@ def sweep(client: DockerClient, say: Callable[[str], None]) -> int:
 
 def _is_left(labels: dict[str, str]) -> bool:
     """Whether its runner was of this host and is gone; of another host's nothing is known."""
-    host, _, process = labels[swarm_manager.OWNER].partition(":")
+    host, _, process = labels[manager.OWNER].partition(":")
     return host == socket.gethostname() and not leftovers.is_alive(process)

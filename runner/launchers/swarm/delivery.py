@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from runner.errors import BuildFailed, EngineUnreachable, InputError
-from runner.launchers.swarm_manager import Node, Options
+from runner.launchers.swarm.manager import Node, Options
 from runner.stacks import engine, images
 from runner.stacks.engine import DockerClient, DockerException
 

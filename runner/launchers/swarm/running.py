@@ -9,10 +9,10 @@ from typing import Any
 
 from runner import leftovers
 from runner.errors import BenchError, ImageMissing
-from runner.launchers import swarm_manager
 from runner.launchers.docker import run_name
 from runner.launchers.line_queue import Pipe, lines_of_chunks
 from runner.launchers.protocol import Exit, Running
+from runner.launchers.swarm import manager
 from runner.machine.cpu_sets import reporters, servers
 from runner.results.error_output import ErrorOutput, Written
 from runner.stacks.engine import DockerClient, DockerException, NotFound, service_output
@@ -59,15 +59,15 @@ class SwarmRunning(Running):
         self._pipe = Pipe()
         self._network = ""
         self._services: dict[str, _Service] = {}
-        self._nodes: dict[str, swarm_manager.Node] = {}          # of the places
+        self._nodes: dict[str, manager.Node] = {}          # of the places
         self._changed = threading.Condition()
         self._is_stopped = False
         self._watch = threading.Thread(target=self._look, daemon=True)
 
-    def create(self, run: str, specs: list[swarm_manager.ServiceSpec], is_encrypted: bool) -> None:
+    def create(self, run: str, specs: list[manager.ServiceSpec], is_encrypted: bool) -> None:
         """Make network and services. Raises DockerException; what was made is stop's to remove."""
         name = f"{run_name(run)}-{secrets.token_hex(2)}"        # process ids are only unique on one host
-        labels = {swarm_manager.OWNER: owner_here(), swarm_manager.RUN: run}
+        labels = {manager.OWNER: owner_here(), manager.RUN: run}
         network = self._client.networks.create(
             name, driver="overlay", scope="swarm", internal=True, attachable=True, labels=labels,
             options={"encrypted": "true"} if is_encrypted else None)
@@ -75,7 +75,7 @@ class SwarmRunning(Running):
         for spec in specs:
             self._nodes[spec.name] = spec.node
             answer = self._client.api.create_service(
-                swarm_manager.template(spec, self._network, labels), name=f"{name}-{spec.name}", labels=labels,
+                manager.template(spec, self._network, labels), name=f"{name}-{spec.name}", labels=labels,
                 endpoint_spec={"Mode": "dnsrr"})         # a name is its place's own address, not a balancer's
             self._services[spec.name] = _Service(self._client, answer["ID"])
         self._watch.start()
@@ -87,7 +87,7 @@ class SwarmRunning(Running):
         ids = [service.id for service in self._services.values()]
         while not self._is_stopped:
             try:
-                tasks = swarm_manager.tasks(self._client.api.tasks({"service": ids}))
+                tasks = manager.tasks(self._client.api.tasks({"service": ids}))
             except (DockerException, OSError):
                 tasks = {}
             with self._changed:
@@ -106,10 +106,10 @@ class SwarmRunning(Running):
 
     def await_start(self) -> None:
         """Wait until every task runs or has run. Raises BenchError with the first reason why one does not."""
-        self._await(lambda: all(service.task.is_over or service.task.state == swarm_manager.RUNNING
+        self._await(lambda: all(service.task.is_over or service.task.state == manager.RUNNING
                                 for service in self._services.values()), _START_SECONDS)
         for name, service in self._services.items():
-            if service.task.state != swarm_manager.RUNNING and service.task.code is None:
+            if service.task.state != manager.RUNNING and service.task.code is None:
                 raise _refused(self._nodes[name], service.task)
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
@@ -127,7 +127,7 @@ class SwarmRunning(Running):
     def trouble(self) -> dict[str, str]:
         """As protocol.Running, from what the manager knows of the nodes."""
         try:
-            known = {node.id: node for node in swarm_manager.nodes(self._client.api.nodes())}
+            known = {node.id: node for node in manager.nodes(self._client.api.nodes())}
         except (DockerException, OSError):
             return dict.fromkeys(self._services, "cannot be seen: the Swarm's manager does not answer")
         troubles = {}
@@ -164,13 +164,13 @@ class SwarmRunning(Running):
     def _stand(self, lost: set[str]) -> bool:
         """Whether a task of ours is still there on a node that is not lost; its service is gone, its labels are not."""
         try:
-            tasks = self._client.api.tasks({"label": f"{swarm_manager.OWNER}={owner_here()}"})
+            tasks = self._client.api.tasks({"label": f"{manager.OWNER}={owner_here()}"})
             return any(task.get("NodeID") not in lost for task in tasks)
         except (DockerException, OSError):
             return False
 
 
-def _refused(node: swarm_manager.Node, task: swarm_manager.Task) -> BenchError:
+def _refused(node: manager.Node, task: manager.Task) -> BenchError:
     """What keeps a place from starting on a node, and what mends it."""
     if "No such image" in task.message:
         return ImageMissing(f"{node.name} lacks the image {task.message.rpartition(' ')[2]}: let evenbench copy it "
@@ -188,7 +188,7 @@ class _Service:
 
     def __init__(self, client: DockerClient, id: str) -> None:
         self.id = id
-        self.task = swarm_manager.Task()
+        self.task = manager.Task()
         self._client = client
         self._stream: Any = None
         self._is_ending = threading.Event()

@@ -1,6 +1,6 @@
 """What a Swarm's nodes say of themselves and of each other: memory, MTU, data, reach, clock.
 
-workloads/places/swarm_probe.py runs on them and says it."""
+workloads/places/probe.py runs on them and says it."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from runner.errors import BenchError
 from runner.launchers.protocol import Running
 
-_PATIENCE_SECONDS = 60.0        # workloads/places/swarm_probe.py gives up earlier on each peer
+_PATIENCE_SECONDS = 60.0        # workloads/places/probe.py gives up earlier on each peer
 
 
 class NodeReport(NamedTuple):

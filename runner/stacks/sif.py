@@ -1,0 +1,143 @@
+"""Apptainer's image files (SIF) of stacks: made of their Docker images, or pulled from a registry by digest.
+
+A file is for the machine that it is made on, or for a cluster's nodes: they see it in the cache, on a file system that
+they share. Its name changes with the stack's fingerprint. SingularityCE takes the same words, and counts as Apptainer.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
+from runner.paths import CACHE
+from runner.processes import Say, clean_environment, fresh_log, locked, run
+from runner.stacks import engine, images
+from runner.stacks.definition import PinnedStack, fingerprint
+
+_COMMANDS = ("apptainer", "singularity")
+_COMPRESSED = "-comp zstd -Xcompression-level 3"     # smaller than the default, made and read in less time
+_SOURCE = re.compile(r"docker://\S+@sha256:[0-9a-f]{64}|(?:docker|oci)-archive:\S+")
+_SECONDS = 60.0                  # for a question; none takes one
+
+
+@dataclass(frozen=True)
+class Sif:
+    """A stack's image file."""
+
+    path: Path
+    id: str                      # "sha256:" of the file
+    base: str
+    base_is_default: bool
+
+
+def command() -> str | None:
+    """The program that starts containers; None where none is on PATH."""
+    return next(filter(None, map(shutil.which, _COMMANDS)), None)
+
+
+def version(program: str) -> str:
+    """What the program says of itself: "apptainer version 1.4.5"."""
+    return _answer([program, "--version"]).strip()
+
+
+def path(stack: PinnedStack, cache: Path = CACHE) -> Path:
+    """Where the stack's file lies or will lie."""
+    return cache / "sif" / f"{stack.name}-{fingerprint(stack)[:12]}.sif"
+
+
+def missing(stack: PinnedStack, cache: Path = CACHE) -> str | None:
+    """Why the stack's file is not to be had here, or None; builds nothing."""
+    if command() is None:
+        return "no apptainer or singularity on PATH: install Apptainer 1.1 or newer (docs/apptainer.md)"
+    return None if path(stack, cache).exists() else stack.unbuildable
+
+
+def ready(stack: PinnedStack, cache: Path = CACHE, say: Say = lambda line: None, source: str = "") -> Sif:
+    """The stack's file, made first if it is not there: of the Docker engine's image, or of a source.
+
+    source: docker://NAME@sha256:DIGEST of a registry, docker-archive:FILE or oci-archive:FILE; it must hold the stack
+    as this checkout has it. Safe to call from many processes at once: one makes the file, the others wait.
+    Raises InputError where the program is missing or the source is wrong, DiskFull, and BuildFailed.
+    """
+    file = path(stack, cache)
+    if reason := missing(stack, cache):
+        raise InputError(f"{stack.name}: {reason}")
+    if source and not _SOURCE.fullmatch(source):
+        raise InputError(f'--from: found "{source}", expected docker://NAME@sha256:DIGEST, docker-archive:FILE or '
+                         "oci-archive:FILE")
+    with locked(file.with_name(file.name + ".lock")):
+        if not file.exists():
+            _make(stack, file, source or _of_engine(stack, file, say), say)
+    return _described(file)
+
+
+def _of_engine(stack: PinnedStack, file: Path, say: Say) -> str:
+    """The source that is the stack's image on this machine's engine, built first where it is missing or old."""
+    try:
+        client = engine.connect()
+    except EngineUnreachable as error:
+        raise BuildFailed(f"{stack.name}: {error}; without an engine, copy {file.name} to {file.parent} from a machine "
+                          f"where `evenbench images --sif {stack.name}` made it") from error
+    image = images.build(client, stack, say)
+    size = int(client.images.get(image.id).attrs["Size"])
+    free = shutil.disk_usage(_existing(file.parent)).free
+    if free < 2 * size:              # unpacked, and packed again
+        raise DiskFull(f"{stack.name}: its image file needs {2 * size / 1e9:.1f} GB in {file.parent} while it is made, "
+                       f"and {free / 1e9:.1f} GB are free")
+    return f"docker-daemon:{image.tag}"
+
+
+def _existing(folder: Path) -> Path:
+    return next(each for each in (folder, *folder.parents) if each.exists())
+
+
+def _make(stack: PinnedStack, file: Path, source: str, say: Say) -> None:
+    """Build beside it and rename, so that a killed build leaves nothing that looks whole."""
+    program, log, began = str(command()), fresh_log(file.with_name(file.name + ".log")), time.monotonic()
+    say(f"{stack.name}: making its image file of {source} (log: {log})")
+    with tempfile.TemporaryDirectory(prefix=f"{stack.name}-", dir=file.parent) as folder:
+        made = Path(folder, file.name)
+        variables = {**clean_environment(), "APPTAINER_TMPDIR": folder, "SINGULARITY_TMPDIR": folder}
+        try:
+            run([program, "build", "--disable-cache", "--mksquashfs-args", _COMPRESSED, str(made), source], log,
+                environment=variables)
+        except BuildFailed as error:
+            raise BuildFailed(f"{stack.name}: {error}") from error
+        found = _labels(made).get("org.evenbench.fingerprint", "none")
+        if found != fingerprint(stack):
+            raise InputError(f"{source}: found fingerprint {found[:12]}, expected {fingerprint(stack)[:12]} of stack "
+                             f"{stack.name} in this checkout: `evenbench images {stack.name}` builds that")
+        made.rename(file)
+    say(f"{stack.name}: image file ready after {time.monotonic() - began:.0f} s")
+
+
+def _described(file: Path) -> Sif:
+    labels = _labels(file)
+    with file.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    return Sif(file, f"sha256:{digest}", labels.get("org.evenbench.base", "unknown"),
+               labels.get("org.evenbench.base-is-default") == "true")
+
+
+def _labels(file: Path) -> dict[str, str]:
+    """Those of the Docker image, which the file keeps. Raises BenchError."""
+    answer = _answer([str(command()), "inspect", "--json", "--labels", str(file)])
+    try:
+        return dict(json.loads(answer)["data"]["attributes"]["labels"] or {})
+    except (ValueError, KeyError, TypeError) as error:
+        raise BenchError(f"{file}: {command()} inspect says nothing of its labels: make it anew") from error
+
+
+def _answer(words: Sequence[str]) -> str:
+    try:
+        ended = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BenchError(f"{words[0]} does not answer: {error}") from error
+    return ended.stdout
