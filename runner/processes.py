@@ -42,7 +42,7 @@ def run(command: list[str], log: Path, heard: Say = lambda line: None, environme
 
 def reason(lines: list[str], status: int) -> str:
     """Why a command failed: the line that says so. A full disk comes before its consequences."""
-    if any("No space left on device" in line for line in lines):
+    if any("no space left on device" in line.lower() for line in lines):
         return "the disk is full"
     errors = [match[1].strip() for match in map(_ERROR.match, lines) if match]
     said = errors or [line.strip() for line in reversed(lines) if line.strip()]

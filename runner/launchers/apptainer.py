@@ -53,6 +53,7 @@ class ApptainerLauncher(Launcher):
         self._files: dict[str, sif.Sif] = {}
         self._has_groups: bool | None = None         # None: not tried yet
         self._version = ""
+        self._say: Callable[[str], None] = lambda text: None
 
     def with_gpus(self, gpus: gpus.Gpus) -> Self:
         """As protocol.Launcher."""
@@ -66,20 +67,21 @@ class ApptainerLauncher(Launcher):
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
         """Make image files that are not there yet, and remove what runners that are gone have left."""
+        self._say = say
         leftovers.sweep_folders(say)
         for stack in stacks:
             self._files[stack.name] = sif.ready(pinned(stack), self._cache, say)
-            if self._has_groups is None:
-                self._try_groups(self._files[stack.name], say)
-
-    def _try_groups(self, file: sif.Sif, say: Callable[[str], None]) -> None:
-        """Find out whether Apptainer may make control groups here."""
         self._version = sif.version(_program())
-        ended = _asked([_program(), "exec", *_CONFINED, *_limited(_TRYING_BYTES, None), str(file.path), "true"])
-        self._has_groups = ended.returncode == 0
-        if not self._has_groups:
-            say(f"apptainer: no control groups here ({_last_line(ended.stderr)}): each process's memory is limited "
-                "instead")
+
+    def _may_make_groups(self, file: sif.Sif) -> bool:
+        """Whether Apptainer may make control groups here, which is tried once and told where it may not."""
+        if self._has_groups is None:
+            ended = _asked([_program(), "exec", *_CONFINED, *_limited(_TRYING_BYTES, None), str(file.path), "true"])
+            self._has_groups = ended.returncode == 0
+            if not self._has_groups:
+                self._say(f"apptainer: no control groups here ({_last_line(ended.stderr)}): each process's memory is "
+                          "limited instead")
+        return self._has_groups
 
     def fingerprint(self, stack: Stack) -> str:
         """The Dockerfile, the locks and the workloads."""
@@ -92,10 +94,11 @@ class ApptainerLauncher(Launcher):
         share = shared(cell, os.sched_getaffinity(0), topology.observe())
         own = gpus.assigned(cell, stack, self._gpus) if is_on_gpu else ()
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
-        by_process = cell.memory_bytes if not self._has_groups and not is_on_gpu else 0
-        limited_by = "group" if self._has_groups and cell.memory_bytes else "process" if by_process else None
+        has_groups = self._may_make_groups(file)
+        by_process = cell.memory_bytes if not has_groups and not is_on_gpu else 0
+        limited_by = "group" if has_groups and cell.memory_bytes else "process" if by_process else None
         record = {"launcher": self.name, **self._made_of(file), "stack_version": stack.version,
-                  "fingerprint": fingerprint(stack), "cpu_quota": share.quota if self._has_groups else None,
+                  "fingerprint": fingerprint(stack), "cpu_quota": share.quota if has_groups else None,
                   "memory_limited_by": limited_by, **share.record(),
                   **({"gpus": [gpu.uuid for gpu in own]} if own else {})}
         volumes = [f"{data}:/data:ro"]
@@ -103,11 +106,11 @@ class ApptainerLauncher(Launcher):
         if own:
             volumes.append(f"{kernel_cache.folder(stack, self._cache)}:{kernel_cache.INSIDE}")
             variables[kernel_cache.VARIABLE] = kernel_cache.INSIDE
-        worker = ["python", "-m", module, json.dumps(cell._asdict())]
+        worker = ["python", "-m", "workloads.places.apptainer_place", _GROUPS_INSIDE, module,
+                  json.dumps(cell._asdict())]
         options = list(() if len(places) > 1 else _ALONE) + (["--nv"] if own else [])
-        if self._has_groups:
+        if has_groups:
             volumes.append(f"{_GROUPS_HERE}:{_GROUPS_INSIDE}:ro")
-            worker[2:2] = ["workloads.places.apptainer_place", _GROUPS_INSIDE]
             options += _limited(cell.memory_bytes, share.quota)
 
         def started(rank: int, address: Mapping[str, str]) -> _Container:
@@ -121,7 +124,7 @@ class ApptainerLauncher(Launcher):
 
     def _ready(self, stack: Stack) -> sif.Sif:
         if stack.name not in self._files:
-            self.prepare([stack], lambda text: None)
+            self.prepare([stack], self._say)
         return self._files[stack.name]
 
     def _made_of(self, file: sif.Sif) -> dict[str, Any]:
@@ -181,7 +184,9 @@ class ApptainerRunning(ProcessRunning):
 
 
 class _Container(ProcessGroup):
-    """A place's container."""
+    """A place's container, which ends with the pipe that this process holds (workloads/places/apptainer_place.py)."""
+
+    standard_input = subprocess.PIPE
 
     def processes(self) -> list[psutil.Process]:
         """Apptainer's own two, the worker and its helpers."""
@@ -197,3 +202,5 @@ class _Container(ProcessGroup):
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_CLEARING_SECONDS)
         super().stop()
+        if self._process.stdin is not None:
+            self._process.stdin.close()

@@ -130,6 +130,8 @@ class ProcessRunning(Running):
 class ProcessGroup:
     """The processes of a place."""
 
+    standard_input = subprocess.DEVNULL
+
     def __init__(self, command: Callable[[str], list[str]], limits: Limits, root: Path,
                  environment: Mapping[str, str]) -> None:
         """command: of the place's temporary folder; root: where it starts."""
@@ -138,7 +140,7 @@ class ProcessGroup:
         words = command(self._scratch.name)
         try:
             self._process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root,
+                words, stdin=self.standard_input, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root,
                 env={**kept_environment(self._scratch.name), **environment}, start_new_session=True,
                 preexec_fn=lambda: _enter(limits, runner))
         except OSError as error:

@@ -24,6 +24,7 @@ from runner.stacks.definition import PinnedStack, fingerprint
 _COMMANDS = ("apptainer", "singularity")
 _COMPRESSED = "-comp zstd -Xcompression-level 3"     # smaller than the default, made and read in less time
 _SOURCE = re.compile(r"docker://\S+@sha256:[0-9a-f]{64}|(?:docker|oci)-archive:\S+")
+_NEEDED = 3                      # of the image's size: its layers, unpacked, and the file twice at its end
 _SECONDS = 60.0                  # for a question; none takes one
 
 
@@ -88,9 +89,9 @@ def _of_engine(stack: PinnedStack, file: Path, say: Say) -> str:
     image = images.build(client, stack, say)
     size = int(client.images.get(image.id).attrs["Size"])
     free = shutil.disk_usage(_existing(file.parent)).free
-    if free < 2 * size:              # unpacked, and packed again
-        raise DiskFull(f"{stack.name}: its image file needs {2 * size / 1e9:.1f} GB in {file.parent} while it is made, "
-                       f"and {free / 1e9:.1f} GB are free")
+    if free < _NEEDED * size:
+        raise DiskFull(f"{stack.name}: its image file needs {_NEEDED * size / 1e9:.1f} GB in {file.parent} while it is "
+                       f"made, and {free / 1e9:.1f} GB are free")
     return f"docker-daemon:{image.tag}"
 
 

@@ -22,11 +22,12 @@ from runner.launchers.watchdog import Ending, follow, limits
 from runner.machine import host
 from runner.results import store
 from runner.stacks import definition
-from tests.engine import labs
+from tests.engine import apptainer_lab, labs
 from workloads.spec.cell import Cell
 
 STACKS = definition.read_all(paths.STACKS)
 TORCH = STACKS["torch-1.7"]                    # a small one, as krisilias has it
+IMAGED = STACKS["mxnet-1.7"]                   # the smallest image of krisilias
 LONG = {"steps": 2000}                         # it is interrupted long before
 
 
@@ -72,7 +73,7 @@ def lab() -> Iterator[Lab]:
     home = Path(tempfile.mkdtemp(prefix="evenbench-slurm-test-"))
     cache = home / "evenbench"
     cache.mkdir()
-    for kept in ("venvs", "data"):
+    for kept in ("venvs", "sif", "data"):
         own = paths.cache_folder() / kept
         own.mkdir(parents=True, exist_ok=True)               # a new machine has none yet
         (cache / kept).symlink_to(own)
@@ -121,6 +122,22 @@ def went(lab: Lab, of: Cell, hurt: Callable[[SlurmRunning], Any] | None = None, 
 def test_three_nodes_train_together(lab: Lab, name: str, mode: str) -> None:
     assert ("ok", "") == went(lab, cell(STACKS[name], parallel=STACKS[name].mode(mode)))[:2]
     assert lab.is_clean()
+
+
+def test_three_nodes_train_together_in_apptainer_s_images(lab: Lab, tmp_path: Path) -> None:
+    of = cell(IMAGED, parallel=IMAGED.mode("sync"))
+    with apptainer_lab.installed(tmp_path / "apptainer"):
+        running = started(lab, of, "apptainer")
+        *_, ending = follow(running, limits(of), time.monotonic)
+        learnt, place = running.learnt()["nodes"], running.place
+        running.stop()
+        large = cell(IMAGED, nodes=1, parallel="none", task="resnet50", batch=64, image=224,
+                     memory_bytes=host.GIB // 2)
+        assert "oom" == went(lab, large, None, "apptainer").word
+    assert isinstance(ending, Ending) and ("ok", "") == ending[:2]
+    assert {"slurm1", "slurm2", "slurm3"} == {node["host"] for node in learnt.values()}
+    assert ("slurm", "apptainer") == (place["launcher"], place["isolation"]) and place["image"].startswith("sha256:")
+    assert lab.becomes(lab.is_clean)
 
 
 def test_one_node_runs_alone(lab: Lab) -> None:

@@ -31,6 +31,7 @@ def test_a_command_that_is_not_there_says_so(tmp_path):
     (["#12 8.10 E: Unable to locate package libgomp9", "#12 ERROR: executor failed"],
      "Unable to locate package libgomp9"),
     (["ERROR: Could not install packages", "OSError: [Errno 28] No space left on device"], "the disk is full"),
+    (["FATAL: While performing build: copy_file_range: no space left on device"], "the disk is full"),
     (["Fetching", "it broke", "", " "], "it broke"),
     ([], "exit status 3"),
 ])

@@ -1,10 +1,15 @@
 """python -m workloads.places.apptainer_place GROUPS MODULE WORD...: a place, around `python -m MODULE WORD...`.
 
 A worker that the kernel killed for want of memory leaves with OUT_OF_MEMORY, which Apptainer does not tell from another
-kill. GROUPS is the folder of the host's control groups. Python 3.6 and later, standard library only.
+kill. GROUPS is the folder of the host's control groups, where the container sees it. A runner that dies closes the pipe
+that is this process's standard input: the worker is killed then, since Apptainer drops what lets a process die with its
+parent. Python 3.6 and later, standard library only.
 """
+import os
+import stat
 import subprocess
 import sys
+import threading
 
 from workloads.places.swarm_node import exit_code
 from workloads.process import cgroup
@@ -15,8 +20,16 @@ def main(arguments):
     if len(arguments) < 2:
         print("usage: python -m workloads.places.apptainer_place GROUPS MODULE WORD...", file=sys.stderr)
         return 2
-    code = subprocess.call([sys.executable, "-m"] + arguments[1:])
-    return exit_code(code, cgroup.kills(cgroup.memory_group(root=arguments[0])))
+    worker = subprocess.Popen([sys.executable, "-m"] + arguments[1:], stdin=subprocess.DEVNULL)
+    if stat.S_ISFIFO(os.fstat(0).st_mode):
+        threading.Thread(target=_end_with_the_pipe, args=(worker,), daemon=True).start()
+    return exit_code(worker.wait(), cgroup.kills(cgroup.memory_group(root=arguments[0])))
+
+
+def _end_with_the_pipe(worker):
+    while os.read(0, 4096):
+        pass
+    worker.kill()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import pytest
 
 from tests.clock import FakeClock
 from workloads.places import slurm_node
-from workloads.process import cgroup
 
 ROOT = Path(__file__).parents[4]
 
@@ -112,13 +111,6 @@ def test_a_silent_worker_is_left_to_the_runner_that_follows(tmp_path: Path) -> N
     assert 7200 + 1800 - 31 < clock.now < 7200 + 1802
 
 
-@pytest.mark.parametrize(("text", "folder"), [
-    ("6:freezer:/f\n4:memory:/slurm_a/uid_0/job_1\n0::/\n", "/root/memory/slurm_a/uid_0/job_1"),
-    ("0::/system.slice/slurmstepd.scope/job_1\n", "/root/system.slice/slurmstepd.scope/job_1"), ("", None)])
-def test_the_memory_group_is_found_in_both_versions(text: str, folder: str | None) -> None:
-    assert folder == cgroup.memory_group(text, "/root")
-
-
 def test_the_least_limit_around_a_group_counts(tmp_path: Path) -> None:
     inner = tmp_path / "job_1" / "step_0"
     inner.mkdir(parents=True)
@@ -126,13 +118,6 @@ def test_the_least_limit_around_a_group_counts(tmp_path: Path) -> None:
     (inner / "memory.max").write_text("max\n")
     assert 4096 == slurm_node.limit_bytes(str(inner), str(tmp_path))
     assert slurm_node.limit_bytes(str(tmp_path), str(tmp_path)) is None
-
-
-def test_kills_for_want_of_memory_are_counted_in_both_versions(tmp_path: Path) -> None:
-    (tmp_path / "memory.events").write_text("oom 3\noom_kill 2\n")
-    assert 2 == cgroup.kills(str(tmp_path))
-    (tmp_path / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 5\n")
-    assert (5, 0) == (cgroup.kills(str(tmp_path)), cgroup.kills(None))
 
 
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -41,3 +41,17 @@ def test_where_nothing_is_limited_nothing_is_said(tmp_path: Path, files: dict[st
 
     assert (None, None, None) == (cgroup.limit_bytes(folder), cgroup.cpu_quota(folder), cgroup.throttling(folder))
     assert (None, 0) == (cgroup.peak_bytes(folder), cgroup.out_of_memory_kills(folder))
+
+
+@pytest.mark.parametrize(("text", "folder"), [
+    ("6:freezer:/f\n4:memory:/slurm_a/uid_0/job_1\n0::/\n", "/root/memory/slurm_a/uid_0/job_1"),
+    ("0::/system.slice/slurmstepd.scope/job_1\n", "/root/system.slice/slurmstepd.scope/job_1"), ("", None)])
+def test_the_memory_group_is_found_in_both_versions(text: str, folder: str | None) -> None:
+    assert folder == cgroup.memory_group(text, "/root")
+
+
+def test_kills_for_want_of_memory_are_counted_in_both_versions(tmp_path: Path) -> None:
+    (tmp_path / "memory.events").write_text("oom 3\noom_kill 2\n")
+    assert 2 == cgroup.kills(str(tmp_path))
+    (tmp_path / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 5\n")
+    assert (5, 0) == (cgroup.kills(str(tmp_path)), cgroup.kills(None))

@@ -1,0 +1,138 @@
+"""Workers in real containers of Apptainer: what they may do, how they end, and what a killed runner leaves."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from runner import paths
+from runner.launchers.apptainer import ApptainerLauncher
+from runner.launchers.process_groups import ProcessRunning
+from runner.launchers.watchdog import Ending, follow, limits
+from runner.machine import host
+from runner.results import store
+from runner.stacks import definition
+from tests.engine import apptainer_lab
+from workloads.spec.cell import Cell
+
+STACK = definition.read_all(paths.STACKS)["mxnet-1.9"]         # the smallest of today's images
+GROUPS = Path("/sys/fs/cgroup")
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path | None]:
+    with apptainer_lab.installed(tmp_path_factory.mktemp("apptainer")) as found:
+        yield found
+
+
+@pytest.fixture(params=[False, True], ids=["groups", "no groups"])
+def launcher(settings: Path | None, request: pytest.FixtureRequest) -> ApptainerLauncher:
+    """One with control groups, and one without: this machine's systemd does not run."""
+    if settings is None or os.geteuid() != 0:
+        pytest.skip("the machine's own Apptainer has settings of its own")
+    apptainer_lab.set_groups(settings, is_systemd=request.param)
+    made = ApptainerLauncher(cache=paths.cache_folder())
+    made.prepare([STACK], print)
+    return made
+
+
+def cell(**values: Any) -> Cell:
+    facts = {"task": "lenet5", "measure": "train", "cpus": 1, "memory_bytes": 2 * host.GIB, "steps": 6, "warmup": 2,
+             "batch": 42, "input": "synthetic"}
+    return Cell(stack=STACK.name, **{**facts, **values})
+
+
+def went(launcher: ApptainerLauncher, of: Cell, seen: Callable[[ProcessRunning], Any] = lambda running: None) -> Ending:
+    """How a run ended that was looked at, or hurt, once it trained."""
+    running, is_seen = launcher.start(of, STACK, Path("/tmp"), "k.0.1"), False
+    try:
+        for heard in follow(running, limits(of), time.monotonic):
+            if isinstance(heard, Ending):
+                return heard
+            if not is_seen and heard["event"] in ("warm", "steps"):
+                seen(running)
+                is_seen = True
+    finally:
+        running.stop()
+    raise AssertionError("a run has an ending")
+
+
+def workers() -> list[psutil.Process]:
+    """The processes in containers, but not Apptainer's own."""
+    return [each for each in psutil.process_iter(["cmdline"])
+            if " -m workloads" in " ".join(each.info["cmdline"] or []) and "train" in " ".join(each.info["cmdline"])]
+
+
+def has_group(launcher: ApptainerLauncher, process: psutil.Process) -> bool:
+    return "apptainer" in Path(f"/proc/{process.pid}/cgroup").read_text()
+
+
+def left() -> list[str]:
+    """What no run may leave: processes, control groups, temporary folders of ours."""
+    return [*(f"{each.pid}" for each in workers()), *map(str, GROUPS.glob("**/apptainer/*/")),
+            *map(str, Path("/tmp").glob(f"evenbench-{os.getpid()}-*"))]
+
+
+def test_a_worker_may_write_nowhere_and_has_nobody_s_rights(launcher: ApptainerLauncher) -> None:
+    told: list[str] = []
+
+    def look(running: ProcessRunning) -> None:
+        worker = workers()[-1]
+        status = dict(line.split(":\t", 1) for line in Path(f"/proc/{worker.pid}/status").read_text().splitlines())
+        told.extend([status["CapEff"], status["CapBnd"], status["NoNewPrivs"]])
+        assert 1 == len(worker.cpu_affinity())
+        networks = Path(f"/proc/{worker.pid}/net/dev").read_text().splitlines()[2:]
+        assert ["lo"] == [line.split(":")[0].strip() for line in networks]
+        mounts = [line.split() for line in Path(f"/proc/{worker.pid}/mounts").read_text().splitlines()]
+        assert {"/": "ro", "/data": "ro"} == {where: options.split(",")[0] for _, where, _, options, *_ in mounts
+                                              if where in ("/", "/data")}
+        assert "/root" not in {where for _, where, *_ in mounts}
+        assert has_group(launcher, worker) == ("group" == running.place["memory_limited_by"])
+
+    assert ("ok", "") == went(launcher, cell(steps=300), look)[:2]
+    assert ["0" * 16, "0" * 16, "1"] == told
+    assert [] == left()
+
+
+def test_three_nodes_train_together(launcher: ApptainerLauncher) -> None:
+    assert ("ok", "") == went(launcher, cell(nodes=3, parallel=STACK.mode("sync")))[:2]
+    assert [] == left()
+
+
+def test_more_memory_than_the_limit_is_out_of_memory(launcher: ApptainerLauncher) -> None:
+    assert "oom" == went(launcher, cell(task="resnet50", batch=64, image=224, memory_bytes=host.GIB // 2)).word
+    assert [] == left()
+
+
+def test_a_worker_that_is_killed_is_killed(launcher: ApptainerLauncher) -> None:
+    assert "killed" == went(launcher, cell(steps=10**6), lambda running: workers()[-1].kill()).word
+    assert [] == left()
+
+
+def test_a_session_runs_to_its_summary_and_a_killed_one_leaves_no_worker(launcher: ApptainerLauncher, tmp_path: Path
+                                                                         ) -> None:
+    command = [sys.executable, "-m", "runner", "run", "quick/train", "--stack", STACK.name, "--launcher", "apptainer",
+               "--rounds", "1", "--results", str(tmp_path)]
+    runner = subprocess.Popen(command, cwd=paths.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not workers() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert workers()
+    runner.send_signal(signal.SIGKILL)
+    runner.wait()
+    time.sleep(1.0)
+    assert [] == workers()
+
+    ended = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, check=False)
+
+    assert 0 == ended.returncode, ended.stderr
+    (folder,) = tmp_path.glob("*-quick-*")
+    [*_, ending, _] = store.read(folder)
+    assert ("ending", "ok") == (ending["event"], ending["ending"])
