@@ -70,7 +70,7 @@ def images_(names: SomeStacks = None,
             ) -> None:
     """Build the images of stacks and of the runner (if none is named, all that run without a GPU)."""
     if is_sif or source:
-        _image_files(names, is_sif, source)
+        _image_files(names, is_sif, prune, source)
         return
     known = definition.all_images(paths.STACKS)
     client = engine.connect()
@@ -81,11 +81,14 @@ def images_(names: SomeStacks = None,
         images.build(client, known[name], screen.say)
 
 
-def _image_files(names: list[str] | None, is_sif: bool, source: str) -> None:
+def _image_files(names: list[str] | None, is_sif: bool, prune: bool, source: str) -> None:
     """Make Apptainer's files of the stacks, and say where they lie."""
     if source and not (is_sif and len(names or ()) == 1):
         raise InputError("--from: expected --sif and one stack, as in `evenbench images --sif torch-1.7 --from ...`")
     known = definition.read_all(paths.STACKS)
+    if prune:
+        sif.prune(known.values(), paths.cache_folder(), screen.say)
+        return
     for name in chosen_names(names, known):
         screen.say(str(sif.ready(known[name], paths.cache_folder(), screen.say, source).path))
 

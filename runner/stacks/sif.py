@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,6 +77,16 @@ def ready(stack: PinnedStack, cache: Path = CACHE, say: Say = lambda line: None,
         if not file.exists():
             _make(stack, file, source or _of_engine(stack, file, say), say)
     return _described(file)
+
+
+def prune(stacks: Iterable[PinnedStack], cache: Path, say: Say) -> int:
+    """Remove the files that are of no stack as it is now; how many went."""
+    current = {path(stack, cache) for stack in stacks}
+    old = [each for each in sorted((cache / "sif").glob("*.sif")) if each not in current]
+    for each in old:
+        each.unlink()
+        say(f"{each.name}: removed")
+    return len(old)
 
 
 def _of_engine(stack: PinnedStack, file: Path, say: Say) -> str:

@@ -141,6 +141,14 @@ def test_a_build_that_fails_leaves_nothing_that_looks_whole(fake: FakeApptainer,
     assert 2 == len(fake.calls("build"))                         # what is there is not made again
 
 
+def test_pruning_keeps_the_files_of_the_stacks_as_they_are(fake: FakeApptainer, tmp_path: Path) -> None:
+    file = sif.ready(TORCH, tmp_path, source=ARCHIVE).path
+    old = file.with_name("torch-1.7-000000000000.sif")
+    old.touch()
+    assert 1 == sif.prune([TORCH], tmp_path, lambda text: None)
+    assert (True, False) == (file.exists(), old.exists())
+
+
 @pytest.mark.parametrize(("kills", "signalled", "code"), [(1, True, OUT_OF_MEMORY), (0, True, 137), (1, False, 3)])
 def test_a_worker_that_was_killed_for_memory_leaves_with_a_code_of_its_own(
         monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kills: int, signalled: bool, code: int) -> None:
