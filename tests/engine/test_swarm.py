@@ -42,9 +42,9 @@ class Lab(NamedTuple):
 
     def becomes_clean(self, seconds: float = 15.0) -> bool:
         """Whether nothing of ours is left: at once at the manager, soon on the nodes, which clear up by themselves."""
-        manager = self.clients["lab1"].api
+        client = self.clients["lab1"].api
         ours = {"label": manager.OWNER}
-        known = manager.services(filters=ours) + manager.networks(filters=ours)
+        known = client.services(filters=ours) + client.networks(filters=ours)
         return not known and _becomes(lambda: not any(self.left(name) for name in NAMES), seconds)
 
 
