@@ -2,8 +2,8 @@
 
 Two workers of a stack and model, one operation at once and one for each CPU, take blocks of training steps by turns
 while the other waits: TensorFlow 2 cannot change the number in a process. A pair of workers is one number, the median
-over its blocks; PAIRS of them, in images, are the ratio's interval. Prints a line a stack and model, 3 to 5 minutes on
-two CPUs: python -m tests.operations_at_once [PAIRS]
+over its blocks; PAIRS of them, in virtual environments, are the ratio's interval. Prints a line a stack and cell, a
+minute on two CPUs: python -m tests.operations_at_once [PAIRS]
 """
 
 import json
@@ -12,10 +12,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 from runner import formatting, paths
 from runner.analysis import stats
-from runner.stacks import definition, engine, images
+from runner.stacks import definition, environments
 from workloads.spec.cell import Cell
 
 STACKS = ("tf-2.21", "tf-2.5")
@@ -26,17 +27,17 @@ CELLS = (
     Cell(stack="", task="resnet50", measure="train", input="synthetic", batch=8, image=64, classes=1000, steps=3,
          warmup=0, learning_rate=1e-4),
     Cell(stack="", task="bert", measure="train", input="synthetic", batch=8, steps=12, warmup=0, learning_rate=1e-4),
+    Cell(stack="", task="gpt2", measure="train", input="synthetic", batch=4, steps=20, warmup=0, learning_rate=1e-4),
+    Cell(stack="", task="bert", measure="infer", input="synthetic", batch=8, steps=40, warmup=0),
 )
 
 
 class Worker:
-    """A container that trains a block whenever it is asked."""
+    """A process that takes a block of steps whenever it is asked."""
 
-    def __init__(self, image: str, cell: Cell, at_once: int) -> None:
+    def __init__(self, python: Path, cell: Cell, at_once: int) -> None:
         self._process = subprocess.Popen(
-            ["docker", "run", "--rm", "--init", "--interactive", "--network", "none", "--hostname", "localhost",
-             "--volume", f"{paths.ROOT}/tests:/opt/evenbench/tests:ro", "--entrypoint", "python", image, "-m",
-             "tests.stack.blocks_by_turns", str(at_once), json.dumps(cell._asdict())],
+            [python, "-m", "tests.stack.blocks_by_turns", str(at_once), json.dumps(cell._asdict())], cwd=paths.ROOT,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self._at_once = at_once
 
@@ -60,10 +61,10 @@ class Worker:
         self._process.communicate()              # closes its input, which ends it
 
 
-def pair(image: str, cell: Cell, cpus: int) -> tuple[float, float]:
+def pair(python: Path, cell: Cell, cpus: int) -> tuple[float, float]:
     """Median seconds of a block: one operation at once, and one for each CPU."""
     with ExitStack() as stack:
-        workers = [stack.enter_context(Worker(image, cell, at_once)) for at_once in (1, cpus)]
+        workers = [stack.enter_context(Worker(python, cell, at_once)) for at_once in (1, cpus)]
         for worker in workers:                   # both start and trace side by side
             worker.ask()
         for worker in workers:
@@ -80,18 +81,18 @@ def pair(image: str, cell: Cell, cpus: int) -> tuple[float, float]:
 def lines(pairs: int) -> Iterator[str]:
     """The table of docs/measurements.md."""
     cpus = len(os.sched_getaffinity(0))
-    known, client = definition.read_all(paths.STACKS), engine.connect()
-    yield f"| stack, training | a step, one at once | {cpus} at once | rate, {cpus} / one |"
+    known = definition.read_all(paths.STACKS)
+    yield f"| stack, cell | a step, one at once | {cpus} at once | rate, {cpus} / one |"
     yield "|---|---|---|---|"
     for name in STACKS:
-        image = images.build(client, known[name], print)
+        python = environments.ready(known[name], say=print)
         for cell in CELLS:
             cell = cell._replace(stack=name, cpus=cpus)
-            found = [pair(image.id, cell, cpus) for _ in range(pairs)]
+            found = [pair(python, cell, cpus) for _ in range(pairs)]
             steps = [formatting.milliseconds((stats.median(seconds) or 0.0) / cell.steps)
                      for seconds in zip(*found, strict=True)]
             ratios = [one / many for one, many in found]
-            yield (f"| {name}, {cell.task}, batch {cell.batch} | {steps[0]} | {steps[1]} | "
+            yield (f"| {name}, {cell.task} {cell.measure}, batch {cell.batch} | {steps[0]} | {steps[1]} | "
                    f"{formatting.ratio(stats.geometric_mean(ratios) or 0.0, stats.interval(ratios))} |")
 
 

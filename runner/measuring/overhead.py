@@ -39,7 +39,7 @@ SIZES = {
     "resnet50_v1": Size(4, 64, 5, 20),
     "vgg16": Size(1, 224, 1, 4),             # torchvision's head is made for 224 pixels
     "mobilenetv2": Size(8, 96, 5, 24),
-    "vit_b16": Size(1, 224, 1, 4),           # torchvision's positions are for 224 pixels
+    "vit_b16": Size(1, 224, 1, 4),           # as published
     "bert": Size(8, 0, 20, 60),              # the small preset, as the next ones
     "gpt2": Size(4, 0, 20, 60),
     "lstm": Size(64, 0, 100, 300),
@@ -69,8 +69,8 @@ class Peer(NamedTuple):
 # torchvision's ResNet-50 is v1.5, the others' are v1. What else differs stands in for_*/bare.py: Keras' VGG16 and
 # MobileNetV2 and Gluon's MobileNetV2 have no dropout; Keras' and Gluon's ResNet-50 have biases before normalisations
 PEERS = {
-    "pytorch": (Peer("torch.nn", ("lstm",)), Peer("torchvision", ("resnet50", "vgg16", "mobilenetv2", "vit_b16")),
-                Peer("transformers", ("bert", "gpt2"))),
+    "pytorch": (Peer("torch.nn", ("lstm",)), Peer("torchvision", ("resnet50", "vgg16", "mobilenetv2")),
+                Peer("transformers", ("bert", "gpt2", "vit_b16"))),
     "tensorflow": (Peer("keras.layers", ("lstm",)),
                    Peer("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2"))),
     "jax": (Peer("a bare jitted loop", ("lstm",)), Peer("dm-haiku", ("resnet50",))),

@@ -706,18 +706,24 @@ class Switches(AdapterCase):
         self.assertEqual(1, facts["threads"])
         self.assertLessEqual({"version", "device", "inter_op_threads", "onednn", "build"}, set(facts))
 
-    def test_a_session_may_run_as_many_operations_at_once_as_it_has_cpus(self):
-        self.demand_session()
+    def test_tensorflow_may_run_as_many_operations_at_once_as_it_has_cpus(self):
+        self.demand_tensorflow()
         self.assertEqual(3, adapter.settings.inter_op_threads(cell_of(cpus=3)))
+        self.assertEqual(3, adapter.settings.inter_op_threads(cell_of(cpus=3, parallel="allreduce", nodes=2)))
 
-    def test_where_operators_are_timed_a_session_runs_one_after_the_other(self):
-        self.demand_session()
+    def test_all_reduce_and_servers_have_an_operation_more_than_one_cpu(self):
+        self.demand_tensorflow()
+        for parallel, nodes, count in (("allreduce", 3, 2), ("horovod", 3, 2), ("async", 3, 4)):
+            self.assertEqual(count, adapter.settings.inter_op_threads(cell_of(cpus=1, parallel=parallel, nodes=nodes)))
+
+    def test_where_operators_are_timed_tensorflow_runs_one_after_the_other(self):
+        self.demand_tensorflow()
         self.assertEqual(1, adapter.settings.inter_op_threads(cell_of(cpus=3, measure="operators")))
 
-    def demand_session(self):
-        """Skip but where a session runs the steps, as in TensorFlow 1."""
-        if adapter.NAME != "tensorflow" or adapter.tf.executing_eagerly():
-            self.skipTest("only TensorFlow 1 runs a session")
+    def demand_tensorflow(self):
+        """Skip in other frameworks, whose operations at once are no setting of ours."""
+        if adapter.NAME != "tensorflow":
+            self.skipTest("only TensorFlow is told how many operations may run at once")
 
     def test_pytorch_s_device_clock_gives_the_seconds_between_marks_and_forgets_them(self):
         if adapter.NAME != "pytorch":

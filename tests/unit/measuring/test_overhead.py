@@ -101,7 +101,7 @@ def test_twice_as_fast_as_the_peer_is_two_and_meets_the_goal() -> None:
     costs = peers(launcher(lambda cell, run: blocks((0.5, 1.0), (0.5, 1.0))))
 
     assert ["resnet50 train, ours / torchvision", "resnet50 infer, ours / torchvision"] == [c.what for c in costs[:2]]
-    assert [2.0] * 8 == [pytest.approx(cost.value) for cost in costs]
+    assert [2.0] * 6 == [pytest.approx(cost.value) for cost in costs]
     assert all(cost.is_met and cost.is_more_better for cost in costs)
 
 
@@ -114,7 +114,7 @@ def test_a_problem_of_one_comparison_leaves_the_others() -> None:
     def script(cell: Cell, run: str) -> list[bytes]:
         return [b'{"event": "end", "status": "oom", "message": "memory"}\n'] if cell.task == "vgg16" else blocks((1, 1))
 
-    assert ["", "", "oom: memory", "oom: memory", *[""] * 4] == [cost.problem for cost in peers(launcher(script))]
+    assert ["", "", "oom: memory", "oom: memory", *[""] * 2] == [cost.problem for cost in peers(launcher(script))]
 
 
 @pytest.mark.parametrize(("framework", "variant"), [("pytorch", "resnet50"), ("tensorflow", "resnet50_v1"),
@@ -123,9 +123,8 @@ def test_a_peer_is_compared_in_its_own_variant_and_in_both_measures(framework: s
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
     peers(how, framework, turns=1)
     started = [(cell.task, cell.measure) for cell, _ in how.started]
-    tasks = (variant, "vgg16", "mobilenetv2", *(["vit_b16"] if framework == "pytorch" else []))
-    assert [(task, measure) for task in tasks for measure in ("harness", "harness_infer")
-            ] == started
+    assert [(task, measure) for task in (variant, "vgg16", "mobilenetv2")
+            for measure in ("harness", "harness_infer")] == started
     assert {(1000, "synthetic", "seeded")} == {(cell.classes, cell.input, cell.init) for cell, _ in how.started}
 
 
@@ -137,7 +136,7 @@ def test_a_stack_is_compared_with_the_library_that_is_locked_for_it_alone(tmp_pa
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
     list(overhead.peers(peer, fakes.stack(), setup(how, turns=1)))
     started = {(cell.task, cell.preset, cell.classes) for cell, _ in how.started}
-    assert {("bert", "small", 10), ("gpt2", "small", 10)} == started
+    assert {("bert", "small", 10), ("gpt2", "small", 10), ("vit_b16", "small", 1000)} == started
 
 
 def test_a_stack_for_which_no_library_is_locked_is_compared_with_its_frameworks_own_modules(tmp_path: Path) -> None:

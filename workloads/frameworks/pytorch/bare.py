@@ -1,4 +1,5 @@
 """Training and inference as one writes them by hand in PyTorch: what evenbench's own loops are compared with."""
+import importlib
 import inspect
 import os
 import sys
@@ -7,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from workloads.frameworks.pytorch import bare_bert, bare_gpt2
+from workloads.frameworks.pytorch import bare_bert, bare_gpt2, bare_vit
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
 
@@ -18,8 +19,8 @@ def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
     It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, the LSTM is
-    nn.LSTM, BERT and GPT-2 are transformers', other nets torchvision's, from folder/peers/<stack>. Raises Unsupported
-    where the library is not, or has no such net.
+    nn.LSTM, BERT, GPT-2 and ViT are transformers', other nets torchvision's, from folder/peers/<stack>. Raises
+    Unsupported where the library is not, or has no such net.
     """
     net, batch, loss = _made(cell, folder)
     if cell.device == "gpu":
@@ -37,8 +38,9 @@ def _made(cell, folder):
     """(net, batch, the loss as a function of what the net says of it)."""
     if cell.task == "lstm":
         return _lstm(cell)
-    of_text = {"bert": bare_bert, "gpt2": bare_gpt2}.get(cell.task)
-    net, batch, labels = of_text.model(cell, _reached(cell, folder)) if of_text else _images(cell, folder)
+    of_transformers = {"bert": bare_bert, "gpt2": bare_gpt2, "vit_b16": bare_vit}.get(cell.task)
+    net, batch, labels = (of_transformers.model(cell, _library(cell, folder, "transformers")) if of_transformers
+                          else _images(cell, folder))
     labels = labels.cuda() if cell.device == "gpu" else labels
     return net, batch, lambda logits: nn.functional.cross_entropy(logits, labels)
 
@@ -66,26 +68,20 @@ def _net(cell, folder):
             nn.Flatten(), nn.Linear(400, 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, cell.classes))
     if cell.task not in _PEERS:
         raise Unsupported("torchvision is no peer for %s: it is for %s" % (cell.task, ", ".join(sorted(_PEERS))))
-    return getattr(_torchvision(cell, folder).models, _PEERS[cell.task])(num_classes=cell.classes)
+    return getattr(_library(cell, folder, "torchvision").models, _PEERS[cell.task])(num_classes=cell.classes)
 
 
-def _reached(cell, folder):
-    """The folder of the stack's peers, which can be imported from now on.
+def _library(cell, folder, name):
+    """The module of that name, from the stack's peers or its own. Raises Unsupported where there is none.
 
-    They lie beside the data: in a stack they would be a part of what is measured.
+    Peers lie beside the data: in a stack they would be a part of what is measured.
     """
     path = os.path.join(folder, "peers", cell.stack)
     sys.path.append(path)                     # the end: nothing of the stack's own is hidden
-    return path
-
-
-def _torchvision(cell, folder):
-    path = _reached(cell, folder)
     try:
-        import torchvision
+        return importlib.import_module(name)
     except ImportError as error:
-        raise Unsupported("%s: no torchvision that can be imported: %s" % (path, error)) from error
-    return torchvision
+        raise Unsupported("%s: no %s that can be imported: %s" % (path, name, error)) from error
 
 
 def _on_gpu(batch):
@@ -119,4 +115,4 @@ def _inference(net, images):
 
 
 # resnet50 is v1.5 there too; VGG16 and MobileNetV2 have dropout, as ours have
-_PEERS = {"resnet50": "resnet50", "vgg16": "vgg16", "mobilenetv2": "mobilenet_v2", "vit_b16": "vit_b_16"}
+_PEERS = {"resnet50": "resnet50", "vgg16": "vgg16", "mobilenetv2": "mobilenet_v2"}

@@ -3,20 +3,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
 from workloads.spec.models import bert
 
 
-def model(cell, path):
+def model(cell, transformers):
     """(net, batch, labels): transformers' BertForMaskedLM in the cell's sizes, and a random batch of full length.
 
-    net(batch) gives the logits of the masked positions alone, as ours. Raises Unsupported where transformers is not.
+    net(batch) gives the logits of the masked positions alone, as ours.
     """
-    try:
-        import transformers
-    except ImportError as error:
-        raise Unsupported("%s: no transformers that can be imported: %s" % (path, error)) from error
     sizes = sequence_tasks.sizes(cell)
     net = _Masked(transformers.BertForMaskedLM(transformers.BertConfig(
         vocab_size=sizes.vocabulary, hidden_size=sizes.width, num_hidden_layers=sizes.layers,

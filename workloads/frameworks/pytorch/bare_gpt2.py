@@ -3,21 +3,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
 from workloads.spec.models import gpt2
 
 
-def model(cell, path):
+def model(cell, transformers):
     """(net, batch, labels): transformers' GPT2LMHeadModel in the cell's sizes, and random tokens.
 
-    net(batch) gives the logits of all positions, (batch * time, tokens known). Raises Unsupported where transformers is
-    not.
+    net(batch) gives the logits of all positions, (batch * time, tokens known).
     """
-    try:
-        import transformers
-    except ImportError as error:
-        raise Unsupported("%s: no transformers that can be imported: %s" % (path, error)) from error
     sizes = sequence_tasks.sizes(cell)
     net = _Logits(transformers.GPT2LMHeadModel(transformers.GPT2Config(
         vocab_size=sizes.vocabulary, n_embd=sizes.width, n_layer=sizes.layers, n_head=sizes.heads, n_inner=sizes.inner,

@@ -43,17 +43,14 @@ def apply(cell):
 def inter_op_threads(cell):
     """How many operations may run at once.
 
-    For a session's worker alone on a CPU as many as CPUs, TensorFlow's own default: a convolution's two gradients do
-    not need each other, and ResNet-50's step takes 0.87 of the time on two CPUs (docs/measurements.md). One where each
-    operator is timed, so that their seconds add up; on a GPU, not measured; and for a tf.function, of which only
-    LeNet-5 in batches of 42 was tried, which gained nothing. With all-reduce a second one, for the exchange. With
-    servers one for each worker that asks and one more, as TensorFlow's guide says: with fewer, requests could wait for
-    each other.
+    As many as CPUs, TensorFlow's own default: the gradients of a product do not need each other, and neither do the
+    updates of weights. One alone made GPT-2's training 1.4 times as slow on two CPUs, ResNet-50's 1.2 times
+    (docs/measurements.md). One where each operator is timed, so that their seconds add up. With all-reduce at least
+    two, for the exchange. With servers one for each worker that asks and one more, as TensorFlow's guide says: with
+    fewer, requests could wait for each other.
     """
-    if cell.parallel == "none":
-        is_session = not tf.executing_eagerly()
-        return cell.cpus if is_session and cell.device == "cpu" and cell.measure != "operators" else 1
-    return {"allreduce": 2, "horovod": 2}.get(cell.parallel, cell.nodes + 1)
+    least = {"none": 1, "allreduce": 2, "horovod": 2}.get(cell.parallel, cell.nodes + 1)
+    return least if cell.measure == "operators" else max(cell.cpus, least)
 
 
 def refuse_parallel(cell):
