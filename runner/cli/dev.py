@@ -23,7 +23,7 @@ app.add_typer(dev_app, name="dev")
 @dev_app.command("bench-self")
 def bench_self(stacks: StackNames = None,
                with_peers: Annotated[bool, typer.Option(
-                   "--peers", help="Our models against torchvision's, Keras', Haiku's and Gluon's.")] = False,
+                   "--peers", help="Our models against those that libraries have.")] = False,
                only: Annotated[list[str] | None, typer.Option("--task", help="With --peers: these tasks.")] = None,
                turns: Annotated[int, typer.Option(min=1, help="Processes of each kind.")] = 10,
                device: Annotated[str, typer.Option(help="cpu or gpu.")] = "cpu",

@@ -66,19 +66,21 @@ class Peer(NamedTuple):
     tasks: tuple[str, ...]
 
 
-# torchvision's ResNet-50 is v1.5, the others' are v1. What else differs stands in for_*/bare.py: Keras' VGG16 and
+# torchvision's ResNet-50 is v1.5, the others' are v1. What else differs stands in each bare.py: Keras' VGG16 and
 # MobileNetV2 and Gluon's MobileNetV2 have no dropout; Keras' and Gluon's ResNet-50 have biases before normalisations
 PEERS = {
     "pytorch": (Peer("torch.nn", ("lstm",)), Peer("torchvision", ("resnet50", "vgg16", "mobilenetv2")),
                 Peer("transformers", ("bert", "gpt2", "vit_b16"))),
     "tensorflow": (Peer("keras.layers", ("lstm",)),
-                   Peer("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2"))),
-    "jax": (Peer("a bare jitted loop", ("lstm",)), Peer("dm-haiku", ("resnet50",))),
+                   Peer("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2")),
+                   Peer("keras-hub", ("gpt2", "vit_b16"))),
+    "jax": (Peer("a bare jitted loop", ("lstm",)), Peer("dm-haiku", ("resnet50",)),
+            Peer("keras-hub", ("gpt2", "vit_b16"))),
     "mxnet": (Peer("Gluon's model zoo", ("resnet50_v1", "vgg16", "mobilenetv2")),),
 }
 
 
-_INSTALLED = ("torchvision", "transformers", "dm-haiku")      # beside a stack, where its peers.txt has them
+_INSTALLED = ("torchvision", "transformers", "dm-haiku", "keras-hub")      # beside a stack, where its peers.txt has them
 
 
 class Cost(NamedTuple):

@@ -15,9 +15,9 @@ from workloads.spec.frameworks import FRAMEWORKS as FRAMEWORK_TABLE
 
 ROOT = Path(__file__).parents[2]
 STANDARD = sys.stdlib_module_names
-FRAMEWORKS = {"frameworks/pytorch": {"torch", "torchvision", "transformers"},
+FRAMEWORKS = {"frameworks/pytorch": {"torch"},
               "frameworks/tensorflow": {"tensorflow", "horovod"}, "frameworks/mxnet": {"mxnet"},
-              "frameworks/jax": {"jax", "jaxlib", "haiku"},
+              "frameworks/jax": {"jax", "jaxlib"},
               "frameworks/onnx_graphs": {"onnx"}, "frameworks/onnxruntime": {"onnxruntime"},
               "frameworks/openvino": {"openvino"},
               "frameworks/servers": {"mxnet", "horovod"},
@@ -25,7 +25,7 @@ FRAMEWORKS = {"frameworks/pytorch": {"torch", "torchvision", "transformers"},
 RUNTIMES = ("frameworks/onnxruntime", "frameworks/openvino")        # they share the graphs that they run
 # of workloads/, what every adapter may import
 SHARED = ("workloads.spec", "workloads.profiles", "workloads.frameworks.contract", "workloads.frameworks.mode",
-          "workloads.process.errors", "workloads.inputs.images", "workloads.inputs.loading",
+          "workloads.frameworks.peers", "workloads.process.errors", "workloads.inputs.images", "workloads.inputs.loading",
           "workloads.inputs.lstm_vector", "workloads.inputs.passes")
 # of workloads/: where frameworks' names are data, and the formats of their profilers
 TABLES = {"spec/frameworks.py", "spec/cluster.py", "spec/lstm_kernels.py", "profiles/traces.py"}

@@ -1,13 +1,12 @@
 """Training and inference as one writes them by hand in JAX: what evenbench's own loops are compared with."""
 import functools
-import os
-import sys
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from workloads.frameworks import peers
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
 
@@ -16,11 +15,14 @@ def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
     It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 and the LSTM are written out
-    here, ResNet-50 is Haiku's, from folder/peers/<stack>. Raises Unsupported for other tasks, and where Haiku is not.
+    here, ResNet-50 is Haiku's, GPT-2 and ViT are KerasHub's, from folder/peers/<stack>. Raises Unsupported for other
+    tasks, and where the library is not.
     """
-    made = {"lenet5": _lenet5, "lstm": _lstm, "resnet50": _resnet50}.get(cell.task)
+    if cell.measure in sequence_tasks.GENERATING:
+        return _generating(cell, folder), jax.block_until_ready
+    made = _MADE.get(cell.task)
     if made is None:
-        raise Unsupported("JAX has no peer for %s: it is for lenet5, lstm, resnet50" % cell.task)
+        raise Unsupported("JAX has no peer for %s: it is for %s" % (cell.task, ", ".join(sorted(_MADE))))
     weights, running, batch, answer, loss_of = made(cell, folder)
     if cell.measure == "infer":
         infer = jax.jit(answer)
@@ -77,12 +79,12 @@ def _lenet5(cell, folder):
 
 
 def _entropy(logits, labels):
-    return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1).mean()
+    return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[..., None], -1).mean()
 
 
 def _resnet50(cell, folder):
     """The same of Haiku's ResNet-50, which is v1.5 as ours is; its padding is "SAME", a pixel less on one side."""
-    haiku = _haiku(cell, folder)
+    haiku = peers.library(cell, folder, "haiku")
     random = np.random.RandomState(0)
     images = jnp.asarray(random.uniform(-1, 1, (cell.batch, cell.image, cell.image, 3)), jnp.float32)
     labels = jnp.asarray(random.randint(0, cell.classes, cell.batch))
@@ -111,15 +113,42 @@ def _filled(random, name, shape):
     return jnp.ones(shape) if name == "scale" else jnp.zeros(shape)
 
 
-def _haiku(cell, folder):
-    """The library from the folder of the stack's peers; it is no part of the stack. Raises Unsupported."""
-    path = os.path.join(folder, "peers", cell.stack)
-    sys.path.append(path)                     # the end: nothing of the stack's own is hidden
-    try:
-        import haiku
-    except ImportError as error:
-        raise Unsupported("%s: no Haiku that can be imported: %s" % (path, error)) from error
-    return haiku
+def _of_keras_hub(cell, folder):
+    """The same of KerasHub's nets."""
+    net, inputs, labels = peers.of_keras_hub(cell, folder, "jax")
+    weights, running = _variables(net)
+
+    def answer(weights, running, inputs):
+        return net.stateless_call(weights, running, inputs, training=False)[0]
+
+    def loss_of(weights, running, inputs, labels):
+        logits, running = net.stateless_call(weights, running, inputs, training=True)
+        return _entropy(logits, labels), running
+
+    return weights, running, (jax.tree.map(jnp.asarray, inputs), jnp.asarray(labels)), answer, loss_of
+
+
+def _variables(net):
+    return tuple([variable.value for variable in variables]
+                 for variables in (net.trainable_variables, net.non_trainable_variables))
+
+
+def _generating(cell, folder):
+    """step() of measure prefill or decode by KerasHub's GPT-2, whose variables are a jitted function's arguments."""
+    net, inputs, _ = peers.of_keras_hub(cell, folder, "jax")
+    scope = peers.library(cell, folder, "keras").StatelessScope
+    values = _variables(net)
+
+    @jax.jit
+    def given(values, ids, cache, position):
+        pairs = zip(net.trainable_variables + net.non_trainable_variables, values[0] + values[1])
+        with scope(state_mapping=list(pairs)):
+            logits, _, cache = net.call_with_cache(ids, cache, position)
+        return logits[:, -1].argmax(-1).astype(ids.dtype), cache
+
+    ids = jnp.asarray(inputs["token_ids"][:, :sequence_tasks.prompt(cell)])
+    return peers.generating(cell, functools.partial(given, values), ids, jnp.zeros(peers.keras_hub_cache(cell)),
+                            jnp.int32)
 
 
 def _lstm(cell, folder):
@@ -146,3 +175,7 @@ def _lstm(cell, folder):
         return 0.5 * (answer(weights, running, x) ** 2).mean(), running
 
     return weights, {}, (x,), answer, loss_of
+
+
+_MADE = {"lenet5": _lenet5, "lstm": _lstm, "resnet50": _resnet50,
+         **dict.fromkeys(peers.KERAS_HUB, _of_keras_hub)}

@@ -1,13 +1,11 @@
 """Training and inference as one writes them by hand in PyTorch: what evenbench's own loops are compared with."""
-import importlib
 import inspect
-import os
-import sys
 
 import numpy as np
 import torch
 from torch import nn
 
+from workloads.frameworks import peers
 from workloads.frameworks.pytorch import bare_bert, bare_gpt2, bare_vit
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
@@ -39,7 +37,7 @@ def _made(cell, folder):
     if cell.task == "lstm":
         return _lstm(cell)
     of_transformers = {"bert": bare_bert, "gpt2": bare_gpt2, "vit_b16": bare_vit}.get(cell.task)
-    net, batch, labels = (of_transformers.model(cell, _library(cell, folder, "transformers")) if of_transformers
+    net, batch, labels = (of_transformers.model(cell, peers.library(cell, folder, "transformers")) if of_transformers
                           else _images(cell, folder))
     labels = labels.cuda() if cell.device == "gpu" else labels
     return net, batch, lambda logits: nn.functional.cross_entropy(logits, labels)
@@ -68,20 +66,7 @@ def _net(cell, folder):
             nn.Flatten(), nn.Linear(400, 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, cell.classes))
     if cell.task not in _PEERS:
         raise Unsupported("torchvision is no peer for %s: it is for %s" % (cell.task, ", ".join(sorted(_PEERS))))
-    return getattr(_library(cell, folder, "torchvision").models, _PEERS[cell.task])(num_classes=cell.classes)
-
-
-def _library(cell, folder, name):
-    """The module of that name, from the stack's peers or its own. Raises Unsupported where there is none.
-
-    Peers lie beside the data: in a stack they would be a part of what is measured.
-    """
-    path = os.path.join(folder, "peers", cell.stack)
-    sys.path.append(path)                     # the end: nothing of the stack's own is hidden
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise Unsupported("%s: no %s that can be imported: %s" % (path, name, error)) from error
+    return getattr(peers.library(cell, folder, "torchvision").models, _PEERS[cell.task])(num_classes=cell.classes)
 
 
 def _on_gpu(batch):

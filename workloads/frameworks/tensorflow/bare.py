@@ -2,6 +2,7 @@
 import numpy as np
 import tensorflow as tf
 
+from workloads.frameworks import peers
 from workloads.frameworks.tensorflow import settings, waits
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
@@ -13,9 +14,12 @@ layers = tf.keras.layers
 def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
-    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, the LSTM and
-    the other nets are Keras' own. Raises Unsupported where Keras has no such net.
+    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, GPT-2 and ViT
+    are KerasHub's, from folder/peers/<stack>, the LSTM and the other nets Keras' own. Raises Unsupported where KerasHub
+    is not, or Keras has no such net.
     """
+    if cell.task in peers.KERAS_HUB:
+        return _of_keras_hub(cell, folder)
     random = np.random.RandomState(0)
     if cell.task == "lstm":
         sizes, loss = sequence_tasks.sizes(cell), _squares
@@ -57,10 +61,25 @@ def _squares(labels, outputs):
     return 0.5 * tf.reduce_mean(outputs * outputs)
 
 
+def _of_keras_hub(cell, folder):
+    net, inputs, labels = peers.of_keras_hub(cell, folder, "tensorflow")
+    if cell.measure not in sequence_tasks.GENERATING:
+        return _function(cell, net, inputs, labels, _entropy)
+
+    @tf.function
+    def answer(ids, cache, position):
+        logits, _, cache = net.call_with_cache(ids, cache, position)
+        return tf.argmax(logits[:, -1], -1, output_type=ids.dtype), cache
+
+    ids = tf.constant(inputs["token_ids"][:, :sequence_tasks.prompt(cell)])
+    step = peers.generating(cell, answer, ids, tf.zeros(peers.keras_hub_cache(cell)), tf.constant)
+    return step, lambda handle: waits.wait(handle, cell)
+
+
 def _function(cell, net, images, labels, loss_of):
-    """A tf.function a step, TensorFlow 2."""
+    """A tf.function a step, TensorFlow 2; images: an array, or a dict of them."""
     optimizer = tf.keras.optimizers.SGD(cell.learning_rate)
-    images, labels = tf.constant(images), tf.constant(labels)
+    images, labels = tf.nest.map_structure(tf.constant, images), tf.constant(labels)
 
     @tf.function
     def infer(images):

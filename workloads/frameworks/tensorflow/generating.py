@@ -17,10 +17,11 @@ class Generation:
     reads the whole cache."""
 
     generates = True
+    _generators = None             # what _made() gave
 
     def prefill(self, batches, count, watch):
         """Read a prompt count times; the watch gets the token after each one."""
-        first = self._generating(self._first, self._cache(self.cell.batch))
+        first, _ = self._made()
         for _ in range(count):
             watch.loading()
             ids = next(batches)[0]["ids"]
@@ -32,15 +33,22 @@ class Generation:
 
         The prompt is read before, and belongs to no step.
         """
-        cache = self._cache(self.cell.batch)
-        following, positions = self._generating(self._following, cache), self._positions()
-        first = token = self._generating(self._first, cache)(next(batches)[0]["ids"])
+        read, following = self._made()
+        positions = self._positions()
+        first = token = read(next(batches)[0]["ids"])
         np.asarray(token)
         watch.resumed()
         for step in range(count):
             turn = step % len(positions)
             token = following(token if turn else first, positions[turn])
             watch.stepped(token)
+
+    def _made(self):
+        """The functions that read a prompt and give a token after it, of one cache; made once, since each is traced."""
+        if self._generators is None:
+            cache = self._cache(self.cell.batch)
+            self._generators = self._generating(self._first, cache), self._generating(self._following, cache)
+        return self._generators
 
     def cached(self, batch):
         """What a batch's own tokens after the prompt are answered with: by the cache, and by a pass over all of them.

@@ -1,0 +1,89 @@
+"""The libraries that evenbench's own models are compared with: how they are reached, and KerasHub's GPT-2 and ViT.
+
+KerasHub's are here since TensorFlow and JAX share them: Keras computes with either.
+"""
+import importlib
+import os
+import sys
+
+import numpy as np
+
+from workloads.process.errors import Unsupported
+from workloads.spec import sequence_tasks
+
+
+def library(cell, folder, name):
+    """The module of that name, from the stack's peers or its own. Raises Unsupported where there is none.
+
+    Peers lie beside the data: in a stack they would be a part of what is measured.
+    """
+    path = os.path.join(folder, "peers", cell.stack)
+    sys.path.append(path)                     # the end: nothing of the stack's own is hidden
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise Unsupported("%s: no %s that can be imported: %s" % (path, name, error)) from error
+
+
+def of_keras_hub(cell, folder, backend):
+    """(net, inputs, labels): KerasHub's net in the cell's sizes, without dropout as ours, and a random batch.
+
+    backend: what Keras computes with. inputs are what net takes, arrays of numpy. Raises Unsupported where KerasHub is
+    not.
+    """
+    os.environ["KERAS_BACKEND"] = backend
+    return _OF_KERAS_HUB[cell.task](cell, library(cell, folder, "keras_hub").models)
+
+
+def _gpt2(cell, models):
+    """GPT2CausalLM; its logits are (batch, time, tokens known)."""
+    sizes, random = sequence_tasks.sizes(cell), np.random.RandomState(0)
+    net = models.GPT2CausalLM(models.GPT2Backbone(
+        vocabulary_size=sizes.vocabulary, num_layers=sizes.layers, num_heads=sizes.heads, hidden_dim=sizes.width,
+        intermediate_dim=sizes.inner, dropout=0.0, max_sequence_length=sizes.positions))
+    ids, labels = random.randint(0, sizes.vocabulary, (2, cell.batch, sizes.length)).astype(np.int32)
+    return net, {"token_ids": ids, "padding_mask": np.ones_like(ids)}, labels
+
+
+def _vit(cell, models):
+    """ViTImageClassifier of ViT-B/16; its logits are (batch, classes)."""
+    random, shape = np.random.RandomState(0), (cell.image, cell.image, 3)
+    net = models.ViTImageClassifier(models.ViTBackbone(
+        image_shape=shape, patch_size=16, num_layers=12, num_heads=12, hidden_dim=768, mlp_dim=3072),
+        num_classes=cell.classes, pooling="token", activation=None)
+    images = random.uniform(-1, 1, (cell.batch,) + shape).astype(np.float32)
+    return net, images, random.randint(0, cell.classes, cell.batch).astype(np.int32)
+
+
+def keras_hub_cache(cell):
+    """The shape of the cache that GPT2CausalLM's call_with_cache takes."""
+    sizes = sequence_tasks.sizes(cell)
+    return cell.batch, sizes.layers, 2, sizes.length, sizes.heads, sizes.width // sizes.heads
+
+
+def generating(cell, answer, ids, empty, number):
+    """step() of measure prefill or decode, which gives the greedy token.
+
+    answer(ids, cache, position) gives the token (batch,) after the ids that begin at the position, and the cache that
+    holds them, too; empty is a cache, number(position) the framework's. From the greatest length it goes back to the
+    prompt, as ours does.
+    """
+    start = number(0)
+    if cell.measure == "prefill":
+        return lambda: answer(ids, empty, start)[0]
+    positions = [number(each) for each in range(sequence_tasks.prompt(cell), sequence_tasks.sizes(cell).length)]
+    first, cache = answer(ids, empty, start)
+    state = {"turn": 0, "token": first, "cache": cache}
+
+    def step():
+        turn = state["turn"] % len(positions)
+        token = state["token"] if turn else first
+        state["token"], state["cache"] = answer(token[:, None], state["cache"], positions[turn])
+        state["turn"] += 1
+        return state["token"]
+
+    return step
+
+
+_OF_KERAS_HUB = {"gpt2": _gpt2, "vit_b16": _vit}
+KERAS_HUB = tuple(_OF_KERAS_HUB)
