@@ -80,7 +80,7 @@ PEERS = {
 }
 
 
-_INSTALLED = ("torchvision", "transformers", "dm-haiku", "keras-hub")      # beside a stack, where its peers.txt has them
+_INSTALLED = ("torchvision", "transformers", "dm-haiku", "keras-hub")     # beside a stack, where its peers.txt has them
 
 
 class Cost(NamedTuple):

@@ -17,11 +17,11 @@ class Generation:
     reads the whole cache."""
 
     generates = True
-    _generators = None             # what _made() gave
+    _generators = None             # what _of_one_cache() gave
 
     def prefill(self, batches, count, watch):
         """Read a prompt count times; the watch gets the token after each one."""
-        first, _ = self._made()
+        first, _ = self._of_one_cache()
         for _ in range(count):
             watch.loading()
             ids = next(batches)[0]["ids"]
@@ -33,7 +33,7 @@ class Generation:
 
         The prompt is read before, and belongs to no step.
         """
-        read, following = self._made()
+        read, following = self._of_one_cache()
         positions = self._positions()
         first = token = read(next(batches)[0]["ids"])
         np.asarray(token)
@@ -43,7 +43,7 @@ class Generation:
             token = following(token if turn else first, positions[turn])
             watch.stepped(token)
 
-    def _made(self):
+    def _of_one_cache(self):
         """The functions that read a prompt and give a token after it, of one cache; made once, since each is traced."""
         if self._generators is None:
             cache = self._cache(self.cell.batch)
