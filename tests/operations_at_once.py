@@ -1,6 +1,6 @@
 """What tf.function gains by running as many operations at once as there are CPUs: python -m tests.operations_at_once.
 
-Two workers of a stack and model, one operation at once and one for each CPU, take blocks of training steps by turns
+Two workers of a stack and model, one operation at once and one for each CPU, take blocks of steps by turns
 while the other waits: TensorFlow 2 cannot change the number in a process. A pair of workers is one number, the median
 over its blocks; PAIRS of them, in virtual environments, are the ratio's interval. Prints a line a stack and cell, a
 minute on two CPUs: python -m tests.operations_at_once [PAIRS]
