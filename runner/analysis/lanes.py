@@ -47,10 +47,14 @@ class Pair(NamedTuple):
         return {(self.tuned, name): own for name, own in known.items() if own is not None}
 
 
-def pairs(groups: Sequence[Mapping[str, Row]], runs: Mapping[str, Runs]) -> list[Pair]:
-    """The pairs among comparisons, each given as its rows by stack; runs: how steady each row's were, by key."""
+def pairs(groups: Sequence[Mapping[str, Row]], runs: Mapping[str, Runs], spread: float = 0.0) -> list[Pair]:
+    """The pairs among comparisons, each given as its rows by stack; runs: how steady each row's were, by key.
+
+    spread: of ratios from session to session (stats.ratios).
+    """
     places = {_content(next(iter(rows.values())).cell): place for place, rows in enumerate(groups)}
-    return [_pair(places[content._replace(loop=COMMON)], place, groups, runs) for content, place in places.items()
+    return [_pair(places[content._replace(loop=COMMON)], place, groups, runs, spread)
+            for content, place in places.items()
             if content.loop == TUNED and content._replace(loop=COMMON) in places]
 
 
@@ -59,10 +63,11 @@ def _content(cell: Cell) -> Cell:
     return compared(cell)._replace(stack="")
 
 
-def _pair(common: int, tuned: int, groups: Sequence[Mapping[str, Row]], runs: Mapping[str, Runs]) -> Pair:
+def _pair(common: int, tuned: int, groups: Sequence[Mapping[str, Row]], runs: Mapping[str, Runs], spread: float
+          ) -> Pair:
     both = {name: (row, groups[common][name]) for name, row in groups[tuned].items()
             if row.rates and name in groups[common] and groups[common][name].rates}
-    ratios = stats.ratios([(row.rates, other.rates) for row, other in both.values()])
+    ratios = stats.ratios([(row.rates, other.rates) for row, other in both.values()], spread)
     doubts = {name: doubt for name, (row, other) in both.items() if (doubt := Doubt.of({
         "common": runs.get(other.key, NO_STEPS), "tuned": runs.get(row.key, NO_STEPS)}))}
     return Pair(common, tuned, dict(zip(both, ratios, strict=True)), doubts)

@@ -10,6 +10,12 @@ and 20 rounds with lognormal noise, slow runs, two levels and a drift by round (
 of words on equal stacks 2.1 to 5.5 % are false, of sessions of twelve 0.4 to 5.5 % have one. The most is where half of
 the runs are on a second level; slow runs now and then make intervals too wide rather than too narrow. Fewer than five
 rounds get no word, since they cannot show what their own noise is.
+
+Rounds of one session cannot show how far its ratios lie from another session's or from a longer one's (2026-11-25: on a
+machine that others share, sessions of five minutes differ by 3 % beyond what their rounds scatter, while the steps of
+every run look steady; docs/measurements.md). So a session's ratios take part in a second variance, between sessions,
+that must come from several of them (Kalibera and Jones, 2013, on repetition at each level that varies): the variances
+add up, and the degrees of freedom are Welch's and Satterthwaite's.
 """
 
 import math
@@ -35,6 +41,8 @@ LEAST_RUNS = 3                  # that have an interval
 LEAST_ROUNDS = 5                # that have a word
 # hyperfine's; the usual 3.5 names a run in 20 % of sessions with five runs of plain normal noise, 10 in 3 %
 OUTLIER_SCORE = 10.0
+SESSION_SPREAD = 0.03           # of a log-ratio from session to session, the standard deviation beyond its rounds'
+_SPREAD_DEGREES = 30            # of freedom that a session spread is known with: about nine ratios of five sessions
 _NOTHING = 1e-9                 # of a log-ratio: what rounding leaves of equal rates
 
 
@@ -61,6 +69,12 @@ class Mean(NamedTuple):
     value: float
     error: float                 # its standard error
     degrees: float               # of freedom
+
+    def across_sessions(self, spread: float) -> "Mean":
+        """The mean as other sessions may find it, between which it moves by the spread, a standard deviation."""
+        if not spread:
+            return self
+        return self._replace(**_sum_of_errors([self.error, spread], [self.degrees, _SPREAD_DEGREES]))
 
     def interval(self, error: float = ERROR) -> Interval:
         """The interval of the geometric mean; error: the chance that it misses the true value."""
@@ -90,7 +104,8 @@ class Ratio(NamedTuple):
     value: float | None          # geometric mean over the pairs; None without any
     interval: Interval | None    # None with fewer than LEAST_RUNS pairs
     pairs: int
-    mean: Mean | None = None     # of the log-ratios; None where there is no interval
+    mean: Mean | None = None     # of the log-ratios, as other sessions may find it; None where there is no interval
+    of_rounds: Mean | None = None        # the same as the rounds of this session alone say it
 
 
 class Verdict(StrEnum):
@@ -159,22 +174,25 @@ def outliers(values: Sequence[float]) -> list[int]:
     return [index for index, distance in enumerate(away) if distance > OUTLIER_SCORE * scale] if scale else []
 
 
-def ratios(pairs: Sequence[tuple[ByRound, ByRound]]) -> list[Ratio]:
+def ratios(pairs: Sequence[tuple[ByRound, ByRound]], spread: float = 0.0) -> list[Ratio]:
     """The Ratio of each (rates of one stack, rates of the other), both by round.
 
     Only rounds that both have count, and each round gives one ratio, so that a drift over the session cancels.
+    spread: from session to session; 0 where no other session is spoken of, as of a stack against itself.
     """
-    return [_ratio([math.log(one[index]) - math.log(other[index]) for index in sorted(one.keys() & other.keys())])
+    return [_ratio([math.log(one[index]) - math.log(other[index]) for index in sorted(one.keys() & other.keys())],
+                   spread)
             for one, other in pairs]
 
 
-def _ratio(logs: Sequence[float]) -> Ratio:
+def _ratio(logs: Sequence[float], spread: float) -> Ratio:
     if not logs:
         return Ratio(None, None, 0)
-    mean = mean_of(logs)
-    if mean is None or len(logs) < LEAST_RUNS:
+    of_rounds = mean_of(logs)
+    if of_rounds is None or len(logs) < LEAST_RUNS:
         return Ratio(_exp(math.fsum(logs) / len(logs)), None, len(logs))
-    return Ratio(_exp(mean.value), mean.interval(), len(logs), mean)
+    mean = of_rounds.across_sessions(spread)
+    return Ratio(_exp(mean.value), mean.interval(), len(logs), mean, of_rounds)
 
 
 def between(one: Ratio, other: Ratio) -> Ratio:
@@ -185,11 +203,33 @@ def between(one: Ratio, other: Ratio) -> Ratio:
     if one.mean is None or other.mean is None:
         value = None if one.value is None or other.value is None else one.value / other.value
         return Ratio(value, None, min(one.pairs, other.pairs))
-    shares = [mean.error**2 for mean in (one.mean, other.mean)]
-    spread = sum(share**2 / mean.degrees for share, mean in zip(shares, (one.mean, other.mean), strict=True))
-    degrees = sum(shares)**2 / spread if spread else one.mean.degrees + other.mean.degrees
-    mean = Mean(one.mean.value - other.mean.value, math.sqrt(sum(shares)), degrees)
+    both = one.mean, other.mean
+    mean = Mean(one.mean.value - other.mean.value,
+                **_sum_of_errors([mean.error for mean in both], [mean.degrees for mean in both]))
     return Ratio(_exp(mean.value), mean.interval(), min(one.pairs, other.pairs), mean)
+
+
+def _sum_of_errors(errors: Sequence[float], degrees: Sequence[float]) -> dict[str, float]:
+    """The standard error of a sum and its degrees of freedom, by Welch and Satterthwaite."""
+    variances = [error**2 for error in errors]
+    known = sum(variance**2 / degree for variance, degree in zip(variances, degrees, strict=True))
+    return {"error": math.sqrt(sum(variances)), "degrees": sum(variances)**2 / known if known else sum(degrees)}
+
+
+def spread_of(ratios: Sequence[Sequence[Ratio]]) -> tuple[float, int] | None:
+    """How far ratios move from session to session beyond their rounds' scatter, and its degrees of freedom.
+
+    ratios: of each cell, one a session. The spread is the standard deviation of a log-ratio by the method of moments
+    (DerSimonian and Kacker, 2007, with equal weights), all cells together: the variance of what sessions found, less
+    what their rounds explain, and 0 where that is below it. None where no cell has two sessions with an interval.
+    """
+    cells = [means for cell in ratios if len(means := [ratio.of_rounds for ratio in cell if ratio.of_rounds]) > 1]
+    degrees = sum(len(means) - 1 for means in cells)
+    if not degrees:
+        return None
+    squares = math.fsum((len(means) - 1) * (np.var([mean.value for mean in means], ddof=1)
+                                            - np.mean([mean.error**2 for mean in means])) for means in cells)
+    return math.sqrt(max(0.0, squares) / degrees), degrees
 
 
 def mean_of(values: Sequence[float]) -> Mean | None:

@@ -129,9 +129,10 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
     return Summary(
         **{"id": "", "study": "", "scale": None, "evenbench": None, "began": None, "launcher": None, "seed": None,
            **_known(session, ("id", "study", "scale", "evenbench", "began", "launcher", "seed"))},
-        is_complete=measured.is_done, machine=machine, data=_data(measured), rounds=measured.rounds,
-        baseline=measured.baseline, columns=tuple(_column(name, measured) for name in names), comparisons=comparisons,
-        geometric_means=_geometric_means(comparisons, names, measured.baseline), failures=_failures(measured),
+        is_complete=measured.is_done, session_spread=measured.session_spread, machine=machine, data=_data(measured),
+        rounds=measured.rounds, baseline=measured.baseline, columns=tuple(_column(name, measured) for name in names),
+        comparisons=comparisons, geometric_means=_geometric_means(comparisons, names, measured.baseline),
+        failures=_failures(measured),
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
                            reason=each.reason)
                       for each in measured.skipped),
@@ -187,9 +188,10 @@ def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None,
                  ) -> tuple[tuple[Comparison, ...], tuple[Lanes, ...]]:
     groups, unstamped = _groups(measured, names), _unstamped(measured)
     runs = gate.of_rows(row for group in groups for row in group.rows.values())
-    statistics = [_statistics(group, measured.baseline, runs) for group in groups]
+    spread = measured.session_spread
+    statistics = [_statistics(group, measured.baseline, runs, spread) for group in groups]
     by_stack = [group.rows for group in groups]
-    pairs = lanes.pairs(by_stack, runs)
+    pairs = lanes.pairs(by_stack, runs, spread)
     p_values = _p_values(statistics, pairs)
     comparisons = tuple(
         _comparison(index, group, of_group, p_values, lambda row: flags(row, cpus, proved, runs.get(row.key)),
@@ -211,14 +213,14 @@ def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
     return list(groups.values())
 
 
-def _statistics(group: _Group, baseline: str, runs: Mapping[str, Runs]) -> _Statistics:
+def _statistics(group: _Group, baseline: str, runs: Mapping[str, Runs], spread: float) -> _Statistics:
     rates = {name: row.rates for name, row in group.rows.items()}
     best = _fastest(rates)
     others, rivals = _others(rates, baseline), _rivals(rates, best) if best else []
-    ratios = dict(zip(others, stats.ratios([(rates[name], rates.get(baseline, {})) for name in others]), strict=True))
-    against = dict(zip(rivals, stats.ratios([(rates[best or ""], rates[name]) for name in rivals]), strict=True))
-    return _Statistics({name: runs.get(row.key, NO_STEPS) for name, row in group.rows.items()}, rates, ratios, best,
-                       against, baseline)
+    ratios = stats.ratios([(rates[name], rates.get(baseline, {})) for name in others], spread)
+    against = stats.ratios([(rates[best or ""], rates[name]) for name in rivals], spread)
+    return _Statistics({name: runs.get(row.key, NO_STEPS) for name, row in group.rows.items()}, rates,
+                       dict(zip(others, ratios, strict=True)), best, dict(zip(rivals, against, strict=True)), baseline)
 
 
 def _p_values(statistics: Sequence[_Statistics], pairs: Sequence[lanes.Pair] = ()) -> _PValues:
@@ -356,7 +358,8 @@ def _result(row: Row, statistics: _Statistics, word: _Word, flagged: tuple[Flag,
         rate_per_worker=stats.geometric_mean(list(rates.values())),
         rate_interval=stats.interval(list(rates.values())),
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
-        verdict=word.verdict, withheld=word.withheld, p_value=word.p_value, smallest_difference=word.smallest,
+        rounds_interval=ratio.of_rounds and ratio.of_rounds.interval(), verdict=word.verdict, withheld=word.withheld,
+        p_value=word.p_value, smallest_difference=word.smallest,
         steady_runs=steady.steady, unsteady_runs=steady.unsteady, drifting_runs=steady.drifting,
         drifts_alike=steady.drift_alike if steady.drifting else None, short_runs=steady.short, flags=flagged,
         outlier_rounds=tuple(list(rates)[index] for index in stats.outliers(list(rates.values()))),

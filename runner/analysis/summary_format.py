@@ -84,6 +84,9 @@ class Result(_Model):
     ratio: float | None
     """How many times as fast as the baseline; null without a common round, and for the baseline itself."""
     ratio_interval: Interval | None
+    """Of the ratio as other sessions may find it: of the rounds and of session_spread."""
+    rounds_interval: Interval | None = None
+    """Of the ratio as the rounds of this session alone say it."""
     pairs: int
     """Rounds in which both this stack and the baseline ran ok."""
     verdict: Verdict
@@ -467,10 +470,12 @@ class Methods(_Model):
     interval: str = (f"95 %, Student's t on the logarithms of the runs or rounds; none with fewer than "
                      f"{stats.LEAST_RUNS}; each holds for itself alone")
     ratio: str = ("rate over the baseline's rate in the same round; the geometric mean over the rounds in which both "
-                  "ended ok, its interval over those rounds")
-    verdict: str = ("faster or slower where the t test of the log-ratios against 0, adjusted by Holm for all words of "
-                    f"the session, has p at most {stats.ERROR:.2f}: some false word stands in at most 5 % of sessions; "
-                    f"none with fewer than {stats.LEAST_ROUNDS} rounds")
+                  "ended ok; its interval is of the sum of two variances, that of those rounds' mean and that between "
+                  "sessions, session_spread squared, with Welch's and Satterthwaite's degrees of freedom; "
+                  "rounds_interval is of the rounds alone, as are those of rates")
+    verdict: str = ("faster or slower where the t test of the log-ratio against 0 with both variances, adjusted by "
+                    f"Holm for all words of the session, has p at most {stats.ERROR:.2f}: some false word stands in at "
+                    f"most 5 % of sessions; none with fewer than {stats.LEAST_ROUNDS} rounds")
     steadiness: str = ("of the timed steps of each run, by runner/analysis/steadiness.py; a stack of which two runs "
                        "and more than one in ten, or all, are not steady, or of which fewer than half tell it, gets no "
                        "word, nor does any stack where the baseline is such a one; a run that drifts counts as not "
@@ -545,6 +550,8 @@ class Summary(_Model):
     rounds: int
     baseline: str
     """The stack that ratios are taken to."""
+    session_spread: float = 0.0
+    """By which a log-ratio moves between sessions beyond its rounds, a standard deviation: 0.03 is 3 %."""
     columns: tuple[Column, ...]
     """The stacks, the baseline first."""
     comparisons: tuple[Comparison, ...]

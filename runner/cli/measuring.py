@@ -14,6 +14,7 @@ import typer
 
 from runner import formatting, paths, screen
 from runner.analysis.between import regression
+from runner.analysis.stats import SESSION_SPREAD
 from runner.cells import built, model_name
 from runner.cli.options import (
     RESULTS,
@@ -36,6 +37,7 @@ from runner.cli.options import (
     StudyName,
     SwarmWords,
     print_rows,
+    share,
     split,
     split_stacks,
 )
@@ -68,6 +70,7 @@ class _How(NamedTuple):
     is_proving: bool = False
     stall: float | None = None
     until: Until | None = None
+    session_spread: float | None = None
     is_side_by_side: bool = False
     with_products: bool = True
 
@@ -82,11 +85,15 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
         cap: Annotated[int | None, typer.Option(min=1, max=1000, help=f"Rounds at most, with --until; {CAP} if left "
                                                 "out.")] = None,
         gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
-                                                       "once; they share the host, and are marked.")] = False) -> None:
+                                                       "once; they share the host, and are marked.")] = False,
+        spread: Annotated[str | None, typer.Option(
+            "--session-spread", help=f"By how much ratios move from session to session here beyond their rounds: "
+            f"{SESSION_SPREAD * 100:g}% if left out; `evenbench history` says it of yours.")] = None) -> None:
     """Measure a study; the same command resumes an interrupted session."""
     asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm,
                    slurm)
-    how = _How(results, fresh, prove, stall, parse_until(width, cap), gpus_in_parallel)
+    how = _How(results, fresh, prove, stall, parse_until(width, cap),
+               None if spread is None else share("--session-spread", spread), gpus_in_parallel)
     is_ok = _every(asked, how) if name == all_studies.NAME else _ran(_named(asked, how), how)
     sys.exit(0 if is_ok else 1)
 
@@ -104,11 +111,13 @@ def _with_device(pairs: list[str] | None, device: str | None) -> list[str]:
 
 
 def _named(asked: jobs.Asked, how: _How) -> jobs.Job:
-    """The job of a study; what --until asks for is part of it, so that only the same command resumes it."""
+    """The job of a study; what options ask for is part of it, so that only the same command resumes it."""
     job = jobs.planned(asked, screen.say)
     if how.is_side_by_side:
         jobs.side_by_side(job)                   # refuses before anything is built
         job = job._replace(facts={"gpus_in_parallel": True})
+    if how.session_spread is not None:
+        job = job._replace(facts={**job.facts, "session_spread": how.session_spread})
     if not how.until:
         return job
     adaptive.check(job.plan)
@@ -117,8 +126,8 @@ def _named(asked: jobs.Asked, how: _How) -> jobs.Job:
 
 def _every(asked: jobs.Asked, how: _How) -> bool:
     """Run every published study in turn, write their pages, and show how each went."""
-    turns = all_studies.run(paths.STUDIES, how.results, all_studies.command((asked, how.until)), asked.scale,
-                            how.is_fresh,
+    command = all_studies.command((asked, how.until, how.session_spread))
+    turns = all_studies.run(paths.STUDIES, how.results, command, asked.scale, how.is_fresh,
                             lambda name: _ran(_named(asked._replace(study=name), how), how, show_with_page), screen.say)
     screen.show(screen.list_view([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK",
                                    "": turn.reason} for turn in turns]))
@@ -321,7 +330,7 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
           pairs: Settings = None, device: Device = None, results: Results = RESULTS, fresh: Fresh = False,
           stall: Stall = None, as_json: AsJson = False) -> None:
     """Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 where not, 3 if unclear."""
-    share = regression.allowed(allow)
+    allowed = share("--allow", allow)
     known = definition.read_all(paths.STACKS)
     sides = side("base", base, known), side("head", head, known)
     names = tuple(word.partition("=")[0] for word in sides)
@@ -332,7 +341,7 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     how = _How(results, fresh, stall=stall, with_products=False)
     folders: list[Path] = []
     _ran(_named(asked, how), how, folders.append)
-    outcome = regression.judge(measured_in(folders[-1]), names[0], names[1], share)
+    outcome = regression.judge(measured_in(folders[-1]), names[0], names[1], allowed)
     text = _kept(folders[-1], "gate.json", outcome.record())
     if markdown:
         screen.say(f"written: {forms.write(regression_forms.markdown(outcome, folders[-1].name), markdown)}")

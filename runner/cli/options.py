@@ -1,6 +1,7 @@
 """The options that commands share, and how their values are read."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,6 +48,14 @@ RESULTS = Path("results")
 def split(values: list[str] | None) -> list[str]:
     """The values of an option that may be repeated or hold several, separated by commas."""
     return [name for value in values or [] for name in value.split(",") if name]
+
+
+def share(option: str, text: str) -> float:
+    """The share of "3%" or "3 %". Raises InputError."""
+    match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,6})?) ?%", text.strip())
+    if not match:
+        raise InputError(f'{option}: found "{text}", expected a share below 100 %, such as 3%')
+    return float(match[1]) / 100
 
 
 def split_stacks(values: list[str] | None) -> list[str]:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 
 from runner import __version__, own_tasks
+from runner.analysis import stats
 from runner.datasets import choice
 from runner.errors import BenchError, BuildFailed, DiskFull, InputError, unknown
 from runner.launchers import choose
@@ -253,7 +254,8 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
             "scale": job.plan.study.scale, "seed": job.plan.seed, "evenbench": __version__, "argv": sys.argv[1:],
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
             "launcher": job.launcher.name, "governor": host.governor(), "command": job.command(),
-            "hardware": hardware.hardware(), "harness": _harness(), "resumed": is_resumed, **_own_record(job),
+            "hardware": hardware.hardware(), "harness": _harness(), "resumed": is_resumed,
+            "session_spread": stats.SESSION_SPREAD, **_own_record(job),
             **job.facts, **job.launcher.record(),
             **({"gpus": job.gpus.record()} if job.gpus.gpus else {})}
 

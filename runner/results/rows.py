@@ -10,7 +10,7 @@ from runner.errors import InputError
 from runner.results.worker_lines import Begun, ended
 from runner.results.products import Product
 from runner.results.runs import Run, rate_per_worker
-from runner.results.values import Facts, count, mapping, text
+from runner.results.values import Facts, count, least, mapping, text
 from runner.results.contract import FINAL
 from workloads.spec.cell import Cell, CellError, parse
 
@@ -89,6 +89,11 @@ class Measurements:
     stacks: tuple[str, ...] = ()           # that the user chose instead of the study's
     products: tuple[Product, ...] = ()     # what matrix products reached, by stack
 
+    @property
+    def session_spread(self) -> float:
+        """By which ratios move between sessions beyond their rounds; 0 of a session that allowed for none."""
+        return float(self.session.get("session_spread", 0.0))
+
     def made_of(self) -> dict[str, str]:
         """The fingerprint of what each stack's runs were made of, by the stack's name."""
         return {row.cell.stack: str(run.place.get("fingerprint", ""))
@@ -145,6 +150,7 @@ class _Gathered:
 
 
 def _session(gathered: _Gathered, record: Mapping[str, Any]) -> None:
+    least(record.get("session_spread", 0.0), 0.0)
     gathered.session = gathered.session or dict(record)
     gathered.is_done = False
 

@@ -23,7 +23,7 @@ from workloads.spec.cell import DEFAULTS, Cell
 ABSENT = "-"
 # what the planner takes from the machine: cells that differ by nothing else are compared across machines
 _OF_THE_MACHINE = ("cpus", "memory_bytes")
-_SESSION = ("evenbench", "study", "scale", "launcher", "governor")
+_SESSION = ("evenbench", "study", "scale", "launcher", "governor", "session_spread")
 # told by the session already, and paths that say where but not what: one of them is another folder in each run
 _LEFT_OUT = frozenset({"launcher", "executable", "data pass_tokens", "environment TORCHINDUCTOR_CACHE_DIR"})
 _LONGEST = 26                # letters of a fact on the screen
@@ -184,13 +184,14 @@ class _Ratios(NamedTuple):
         steady = [gate.of_rows(measured.rows) for measured in (a, b)]
         for pair in pairs:
             base = bases[_comparison_keys(pair)]
-            ratios._add(pair, base if base is not pair else None, steady)
+            ratios._add(pair, base if base is not pair else None, steady, (a.session_spread, b.session_spread))
         return ratios
 
-    def _add(self, pair: tuple[Row, Row], base: tuple[Row, Row] | None, steady: Sequence[Mapping[str, Runs]]) -> None:
+    def _add(self, pair: tuple[Row, Row], base: tuple[Row, Row] | None, steady: Sequence[Mapping[str, Runs]],
+             spreads: Sequence[float]) -> None:
         self.baselines.append(base[0].cell.stack if base else "")
         for side, ratios in enumerate((self.a, self.b)):
-            ratios.append(stats.ratios([(pair[side].rates, base[side].rates)])[0] if base else NO_RATIO)
+            ratios.append(stats.ratios([(pair[side].rates, base[side].rates)], spreads[side])[0] if base else NO_RATIO)
         of = [steady[side].get(row[side].key, NO_STEPS).verdict for row in (pair, base) if row for side in (0, 1)]
         self.withheld.append(next((each for each in (Verdict.NOT_STEADY, Verdict.TOO_SHORT) if each in of), None))
 

@@ -54,11 +54,13 @@ class History(NamedTuple):
     sessions: tuple[tuple[str, str], ...]    # id and beginning, in order
     courses: tuple[Course, ...]
     neighbours: int                          # pairs of sessions' ratios that were held against each other
+    spread: float | None = None              # by which ratios move between sessions beyond their rounds
+    spread_degrees: int = 0                  # of freedom, that it is known with
 
     def record(self) -> dict[str, Any]:
         """The same as JSON values."""
         return {"sessions": [{"id": name, "began": began} for name, began in self.sessions],
-                "neighbours": self.neighbours,
+                "neighbours": self.neighbours, "spread": self.spread, "spread_degrees": self.spread_degrees,
                 "courses": [{**course._asdict(),
                              "points": [{**point._asdict(), "ratio": ratio_record(point.ratio)}
                                         for point in course.points],
@@ -87,8 +89,9 @@ def over_time(sessions: Sequence[Measurements]) -> History:
         by_cell.setdefault(_cell(pair.compared), []).append((pair, own))
     courses = tuple(Course(*cell, tuple(_points([pair for pair, _ in of_cell])), tuple(_steps(of_cell)))
                     for cell, of_cell in by_cell.items())
+    spread = stats.spread_of([[point.ratio for point in course.points] for course in courses])
     return History(tuple((_name(session), _began(session)) for session in ordered), courses,
-                   sum(_p_value(pair) is not None for pair in pairs))
+                   sum(_p_value(pair) is not None for pair in pairs), *(spread or ()))
 
 
 def _pairs(ordered: Sequence[Measurements]) -> Iterator[_Pair]:

@@ -8,7 +8,6 @@ is within the allowance where every single ratio is shown to lie above it, which
 """
 
 import math
-import re
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -76,14 +75,6 @@ class Outcome(NamedTuple):
         """The same as JSON values."""
         return {"base": self.base, "head": self.head, "allow": self.allow, "answer": self.answer.value,
                 "exit_code": EXIT_CODES[self.answer], "compared": [each.record() for each in self.compared]}
-
-
-def allowed(text: str) -> float:
-    """The share of "3%" or "3 %". Raises InputError."""
-    match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,6})?) ?%", text.strip())
-    if not match:
-        raise InputError(f'--allow: found "{text}", expected a share below 100 %, such as 3%')
-    return float(match[1]) / 100
 
 
 def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome:

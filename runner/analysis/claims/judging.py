@@ -81,7 +81,7 @@ def judge(asked: Claim, measured: Measurements) -> JudgedClaim:
     numbers = []
     for pair in pairs:
         if pair.one.keys() & pair.other.keys():
-            numbers.append(_number(claim, pair, len(pairs)))
+            numbers.append(_number(claim, pair, len(pairs), measured.session_spread))
         else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
     lacks = [each for each in missing if not (claim.skips_oom and each.endswith(_OOM))]
@@ -134,9 +134,14 @@ def _is_of(claim: Claim, named: Mapping[str, Value], case: Case) -> bool:
     return True
 
 
-def _number(claim: Claim, pair: _Pair, cases: int) -> ClaimNumber:
-    """The pair's ratio or share with its verdict; cases: how many there are, for the wider interval."""
+def _number(claim: Claim, pair: _Pair, cases: int, spread: float) -> ClaimNumber:
+    """The pair's ratio or share with its verdict.
+
+    cases: how many there are, for the wider interval; spread: of ratios of times from session to session.
+    """
     mean, scale = _mean_of(claim, pair)
+    if mean and _is_of_times(claim):
+        mean = mean.across_sessions(spread)
     rounds = len(pair.one.keys() & pair.other.keys())
     too_few = _TOO_FEW.replace("rounds", "rounds or seeds") if _is_of_seeds(claim) else _TOO_FEW
     reason = ", ".join(pair.doubts) or (too_few if rounds < stats.LEAST_ROUNDS else "")
@@ -230,6 +235,11 @@ def _averaged(claim: Claim, by_case: SeriesByCase, doubts: Doubts) -> tuple[Clai
 
 def _plain_mean(series: Sequence[ByRound]) -> ByRound:
     return {index: total / len(series) for index, total in _sum(series).items()}
+
+
+def _is_of_times(claim: Claim) -> bool:
+    """Whether its numbers are ratios of seconds, which move from session to session, and no shares."""
+    return quantities.QUANTITIES[claim.quantity].unit == "s" and claim.kind != "share"
 
 
 def _is_of_steps(claim: Claim) -> bool:

@@ -43,8 +43,10 @@ def smallest(result: Result) -> str:
 def reading(summary: Summary, winner: str) -> list[str]:
     """Sentences on how to read rates, ratios and verdicts, and on why verdicts are withheld in this session."""
     count = sum(result.p_value is not None for each in summary.comparisons for result in each.results)
+    beyond = (f" A ratio's allow for {formatting.share(summary.session_spread)} more, by which ratios move from "
+              "session to session." if summary.session_spread else "")
     said = ["Rates are samples a second of one worker, the geometric mean over runs; brackets are 95 % intervals over "
-            "runs (Student's t), each for itself.",
+            f"runs (Student's t), each for itself.{beyond}",
             f"1.32x (1.28{formatting.DASH}1.37) is 1.32 times as fast as {summary.baseline} in the same rounds.",
             f"Faster, slower and {winner} (faster than every other stack) hold together: some false one stands in at "
             "most 5 % of sessions (Holm)" + (", so an interval may lie beside 1 without a word." if count > 1 else ".")]

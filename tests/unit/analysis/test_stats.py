@@ -173,5 +173,20 @@ def test_a_ratio_of_too_few_rounds_beside_another_has_no_interval() -> None:
     assert (None, None, 0) == between(Ratio(None, None, 0), many)[:3]
 
 
+def test_the_variance_between_sessions_is_added_to_that_of_the_rounds() -> None:
+    pair = [(dict(enumerate([2.0, 2.2, 1.8, 2.1, 1.9])), dict.fromkeys(range(5), 1.0))]
+    (alone,), (found,) = ratios(pair), ratios(pair, 0.03)
+
+    assert alone.mean and found.mean and alone.mean == alone.of_rounds == found.of_rounds
+    assert found.mean.error == pytest.approx(math.hypot(alone.mean.error, 0.03)) and alone.value == found.value
+    assert 4 < found.mean.degrees < 34                      # between those of the two variances
+
+
+def test_a_spread_alone_withholds_a_word_however_alike_the_rounds_are() -> None:
+    pair = [(dict.fromkeys(range(5), 1.05), dict.fromkeys(range(5), 1.0))]
+
+    assert [Verdict.FASTER, Verdict.NO_DIFFERENCE] == [verdict(ratios(pair, spread)[0]) for spread in (0.0, 0.03)]
+
+
 def test_of_one_value_nothing_is_known() -> None:
     assert mean_of([1.0]) is None

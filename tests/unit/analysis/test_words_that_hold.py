@@ -41,6 +41,28 @@ def test_words_of_stacks_that_share_a_baseline_hold_together_with_the_winners() 
     assert whole_sessions("lognormal", 5, 60) <= limit(60)
 
 
+@pytest.mark.parametrize("noise", [0.01, 0.03])
+def test_intervals_hold_what_other_sessions_find_where_the_spread_between_them_is_allowed_for(noise: float) -> None:
+    trials = 1500
+    random = np.random.default_rng(25)
+    sessions = 0.03 * random.standard_normal((trials, 1)) + noise * random.standard_normal((trials, 5))
+    pairs = [(dict(enumerate(rates)), dict.fromkeys(range(5), 1.0)) for rates in np.exp(sessions).tolist()]
+    missed = {spread: sum(stats.verdict(ratio) is not stats.Verdict.NO_DIFFERENCE
+                          for ratio in stats.ratios(pairs, spread)) / trials for spread in (0.0, 0.03)}
+
+    assert missed[0.03] <= limit(trials) < 0.2 < missed[0.0]
+
+
+def test_the_spread_between_sessions_is_found_from_their_ratios() -> None:
+    random = np.random.default_rng(26)
+    cells = np.exp(0.03 * random.standard_normal((300, 6, 1)) + 0.03 * random.standard_normal((300, 6, 5))).tolist()
+    spread, degrees = stats.spread_of([
+        stats.ratios([(dict(enumerate(rates)), dict.fromkeys(range(5), 1.0)) for rates in cell])
+        for cell in cells]) or (0.0, 0)
+
+    assert 1500 == degrees and spread == pytest.approx(0.03, rel=0.1)
+
+
 def test_ratios_of_two_sessions_are_called_different_one_time_in_twenty_however_the_sessions_drift() -> None:
     trials = 1500
     random = np.random.default_rng(22)

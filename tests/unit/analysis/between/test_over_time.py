@@ -2,12 +2,13 @@
 made; one step is planted, between two kernels."""
 
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from runner.analysis.between.over_time import over_time
+from runner.analysis.between.over_time import History, over_time
 from runner.cli.results import history_
 from runner.datasets.choice import Data
 from runner.measuring import job, session
@@ -18,6 +19,7 @@ from tests.fakes import MACHINE
 from workloads.spec.cell import Cell
 
 NOISE = (1.0, 1.002, 0.998, 1.003, 0.997)
+ALIKE = {"session_spread": 0.0}      # of a machine on which sessions differ by no more than their rounds say
 SESSIONS = (("day1", "6.1", 1.0), ("day2", "6.1", 1.0), ("day3", "6.9", 1.05), ("day4", "6.9", 1.05))
 
 
@@ -28,7 +30,7 @@ def lines(seconds: float) -> list[bytes]:
             b'{"event": "end", "status": "ok", "message": "", "peak_bytes": 1}\n']
 
 
-def measured(folder: Path, kernel: str, slower: float) -> None:
+def measured(folder: Path, kernel: str, slower: float, allowed: Mapping[str, float] = ALIKE) -> None:
     """A session of five rounds in which stack b takes so many times as long as a."""
     def script(cell: Cell, run: str) -> list[bytes]:
         noise = NOISE[int(run.split(".")[1])]
@@ -39,7 +41,7 @@ def measured(folder: Path, kernel: str, slower: float) -> None:
     (folder / store.EVENTS).unlink()
     made = made._replace(plan=made.plan._replace(rounds=len(NOISE)), store=store.Store(folder))
     head = job.Job(job.Asked("s"), made.plan, STACKS, made.launcher, MACHINE._replace(kernel=kernel),
-                   Data("digits32", folder))
+                   Data("digits32", folder), facts=allowed)
     with made.store as opened:
         opened.append(job.session_record(head, folder, is_resumed=False))
         opened.append(made.plan.record())
@@ -73,9 +75,27 @@ def test_the_command_says_so_and_writes_the_page(results: Path, capsys: pytest.C
     assert "6.9" in text and "day3" in text
 
 
+def test_a_step_that_sessions_of_a_shared_machine_differ_by_anyway_is_not_marked(tmp_path: Path) -> None:
+    for name, kernel, slower in SESSIONS:
+        measured(tmp_path / name, kernel, slower, {})
+
+    assert [()] == [course.steps for course in _history(tmp_path).courses]
+
+
+def test_the_spread_between_sessions_is_what_was_planted(tmp_path: Path) -> None:
+    for index, slower in enumerate((1.0, 1.05, 1.0, 1.05)):
+        measured(tmp_path / str(index), "6.1", slower)
+    history = _history(tmp_path)
+
+    assert history.spread == pytest.approx(math.log(1.05) / math.sqrt(3), rel=0.02) and 3 == history.spread_degrees
+
+
+def _history(results: Path) -> History:
+    return over_time([measurements(store.read(each)) for each in sorted(results.iterdir())])
+
+
 def test_without_a_step_nothing_is_marked(tmp_path: Path) -> None:
     for name in ("day1", "day2", "day3"):
         measured(tmp_path / name, "6.1", 1.0)
-    history: Any = over_time([measurements(store.read(each)) for each in sorted(tmp_path.iterdir())])
 
-    assert [()] == [course.steps for course in history.courses]
+    assert [()] == [course.steps for course in _history(tmp_path).courses]

@@ -102,17 +102,6 @@ def test_sides_that_share_no_cell_are_refused_in_one_line() -> None:
         regression.judge(measured, "base", "head", 0.03)
 
 
-@pytest.mark.parametrize(("text", "share"), [("3%", 0.03), ("0%", 0.0), ("2.5 %", 0.025)])
-def test_an_allowance_is_a_share(text: str, share: float) -> None:
-    assert regression.allowed(text) == pytest.approx(share)
-
-
-@pytest.mark.parametrize("text", ["3", "-1%", "100%", "", "three%"])
-def test_another_allowance_is_refused_in_one_line(text: str) -> None:
-    with pytest.raises(InputError, match=r"--allow: found .*, expected a share below 100 %"):
-        regression.allowed(text)
-
-
 def test_markdown_has_the_conclusion_and_a_row_a_comparison() -> None:
     lines = forms.markdown(judged(times(0.9), cells=2), "made").splitlines()
 

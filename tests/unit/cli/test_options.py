@@ -1,0 +1,17 @@
+"""How the values of options are read."""
+
+import pytest
+
+from runner.cli.options import share
+from runner.errors import InputError
+
+
+@pytest.mark.parametrize(("text", "value"), [("3%", 0.03), ("0%", 0.0), ("2.5 %", 0.025)])
+def test_a_share_is_read(text: str, value: float) -> None:
+    assert value == pytest.approx(share("--allow", text))
+
+
+@pytest.mark.parametrize("text", ["3", "-1%", "100%", "", "three%"])
+def test_what_is_no_share_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(InputError, match=r"--allow: found .*, expected a share below 100 %"):
+        share("--allow", text)
