@@ -6,6 +6,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from workloads.spec import layers
+from workloads.spec.models.transformer import PARTS
 
 
 class Pass(NamedTuple):
@@ -120,8 +121,8 @@ def encoder(layer, x, done, path):
 def _attended(layer, x, done, path):
     """The values of all tokens, mixed by each head's shares."""
     n, count, width = x.shape
-    split = _densed(x, done, path + ".qkv").reshape(n, count, 3, layer.heads, width // layer.heads)
-    query, key, value = split.transpose(2, 0, 3, 1, 4)
+    split = (_densed(x, done, path + "." + part).reshape(n, count, layer.heads, -1) for part in PARTS)
+    query, key, value = (part.transpose(0, 2, 1, 3) for part in split)
     scores = query @ key.transpose(0, 1, 3, 2) / math.sqrt(query.shape[-1])
     shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
     mixed = shares / shares.sum(axis=-1, keepdims=True) @ value

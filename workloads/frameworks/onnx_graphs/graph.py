@@ -26,14 +26,10 @@ class Graph:
 
     def add(self, operation, *inputs, **attributes):
         """The name of what ONNX's operation gives for inputs: names, or arrays and numbers as constants."""
-        return self.split(operation, 1, *inputs, **attributes)[0]
-
-    def split(self, operation, count, *inputs, **attributes):
-        """The names of the count arrays that an operation gives."""
-        outputs = ["%s.%d.%d" % (operation, len(self._nodes), index) for index in range(count)]
+        output = "%s.%d" % (operation, len(self._nodes))
         names = [each if isinstance(each, str) else self.constant(np.asarray(each)) for each in inputs]
-        self._nodes.append(helper.make_node(operation, names, outputs, **attributes))
-        return outputs
+        self._nodes.append(helper.make_node(operation, names, [output], **attributes))
+        return output
 
     def constant(self, array, name=""):
         """The name of an array that is the graph's own; without a name it gets one."""

@@ -3,6 +3,7 @@ import numpy as np
 
 from workloads.frameworks.onnx_graphs.models import blocks
 from workloads.spec import layers
+from workloads.spec.models.transformer import PARTS
 
 
 def forward(table, graph, x, path=""):
@@ -118,7 +119,7 @@ def encoder(layer, graph, path, x):
     """Attention of every token over all, then the feed-forward part; each is added to what it was normalised from."""
     width = len(graph.weights[path + ".norm.gamma"])
     normed = blocks.layer_norm(graph, path + ".attention.norm", x, layer.epsilon)
-    parts = graph.split("Split", 3, blocks.dense(graph, path + ".attention.qkv", normed), axis=-1, num_outputs=3)
+    parts = (blocks.dense(graph, path + ".attention." + part, normed) for part in PARTS)
     mixed = blocks.attention(graph, *parts, layer.heads, width)
     x = graph.add("Add", x, blocks.dense(graph, path + ".attention.output", mixed))
     inner = blocks.dense(graph, path + ".inner", blocks.layer_norm(graph, path + ".norm", x, layer.epsilon))

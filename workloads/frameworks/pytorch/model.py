@@ -2,8 +2,9 @@
 import torch
 from torch import nn
 
-from workloads.frameworks.pytorch.models import transformer
+from workloads.frameworks.pytorch.models import blocks, transformer
 from workloads.spec import layers
+from workloads.spec.models.transformer import PARTS
 
 # what the two names of an array differ in
 _OWN = {"gamma": "weight", "beta": "bias", "mean": "running_mean", "variance": "running_var"}
@@ -168,15 +169,16 @@ class Encoder(nn.Module):
         super().__init__()
         self.heads, self.gelu = layer.heads, layer.gelu
         self.is_fused = False
-        self.attention = nn.ModuleDict([("norm", nn.LayerNorm(width, layer.epsilon)),
-                                        ("qkv", nn.Linear(width, 3 * width)), ("output", nn.Linear(width, width))])
+        self.attention = nn.ModuleDict([("norm", nn.LayerNorm(width, layer.epsilon))]
+                                       + [(part, nn.Linear(width, width)) for part in PARTS + ("output",)])
         self.norm = nn.LayerNorm(width, layer.epsilon)
         self.inner, self.outer = nn.Linear(width, layer.inner), nn.Linear(layer.inner, width)
 
     def forward(self, x):
         """(n, tokens, numbers), as x."""
-        split = transformer.by_head(self.attention["qkv"](self.attention["norm"](x)), self.heads)
-        mixed = transformer.attention(*split, is_fused=self.is_fused).transpose(1, 2).flatten(2)
+        normed = self.attention["norm"](x)
+        parts = (blocks.by_head(self.attention[part](normed), self.heads) for part in PARTS)
+        mixed = transformer.attention(*parts, is_fused=self.is_fused).transpose(1, 2).flatten(2)
         x = x + self.attention["output"](mixed)
         return x + self.outer(transformer.gelu(self.inner(self.norm(x)), self.gelu))
 

@@ -31,7 +31,7 @@ PRESETS = {"small": Sizes(4, 128, 4, 512, 1000, 128, 64), "study": Sizes(12, 768
 
 def form(sizes):
     """The transformer.Form."""
-    return transformer.Form(sizes.heads, "tanh", 1e-5)
+    return transformer.Form(sizes.heads, "tanh", 1e-5, is_packed=True)
 
 
 def parameters(sizes):
@@ -39,7 +39,7 @@ def parameters(sizes):
     embeddings = (("embeddings.tokens.weight", (sizes.vocabulary, sizes.width)),
                   ("embeddings.positions.weight", (sizes.positions, sizes.width)))
     layers = tuple(("layers.%d.%s" % (index, name), shape) for index in range(sizes.layers)
-                   for name, shape in transformer.arrays(sizes.width, sizes.inner))
+                   for name, shape in transformer.arrays(sizes.width, sizes.inner, is_packed=True))
     return tuple(Parameter(name, transformer.kind(name), shape)
                  for name, shape in embeddings + layers + transformer.norm("norm", sizes.width))
 

@@ -191,7 +191,8 @@ EFFICIENTNET_B4 = (
 def _vision_transformer(patch, width, depth, heads):
     """Patches by a convolution, pre-norm layers four times as wide inside, and the first token's numbers classified.
 
-    Without dropout, and with epsilon 1e-6, as the public implementations have it (torchvision, timm).
+    Without dropout, and with epsilon 1e-6, as the public implementations have it (torchvision, timm). Queries, keys and
+    values are three products, as in the authors' code, transformers and KerasHub; torchvision's and timm's pack them.
     """
     patches = Conv(width, (patch, patch), patch, bias=True)
     return (patches, Tokens(), *(depth * (Encoder(heads, 4 * width),)), LayerNorm(), First(), Dense(1000))

@@ -1,12 +1,15 @@
 """The transformer layer that normalises before each part ("pre-norm"), as GPT-2 and ViT have it.
 
-    1. a = norm(x); query, key and value are the three parts of qkv a, each split into heads
+    1. a = norm(x); query, key and value are three products of a, or where it is packed the three parts of one, qkv a;
+       each is split into heads
     2. x = x + output(softmax(query key' / sqrt(numbers a head)) value), where a mask may leave out keys
     3. x = x + outer(gelu(inner norm(x)))
 
 Python 3.6 and later, standard library only.
 """
 from typing import NamedTuple
+
+PARTS = ("query", "key", "value")          # of step 1, where they are three products
 
 
 class Sizes(NamedTuple):
@@ -22,16 +25,18 @@ class Sizes(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What differs between models: attention's heads, by which formula gelu is computed, normalisation's epsilon."""
+    """What differs between models: attention's heads, gelu's formula, normalisation's epsilon, products of step 1."""
 
     heads: int
     gelu: str            # tanh or erf
     epsilon: float
+    is_packed: bool = False      # one product for query, key and value
 
 
-def arrays(width, inner):
+def arrays(width, inner, is_packed=False):
     """(name within the layer, shape) of each array in order of computation; a name ends in its Parameter's kind."""
-    return (norm("attention.norm", width) + dense("attention.qkv", width, 3 * width)
+    three = sum((dense("attention." + part, width, width) for part in PARTS), ())
+    return (norm("attention.norm", width) + (dense("attention.qkv", width, 3 * width) if is_packed else three)
             + dense("attention.output", width, width) + norm("norm", width)
             + dense("inner", width, inner) + dense("outer", inner, width))
 

@@ -191,8 +191,8 @@ def encoder_arrays(**changed):
 
 def test_attention_mixes_values_by_the_softmax_of_scaled_products():
     c = math.sqrt(2.0) * math.log(3.0) / 2              # scores of ln 3 / 2 to oneself, - ln 3 / 2 to the other: 3 to 1
-    arrays = encoder_arrays(attention_qkv_weight=[[c, 0], [0, 0], [1, 0], [0, 0], [1, 0], [0, 0]],
-                            attention_output_weight=np.eye(2))
+    arrays = encoder_arrays(attention_query_weight=[[c, 0], [0, 0]], attention_key_weight=[[1, 0], [0, 0]],
+                            attention_value_weight=[[1, 0], [0, 0]], attention_output_weight=np.eye(2))
     out = out_of((Encoder(1, 3, epsilon=0.0),), [[[1, -1], [-1, 1]]], arrays)       # as normalised: mean 0, variance 1
     assert [1.5, -1, -1.5, 1] == pytest.approx(out.ravel().tolist())
 

@@ -26,9 +26,6 @@ class Written:
     def add(self, operation: str, *inputs: Any, **attributes: Any) -> str:
         return operation
 
-    def split(self, operation: str, count: int, *inputs: Any, **attributes: Any) -> list[str]:
-        return [operation] * count
-
     def weight(self, name: str) -> str:
         self.used[name] = self.weights[name].size
         return name

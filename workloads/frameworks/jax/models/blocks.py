@@ -131,14 +131,14 @@ def attention(query, key, value, heads, bias, rate, mode):
 
     bias (batch, 1, 1, time of key) is added to the scores; rate is the dropout of their softmax.
     """
-    query, key, value = (_by_head(x, heads) for x in (query, key, value))
+    query, key, value = (by_head(x, heads) for x in (query, key, value))
     scores = matmul(query / math.sqrt(query.shape[-1]), key.transpose(0, 1, 3, 2), mode)
     shares = jax.nn.softmax(scores + bias, -1)       # the bias is wide, so the softmax is, too
     mixed = matmul(dropout(shares, rate, mode), value, mode).transpose(0, 2, 1, 3)
     return mixed.reshape(mixed.shape[:2] + (-1,))
 
 
-def _by_head(x, heads):
+def by_head(x, heads):
     """(batch, heads, time, numbers of a head)."""
     return x.reshape(x.shape[0], x.shape[1], heads, -1).transpose(0, 2, 1, 3)
 

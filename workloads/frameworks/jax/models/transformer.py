@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from workloads.frameworks.jax.models.blocks import dense, layer_norm, matmul
+from workloads.frameworks.jax.models.blocks import by_head, dense, layer_norm, matmul
+from workloads.spec.models.transformer import PARTS
 
 
 def layer(weights, name, x, form, mode, mix):
@@ -22,7 +23,7 @@ def layer(weights, name, x, form, mode, mix):
 def attended(weights, name, x, form, mode, mix):
     """What attention adds to x."""
     x = layer_norm(weights, name + ".norm", x, form.epsilon)
-    mixed = mix(*by_head(dense(weights, name + ".qkv", x, mode), form.heads))
+    mixed = mix(*projected(weights, name, x, form, mode))
     return dense(weights, name + ".output", mixed.transpose(0, 2, 1, 3).reshape(x.shape), mode)
 
 
@@ -32,7 +33,14 @@ def fed_forward(weights, name, x, form, mode):
     return dense(weights, name + ".outer", gelu(dense(weights, name + ".inner", x, mode), form.gelu), mode)
 
 
-def by_head(x, heads):
+def projected(weights, name, x, form, mode):
+    """Queries, keys and values of x."""
+    if form.is_packed:
+        return unpacked(dense(weights, name + ".qkv", x, mode), form.heads)
+    return [by_head(dense(weights, name + "." + part, x, mode), form.heads) for part in PARTS]
+
+
+def unpacked(x, heads):
     """Queries, keys and values of x (batch, time, 3 times the numbers)."""
     return x.reshape(x.shape[0], x.shape[1], 3, heads, -1).transpose(2, 0, 3, 1, 4)
 

@@ -2,7 +2,7 @@
 
 x is (batch, time, numbers); queries, keys and values are (batch * heads, time, numbers of a head), which batch_dot
 takes. How they are brought together is a function of the three, mix: all that differs between a whole pass, a prompt
-and a token after it. MXNet 1.7 and 1.9.
+and a token after it. Queries, keys and values are packed, as GPT-2's are; there is no ViT. MXNet 1.7 and 1.9.
 """
 import functools
 import math
@@ -22,7 +22,7 @@ def layer(weights, name, x, form, mode, mix):
 def attended(weights, name, x, form, mix):
     """What attention adds to x."""
     x = layer_norm(weights, name + ".norm", x, form.epsilon)
-    mixed = mix(*by_head(dense(weights, name + ".qkv", x), form.heads))
+    mixed = mix(*unpacked(dense(weights, name + ".qkv", x), form.heads))
     mixed = mixed.reshape((-4, -1, form.heads, 0, 0)).transpose((0, 2, 1, 3)).reshape((0, 0, -3))
     return dense(weights, name + ".output", mixed)
 
@@ -33,7 +33,7 @@ def fed_forward(weights, name, x, form):
     return dense(weights, name + ".outer", gelu(dense(weights, name + ".inner", x), form.gelu))
 
 
-def by_head(x, heads):
+def unpacked(x, heads):
     """Queries, keys and values of x (batch, time, 3 times the numbers)."""
     split = x.reshape((0, 0, 3, heads, -1)).transpose((2, 0, 3, 1, 4)).reshape((0, -3, 0, 0))
     return mx.nd.split(split, 3, axis=0, squeeze_axis=True)

@@ -81,7 +81,7 @@ def attention(query, key, value, heads, bias, rate, mode):
 
     bias (batch, 1, 1, time of key) is added to the scores; rate is the dropout of their softmax.
     """
-    query, key, value = (_by_head(x, heads) for x in (query, key, value))
+    query, key, value = (by_head(x, heads) for x in (query, key, value))
     if mode.is_fused:
         mixed = nn.functional.scaled_dot_product_attention(query, key, value, bias.to(query.dtype),
                                                            rate if mode.has_dropout else 0.0)
@@ -91,7 +91,7 @@ def attention(query, key, value, heads, bias, rate, mode):
     return mixed.transpose(1, 2).flatten(2)
 
 
-def _by_head(x, heads):
+def by_head(x, heads):
     """(batch, heads, time, numbers of a head)."""
     return x.reshape(x.shape[0], x.shape[1], heads, -1).transpose(1, 2)
 

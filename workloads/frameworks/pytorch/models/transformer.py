@@ -9,7 +9,8 @@ import math
 import torch
 from torch import nn
 
-from workloads.frameworks.pytorch.models.blocks import dense, layer_norm
+from workloads.frameworks.pytorch.models.blocks import by_head, dense, layer_norm
+from workloads.spec.models.transformer import PARTS
 
 
 def layer(weights, name, x, form, mode, mix):
@@ -21,7 +22,7 @@ def layer(weights, name, x, form, mode, mix):
 def attended(weights, name, x, form, mix):
     """What attention adds to x."""
     x = layer_norm(weights, name + ".norm", x, form.epsilon)
-    mixed = mix(*by_head(dense(weights, name + ".qkv", x), form.heads))
+    mixed = mix(*projected(weights, name, x, form))
     return dense(weights, name + ".output", mixed.transpose(1, 2).flatten(2))
 
 
@@ -31,7 +32,14 @@ def fed_forward(weights, name, x, form):
     return dense(weights, name + ".outer", gelu(dense(weights, name + ".inner", x), form.gelu))
 
 
-def by_head(x, heads):
+def projected(weights, name, x, form):
+    """Queries, keys and values of x."""
+    if form.is_packed:
+        return unpacked(dense(weights, name + ".qkv", x), form.heads)
+    return [by_head(dense(weights, name + "." + part, x), form.heads) for part in PARTS]
+
+
+def unpacked(x, heads):
     """Queries, keys and values of x (batch, time, 3 times the numbers)."""
     batch, time, width = x.shape
     return x.reshape(batch, time, 3, heads, width // 3 // heads).permute(2, 0, 3, 1, 4).unbind(0)

@@ -108,13 +108,13 @@ def attention(query, key, value, heads, bias, rate, mode):
     bias (batch, 1, 1, time of key) is added to the scores; rate is the dropout of their softmax.
     """
     shape, scale = tf.shape(query), math.sqrt(int(query.shape[-1]) // heads)
-    query, key, value = (_by_head(x, heads) for x in (query, key, value))
+    query, key, value = (by_head(x, heads) for x in (query, key, value))
     scores = tf.matmul(query / scale, key, transpose_b=True) + bias
     mixed = tf.matmul(dropout(tf.nn.softmax(scores), rate, mode), value)
     return tf.reshape(tf.transpose(mixed, (0, 2, 1, 3)), shape)
 
 
-def _by_head(x, heads):
+def by_head(x, heads):
     """(batch, heads, time, numbers of a head)."""
     batch, time = tf.shape(x)[0], tf.shape(x)[1]
     return tf.transpose(tf.reshape(x, (batch, time, heads, int(x.shape[-1]) // heads)), (0, 2, 1, 3))

@@ -8,7 +8,8 @@ import math
 
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow.models.blocks import dense, layer_norm
+from workloads.frameworks.tensorflow.models.blocks import by_head, dense, layer_norm
+from workloads.spec.models.transformer import PARTS
 
 
 def layer(weights, name, x, form, mode, mix):
@@ -21,7 +22,7 @@ def attended(weights, name, x, form, mix):
     """What attention adds to x."""
     shape = tf.shape(x)
     x = layer_norm(weights, name + ".norm", x, form.epsilon)
-    mixed = mix(*by_head(dense(weights, name + ".qkv", x), form.heads))
+    mixed = mix(*projected(weights, name, x, form))
     return dense(weights, name + ".output", tf.reshape(tf.transpose(mixed, (0, 2, 1, 3)), shape))
 
 
@@ -31,7 +32,14 @@ def fed_forward(weights, name, x, form):
     return dense(weights, name + ".outer", gelu(dense(weights, name + ".inner", x), form.gelu))
 
 
-def by_head(x, heads):
+def projected(weights, name, x, form):
+    """Queries, keys and values of x."""
+    if form.is_packed:
+        return unpacked(dense(weights, name + ".qkv", x), form.heads)
+    return [by_head(dense(weights, name + "." + part, x), form.heads) for part in PARTS]
+
+
+def unpacked(x, heads):
     """Queries, keys and values of x (batch, time, 3 times the numbers)."""
     batch, time = tf.shape(x)[0], tf.shape(x)[1]
     split = tf.reshape(x, (batch, time, 3, heads, int(x.shape[-1]) // 3 // heads))
