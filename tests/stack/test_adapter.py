@@ -628,7 +628,7 @@ class Switches(AdapterCase):
         wanted = cell_of(measure="train", precision="float32")
         sample, trained = data.synthetic(wanted), {}
         for loop in ("native", *LOOPS):
-            found = self.workload(measure="train", precision="float32", loop=loop)
+            found = self.workload(measure="train", precision="float32", loop=loop, optimizer="momentum")
             if found:
                 watch = Watch()
                 found[0].train(found[0].synthetic(sample.images, sample.labels), 3, watch)

@@ -141,8 +141,6 @@ class _Functions(_Common, Generation, steps_v2.Steps, contract.Sequences):
         settings.apply(cell)
         tf.random.set_seed(cell.seed)
         self._build(cell)
-        if optimizers.IS_KERAS_3:
-            self.optimizer.build(self._trained())       # XLA lets no function make variables
         self._prepare()
 
     def load(self, weights):

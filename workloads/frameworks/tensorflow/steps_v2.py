@@ -16,7 +16,9 @@ class Steps(contract.Workload):
     """
 
     def _prepare(self):
-        """Make the functions that steps call."""
+        """Make the functions that steps call, after the variables that they may not make themselves with XLA."""
+        if optimizers.IS_KERAS_3:
+            self.optimizer.build(self._trained())
         self._update, self._logits = self._compiled(self._one_update), self._compiled(self._evaluated)
         self._answer = self._compiled(self._evaluated_to_wait_for) if waits.needs_scalar(self.cell) else self._logits
         self._stamped = self._compiled(self._stamped_update)
