@@ -57,7 +57,7 @@ EVENTS: dict[str, Event] = {
         Key("parameters", "count or null", "", "numbers that the optimizer updates; null in measure product"),
         Key("flops", "number", "FLOPs", "of a step, by the task's table; the padding of sequences counted too"),
         Key("needed_flops", "number", "FLOPs", "of a step without the padding; sequence tasks", False),
-        Key("cpu_seconds", "number", "s", "CPU time of the worker so far"))),
+        Key("cpu_seconds", "number", "s", "CPU time of the worker and all that descends from it, so far"))),
     "beat": Event("now and then while nothing else can be told for long, as in warm-up: only that the run goes on"),
     "warm": Event("once, when the warm-up is over; not where there is none", (
         Key("seconds", "numbers", "s", "of each step of the warm-up, the first with all that is built or compiled"),
@@ -142,7 +142,7 @@ EVENTS: dict[str, Event] = {
         Key("peak_bytes", "count", "bytes", "the most memory that the process held", False),
         Key("group_peak_bytes", "count or null", "bytes", "the most that its control group ever held, helpers and page "
             "cache too", False),
-        Key("cpu_seconds", "number", "s", "CPU time of the worker", False),
+        Key("cpu_seconds", "number", "s", "CPU time of the worker and all that descends from it", False),
         Key("throttling", "object or null", "", "periods and throttled_periods of its CPU quota; null without one",
             False),
         Key("allocator_peak", "object", "bytes", "allocated and reserved: the most that the framework's own allocator "
