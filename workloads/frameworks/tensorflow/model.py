@@ -109,9 +109,9 @@ class Net:
         return dict(self.common(path), data_format=_FORMATS[self.layout])
 
     def keep(self, path, kinds, layer, native=None, canonical=None):
-        """Remember a built layer's variables as path.kind; the two ways are of those that are no vectors."""
-        for kind, variable in zip(kinds, layer.weights):
-            ways = (native, canonical) if native and len(variable.shape) > 1 else (_same, _same)
+        """Remember a built layer's variables as path.kind; the two ways are of the first one, the others' are plain."""
+        for index, (kind, variable) in enumerate(zip(kinds, layer.weights)):
+            ways = (native, canonical) if native and not index else (_same, _same)
             self.arrays[layers.join(path, kind)] = Array(variable, *ways)
 
 
@@ -305,7 +305,6 @@ class _Weighted(keras.layers.Layer):
         """shapes: (name, shape) of each array."""
         super(_Weighted, self).__init__(**arguments)
         self._shapes = tuple(shapes)
-        self._ways = ()                      # from canonical arrays that are no vectors to its own and back
 
     def build(self, shape):
         """Make the arrays; numbers of our own are loaded into them, or Keras' defaults stay."""
@@ -323,7 +322,7 @@ class _Weighted(keras.layers.Layer):
     def kept(self, x, net, path):
         """What the layer makes of x, once its variables are told to the net."""
         x = self(x)
-        net.keep(path, [name for name, _ in self._shapes], self, *self._ways)
+        net.keep(path, [name for name, _ in self._shapes], self)
         return x
 
 
@@ -344,16 +343,15 @@ class _Tokens(_Weighted):
 
 
 class _Encoder(_Weighted):
-    """The steps of workloads/spec/models/transformer.py, on kernels (in, out)."""
+    """The steps of workloads/spec/models/transformer.py."""
 
     def __init__(self, form, shapes, **arguments):
-        super(_Encoder, self).__init__([(name, shape[::-1]) for name, shape in shapes], **arguments)
-        self._ways = np.transpose, np.transpose
+        super(_Encoder, self).__init__(shapes, **arguments)
         self._form, self._kept_nowhere = form, blocks.Mode("native", is_training=False)
 
     def call(self, x):
         """(n, tokens, numbers), as x."""
-        named = {"." + name.replace(".weight", ".kernel"): array for name, array in self.named.items()}
+        named = {"." + name: array for name, array in self.named.items()}
         return transformer.layer(named, "", x, self._form, self._kept_nowhere, transformer.attention)
 
 
