@@ -41,7 +41,7 @@ def test_words_of_stacks_that_share_a_baseline_hold_together_with_the_winners() 
     assert whole_sessions("lognormal", 5, 60) <= limit(60)
 
 
-@pytest.mark.parametrize("noise", [0.01, 0.03])
+@pytest.mark.parametrize("noise", [0.01, 0.03, 0.1])
 def test_intervals_hold_what_other_sessions_find_where_the_spread_between_them_is_allowed_for(noise: float) -> None:
     trials = 1500
     random = np.random.default_rng(25)
@@ -50,7 +50,7 @@ def test_intervals_hold_what_other_sessions_find_where_the_spread_between_them_i
     missed = {spread: sum(stats.verdict(ratio) is not stats.Verdict.NO_DIFFERENCE
                           for ratio in stats.ratios(pairs, spread)) / trials for spread in (0.0, 0.03)}
 
-    assert missed[0.03] <= limit(trials) < 0.2 < missed[0.0]
+    assert missed[0.03] <= limit(trials) < missed[0.0]
 
 
 def test_the_spread_between_sessions_is_found_from_their_ratios() -> None:

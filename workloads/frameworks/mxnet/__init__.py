@@ -64,7 +64,9 @@ class Workload(Steps, contract.Images):
     def __init__(self, table, cell, store=None):
         settings.apply(cell)
         self.cell = cell
-        self.loop, self.precision, self.layout = settings.loop(cell), settings.precision(cell), settings.layout(cell)
+        has_graph = not any(isinstance(layer, layers.Encoder) for layer in table)
+        self.loop, self.precision = settings.loop(cell, has_graph), settings.precision(cell, has_graph)
+        self.layout = settings.layout(cell)
         self._device = settings.device(cell)
         self.attention = settings.attention(cell)
         self._numbers = "float64" if cell.precision == "float64" else "float32"

@@ -3,10 +3,14 @@
 Every block's prefix is its path in the table, so a parameter's name is its canonical one ("3.body.1.gamma") but for the
 running statistics. Input sizes come from the table: nothing waits for a first batch to learn its shape.
 """
+import mxnet as mx
 from mxnet.gluon import nn
 
-from workloads.process.errors import Unsupported
+from workloads.frameworks.mode import Mode
+from workloads.frameworks.mxnet.models import transformer
+from workloads.frameworks.mxnet.models.blocks import layer_norm
 from workloads.spec import layers
+from workloads.spec.models.transformer import Form
 
 
 def build(table, shape):
@@ -137,12 +141,70 @@ def dense(layer, shape, path, blocks):
     return nn.Dense(layer.units, in_units=shape[0], prefix=path + ".")
 
 
-def refused(layer, shape, path, blocks):
-    """Raise Unsupported."""
-    raise Unsupported("ViT is not there for MXNet: gelu by erf computes in float32 in its graphs, so no check could "
-                      "prove it equal")
+def by_operation(kind):
+    """The way to make a layer that is a block of the kind."""
+    return lambda layer, shape, path, blocks: kind(layer, layers.arrays(layer, shape), prefix=path + ".")
+
+
+_KEPT_NOWHERE = Mode("native", is_training=False)
+
+
+class Weighted(nn.HybridBlock):
+    """A layer as operations on arrays, like the sequence models', which gluon cannot hybridize.
+
+    So a table that has one runs operation by operation: gelu by erf computes in float32 in MXNet's graphs, of which no
+    check could prove anything in float64.
+    """
+
+    def __init__(self, layer, arrays, **names):
+        """arrays: (name, shape) of each."""
+        super().__init__(**names)
+        self._layer = layer
+        self._arrays = {name: self.params.get(name, shape=shape) for name, shape in arrays}
+
+    def _weights(self, device):
+        return {"." + name: array.data(device) for name, array in self._arrays.items()}
+
+
+class Tokens(Weighted):
+    """Pixels as tokens, (N, 1 + pixels, channels), row after row behind the learned first one, with positions."""
+
+    def forward(self, x):
+        """The tokens of x (N, channels, height, width)."""
+        weights = self._weights(x.context)
+        pixels = x.reshape((0, 0, -1)).transpose((0, 2, 1))
+        first = weights[".first.weight"].expand_dims(0).broadcast_to((x.shape[0], 1, x.shape[1]))
+        tokens = mx.nd.concat(first, pixels, dim=1)
+        return mx.nd.broadcast_add(tokens, weights[".positions.weight"].expand_dims(0))
+
+
+class Encoder(Weighted):
+    """The steps of workloads/spec/models/transformer.py; every token sees all."""
+
+    def forward(self, x):
+        """(N, tokens, numbers), as x."""
+        form = Form(self._layer.heads, self._layer.gelu, self._layer.epsilon)
+        return transformer.layer(self._weights(x.context), "", x, form, _KEPT_NOWHERE, transformer.attention)
+
+
+class LayerNorm(Weighted):
+    """Each token with mean 0 and variance 1."""
+
+    def forward(self, x):
+        """(N, tokens, numbers), as x."""
+        return layer_norm(self._weights(x.context), "", x, self._layer.epsilon)
+
+
+class First(Weighted):
+    """The first token."""
+
+    def forward(self, x):
+        """(N, numbers) of x (N, tokens, numbers)."""
+        return x.slice_axis(axis=1, begin=0, end=1).reshape((0, -1))
 
 
 _LAYERS = {layers.Conv: conv, layers.Norm: norm, layers.Act: act, layers.Pool: pool, layers.GlobalPool: global_pool,
            layers.Residual: residual, layers.Branch: branch, layers.SqueezeExcite: squeeze_excite,
-           layers.Flatten: flatten, layers.Dropout: dropout, layers.Dense: dense, layers.Tokens: refused}
+           layers.Flatten: flatten, layers.Dropout: dropout, layers.Dense: dense,
+           layers.Tokens: by_operation(Tokens), layers.Encoder: by_operation(Encoder),
+           layers.LayerNorm: by_operation(LayerNorm), layers.First: by_operation(First)}

@@ -59,26 +59,28 @@ def tuned(cell, features):
     return tuning.in_bfloat16(cell, tuning.processor_has_bfloat16(features))
 
 
-def loop(cell):
-    """The loop that "native" becomes: hybridized, gluon's graph; or eager. Raises Unsupported.
+def loop(cell, has_graph=True):
+    """The loop that "native" becomes: hybridized, gluon's graph, where the model has one; or eager. Raises Unsupported.
 
     tuned is hybridized, too: every graph has static_alloc and static_shape already.
     """
-    if cell.loop == "eager":
+    if cell.loop == "eager" or (cell.loop == "native" and not has_graph):
         return "eager"
+    if not has_graph:
+        raise Unsupported("ViT is made of functions of arrays in MXNet, which gluon cannot hybridize")
     if cell.loop not in ("native", "graph", "tuned"):
         raise Unsupported("MXNet has no loop %s: it has graph (hybridized) and eager" % cell.loop)
     return "hybridized"
 
 
-def precision(cell):
+def precision(cell, has_graph=True):
     """The cell's precision. Raises Unsupported."""
     if cell.precision == "tf32":
         raise Unsupported("TF32 is a mode of GPUs, and MXNet 1 has no switch for it")
     # float16 was tried on a CPU: "FP16 gemm on cpu not implemented" (1.9), "unknown type for MKLDNN" (1.7)
     if cell.precision == "amp" and (cell.device == "gpu" or not uses_onednn()):
         raise Unsupported("MXNet computes bfloat16 only with oneDNN on a CPU")
-    if cell.precision == "amp" and loop(cell) == "eager":
+    if cell.precision == "amp" and loop(cell, has_graph) == "eager":
         raise Unsupported("amp casts in MXNet's graph, which loop eager does not have")
     return cell.precision
 

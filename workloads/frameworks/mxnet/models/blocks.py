@@ -111,14 +111,14 @@ def attention(query, key, value, heads, bias, rate, mode):
     bias (batch, 1, 1, time of key) is added to the scores; rate is the dropout of their softmax.
     """
     scale = math.sqrt(query.shape[-1] // heads)
-    query, key, value = (_by_head(x, heads) for x in (query, key, value))
+    query, key, value = (by_head(x, heads) for x in (query, key, value))
     scores = mx.nd.batch_dot(query / scale, key, transpose_b=True)
     shares = mx.nd.softmax(scores.reshape((-4, -1, heads, 0, 0)) + bias)
     mixed = mx.nd.batch_dot(dropout(shares, rate, mode).reshape((-3, 0, 0)), value)
     return mixed.reshape((-4, -1, heads, 0, 0)).transpose((0, 2, 1, 3)).reshape((0, 0, -3))
 
 
-def _by_head(x, heads):
+def by_head(x, heads):
     """(batch * heads, time, numbers of a head), which batch_dot takes."""
     return x.reshape((0, 0, heads, -1)).transpose((0, 2, 1, 3)).reshape((-3, 0, 0))
 

@@ -2,7 +2,7 @@
 
 x is (batch, time, numbers); queries, keys and values are (batch * heads, time, numbers of a head), which batch_dot
 takes. How they are brought together is a function of the three, mix: all that differs between a whole pass, a prompt
-and a token after it. Queries, keys and values are packed, as GPT-2's are; there is no ViT. MXNet 1.7 and 1.9.
+and a token after it. MXNet 1.7 and 1.9.
 """
 import functools
 import math
@@ -10,7 +10,8 @@ import math
 import mxnet as mx
 
 from workloads.frameworks.mxnet.models import blocks
-from workloads.frameworks.mxnet.models.blocks import dense, layer_norm
+from workloads.frameworks.mxnet.models.blocks import by_head, dense, layer_norm
+from workloads.spec.models.transformer import PARTS
 
 
 def layer(weights, name, x, form, mode, mix):
@@ -22,7 +23,7 @@ def layer(weights, name, x, form, mode, mix):
 def attended(weights, name, x, form, mix):
     """What attention adds to x."""
     x = layer_norm(weights, name + ".norm", x, form.epsilon)
-    mixed = mix(*unpacked(dense(weights, name + ".qkv", x), form.heads))
+    mixed = mix(*projected(weights, name, x, form))
     mixed = mixed.reshape((-4, -1, form.heads, 0, 0)).transpose((0, 2, 1, 3)).reshape((0, 0, -3))
     return dense(weights, name + ".output", mixed)
 
@@ -31,6 +32,13 @@ def fed_forward(weights, name, x, form):
     """What the feed-forward part adds to x."""
     x = layer_norm(weights, name + ".norm", x, form.epsilon)
     return dense(weights, name + ".outer", gelu(dense(weights, name + ".inner", x), form.gelu))
+
+
+def projected(weights, name, x, form):
+    """Queries, keys and values of x."""
+    if form.is_packed:
+        return unpacked(dense(weights, name + ".qkv", x), form.heads)
+    return [by_head(dense(weights, name + "." + part, x), form.heads) for part in PARTS]
 
 
 def unpacked(x, heads):
