@@ -7,7 +7,7 @@ from typing import Any
 from runner import own_tasks, paths
 from runner.errors import InputError
 from runner.machine import host, nvml
-from runner.measuring import coverage
+from runner.planning import coverage
 from runner.planning.plan import Plan, Wishes, of_fullest_form, plan
 from runner.stacks import definition
 from runner.study import file

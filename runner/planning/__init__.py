@@ -1,1 +1,1 @@
-"""From a study and the stacks here to the cells that will run."""
+"""From a study and the stacks here to the cells that will run, and which of them have been measured."""

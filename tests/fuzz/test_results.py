@@ -17,7 +17,8 @@ from runner import paths, screen
 from runner.analysis import curves, summary
 from runner.analysis.between import comparing
 from runner.errors import InputError
-from runner.measuring import all_studies, coverage, equality, rerun
+from runner.measuring import all_studies, equality, rerun
+from runner.planning import coverage
 from runner.report import contents, forms
 from runner.report.writers import export
 from runner.results import history, store

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from runner.measuring.coverage import Experiment, endings, experiments
+from runner.planning.coverage import Experiment, endings, experiments
 from runner.planning.plan import Plan, Wishes, plan
 from runner.results import store
 from tests import made_rows as made
