@@ -12,9 +12,9 @@ the runs are on a second level; slow runs now and then make intervals too wide r
 rounds get no word, since they cannot show what their own noise is.
 
 Rounds of one session cannot show how far its ratios lie from another session's or from a longer one's (2026-11-25: on a
-machine that others share, sessions of five minutes differ by 3 % beyond what their rounds scatter, while the steps of
-every run look steady; docs/measurements.md). So a session's ratios take part in a second variance, between sessions,
-that must come from several of them (Kalibera and Jones, 2013, on repetition at each level that varies): the variances
+machine that others share, sessions of five minutes differ by 2 to 4 % beyond what their rounds scatter, while the steps
+of every run look steady; docs/measurements.md). So a session's ratios have a second variance, between sessions, that
+must come from several of them (Kalibera and Jones, 2013, on repetition at each level that varies): the variances
 add up, and the degrees of freedom are Welch's and Satterthwaite's.
 """
 
@@ -74,7 +74,7 @@ class Mean(NamedTuple):
         """The mean as other sessions may find it, between which it moves by the spread, a standard deviation."""
         if not spread:
             return self
-        return self._replace(**_sum_of_errors([self.error, spread], [self.degrees, _SPREAD_DEGREES]))
+        return Mean(self.value, *_sum_of_errors(self, Mean(0.0, spread, _SPREAD_DEGREES)))
 
     def interval(self, error: float = ERROR) -> Interval:
         """The interval of the geometric mean; error: the chance that it misses the true value."""
@@ -203,17 +203,15 @@ def between(one: Ratio, other: Ratio) -> Ratio:
     if one.mean is None or other.mean is None:
         value = None if one.value is None or other.value is None else one.value / other.value
         return Ratio(value, None, min(one.pairs, other.pairs))
-    both = one.mean, other.mean
-    mean = Mean(one.mean.value - other.mean.value,
-                **_sum_of_errors([mean.error for mean in both], [mean.degrees for mean in both]))
+    mean = Mean(one.mean.value - other.mean.value, *_sum_of_errors(one.mean, other.mean))
     return Ratio(_exp(mean.value), mean.interval(), min(one.pairs, other.pairs), mean)
 
 
-def _sum_of_errors(errors: Sequence[float], degrees: Sequence[float]) -> dict[str, float]:
-    """The standard error of a sum and its degrees of freedom, by Welch and Satterthwaite."""
-    variances = [error**2 for error in errors]
-    known = sum(variance**2 / degree for variance, degree in zip(variances, degrees, strict=True))
-    return {"error": math.sqrt(sum(variances)), "degrees": sum(variances)**2 / known if known else sum(degrees)}
+def _sum_of_errors(*means: Mean) -> tuple[float, float]:
+    """The standard error of the means' sum or difference and its degrees of freedom, by Welch and Satterthwaite."""
+    variance = sum(mean.error**2 for mean in means)
+    known = sum(mean.error**4 / mean.degrees for mean in means)
+    return math.sqrt(variance), variance**2 / known if known else sum(mean.degrees for mean in means)
 
 
 def spread_of(ratios: Sequence[Sequence[Ratio]]) -> tuple[float, int] | None:

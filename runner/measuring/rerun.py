@@ -173,6 +173,7 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say
     changed = differences(recorded, here, launcher.name, used) + own_stacks.changes(recorded.session, stacks)
     for line in changed or [f"nothing that {recorded.id} recorded differs now"]:
         say(line)
-    facts = {"rerun_of": recorded.id, "differs": changed,
-             **{name: recorded.session[name] for name in ("session_spread",) if name in recorded.session}}
+    facts = {"rerun_of": recorded.id, "differs": changed}
+    if "session_spread" in recorded.session:
+        facts["session_spread"] = recorded.session["session_spread"]
     return job.Job(asked, plan, stacks, launcher, here, data, gpus, facts, tuple(more))

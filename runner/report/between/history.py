@@ -9,7 +9,7 @@ from runner.analysis.stats import SESSION_SPREAD
 from runner.report.document import Curve, Curves, Report, Section
 from runner.report.tables import Column, Group, Table
 
-ENOUGH_DEGREES = 10            # of freedom: with fewer a spread may be half of the true one by chance
+_ENOUGH_DEGREES = 10           # of freedom: with fewer a spread may be half of the true one by chance
 _LISTED = 6                    # differences of a step; more are counted
 _READING = ("Ratios are to the baseline of the same session and rounds, geometric means; brackets are 95 % intervals "
             "(Student's t), each for itself, of rounds and of what sessions allow for beyond them. A step is a "
@@ -36,7 +36,7 @@ def _in_short(history: History) -> Iterator[str]:
         yield (f"Beyond what their rounds scatter, ratios moved by {formatting.share(history.spread)} from session to "
                f"session (standard deviation, {formatting.count(history.spread_degrees, 'degree')} of freedom), with "
                "whatever else changed between them.")
-        if history.spread_degrees >= ENOUGH_DEGREES:
+        if history.spread_degrees >= _ENOUGH_DEGREES:
             yield (f"`evenbench run --session-spread {history.spread * 100:.1f}%` allows for that in place of "
                    f"{formatting.share(SESSION_SPREAD)}.")
     steps = [(course, step) for course in history.courses for step in course.steps]
