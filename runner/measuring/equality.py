@@ -12,6 +12,7 @@ says where the first layer differs, if one does: statistics of a few values carr
 """
 
 import base64
+import itertools
 import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -219,14 +220,12 @@ def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launche
         return _tried(check_cell(task, stack.name, precision, *resources, loop), stack, launcher, data, clock)
 
     at_a_time = max(1, min(launcher.checks_at_once, resources[1] // _MEMORY_OF_ONE))
-    pairs = [(task, stack) for stack in stacks for task in names]        # by stack: no model has all its checks last
-    by_pair = {(task, stack.name): arrays
-               for (task, stack), arrays in zip(pairs, at_once.each(at_a_time, checked, pairs), strict=True)}
+    sent_by = iter(at_once.each(at_a_time, checked, itertools.product(names, stacks)))
     verdicts = []
     for task in names:
         reference = native.get(task)
         for stack in stacks:
-            cell, arrays = check_cell(task, stack.name, precision, *resources, loop), by_pair[task, stack.name]
+            cell, arrays = check_cell(task, stack.name, precision, *resources, loop), next(sent_by)
             if isinstance(reference, str):
                 verdicts.append(_verdict(cell, stack, stack, {}, problem=reference))
             elif reference is not None:
