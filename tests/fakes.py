@@ -10,6 +10,7 @@ from runner.machine.host import Machine, Reading
 from runner.results.error_output import ErrorOutput, Written
 from runner.stacks.definition import CAPABILITIES, GpuCode, PinnedStack, Stack
 from runner.study.file import Study, from_document
+from workloads.spec import early
 from workloads.spec.cell import Cell
 
 MACHINE = Machine("a CPU", 2, 8 * 2**30, "6.1", "Debian", "host")
@@ -50,6 +51,8 @@ class FakeRunning(Running):
         self.servers: tuple[str, ...] = ()
         self.seen: dict[str, str] = {}         # by trouble()
         self.is_stopped = False
+        self.has_turn = True                   # False: it was started early, and waits
+        self.imports = True                    # whether it does, in time
         self._lines, self._exit, self._clock = list(lines), exit, clock
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
@@ -77,6 +80,13 @@ class FakeRunning(Running):
         output.add(self._exit.last_words.encode())
         return {"node0": output.written()}
 
+    def has_imported(self, seconds: float) -> bool:
+        self._clock.advance(0.0 if self.imports else seconds)
+        return self.imports
+
+    def go_on(self) -> None:
+        self.has_turn = True
+
     def stop(self) -> None:
         self.is_stopped = True
 
@@ -91,6 +101,7 @@ class FakeLauncher(Launcher):
         self.started: list[tuple[Cell, str]] = []
         self.paddings: list[int] = []
         self.running: list[FakeRunning] = []
+        self.starts_early = False
         self.left: dict[str, list[Any]] = {}           # lines of runs that went on without their runner, by run
 
     def missing(self, stack: Stack) -> str | None:
@@ -119,6 +130,13 @@ class FakeLauncher(Launcher):
         self.running.append(FakeRunning(lines, exit, self._clock))
         self.running[-1].place["run"] = run
         return self.running[-1]
+
+    def start_early(self, cell: Cell, stack: Stack, data: Path, run: str, padding: int = 0) -> FakeRunning | None:
+        if not (self.starts_early and early.may_be(cell)):
+            return None
+        running = self.start(cell, stack, data, run, padding=padding)
+        running.has_turn = False
+        return running
 
 
 def no_engine() -> EngineUnreachable:

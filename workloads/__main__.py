@@ -10,7 +10,7 @@ import traceback
 
 from workloads.measuring import max_batch
 from workloads.places import cluster
-from workloads.process import emit, environment, gpu_libraries
+from workloads.process import emit, environment, gate, gpu_libraries
 from workloads.process.errors import DataError, NotFinite, Unsupported
 from workloads.spec import frameworks, library
 from workloads.spec.cell import CellError, loads
@@ -33,6 +33,7 @@ def main(arguments):
         return _end(send, "error", "cell: %s" % error, 2)
     except (ImportError, OSError, AttributeError) as error:     # a library is missing, or numpy is of another age
         return _end(send, "error", "the framework cannot be imported: %s" % error)
+    gate.wait()
     code = _measured(cell, adapter, folder, send, joined)
     if joined is None:
         _leave(code)

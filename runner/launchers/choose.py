@@ -144,6 +144,10 @@ class ByStack(Launcher):
         """As protocol.Launcher."""
         return self.of(stack).start(cell, stack, data, run, module, padding)
 
+    def start_early(self, cell: Cell, stack: Stack, data: Path, run: str, padding: int = 0) -> Running | None:
+        """As protocol.Launcher."""
+        return self.of(stack).start_early(cell, stack, data, run, padding)
+
     def output(self, stack: Stack, module: str) -> bytes:
         """As protocol.Launcher."""
         return self.of(stack).output(stack, module)

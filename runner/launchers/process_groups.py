@@ -3,12 +3,14 @@
 import ctypes
 import os
 import resource
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
@@ -22,6 +24,7 @@ from runner.machine.cpu_sets import reporters, servers
 from runner.machine.gpus import Gpu
 from runner.results.error_output import ErrorOutput, Written
 from workloads.spec import cluster
+from workloads.spec.early import VARIABLE as EARLY
 
 _LAST_WORDS = 400        # characters of standard error that an ending quotes
 _CHUNK_BYTES = 2**14
@@ -116,6 +119,15 @@ class ProcessRunning(Running):
         """{}: the workers report it themselves."""
         return {}
 
+    def has_imported(self, seconds: float) -> bool:
+        """As protocol.Running."""
+        return all(group.has_imported(seconds) for group in self._groups.values())
+
+    def go_on(self) -> None:
+        """As protocol.Running."""
+        for group in self._groups.values():
+            group.go_on()
+
     def errors(self) -> dict[str, Written]:
         """As protocol.Running."""
         return {name: group.errors() for name, group in self._groups.items()}
@@ -131,23 +143,39 @@ class ProcessGroup:
     """The processes of a place."""
 
     standard_input = subprocess.DEVNULL
+    _gate: socket.socket | None      # its standard input's other end, where it waits for its turn
 
     def __init__(self, command: Callable[[str], list[str]], limits: Limits, root: Path,
-                 environment: Mapping[str, str]) -> None:
-        """command: of the place's temporary folder; root: where it starts."""
+                 environment: Mapping[str, str], is_early: bool = False) -> None:
+        """command: of the place's temporary folder; root: where it starts; is_early: it waits for go_on()."""
         self._scratch = leftovers.temporary_folder()
         runner = os.getpid()
         words = command(self._scratch.name)
+        self._gate, gate_inside = socket.socketpair() if is_early else (None, None)
+        early = {EARLY: "1"} if is_early else {}
         try:
             self._process = subprocess.Popen(
-                words, stdin=self.standard_input, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root,
-                env={**kept_environment(self._scratch.name), **environment}, start_new_session=True,
-                preexec_fn=lambda: _enter(limits, runner))
+                words, stdin=gate_inside.fileno() if gate_inside else self.standard_input, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, cwd=root, env={**kept_environment(self._scratch.name), **environment, **early},
+                start_new_session=True, preexec_fn=lambda: _enter(limits, runner))
         except OSError as error:
             raise BenchError(f"{words[0]}: {error.strerror}") from error
+        finally:
+            if gate_inside:
+                gate_inside.close()
         assert self._process.stdout is not None and self._process.stderr is not None
         self._errors = _Errors(self._process.stderr)
         self.output = self._process.stdout
+
+    def has_imported(self, seconds: float) -> bool:
+        """Whether it waits for its turn, or is gone, after at most these seconds."""
+        return not self._gate or bool(select.select([self._gate], [], [], seconds)[0])
+
+    def go_on(self) -> None:
+        """It is its turn."""
+        if self._gate:
+            with suppress(OSError):          # it is gone
+                self._gate.send(b".")
 
     def exit(self, seconds: float) -> Exit:
         """How it ended, after waiting at most these seconds."""
@@ -174,6 +202,8 @@ class ProcessGroup:
 
     def stop(self) -> None:
         """Kill it, and remove its temporary folder."""
+        if self._gate:
+            self._gate.close()
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except ProcessLookupError:

@@ -55,6 +55,14 @@ class Running(Protocol):
         """Whether the places are still in a queue, which counts for no deadline."""
         return False
 
+    def has_imported(self, seconds: float) -> bool:
+        """Whether a worker that was started early waits for its turn, or is gone, after at most these seconds."""
+        return True
+
+    def go_on(self) -> None:
+        """It is the turn of a worker that was started early."""
+        return
+
     def learnt(self) -> dict[str, Any]:
         """What the record of its ending says of where it ran, which nobody knew when it was started."""
         return {}
@@ -127,6 +135,10 @@ class Launcher(Protocol):
 
         padding: the length of an unused variable in its environment (workloads/spec/placement.py).
         """
+
+    def start_early(self, cell: Cell, stack: Stack, data: Path, run: str, padding: int = 0) -> Running | None:
+        """As start, of a worker that waits for its turn once it has imported; None where there is no such thing."""
+        return None
 
 
 class Node(Protocol):

@@ -4,17 +4,21 @@ A cell's rate is then told as a share of the best of them. Asked is every stack,
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from runner.analysis import machine_share
 from runner.errors import BenchError
 from runner.launchers.watchdog import Ending, follow, limits
+from runner.measuring import early
+from runner.measuring.early import Early
 from runner.measuring.session import Bench
 from runner.planning.plan import Plan
 from runner.results import store
 from runner.results.products import Block, Product, Unit, best, record
 from runner.results.store import Record
+from runner.stacks.definition import Stack
 from workloads.spec.cell import Cell
 
 
@@ -45,23 +49,31 @@ def reached(folder: Path) -> Mapping[Unit, Product]:
 
 def measure(bench: Bench, say: Callable[[str], None]) -> None:
     """Measure and store what is missing; one that fails is stored with the reason. Raises DiskFull."""
-    waiting = missing(bench.plan, store.read(bench.store.folder))
-    if waiting:
-        say(f"measuring the machine's best matrix product first: {len(waiting)} of about 3 s each")
-    for number, cell in enumerate(waiting):
-        if bench.is_stopping():
-            return
-        product = _measured(bench, cell, f"product.{number}.1")
-        if product["ending"] != "killed":            # else the same command measures it
-            bench.store.append(product)
+    missing_cells = missing(bench.plan, store.read(bench.store.folder))
+    if missing_cells:
+        say(f"measuring the machine's best matrix product first: {len(missing_cells)} of about 3 s each")
+    for group in early.groups([(f"product.{number}.1", cell) for number, cell in enumerate(missing_cells)]):
+        with early.started({run: partial(bench.launcher.start_early, *_what(bench, cell), run) for run, cell in group},
+                           bench.clock, bench.is_stopping) as waiting:
+            for run, cell in group:
+                if bench.is_stopping():
+                    return
+                product = _measured(bench, cell, run, waiting)
+                if product["ending"] != "killed":            # else the same command measures it
+                    bench.store.append(product)
 
 
-def _measured(bench: Bench, cell: Cell, run: str) -> Record:
+def _what(bench: Bench, cell: Cell) -> tuple[Cell, Stack, Path]:
+    """What a launcher is told of the worker to start."""
+    return cell, bench.stacks[cell.stack], bench.data
+
+
+def _measured(bench: Bench, cell: Cell, run: str, waiting: Early) -> Record:
     """The record of a stack's product."""
     unit, name = Unit.of(cell), ""
     blocks: list[dict[str, Any]] = []
     try:
-        running = bench.launcher.start(cell, bench.stacks[cell.stack], bench.data, run)
+        running = waiting.turn(run) or bench.launcher.start(*_what(bench, cell), run)
     except BenchError as error:
         return record(cell.stack, unit, "not_started", message=str(error), blocks=[])
     try:

@@ -3,11 +3,13 @@
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from runner.cells import comparisons, lanes_key
 from runner.errors import BenchError, DiskFull, Stopped
@@ -16,7 +18,8 @@ from runner.launchers.watchdog import Ending, Limits, follow, limits
 from runner.machine import gpus, telemetry
 from runner.machine import host as machine
 from runner.machine.cpu_energy import Meter
-from runner.measuring import disturbed, gpu_slots
+from runner.measuring import disturbed, early, gpu_slots
+from runner.measuring.early import Early
 from runner.measuring.gpu_slots import SideBySide
 from runner.planning.plan import Plan, Planned
 from runner.results import error_output, store
@@ -28,6 +31,8 @@ from runner.results.store import Store
 from runner.stacks.definition import Stack
 from workloads.spec import placement
 from workloads.spec.cell import Cell
+
+R = TypeVar("R")
 
 
 class Progress(Protocol):
@@ -176,10 +181,14 @@ def _round(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> It
     """The words of a round's runs, one after the other or side by side. Raises Stopped."""
     many = bench.side_by_side
     if many is None:
-        for pending in pending_runs:
-            yield _ended(bench, pending, memory)
-            if bench.is_stopping():
-                raise Stopped
+        for group in early.groups(pending_runs):
+            with _early(bench, group, memory) as waiting:
+                for pending in group:
+                    if bench.is_stopping():
+                        raise Stopped
+                    yield _ended(bench, pending, memory, waiting)
+        if bench.is_stopping():
+            raise Stopped
         return
 
     def on(pending: PendingRun, own: gpus.Gpus) -> str:
@@ -191,11 +200,25 @@ def _round(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> It
         raise Stopped
 
 
-def _ended(bench: Bench, pending: PendingRun, memory: "Memory") -> str:
+def _early(bench: Bench, pending_runs: Iterable[PendingRun], memory: "Memory") -> AbstractContextManager[Early]:
+    """The workers of those that are to be made, which wait for their turn."""
+    return early.started({
+        pending.name: partial(_start, bench, pending, bench.launcher.start_early, _padding(bench, pending))
+        for pending in pending_runs
+        if pending.left is None and not memory.smaller(pending.planned.cell)}, bench.clock, bench.is_stopping)
+
+
+def _start(bench: Bench, pending: PendingRun, start: Callable[..., R], padding: int) -> R:
+    """The run's worker by one of the launcher's ways to start it. Raises BenchError."""
+    return start(pending.cell, bench.stacks[pending.cell.stack], bench.folders.get(pending.cell.data, bench.data),
+                 pending.name, padding=padding)
+
+
+def _ended(bench: Bench, pending: PendingRun, memory: "Memory", waiting: Early | None = None) -> str:
     """The word of a run's ending, made or inferred."""
     if smaller := memory.smaller(pending.planned.cell):
         return _inferred(bench, pending, smaller)
-    word, memory.seconds[pending.planned.key] = _run(bench, pending)
+    word, memory.seconds[pending.planned.key] = _run(bench, pending, waiting)
     memory.heard(pending.planned.cell, word)
     return word
 
@@ -276,8 +299,8 @@ def _padding(bench: Bench, pending: PendingRun) -> int:
     return random.Random(f"{bench.store.folder.name}:{pending.name}").randint(0, placement.MOST)
 
 
-def _run(bench: Bench, pending: PendingRun) -> tuple[str, float]:
-    """One run from start to ending, stored as it goes; the ending's word, and how long it took."""
+def _run(bench: Bench, pending: PendingRun, waiting: Early | None) -> tuple[str, float]:
+    """One run from start to ending, stored as it goes; the ending's word, and how long it took with its import."""
     pending, running = _rejoined(bench, pending)
     planned, name = pending.planned, pending.name
     bench.progress.run_started(pending.shown, pending.number, planned.key)
@@ -296,9 +319,9 @@ def _run(bench: Bench, pending: PendingRun) -> tuple[str, float]:
     ending = Ending("killed", "the session was interrupted")
     try:
         try:
-            running = running or bench.launcher.start(
-                pending.cell, bench.stacks[pending.cell.stack], bench.folders.get(pending.cell.data, bench.data), name,
-                padding=padding)
+            if waiting and not running and (running := waiting.turn(name)):
+                head["early_seconds"] = round(waiting.seconds, 3)
+            running = running or _start(bench, pending, bench.launcher.start, padding)
         except BenchError as error:
             bench.store.append({**head, "place": None})
             ending = Ending("not_started", str(error))
@@ -323,7 +346,7 @@ def _run(bench: Bench, pending: PendingRun) -> tuple[str, float]:
         ended["host"].update(energy)
         bench.store.append({**_with_gpus(ended, seen), **learnt, **({"rejoined": True} if pending.left else {})})
     _keep_errors(bench.store, name, errors or {"": Written(exit_status.last_words.encode())})
-    return _judged(ending, exit_status).word, seconds
+    return _judged(ending, exit_status).word, seconds + head.get("early_seconds", 0.0)
 
 
 def _keep_errors(opened: Store, name: str, errors: Mapping[str, Written]) -> None:
