@@ -12,7 +12,7 @@ from workloads.measuring import max_batch
 from workloads.places import cluster
 from workloads.process import emit, environment, gate, gpu_libraries
 from workloads.process.errors import DataError, NotFinite, Unsupported
-from workloads.spec import frameworks, library
+from workloads.spec import early, frameworks, library
 from workloads.spec.cell import CellError, loads
 
 USAGE = "usage: python -m workloads '<cell JSON>' [--data FOLDER]"
@@ -28,7 +28,7 @@ def main(arguments):
         environment.enter(cell)
         name = find_adapter(cell.stack)
         joined = None if cell.parallel == "none" else _joined(cell, name, arguments[0], folder)
-        adapter = importlib.import_module("workloads.frameworks." + name)
+        adapter = _imported(name, cell)
     except CellError as error:
         return _end(send, "error", "cell: %s" % error, 2)
     except (ImportError, OSError, AttributeError) as error:     # a library is missing, or numpy is of another age
@@ -38,6 +38,14 @@ def main(arguments):
     if joined is None:
         _leave(code)
     return code                # other places wait for what frameworks tell each other at the end
+
+
+def _imported(name, cell):
+    """The adapter; its framework is imported whole."""
+    adapter = importlib.import_module("workloads.frameworks." + name)
+    for module in filter(importlib.util.find_spec, early.later(name, cell)):
+        importlib.import_module(module)
+    return adapter
 
 
 def _joined(cell, adapter, text, folder):

@@ -155,3 +155,11 @@ def test_products_import_early_as_well(tmp_path: Path) -> None:
 def test_only_a_worker_that_is_alone_on_cpus_waits(fields: dict[str, Any], may_be: bool) -> None:
     cell = Cell(stack="a", task="lenet5", measure="train")._replace(**fields)
     assert early.may_be(cell) is may_be
+
+
+@pytest.mark.parametrize(("adapter", "measure", "later"), [
+    ("pytorch", "train", ("torch._dynamo",)), ("pytorch", "check", ("torch._dynamo",)), ("pytorch", "infer", ()),
+    ("pytorch", "decode", ()), ("pytorch", "product", ()), ("jax", "train", ())])
+def test_what_an_optimizer_imports_is_imported_with_the_framework(adapter: str, measure: str, later: tuple[str, ...]
+                                                                  ) -> None:
+    assert early.later(adapter, Cell(stack="a", task="gpt2", measure=measure)) == later
