@@ -393,12 +393,13 @@ def _scattered(seed, *builders):
     """What each builder returns, and what must be held as long as that is used: blocks of memory of drawn sizes.
 
     Where arrays happen to lie moves a step's time (spec.placement): one process of torch-1.7 said 0.86 to 1.16 for our
-    loop over a bare one. So each is built after blocks whose sizes are drawn from the seed, in an order drawn from it:
-    over processes of different seeds places average out, and the geometric mean of that ratio was 1.00.
+    loop over a bare one. So each is built after blocks whose sizes are drawn from the seed: over processes of different
+    seeds places average out, and the geometric mean of that ratio was 1.00. The first is built first by even seeds,
+    last by odd ones: an order drawn from each seed had ours first in four of the seeds 0 to 4.
     """
     random = Random(seed)
     held, built = [], {}
-    for index in random.sample(range(len(builders)), len(builders)):
+    for index in sorted(range(len(builders)), reverse=seed % 2 == 1):
         held += placement.blocks(random)
         built[index] = builders[index]()
     return [built[index] for index in range(len(builders))] + [held]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workloads.measuring import self_cost
+from workloads.measuring import measures, self_cost
 from workloads.spec.cell import Cell
 
 
@@ -29,3 +29,18 @@ def test_a_bare_start_has_the_cell_s_switches_before_anything_is_made(monkeypatc
 
     assert 0 == self_cost.main([json.dumps(Cell(stack="s", task="lenet5", measure="train")._asdict())])
     assert ["enter", "apply", "loop", "step", "sync", "end"] == done
+
+
+def test_half_of_the_seeds_build_the_bare_loop_first_and_blocks_of_memory_differ() -> None:
+    order: list[str] = []
+    sizes = set()
+
+    def builder(name: str) -> Any:
+        return lambda: (order.append(name), name)[1]
+
+    for seed in range(4):
+        *loops, held = measures._scattered(seed, builder("ours"), builder("bare"))
+        assert loops == ["ours", "bare"]
+        sizes.add(tuple(map(len, held)))
+    assert order == ["ours", "bare", "bare", "ours"] * 2
+    assert len(sizes) == 4
