@@ -6,11 +6,13 @@ Newton's steps and by halving. tests/unit/analysis/test_student.py holds them ag
 
 import math
 from functools import lru_cache
+from statistics import NormalDist
 
 _MOST_TERMS = 10_000
 _TINY = 1e-300
 _EPSILON = 1e-15
 _MOST_T = 1e18               # no quantile that anyone asks for is larger
+_NORMAL = NormalDist()
 
 
 def incomplete_beta(x: float, a: float, b: float) -> float:
@@ -50,13 +52,14 @@ def two_sided(t: float, degrees: float) -> float:
 def quantile(probability: float, degrees: float) -> float:
     """The quantile of Student's t; probability: at least 0.5.
 
-    By Newton's steps from 0: the p value falls ever more slowly as t grows, so none of them passes the root.
+    By Newton's steps from the normal distribution's, which is smaller: the p value falls ever more slowly as t grows, so
+    none of them passes the root. An error is squared by each, so the step after one of 1e-7 would change nothing.
     """
-    tails, t = 2 * (1 - probability), 0.0
+    tails, t = 2 * (1 - probability), _NORMAL.inv_cdf(probability)
     while t < _MOST_T:
         step = (two_sided(t, degrees) - tails) / (2 * _density(t, degrees))
         t += step
-        if step <= 1e-12 * t:
+        if step <= 1e-7 * t:
             break
     return min(t, _MOST_T)
 
