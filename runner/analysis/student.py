@@ -52,8 +52,8 @@ def two_sided(t: float, degrees: float) -> float:
 def quantile(probability: float, degrees: float) -> float:
     """The quantile of Student's t; probability: at least 0.5.
 
-    By Newton's steps from the normal distribution's, which is smaller: the p value falls ever more slowly as t grows, so
-    none of them passes the root. An error is squared by each, so the step after one of 1e-7 would change nothing.
+    By Newton's steps from the normal distribution's, which is smaller: the p value falls ever more slowly as t grows,
+    so none of them passes the root. Each squares the error: the one after a step of 1e-7 would change nothing.
     """
     tails, t = 2 * (1 - probability), _NORMAL.inv_cdf(probability)
     while t < _MOST_T:

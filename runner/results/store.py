@@ -85,10 +85,14 @@ class Store:
                 raise _refusal(path, error) from error
 
     def close(self) -> None:
-        """No append after this; the manifest is written. Raises DiskFull."""
+        """No append after this; the manifest is written. Raises DiskFull; InputError where the folder is gone."""
         if not self._file.closed:
             self._file.close()
-            _replace(self.folder / manifest.NAME, manifest.text(self.folder))
+            try:
+                text = manifest.text(self.folder)
+            except OSError as error:
+                raise _refusal(self.folder, error) from error
+            _replace(self.folder / manifest.NAME, text)
 
     def __enter__(self) -> Self:
         return self

@@ -1,5 +1,6 @@
 """The store: appended, readable after anything, refused where it is newer or broken."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,10 @@ def test_a_session_whose_later_stage_was_killed_is_unfinished(tmp_path: Path) ->
     made(tmp_path / "r", {"event": "closed", "reason": "done"}, SESSION)
     assert history.unfinished(tmp_path, "c") is not None
     assert ["unfinished"] == [row["state"] for row in history.listing(tmp_path)]
+
+
+def test_a_folder_that_was_removed_under_a_session_is_named(tmp_path: Path) -> None:
+    opened = store.Store(tmp_path / "r")
+    shutil.rmtree(tmp_path / "r")
+    with pytest.raises(InputError, match="r: No such file or directory"):
+        opened.close()
