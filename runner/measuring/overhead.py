@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner.analysis import stats
+from runner.errors import InputError
 from runner.launchers.protocol import Launcher
 from runner.launchers.watchdog import Ending, Limits, follow, followed
 from runner.stacks import peers as libraries
@@ -245,13 +246,19 @@ def _with_images(stacks: list[Stack]) -> list[Stack]:
 
 def run_peers(stacks: list[Stack], setup: Setup, say: Callable[[str], None], only: Collection[str] = (),
               ) -> Iterator[Cost]:
-    """The comparisons with its peer libraries of every stack that has one; only: these tasks, if any are named."""
-    for stack in _with_images(stacks):
-        if not isinstance(stack, PinnedStack):        # whose peers no lock names
-            continue
-        peers_with_tasks = [peer for peer in peers_of(stack, only) if peer.tasks]
-        if peers_with_tasks:
-            libraries.ready(stack, setup.data, say)
+    """The comparisons with its peer libraries of every stack that has one; only: these tasks, if any are named.
+
+    Raises InputError where no stack has any.
+    """
+    pinned = [stack for stack in _with_images(stacks) if isinstance(stack, PinnedStack)]      # others name no peers
+    compared = [(stack, peers_with_tasks) for stack in pinned
+                if (peers_with_tasks := [peer for peer in peers_of(stack, only) if peer.tasks])]
+    if not compared:
+        known = dict.fromkeys(task for stack in pinned for peer in peers_of(stack) for task in peer.tasks)
+        raise InputError(f"--peers: found no library with {', '.join(only) or 'models'} for "
+                         f"{', '.join(stack.name for stack in stacks)}, expected one of {', '.join(known) or 'none'}")
+    for stack, peers_with_tasks in compared:
+        libraries.ready(stack, setup.data, say)
         for peer in peers_with_tasks:
             say(f"bench-self: {stack.name} and {peer.library}")
             yield from peers(peer, stack, setup)

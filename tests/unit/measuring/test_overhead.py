@@ -8,6 +8,7 @@ import pytest
 
 from runner.analysis.stats import Interval
 from runner.cli.options import print_rows
+from runner.errors import InputError
 from runner.measuring import overhead
 from tests import fakes
 from tests.clock import FakeClock
@@ -151,7 +152,8 @@ def test_a_stack_for_which_no_library_is_locked_is_compared_with_its_frameworks_
 def test_only_the_tasks_that_are_named_are_compared(tmp_path: Path) -> None:
     how, said = launcher(lambda cell, run: blocks((1.0, 1.0))), list[str]()
     stack = fakes.stack(folder=tmp_path)
-    assert [] == list(overhead.run_peers([stack], setup(how, 1, tmp_path), said.append, only=["vgg16"]))
+    with pytest.raises(InputError, match="--peers: found no library with vgg16 for torch-x, expected one of lstm"):
+        list(overhead.run_peers([stack], setup(how, 1, tmp_path), said.append, only=["vgg16"]))
     costs = list(overhead.run_peers([stack], setup(how, 1, tmp_path), said.append, only=["vgg16", "lstm"]))
     assert ["lstm", "lstm"] == [cost.what.split()[0] for cost in costs] == [cell.task for cell, _ in how.started]
 
