@@ -80,7 +80,7 @@ class Workload(Steps, contract.Images):
         self._forward = _in_bfloat16(self._net) if cell.precision == "amp" else self._net
         self._loss = gluon.loss.SoftmaxCrossEntropyLoss()
         self._hybridize()
-        self._trainer = gluon.Trainer(self._net.collect_params(), optimizers.of(cell), kvstore=store)
+        self._trainer = gluon.Trainer(_alike_together(self._own), optimizers.of(cell), kvstore=store)
 
     def _contexts(self):
         """Where the arrays lie."""
@@ -240,6 +240,16 @@ def _by_canonical_name(native, parameters):
         path, kind = parameter.name.rsplit(".", 1)
         own[parameter.name] = native[layers.join(path, _RUNNING.get(kind, kind))]
     return own
+
+
+def _alike_together(own):
+    """gluon's Parameters by kind: beta, bias, gamma, weight.
+
+    MXNet updates four at once, one behind the other in the order that it is given, or else of their names. gluon's own
+    names bring those of a kind together; by our paths a large weight comes with small vectors, and ResNet-50's update
+    took 77 ms in place of 46 (gluon's own: 60).
+    """
+    return [own[name] for name in sorted(own, key=lambda name: name.rsplit(".", 1)[-1])]
 
 
 def _in_bfloat16(net):
