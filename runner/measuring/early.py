@@ -12,7 +12,7 @@ from runner.errors import BenchError
 from runner.launchers.protocol import Running
 from runner.launchers.watchdog import Limits
 
-_AT_ONCE = 4             # what waits takes memory: some 300 MB each
+_AT_ONCE = 4             # what waits takes memory: 140 to 440 MB each
 _POLL_SECONDS = 1.0
 
 Start = Callable[[], Running | None]
