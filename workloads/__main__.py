@@ -12,7 +12,7 @@ from workloads.measuring import max_batch
 from workloads.places import cluster
 from workloads.process import emit, environment, gate, gpu_libraries
 from workloads.process.errors import DataError, NotFinite, Unsupported
-from workloads.spec import early, frameworks, library
+from workloads.spec import frameworks, library, tasks
 from workloads.spec.cell import CellError, loads
 
 USAGE = "usage: python -m workloads '<cell JSON>' [--data FOLDER]"
@@ -43,7 +43,8 @@ def main(arguments):
 def _imported(name, cell):
     """The adapter; its framework is imported whole."""
     adapter = importlib.import_module("workloads.frameworks." + name)
-    for module in filter(importlib.util.find_spec, early.later(name, cell)):
+    has_optimizer = cell.measure not in tasks.FORWARD + ("product",)
+    for module in filter(importlib.util.find_spec, frameworks.later(name, has_optimizer)):
         importlib.import_module(module)
     return adapter
 

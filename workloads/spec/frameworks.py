@@ -80,3 +80,11 @@ def meant(packages, stack=""):
     """
     named = [each for each in packages if _BY_NAME[adapter(each)].prefix == stack.partition("-")[0]]
     return named or [each for each in packages if not only_infers(adapter(each))] or list(packages)
+
+
+def later(name, has_optimizer):
+    """The modules that a framework imports by itself when a cell asks for them; an older one may lack them.
+
+    PyTorch 2 imports its compiler with the first optimizer, whatever the loop: as long as all of PyTorch.
+    """
+    return ("torch._dynamo",) if name == "pytorch" and has_optimizer else ()

@@ -16,7 +16,7 @@ from runner.paths import ROOT
 from runner.results import history, store
 from tests.fake_session import bench, close_stores
 from tests.fakes import FakeLauncher, good_lines, no_engine, quiet
-from workloads.spec import cluster, early
+from workloads.spec import cluster, early, frameworks
 from workloads.spec.cell import Cell
 
 AFTER_THE_GATE = "import os; from workloads.process import gate; gate.wait(); print(repr(os.read(0, 1)), " \
@@ -157,9 +157,8 @@ def test_only_a_worker_that_is_alone_on_cpus_waits(fields: dict[str, Any], may_b
     assert early.may_be(cell) is may_be
 
 
-@pytest.mark.parametrize(("adapter", "measure", "later"), [
-    ("pytorch", "train", ("torch._dynamo",)), ("pytorch", "check", ("torch._dynamo",)), ("pytorch", "infer", ()),
-    ("pytorch", "decode", ()), ("pytorch", "product", ()), ("jax", "train", ())])
-def test_what_an_optimizer_imports_is_imported_with_the_framework(adapter: str, measure: str, later: tuple[str, ...]
-                                                                  ) -> None:
-    assert early.later(adapter, Cell(stack="a", task="gpt2", measure=measure)) == later
+@pytest.mark.parametrize(("name", "has_optimizer", "later"), [
+    ("pytorch", True, ("torch._dynamo",)), ("pytorch", False, ()), ("jax", True, ())])
+def test_what_an_optimizer_imports_is_imported_with_the_framework(name: str, has_optimizer: bool,
+                                                                  later: tuple[str, ...]) -> None:
+    assert frameworks.later(name, has_optimizer) == later
