@@ -10,9 +10,9 @@ from typing import Any
 
 from runner.analysis import machine_share
 from runner.errors import BenchError
+from runner.launchers import early
+from runner.launchers.early import Early
 from runner.launchers.watchdog import Ending, follow, limits
-from runner.measuring import early
-from runner.measuring.early import Early
 from runner.measuring.session import Bench
 from runner.planning.plan import Plan
 from runner.results import store

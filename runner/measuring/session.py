@@ -13,13 +13,14 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from runner.cells import comparisons, lanes_key
 from runner.errors import BenchError, DiskFull, Stopped
+from runner.launchers import early
+from runner.launchers.early import Early
 from runner.launchers.protocol import Exit, Launcher, Running
 from runner.launchers.watchdog import Ending, Limits, follow, limits
 from runner.machine import gpus, telemetry
 from runner.machine import host as machine
 from runner.machine.cpu_energy import Meter
-from runner.measuring import disturbed, early, gpu_slots
-from runner.measuring.early import Early
+from runner.measuring import disturbed, gpu_slots
 from runner.measuring.gpu_slots import SideBySide
 from runner.planning.plan import Plan, Planned
 from runner.results import error_output, store
@@ -187,15 +188,12 @@ def _round(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> It
                     if bench.is_stopping():
                         raise Stopped
                     yield _ended(bench, pending, memory, waiting)
-        if bench.is_stopping():
-            raise Stopped
-        return
+    else:
+        def on(pending: PendingRun, own: gpus.Gpus) -> str:
+            return _ended(bench._replace(**many.on(own)._asdict()), pending, memory)
 
-    def on(pending: PendingRun, own: gpus.Gpus) -> str:
-        return _ended(bench._replace(**many.on(own)._asdict()), pending, memory)
-
-    yield from gpu_slots.each(pending_runs, gpu_slots.Slots(many.all_gpus), lambda pending: (
-        pending.planned, bench.stacks[pending.planned.cell.stack]), on, bench.is_stopping)
+        yield from gpu_slots.each(pending_runs, gpu_slots.Slots(many.all_gpus), lambda pending: (
+            pending.planned, bench.stacks[pending.planned.cell.stack]), on, bench.is_stopping)
     if bench.is_stopping():
         raise Stopped
 
@@ -203,15 +201,15 @@ def _round(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> It
 def _early(bench: Bench, pending_runs: Iterable[PendingRun], memory: "Memory") -> AbstractContextManager[Early]:
     """The workers of those that are to be made, which wait for their turn."""
     return early.started({
-        pending.name: partial(_start, bench, pending, bench.launcher.start_early, _padding(bench, pending))
+        pending.name: partial(_start, bench, pending, bench.launcher.start_early)
         for pending in pending_runs
         if pending.left is None and not memory.smaller(pending.planned.cell)}, bench.clock, bench.is_stopping)
 
 
-def _start(bench: Bench, pending: PendingRun, start: Callable[..., R], padding: int) -> R:
+def _start(bench: Bench, pending: PendingRun, start: Callable[..., R]) -> R:
     """The run's worker by one of the launcher's ways to start it. Raises BenchError."""
     return start(pending.cell, bench.stacks[pending.cell.stack], bench.folders.get(pending.cell.data, bench.data),
-                 pending.name, padding=padding)
+                 pending.name, padding=_padding(bench, pending))
 
 
 def _ended(bench: Bench, pending: PendingRun, memory: "Memory", waiting: Early | None = None) -> str:
@@ -314,14 +312,13 @@ def _run(bench: Bench, pending: PendingRun, waiting: Early | None) -> tuple[str,
     before, began = bench.readings(), bench.clock()
     rates: list[float] = []
     share: float | None = None
-    padding = _padding(bench, pending)
-    head = {**_head(pending, before.record()), "padding": padding}
+    head = {**_head(pending, before.record()), "padding": _padding(bench, pending)}
     ending = Ending("killed", "the session was interrupted")
     try:
         try:
             if waiting and not running and (running := waiting.turn(name)):
                 head["early_seconds"] = round(waiting.seconds, 3)
-            running = running or _start(bench, pending, bench.launcher.start, padding)
+            running = running or _start(bench, pending, bench.launcher.start)
         except BenchError as error:
             bench.store.append({**head, "place": None})
             ending = Ending("not_started", str(error))
