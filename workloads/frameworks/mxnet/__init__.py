@@ -80,7 +80,8 @@ class Workload(Steps, contract.Images):
         self._forward = _in_bfloat16(self._net) if cell.precision == "amp" else self._net
         self._loss = gluon.loss.SoftmaxCrossEntropyLoss()
         self._hybridize()
-        self._trainer = gluon.Trainer(_alike_together(self._own), optimizers.of(cell), kvstore=store)
+        self._updated = _alike_together(self._own)
+        self._trainer = gluon.Trainer(self._updated, optimizers.of(cell), kvstore=store)
 
     def _contexts(self):
         """Where the arrays lie."""

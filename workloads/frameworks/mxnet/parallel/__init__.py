@@ -80,7 +80,7 @@ class Distributed(mxnet.Workload):
         yield
         mx.nd.waitall()
         self._store._barrier()
-        for key, (_, own) in enumerate(sorted(self._net.collect_params().items())):       # gluon.Trainer's keys
+        for key, own in enumerate(self._updated):                                         # gluon.Trainer's keys
             if own.grad_req != "null":
                 self._store.pull(key, out=own.list_data())
         mx.nd.waitall()
