@@ -33,6 +33,7 @@ class SlurmRunning(Running):
         self.reporters, self.servers = reporters, servers
         self._slurm, self._folder, self._id, self._say = slurm, folder, job, say
         self._job = Job()
+        self._names: list[str] = []              # the job's nodes, in order, once it has them
         self._over_since: float | None = None
         self._pipe = Pipe()
         self._changed = threading.Condition()
@@ -47,6 +48,8 @@ class SlurmRunning(Running):
         told = ""
         while not self._is_stopped and not self._job.is_over:
             job = self._slurm.job(self._id)
+            if job is not None:
+                self._hostnames(job)
             with self._changed:
                 if job is not None:
                     self._job = job
@@ -168,8 +171,8 @@ class SlurmRunning(Running):
             return dict.fromkeys(places, "cannot be seen: Slurm's controller does not answer")
         if job.state in ("SUSPENDED", "STOPPED"):
             return dict.fromkeys(places, f"is {job.state.lower()} by Slurm")
-        known = self._slurm.states(job.nodes)
         on = self._nodes(job)
+        known = self._slurm.states(",".join(self._names))
         lost = {place: known[on[place]].trouble for place in places
                 if on.get(place) in known and known[on[place]].trouble}
         return lost or {place: f"is on {on.get(place, 'a node')}, which has fallen silent" for place in self._silent()}
@@ -184,9 +187,15 @@ class SlurmRunning(Running):
 
     def _nodes(self, job: Job) -> dict[str, str]:
         """The node of each place: nodes' places in order, others on the first."""
-        names = self._slurm.hostnames(job.nodes)
+        names = self._hostnames(job)
         return {place: names[int(place[4:])] if place[4:].isdigit() and int(place[4:]) < len(names) else names[0]
                 for place in (*self.reporters, *self.servers)} if names else {}
+
+    def _hostnames(self, job: Job) -> list[str]:
+        """The nodes that the job was given, in order: of one that completes, Slurm shows only those not yet free."""
+        if not self._names:
+            self._names = self._slurm.hostnames(job.nodes)
+        return self._names
 
     def used(self) -> dict[str, dict[str, int | None]]:
         """{}: the workers report it themselves."""

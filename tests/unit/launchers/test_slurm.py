@@ -350,6 +350,18 @@ def test_a_place_whose_node_has_fallen_silent_is_named_before_slurm_notices(tmp_
     made.stop()
 
 
+def test_a_silent_node_is_named_also_when_the_job_has_left_the_others(tmp_path: Path) -> None:
+    slurm = FakeSlurm()
+    slurm.jobs["7"] = shown("RUNNING")
+    (tmp_path / "node2.beat").write_text("1.5")
+    made = SlurmRunning(Slurm(slurm), tmp_path, "7", ("node0", "node1", "node2"), (), {})
+    assert {"node2": "is on slurm3, which has fallen silent"} == made.trouble()
+    for nodes in ("slurm3", ""):                                # as Slurm shows a job that completes
+        slurm.jobs["7"] = shown("COMPLETING", nodes)
+        assert {"node2": "is on slurm3, which has fallen silent"} == made.trouble()
+    made.stop()
+
+
 def test_who_follows_a_run_says_so_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = started(tmp_path, FakeSlurm())
     sign = folder_of(made, tmp_path) / "followed"
