@@ -61,8 +61,8 @@ EVENTS: dict[str, Event] = {
     "beat": Event("now and then while nothing else can be told for long, as in warm-up: only that the run goes on"),
     "warm": Event("once, when the warm-up is over; not where there is none", (
         Key("seconds", "numbers", "s", "of each step of the warm-up, the first with all that is built or compiled"),
-        Key("ended", "text", "", '"fixed", as many steps as the cell says; "steady"; or "limit", never steady; in the '
-            "last line of a very long one", False),
+        Key("ended", "text", "", '"fixed", as many steps as the cell says; "steady"; or "limit", long enough without '
+            "being steady; in the last line of a very long one", False),
         _WORKER)),
     "values": Event("ahead of a line of steps that would be too long: what it leaves out", (
         Key("phases", "object", "s", "as in steps", False), Key("loss", "numbers with null", "", "as in steps", False),

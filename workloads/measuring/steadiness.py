@@ -3,6 +3,10 @@
 The rule was chosen on 128 traces of real frameworks and on made ones (2026-11-22): ten steps and a second, a short pass
 over the data, and a last half whose two quarters have medians within 3 %; or 20 s. A rule that sees steps alone stops
 on the first plateau: a pass or a second of data that are cached while they are first read.
+
+On a machine whose speed wanders, quarters differ by more than 3 % however long one waits. So from 3 s on 1 % more is
+let pass with each second, up to 10 %: 215 warm-ups of such an hour took 600 s and not 769, and what followed those that
+it ended earlier was not slower (2026-11-25; docs/measurements.md has what it costs on made traces).
 """
 import math
 from statistics import median
@@ -13,6 +17,8 @@ _LEAST_STEPS, _MOST_STEPS = WARM_UP_STEPS
 _LEAST_SECONDS, _MOST_SECONDS = WARM_UP_SECONDS
 _LONGEST_PASS = 10.0          # seconds: a longer pass over the data is not awaited
 _TOLERANCE = 0.03             # between the medians of the last two quarters
+_MOST_TOLERANCE = 0.1         # of a warm-up that is long already
+_PATIENCE = 3.0               # seconds for which the first tolerance holds; it grows with the time from then on
 
 
 class Fixed:
@@ -42,7 +48,10 @@ class Steady:
         self._times, self._total, self._look = [], 0.0, max(_LEAST_STEPS, steps)
 
     def over(self, seconds):
-        """Why it ends after this step, "steady" or "limit", or None while it goes on."""
+        """Why it ends after this step, "steady" or "limit", or None while it goes on.
+
+        A limit: nobody waits on, since enough time is gone, or much of it and quarters that differ little.
+        """
         self._times.append(seconds)
         count = len(self._times)
         self._total += seconds if count > 1 else 0.0         # the first step holds what is done once
@@ -53,7 +62,10 @@ class Steady:
         self._look = count * 5 // 4 + 1                      # looked at rarely: 30 times in 10,000 steps
         quarter = count // 4
         before, last = median(self._times[-2 * quarter:-quarter]), median(self._times[-quarter:])
-        return "steady" if abs(before - last) <= _TOLERANCE * last else None
+        difference = abs(before - last)
+        if difference <= _TOLERANCE * last:
+            return "steady"
+        return "limit" if difference <= min(_MOST_TOLERANCE, _TOLERANCE * self._total / _PATIENCE) * last else None
 
     def left(self):
         """After how many more steps it is over at the earliest, if they take as long as the last ones."""

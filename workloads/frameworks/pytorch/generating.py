@@ -31,13 +31,14 @@ class Generation:
     def decode(self, batches, count, watch):
         """Generate count tokens, up to the greatest length and from the prompt on again; the watch gets each.
 
-        The prompt is read before, and belongs to no step.
+        The prompt is read before, and belongs to no step: it is read eagerly, since a program for it would be compiled
+        for one call.
         """
         self._net.eval()
         cache, following = self._cache(self.cell.batch), self._prepared(self._following)
         positions = self._positions()
         with no_gradients():
-            first = token = self._prepared(self._first)(next(batches)[0]["ids"], cache)
+            first = token = self._in_precision(self._first)(next(batches)[0]["ids"], cache)
             self.sync(token)
             watch.resumed()
             for step in range(count):

@@ -66,15 +66,17 @@ class Workload(Generation, Steps, contract.Sequences):
         if settings.is_compiled(self.cell):
             self.compiled = inductor             # no other loop has something to tell
             function = settings.compiled(function, self.cell)
-        return self._autocast(function) if self.cell.precision == "amp" else function
+        return self._in_precision(function)
 
     def _logits_and_loss(self, weights, batch, sizes, mode):
         """(logits, loss) of a batch; inference is forward alone."""
         said = self._model.forward(weights, batch, sizes, mode)
         return sequence_tasks.logits(said), self._model.loss(said, batch, sizes)
 
-    def _autocast(self, function):
-        """The function by PyTorch's own casts, in float16 or bfloat16."""
+    def _in_precision(self, function):
+        """The function by PyTorch's own casts, to float16 or bfloat16, where the cell's precision is amp."""
+        if self.cell.precision != "amp":
+            return function
         if _is_half(self.cell):
             return torch.cuda.amp.autocast()(function)
         return torch.autocast(self._device.type, dtype=torch.bfloat16)(function)
@@ -87,7 +89,7 @@ class Workload(Generation, Steps, contract.Sequences):
         mode = Mode(self.cell.lstm, is_training=self.cell.measure != "infer")
         x = torch.zeros(2, 2, self._net.named[names[0] + ".input.weight"].shape[1], device=self._device,
                         dtype=getattr(torch, self._numbers))
-        run = recurrent.lstm if self.precision != "amp" else self._autocast(recurrent.lstm)
+        run = self._in_precision(recurrent.lstm)
         with torch.set_grad_enabled(mode.is_training), torch.autograd.profiler.profile() as profile:
             run(self._net.weights, names[0], x, mode)
         is_cast = self.precision == "amp"

@@ -64,6 +64,16 @@ def test_after_twenty_seconds_the_limit_ends_it():
     assert ("limit", 10) == ended(Steady(0), rising)
 
 
+@pytest.mark.parametrize(("step", "factor", "expected"), [
+    (0.4, 1.05, ("limit", 17)),        # 16 steps after the first are 6.5 s, for which 6.5 % are little enough
+    (0.4, 1.08, (None, 17)),           # and 8 % are not
+    (0.1, 1.05, (None, 17)),           # nor are 5 % in the first three seconds
+    (0.9, 1.09, ("limit", 17)),
+    (0.9, 1.12, (None, 17))])          # 15 s, but at most 10 % are
+def test_a_warm_up_that_is_long_already_asks_for_less(step, factor, expected):
+    assert expected == ended(Steady(17), [step] * 13 + [factor * step] * 4)
+
+
 def test_the_limit_waits_for_the_cell_s_own_least_number_of_steps():
     assert ("limit", 6) == ended(Steady(6), [10.0 + count for count in range(10)])
 
