@@ -203,7 +203,7 @@ def _early(bench: Bench, pending_runs: Iterable[PendingRun], memory: "Memory") -
     return early.started({
         pending.name: partial(_start, bench, pending, bench.launcher.start_early)
         for pending in pending_runs
-        if pending.left is None and not memory.smaller(pending.planned.cell)}, bench.clock, bench.is_stopping)
+        if pending.left is None and not memory.known(pending.planned.cell)}, bench.clock, bench.is_stopping)
 
 
 def _start(bench: Bench, pending: PendingRun, start: Callable[..., R]) -> R:
@@ -214,10 +214,10 @@ def _start(bench: Bench, pending: PendingRun, start: Callable[..., R]) -> R:
 
 def _ended(bench: Bench, pending: PendingRun, memory: "Memory", waiting: Early | None = None) -> str:
     """The word of a run's ending, made or inferred."""
-    if smaller := memory.smaller(pending.planned.cell):
-        return _inferred(bench, pending, smaller)
-    word, memory.seconds[pending.planned.key] = _run(bench, pending, waiting)
-    memory.heard(pending.planned.cell, word)
+    if known := memory.known(pending.planned.cell):
+        return _inferred(bench, pending, *known)
+    word, message, memory.seconds[pending.planned.key] = _run(bench, pending, waiting)
+    memory.heard(pending.planned.cell, word, message)
     return word
 
 
@@ -238,50 +238,55 @@ def _repeated(bench: Bench, number: int, memory: "Memory") -> Iterator[str]:
 
 
 class Memory:
-    """What a session has seen of its cells: how long a run took, and which ran out of memory.
+    """What a session has seen of its cells: how long a run took, which ran out of memory, what a stack cannot do.
 
-    One that is equal to such a cell but for a larger batch would, too.
+    One that is equal to a cell without enough memory but for a larger batch would have too little, too.
     """
 
-    def __init__(self, batches: dict[Cell, int]) -> None:
-        """batches: the smallest that did, by the cell with batch 1."""
-        self._batches = batches
+    def __init__(self) -> None:
+        self._batches: dict[Cell, int] = {}       # the smallest that ran out of memory, by the cell with batch 1
+        self._unsupported: dict[Cell, str] = {}   # with the reason
         self.seconds: dict[str, float] = {}       # of each cell's last run here, by key
 
     @classmethod
     def of(cls, bench: Bench) -> "Memory":
         """What the session's stored runs say, of an earlier stage and before an interruption."""
-        memory, runs = cls({}), {}
+        memory, runs = cls(), {}
         cells = {planned.key: planned.cell for planned in bench.plan.cells}
         for record in store.read(bench.store.folder):
             if record["event"] == "begin":
                 runs[record["run"]] = record["key"]
             elif record["event"] == "ending" and runs.get(record["run"]) in cells:
-                memory.heard(cells[runs[record["run"]]], record["ending"])
+                memory.heard(cells[runs[record["run"]]], record["ending"], record["message"])
         return memory
 
-    def heard(self, cell: Cell, word: str) -> None:
+    def heard(self, cell: Cell, word: str, message: str = "") -> None:
         """A run of the cell ended so."""
         if word == "oom":
             alike = cell._replace(batch=1)
             self._batches[alike] = min(cell.batch, self._batches.get(alike, cell.batch))
+        elif word == "unsupported":
+            self._unsupported[cell] = message
 
-    def smaller(self, cell: Cell) -> int | None:
-        """The smaller batch that ran out of memory, or None."""
-        known = self._batches.get(cell._replace(batch=1))
-        return known if known and known < cell.batch and cell.measure != "max_batch" else None
+    def known(self, cell: Cell) -> tuple[str, str] | None:
+        """The word and message with which a run of the cell would end, where that is known without one."""
+        if cell in self._unsupported:
+            return "unsupported", self._unsupported[cell]
+        batch = self._batches.get(cell._replace(batch=1))
+        if batch and batch < cell.batch and cell.measure != "max_batch":
+            return "oom", f"inferred, not run: batch {batch} was out of memory"
+        return None
 
 
-def _inferred(bench: Bench, pending: PendingRun, smaller: int) -> str:
-    """Store that a run was not made, since a smaller batch had too little memory; its word, which is oom as well."""
-    message = f"inferred, not run: batch {smaller} was out of memory"
+def _inferred(bench: Bench, pending: PendingRun, word: str, message: str) -> str:
+    """Store that a run was not made, since its ending is known; the ending's word."""
     host = bench.readings().record()
     bench.progress.run_started(pending.shown, pending.number, pending.planned.key)
     bench.store.append({**_head(pending, host), "place": None})
-    bench.store.append({"event": "ending", "run": pending.name, "ending": "oom", "message": message, "seconds": 0.0,
+    bench.store.append({"event": "ending", "run": pending.name, "ending": word, "message": message, "seconds": 0.0,
                         "host": host, "inferred": True})
-    bench.progress.run_ended(pending.shown, "oom", None, 0.0, message)
-    return "oom"
+    bench.progress.run_ended(pending.shown, word, None, 0.0, message)
+    return word
 
 
 def _head(pending: PendingRun, host: dict[str, Any]) -> dict[str, Any]:
@@ -297,8 +302,8 @@ def _padding(bench: Bench, pending: PendingRun) -> int:
     return random.Random(f"{bench.store.folder.name}:{pending.name}").randint(0, placement.MOST)
 
 
-def _run(bench: Bench, pending: PendingRun, waiting: Early | None) -> tuple[str, float]:
-    """One run from start to ending, stored as it goes; the ending's word, and how long it took with its import."""
+def _run(bench: Bench, pending: PendingRun, waiting: Early | None) -> tuple[str, str, float]:
+    """One run from start to ending, stored as it goes; its word and message, and how long it took with its import."""
     pending, running = _rejoined(bench, pending)
     planned, name = pending.planned, pending.name
     bench.progress.run_started(pending.shown, pending.number, planned.key)
@@ -343,7 +348,7 @@ def _run(bench: Bench, pending: PendingRun, waiting: Early | None) -> tuple[str,
         ended["host"].update(energy)
         bench.store.append({**_with_gpus(ended, seen), **learnt, **({"rejoined": True} if pending.left else {})})
     _keep_errors(bench.store, name, errors or {"": Written(exit_status.last_words.encode())})
-    return _judged(ending, exit_status).word, seconds + head.get("early_seconds", 0.0)
+    return ending.word, ending.message, seconds + head.get("early_seconds", 0.0)
 
 
 def _keep_errors(opened: Store, name: str, errors: Mapping[str, Written]) -> None:

@@ -277,12 +277,24 @@ def test_what_a_session_s_store_says_of_memory_holds_after_an_interruption(
 
 
 def test_another_stack_or_a_smaller_batch_is_no_reason_to_leave_a_cell_out() -> None:
-    memory, cell = Memory({}), Cell(stack="a", task="lenet5", measure="train", batch=32)
+    memory, cell = Memory(), Cell(stack="a", task="lenet5", measure="train", batch=32)
     memory.heard(cell, "oom")
     memory.heard(cell._replace(batch=8), "ok")
-    assert 32 == memory.smaller(cell._replace(batch=64))
-    assert (None, None, None) == tuple(map(memory.smaller, (
+    assert ("oom", "inferred, not run: batch 32 was out of memory") == memory.known(cell._replace(batch=64))
+    assert (None, None, None) == tuple(map(memory.known, (
         cell, cell._replace(stack="b", batch=64), cell._replace(batch=16))))
+
+
+def test_what_a_stack_cannot_do_is_asked_once_a_session(tmp_path: Path) -> None:
+    end = b'{"event": "end", "status": "unsupported", "message": "no such kernel"}\n'
+    made = bench(tmp_path / "r", lambda cell, run: [*good_lines()[:1], end] if cell.stack == "a" else good_lines())
+    run(made)
+    started = [cell.stack for cell, _ in made.launcher.started]  # type: ignore[attr-defined]
+    ended = [record for record in store.read(tmp_path / "r") if record["event"] == "ending"]
+    assert 1 == started.count("a") and made.plan.rounds == started.count("b") > 1
+    of_a = [record for record in ended if "unsupported" == record["ending"]]
+    assert [("no such kernel", index > 0) for index in range(made.plan.rounds)] == [
+        (record["message"], bool(record.get("inferred"))) for record in of_a]
 
 
 class Told(QuietProgress):
