@@ -157,6 +157,9 @@ class QuietProgress:
     def run_started(self, label: str, index: int, key: str) -> None:
         pass
 
+    def started(self) -> None:
+        pass
+
     def rate(self, samples_per_second: float) -> None:
         self.last_rate = samples_per_second
 

@@ -51,6 +51,9 @@ class Progress(Protocol):
     def run_started(self, label: str, index: int, key: str) -> None:
         """A run begins."""
 
+    def started(self) -> None:
+        """The run's worker is there: it builds its model and warms up."""
+
     def rate(self, samples_per_second: float) -> None:
         """What the run did so far: all its timed samples over all their seconds."""
 
@@ -395,6 +398,7 @@ def _listened(bench: Bench, pending: PendingRun, running: Running, rates: list[f
         for each in listeners:
             each.heard(heard["event"])
         if heard["event"] == "start":
+            bench.progress.started()
             mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"), _affinity(heard))
         place = heard.get("place", "")
         if known.get(place, 0):

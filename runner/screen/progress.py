@@ -44,6 +44,9 @@ class LineProgress:
         """A run begins."""
         self._key, self._done = key, index
 
+    def started(self) -> None:
+        """Nothing, as for the rate."""
+
     def rate(self, samples_per_second: float) -> None:
         """Nothing: a line a run is enough for a log."""
 
@@ -103,6 +106,10 @@ class LiveProgress(LineProgress):
         super().run_started(label, index, key)
         self._label = formatting.clean(label)
         self._draw("starting")
+
+    def started(self) -> None:
+        """Say what takes the time until there is a rate: on a busy machine it is most of a run."""
+        self._draw("warming up")
 
     def rate(self, samples_per_second: float) -> None:
         """What the run did so far."""
