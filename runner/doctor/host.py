@@ -1,5 +1,6 @@
 """What measuring on this machine needs and what disturbs it, each with the command that mends it."""
 
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import Any
 from runner.doctor import gpu, limits
 from runner.doctor.gpu import Finding
 from runner.errors import BenchError
-from runner.machine import host, nvml
+from runner.machine import host, nvml, pace
 from runner.stacks import engine, environments, images
 from runner.stacks.definition import PinnedStack
 
 _ROOM_BYTES = 10 * host.GIB       # today's four images with their caches
+_UNEVEN = 1.25                    # times as long as before, from which on equal work says that something disturbs it
 
 
 def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
@@ -21,7 +23,7 @@ def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     has_interpreter = any(finding.grade == "good" for finding in interpreters)
     findings = [*_engine(stacks, can_do_without=has_interpreter), *interpreters]
     graphics = gpu.examine(stacks, nvml.observe(), nvml.states(), _engine_info())
-    return [*findings, *graphics, _disk(cache), _load(), _swap(), _governor(), _groups()]
+    return [*findings, *graphics, _disk(cache), _load(), _pace(), _swap(), _governor(), _groups()]
 
 
 def _engine_info() -> dict[str, Any] | None:
@@ -73,6 +75,14 @@ def _load() -> Finding:
     load, cpus = host.reading().load_1m, host.observe().cpus
     return Finding("load", "good" if load < 0.5 * cpus else "note", f"{load:.2f} on {cpus} CPUs",
                    "" if load < 0.5 * cpus else "end other programs before measuring")
+
+
+def _pace() -> Finding:
+    seen = pace.most_uneven(sorted(os.sched_getaffinity(0)))
+    told = f"equal work takes {seen.least * 1e3:.1f} to {seen.most * 1e3:.1f} ms from moment to moment (CPU {seen.cpu})"
+    is_even = seen.ratio < _UNEVEN
+    return Finding("pace", "good" if is_even else "note", told, "" if is_even else
+                   "end other programs; where the host has other guests, measure in a quieter hour, with more --rounds")
 
 
 def _swap() -> Finding:
