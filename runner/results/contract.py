@@ -52,14 +52,15 @@ _WORKER = Key("worker", "count", "", "whose steps, where a coordinator tells of 
 _STEPS = Key("steps", "count", "steps", "that were profiled")
 # by the name that a line's "event" has, in the order in which a run can send them
 EVENTS: dict[str, Event] = {
-    "start": Event("once, first: the data are read, the model is built, nothing was computed yet", (
+    "start": Event("once; before it only `beat`: the data are read, the model is built, nothing was computed yet", (
         Key("facts", "object", "", "what the worker sees: the table below"),
         Key("parameters", "count or null", "", "numbers that the optimizer updates; null in measure product"),
         Key("flops", "number", "FLOPs", "of a step, by the task's table; the padding of sequences counted too"),
         Key("needed_flops", "number", "FLOPs", "of a step without the padding; sequence tasks", False),
         Key("cpu_seconds", "number", "s", "CPU time of the worker and all that descends from it, so far"))),
     "beat": Event("now and then while nothing else can be told for long, as in warm-up: only that the run goes on"),
-    "warm": Event("once, when the warm-up is over; not where there is none", (
+    "warm": Event("when the warm-up of timed steps is over, in several lines where it is very long; not where there is "
+                  "none", (
         Key("seconds", "numbers", "s", "of each step of the warm-up, the first with all that is built or compiled"),
         Key("ended", "text", "", '"fixed", as many steps as the cell says; "steady"; or "limit", long enough without '
             "being steady; in the last line of a very long one", False),
@@ -159,7 +160,7 @@ FACTS = (
     Key("threads", "count or null", "", "of an operator, as the framework says or the process shows"),
     Key("inter_op_threads", "count", "", "operators that may run at once"),
     Key("onednn", "boolean", "", "whether oneDNN computes here"),
-    Key("cuda", "text or null", "", "its version; a GPU's cells, as the four below", False),
+    Key("cuda", "text or null", "", "its version; a GPU's cells, as the five below", False),
     Key("cudnn", "text or count or null", "", "its version", False),
     Key("compute_capability", "text or null", "", "of the GPU", False),
     Key("tf32", "object", "", "by switch: whether the framework may round products to TF32", False),
