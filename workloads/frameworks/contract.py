@@ -225,11 +225,11 @@ class Sequences(Workload):
         raise NotImplementedError
 
     def prefill(self, batches, count, watch):
-        """Read count prompts, each to its first token; the watch gets each one's logits. Raises Unsupported."""
+        """Read count prompts; the watch gets the token after each one. Raises Unsupported."""
         raise Unsupported("it keeps no keys and values here: it trains the model and infers whole sequences")
 
     def decode(self, batches, count, watch):
-        """Give one token more for each sequence, count times; the watch gets each one's logits. Raises Unsupported."""
+        """Give one token more for each sequence, count times; the watch gets each. Raises Unsupported."""
         raise Unsupported("it keeps no keys and values here: it trains the model and infers whole sequences")
 
     def cached(self, batch):

@@ -73,7 +73,7 @@ def _decaying(kind):
 
 def _adam(kind):
     """Adam with the paper's epsilon: Keras adds it to sqrt(v) before the bias correction, where it stands for
-    epsilon * sqrt(1 - beta_2^t); so that is what Keras is given, and its fused update stays."""
+    epsilon * sqrt(1 - beta_2^t); so that is what Keras is given, and its own update stays."""
 
     class Adam(_decaying(kind)):
         """See _adam."""

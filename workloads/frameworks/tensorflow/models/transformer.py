@@ -5,6 +5,7 @@ together is a function of the three, mix: all that differs between a whole pass,
 TensorFlow 1.15 and 2.x.
 """
 import math
+from operator import methodcaller
 
 import tensorflow as tf
 
@@ -78,8 +79,8 @@ class Cache:
     """
 
     def __init__(self, layers, shape, dtype, is_xla):
-        """is_xla: compiled by XLA, which cannot assign a slice whose place it does not know."""
-        self._is_xla = is_xla
+        """is_xla: compiled by XLA, which cannot assign a slice whose place it does not know, and copies nothing."""
+        self._keep, self._read = (_keep_by_xla, methodcaller("read_value")) if is_xla else (_keep, _read)
         self._layers = [tuple(tf.Variable(tf.zeros(shape, dtype), trainable=False) for _ in range(2))
                         for _ in range(layers)]
 
@@ -87,24 +88,38 @@ class Cache:
         """The mix of a layer's first tokens, which are kept."""
         def mix(query, key, value):
             for kept, new in zip(self._layers[index], (key, value)):
-                kept[:, :, :new.shape[2]].assign(new)
+                self._keep(kept, 0, new)
             return causal(query, key, value)
         return mix
 
     def token(self, index, position):
         """The mix of the one token at the position, which is kept."""
         def mix(query, key, value):
-            keys, values = self._layers[index]
-            steps = tf.range(keys.shape[2])
-            for kept, new in ((keys, key), (values, value)):
-                if self._is_xla:
-                    kept.assign(tf.where((steps == position)[:, None], new, kept))
-                else:
-                    kept[:, :, position].assign(new[:, :, 0])
-            seen = steps <= position
+            kept = self._layers[index]
+            for each, new in zip(kept, (key, value)):
+                self._keep(each, position, new)
+            seen = tf.range(kept[0].shape[2]) <= position
             bias = _left_out(seen, tf.ones(seen.shape, query.dtype))
-            return attention(query, keys.read_value(), values.read_value(), bias)
+            return attention(query, *(self._read(each) for each in kept), bias)
         return mix
+
+
+def _keep(kept, position, new):
+    """Write to the variable in place, from the position on: kept[:, :, position:...].assign would first read it all."""
+    end = tf.stack([0, 0, position + new.shape[2]])
+    tf.raw_ops.ResourceStridedSliceAssign(ref=kept.handle, begin=tf.stack([0, 0, position]), end=end,
+                                          strides=tf.ones_like(end), value=new, begin_mask=3, end_mask=3)
+
+
+def _keep_by_xla(kept, position, new):
+    """The same by an operation that XLA has in place of that one."""
+    from tensorflow.compiler.tf2xla.python import xla  # no public name is of it; Keras takes it from there, too
+    kept.assign(xla.dynamic_update_slice(kept.read_value(), new, tf.stack([0, 0, position, 0])))
+
+
+def _read(kept):
+    """The variable's value, without the copy that a variable gives of itself once a part of it was written alone."""
+    return kept.read_value_no_copy() if hasattr(kept, "read_value_no_copy") else kept.read_value()
 
 
 def cross_entropy(logits, labels):
