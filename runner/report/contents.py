@@ -119,6 +119,9 @@ def _wins(summary: Summary, measure: str, is_tuned: bool) -> Iterator[str]:
         among = " of those that ran" if winners[0] and compared[0].left_out else ""
         yield f"{lane}: {winners[0] or 'no stack'} is {'' if winners[0] else 'shown to be '}the fastest{among}."
         return
+    if not any(winners):
+        yield f"{lane}: no stack is shown to be the fastest in any of {formatting.count(len(compared), 'comparison')}."
+        return
     said = [f"{name} is the fastest in {winners.count(name)}" for name in dict.fromkeys(winners) if name]
     undecided = winners.count(None)
     if undecided:

@@ -252,7 +252,7 @@ def _overrides(table: dict[str, Any], scale: str) -> Iterator[str]:
         if name == "grid":
             before = table.get("grid", {})
             yield from (f"{key} {_listing(options)} for {_listing(before.get(key, []))}"
-                        for key, options in value.items())
+                        for key, options in value.items() if options != before.get(key))
         elif name == "cases" and not value:
             yield "none of its cells run"
         elif name == "cases":

@@ -66,6 +66,15 @@ def test_in_short_the_lanes_are_counted_apart() -> None:
             ) == report(summary_of(measured), measured).in_short
 
 
+def test_in_short_many_comparisons_without_a_fastest_stack_are_one_sentence() -> None:
+    cells = tuple(cell._replace(batch=batch) for batch in (8, 16) for cell in (TORCH, TF))
+    measured = measurements([made.session(), made.plan(*cells), *(
+        record for cell in cells for record in made.runs(cell, SLOW))])
+
+    assert "train: no stack is shown to be the fastest in any of 2 comparisons." == report(
+        summary_of(measured), measured).in_short[0]
+
+
 def test_an_interrupted_session_says_so_first() -> None:
     assert "not complete" == contents().deviations[0].what
 

@@ -118,8 +118,8 @@ def test_an_experiment_tells_what_its_scale_changes() -> None:
         measure = "train"
         task = "lenet5"
         steps = 3960
-        grid = { batch = [1, 2] }
-        scale.quick = { stacks = ["b"], steps = 6, warmup = 2, grid = { batch = [1] } }
+        grid = { batch = [1, 2], seed = [1, 2] }
+        scale.quick = { stacks = ["b"], steps = 6, warmup = 2, grid = { batch = [1], seed = [1, 2] } }
     """
     paper, quick = (parse(text.encode(), "s.toml", scale).experiments[0] for scale in ("paper", "quick"))
 
