@@ -14,7 +14,7 @@ from runner.stacks import engine, environments, images
 from runner.stacks.definition import PinnedStack
 
 _ROOM_BYTES = 10 * host.GIB       # today's four images with their caches
-_UNEVEN = 1.25                    # times as long as before, from which on equal work says that something disturbs it
+_UNEVEN = 1.25                    # long over short times of equal work, from which on something disturbs it
 
 
 def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 _SECONDS = 1.0             # on each CPU
 _CPUS = 4                  # at most
-_ADDITIONS = 30_000        # a piece: one to three milliseconds
+_ADDITIONS = 30_000        # a piece: about half a millisecond
 
 
 class Pace(NamedTuple):
