@@ -155,18 +155,8 @@ class Workload(Steps, contract.Images):
         return self._forward(images)
 
     def profile(self, batches, warmup, steps):
-        """(calls, seconds) of every operator by MXNet's name over so many steps after the warm-up; none in bulk."""
-        self._hybridize(**operators.ALONE)
-        used = super().profile(batches, warmup, steps)
-        self._hybridize()
-        return operators.with_kind(used, self._net)
-
-    def trace(self, batches, warmup, steps):
-        """The Trace of so many training steps on a GPU, after the warm-up; none in bulk."""
-        self._hybridize(**operators.ALONE)
-        record = super().trace(batches, warmup, steps)
-        self._hybridize()
-        return record
+        """See Steps."""
+        return operators.with_kind(super().profile(batches, warmup, steps), self._net)
 
     def _share(self, count):
         """Each sample's share of the mean loss: backward alone would give the gradient of the sum.

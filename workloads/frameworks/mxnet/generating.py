@@ -6,36 +6,37 @@ decode(weights, tokens, position, cache, sizes, mode), which give logits. MXNet 
 import mxnet as mx
 
 from workloads.frameworks.mode import Mode
-from workloads.frameworks.mxnet.models.transformer import Cache
+from workloads.frameworks.mxnet.models.transformer import Cache, GivenCache
 from workloads.spec import sequence_tasks
 
 
 class Generation:
-    """The next token is that of the greatest logit; the cache is read as far as it is written."""
+    """The next token is that of the greatest logit. Eagerly the cache is read as far as it is written; a graph has one
+    shape for all positions, and reads all of it."""
 
     generates = True
 
     def prefill(self, batches, count, watch):
         """Read a prompt count times; the watch gets the token after each one."""
-        weights, cache = self._arrays(), self._cache(self.cell.batch)
+        reader = self._reader(self.cell.batch)
         for _ in range(count):
             watch.loading()
             ids = next(batches)[0]["ids"]
             watch.loaded()
-            watch.stepped(self._prompted(weights, ids, cache).argmax(-1))
+            watch.stepped(reader.first(self._prompt(ids)))
 
     def decode(self, batches, count, watch):
         """Generate count tokens, up to the greatest length and from the prompt on again; the watch gets each.
 
         The prompt is read before, and belongs to no step.
         """
-        weights, cache, positions = self._arrays(), self._cache(self.cell.batch), self._positions()
-        first = token = self._prompted(weights, next(batches)[0]["ids"], cache).argmax(-1)
+        reader = self._reader(self.cell.batch)
+        first = token = reader.first(self._prompt(next(batches)[0]["ids"]))
         self.sync(token)
         watch.resumed()
         for step in range(count):
-            turn = step % len(positions)
-            token = self._decoded(weights, token if turn else first, positions[turn], cache).argmax(-1)
+            turn = step % len(reader.positions)
+            token = reader.following(token if turn else first, reader.positions[turn])
             watch.stepped(token)
 
     def cached(self, batch):
@@ -44,9 +45,9 @@ class Generation:
         Both are logits (batch, positions from the prompt's last one on, tokens known).
         """
         ids = self._placed(self._arranged(batch))["ids"]
-        prompt, weights, cache = sequence_tasks.prompt(self.cell), self._arrays(), self._cache(len(ids))
-        by_cache = [self._prompted(weights, ids, cache)]
-        by_cache += [self._decoded(weights, ids[:, position], position, cache) for position in self._positions()]
+        prompt, reader = sequence_tasks.prompt(self.cell), self._reader(len(ids))
+        by_cache = [reader.prompted(self._prompt(ids))]
+        by_cache += [reader.decoded(ids[:, prompt + turn], position) for turn, position in enumerate(reader.positions)]
         whole = self._answer({"ids": ids}).asnumpy().reshape(ids.shape + (-1,))
         return mx.nd.stack(*by_cache, axis=1).asnumpy(), whole[:, prompt - 1:]
 
@@ -54,21 +55,99 @@ class Generation:
         """The tokens of a step, an array; of measures that generate none as Steps says."""
         return handle.asnumpy() if self.cell.measure in sequence_tasks.GENERATING else super().value(handle)
 
-    def _prompted(self, weights, ids, cache):
-        """The logits after the prompt, the first ones of ids."""
-        ids = ids[:, :sequence_tasks.prompt(self.cell)]
+    def _prompt(self, ids):
+        """The first ones of ids."""
+        return ids[:, :sequence_tasks.prompt(self.cell)]
+
+    def _reader(self, batch):
+        """Who reads prompts and gives tokens, with a cache of its own."""
+        sizes = self._sizes
+        shape = batch * sizes.heads, sizes.length, sizes.width // sizes.heads
+        positions = range(sequence_tasks.prompt(self.cell), sizes.length)
+        if self.loop == "eager":
+            cache = Cache(sizes.layers, shape, self._numbers, self._device)
+            return _Eagerly(self._read, self._told, self._arrays(), cache, positions)
+        cache = [mx.nd.zeros(shape, self._device, self._numbers) for _ in range(2 * sizes.layers)]
+        return _ByGraphs(self._read, self._told, self._call, cache,
+                         [mx.nd.array([each], self._device, self._numbers) for each in positions])
+
+    def _read(self, weights, ids, cache):
+        """The logits after the prompt."""
         return self._model.prefill(weights, ids, cache, self._sizes, Mode(self.cell.lstm, is_training=False))
 
-    def _decoded(self, weights, tokens, position, cache):
+    def _told(self, weights, tokens, position, cache):
         """The logits after the tokens at the position."""
         return self._model.decode(weights, tokens, position, cache, self._sizes,
                                   Mode(self.cell.lstm, is_training=False))
 
-    def _positions(self):
-        """Those after the prompt."""
-        return range(sequence_tasks.prompt(self.cell), self._sizes.length)
 
-    def _cache(self, batch):
-        sizes = self._sizes
-        shape = batch * sizes.heads, sizes.length, sizes.width // sizes.heads
-        return Cache(sizes.layers, shape, self._numbers, self._device)
+class _Eagerly:
+    """Reads a prompt (batch, time), and gives what follows it, operation by operation."""
+
+    def __init__(self, read, told, weights, cache, positions):
+        """read, told: Generation's; positions: those after the prompt, ints."""
+        self.positions, self._read, self._told, self._weights, self._cache = positions, read, told, weights, cache
+
+    def first(self, ids):
+        """The token (batch,) after the prompt."""
+        return self.prompted(ids).argmax(-1)
+
+    def following(self, tokens, position):
+        """The tokens (batch,) after those at the position."""
+        return self.decoded(tokens, position).argmax(-1)
+
+    def prompted(self, ids):
+        """The logits after the prompt."""
+        return self._read(self._weights, ids, self._cache)
+
+    def decoded(self, tokens, position):
+        """The logits after the tokens at the position."""
+        return self._told(self._weights, tokens, position, self._cache)
+
+
+class _ByGraphs:
+    """The same by graphs that take the cache's arrays and give new ones, beside the logits or the token."""
+
+    def __init__(self, read, told, call, cache, positions):
+        """call: graphs.Graphs; cache: as GivenCache has it; positions: arrays (1,)."""
+        self.positions, self._read, self._told, self._call, self._cache = positions, read, told, call, cache
+
+    def first(self, ids):
+        """The token (batch,) after the prompt."""
+        return self._made(self._first, ids=ids)
+
+    def following(self, tokens, position):
+        """The tokens (batch,) after those at the position."""
+        return self._made(self._following, tokens=tokens, position=position)
+
+    def prompted(self, ids):
+        """The logits after the prompt."""
+        return self._made(self._prompted, ids=ids)
+
+    def decoded(self, tokens, position):
+        """The logits after the tokens at the position."""
+        return self._made(self._decoded, tokens=tokens, position=position)
+
+    def _made(self, function, **arrays):
+        arrays.update(("cache%d" % index, array) for index, array in enumerate(self._cache))
+        made, *self._cache = self._call(function, arrays)
+        return made
+
+    def _first(self, weights, arrays):
+        logits, *cache = self._prompted(weights, arrays)
+        return [logits.argmax(-1)] + cache
+
+    def _following(self, weights, arrays):
+        logits, *cache = self._decoded(weights, arrays)
+        return [logits.argmax(-1)] + cache
+
+    def _prompted(self, weights, arrays):
+        cache = self._given(arrays)
+        return [self._read(weights, arrays["ids"], cache)] + cache.layers
+
+    def _decoded(self, weights, arrays):
+        cache = self._given(arrays)
+        return [self._told(weights, arrays["tokens"], arrays["position"], cache)] + cache.layers
+
+    def _given(self, arrays):
+        return GivenCache(arrays["cache%d" % index] for index in range(len(self._cache)))

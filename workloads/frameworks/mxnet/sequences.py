@@ -1,6 +1,7 @@
-"""The sequence models as evenbench measures them in MXNet, eagerly. MXNet 1.7 and 1.9.
+"""The sequence models as evenbench measures them in MXNet: eagerly, or as graphs where all batches have one shape.
 
 mxnet/models/<task>.py has what contract.MODEL says. A task without such a file is one that MXNet has no operators for.
+MXNet 1.7 and 1.9.
 """
 import importlib
 import importlib.util
@@ -15,10 +16,13 @@ from workloads.frameworks import contract
 from workloads.frameworks.mode import Mode
 from workloads.frameworks.mxnet import optimizers, settings
 from workloads.frameworks.mxnet.generating import Generation
+from workloads.frameworks.mxnet.graphs import Graphs
 from workloads.frameworks.mxnet.steps import Steps
 from workloads.inputs import loading, lstm_vector
 from workloads.process.errors import Unsupported
 from workloads.spec import lstm_kernels, sequence_tasks
+
+_OF_ONE_SHAPE = ("gpt2",)            # all batches of a cell, so that a graph serves them
 
 
 class Workload(Generation, Steps, contract.Sequences):
@@ -27,12 +31,13 @@ class Workload(Generation, Steps, contract.Sequences):
     def __init__(self, cell):
         settings.apply(cell)
         _refuse(cell)
-        self.cell, self.loop, self.precision, self.layout = cell, "eager", settings.precision(cell), "native"
+        self._model = importlib.import_module("workloads.frameworks.mxnet.models." + cell.task)
+        self.loop = settings.loop(cell, cell.task in _OF_ONE_SHAPE)
+        self.cell, self.precision, self.layout = cell, settings.precision(cell), "native"
         self._device = settings.device(cell)
         self.attention = settings.attention(cell)
         self._numbers = "float64" if cell.precision == "float64" else "float32"
         mx.random.seed(cell.seed)
-        self._model = importlib.import_module("workloads.frameworks.mxnet.models." + cell.task)
         self._sizes = sequence_tasks.sizes(cell)
         self._names = [parameter.name for parameter in sequence_tasks.parameters(cell)]
         self._packed = []
@@ -43,6 +48,14 @@ class Workload(Generation, Steps, contract.Sequences):
         self._own.initialize(ctx=self._device)
         self._trainer = _Trainer(self._own, optimizers.of(cell), kvstore=None)
         self._trainer.still = [(self._own[layer.key].grad(), layer.still) for layer in self._packed]
+        self._hybridize()
+
+    def _hybridize(self, **bulks):
+        self._call = Graphs(self._arrays(), **bulks) if self.loop == "hybridized" else self._eagerly
+
+    def _eagerly(self, function, arrays):
+        """What a function of weights and arrays gives."""
+        return function(self._arrays(), arrays)
 
     def _parameters(self):
         """gluon's Parameters: of a packed layer one for all its arrays."""
@@ -105,22 +118,27 @@ class Workload(Generation, Steps, contract.Sequences):
         return {name: array.as_in_context(device) if isinstance(array, mx.nd.NDArray)
                 else mx.nd.array(array, device, array.dtype) for name, array in batch.items()}
 
-    def _forward(self, batch, mode):
-        return self._model.forward(self._arrays(), batch, self._sizes, mode)
-
     def _arrays(self):
         return {name: own.data() for name, own in self._own.items()}
 
-    def _logits_and_loss(self, batch, mode):
-        """(logits, loss) of a batch; inference is forward alone."""
-        said = self._forward(batch, mode)
-        return sequence_tasks.logits(said), self._model.loss(said, batch, self._sizes)
-
     def _losses(self, batch):
-        return self._logits_and_loss(batch, Mode(self.cell.lstm, is_training=True))[1]
+        return self._call(self._loss_of, batch)[0]
 
     def _answer(self, batch):
-        return sequence_tasks.logits(self._forward(batch, Mode(self.cell.lstm, is_training=False)))
+        return self._call(self._logits_of, batch)[0]
+
+    def _loss_of(self, weights, batch):
+        """[loss] of a batch in training."""
+        return self._logits_and_loss(weights, batch, Mode(self.cell.lstm, is_training=True))[1:]
+
+    def _logits_of(self, weights, batch):
+        """[logits] of a batch in evaluation; inference is forward alone."""
+        mode = Mode(self.cell.lstm, is_training=False)
+        return [sequence_tasks.logits(self._model.forward(weights, batch, self._sizes, mode))]
+
+    def _logits_and_loss(self, weights, batch, mode):
+        said = self._model.forward(weights, batch, self._sizes, mode)
+        return [sequence_tasks.logits(said), self._model.loss(said, batch, self._sizes)]
 
     def value(self, handle):
         """The float of a loss, the array of logits in the canonical order: the lstm task's h lies time-major."""
@@ -129,15 +147,21 @@ class Workload(Generation, Steps, contract.Sequences):
 
     def check(self, batch):
         """One update in training mode without dropout: what the model keeps, logits, loss, gradients, new weights."""
-        kept = OrderedDict()
-        mode = Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept)
-        batch = self._placed(self._arranged(batch))
+        names = []
+
+        def made(weights, batch):
+            kept = OrderedDict()
+            said = self._logits_and_loss(
+                weights, batch, Mode(self.cell.lstm, is_training=True, has_dropout=False, kept=kept))
+            names.extend(kept)
+            return said + list(kept.values())
+
         with autograd.record():
-            logits, loss = self._logits_and_loss(batch, mode)
+            logits, loss, *kept = self._call(made, self._placed(self._arranged(batch)))
         loss.backward()
         gradient = self._canonical({name: own.grad() for name, own in self._own.items() if own.grad_req != "null"})
         self._trainer.step(1)
-        return {"activation": {name: array.asnumpy() for name, array in kept.items()},
+        return {"activation": {name: array.asnumpy() for name, array in zip(names, kept)},
                 "logits": self.value(logits), "loss": self.value(loss), "gradient": gradient, "weight": self.weights()}
 
 
@@ -159,10 +183,6 @@ def _refuse(cell):
         raise Unsupported("%s is not there for MXNet" % sequence_tasks.SEQUENCES[cell.task].title)
     if cell.init == "framework":
         raise Unsupported("the sequence models have evenbench's own weights in every framework")
-    if cell.loop == "tuned":
-        raise Unsupported("the sequence models are functions of arrays in MXNet, which gluon cannot hybridize")
-    if cell.loop not in ("native", "eager"):
-        raise Unsupported("the sequence models run eagerly in MXNet: their shapes change with every batch")
     if cell.precision == "amp":
         raise Unsupported("amp casts in MXNet's graph, which the sequence models do not have")
     reason = lstm_kernels.missing("mxnet", cell.device, cell.lstm)

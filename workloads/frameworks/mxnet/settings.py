@@ -67,7 +67,8 @@ def loop(cell, has_graph=True):
     if cell.loop == "eager" or (cell.loop == "native" and not has_graph):
         return "eager"
     if not has_graph:
-        raise Unsupported("ViT is made of functions of arrays in MXNet, which gluon cannot hybridize")
+        raise Unsupported("this model runs eagerly in MXNet: it is made of functions of arrays, which gluon cannot "
+                          "hybridize, and of which graphs are made for GPT-2 alone")
     if cell.loop not in ("native", "graph", "tuned"):
         raise Unsupported("MXNet has no loop %s: it has graph (hybridized) and eager" % cell.loop)
     return "hybridized"

@@ -10,7 +10,7 @@ class Steps(contract.Workload):
     """Training and inference by a gluon.Trainer, self._trainer.
 
     Who inherits it says what a batch, a tuple, is made to: _losses(*batch) in training, of which _head() is what the
-    backward pass begins with, _answer(*batch) in evaluation.
+    backward pass begins with, _answer(*batch) in evaluation; and how its graphs are made, _hybridize(**bulks).
     """
 
     _update = "update"                # the phase in which the trainer takes its step
@@ -50,16 +50,25 @@ class Steps(contract.Workload):
 
     def profile(self, batches, warmup, steps):
         """(calls, seconds) of every operator by MXNet's name over so many steps after the warm-up; none in bulk."""
+        self._hybridize(**operators.ALONE)
         if warmup:
             self.train(batches, warmup, operators.Unwatched())
         with operators.profiled() as used:
             self.train(batches, steps, operators.Unwatched())
+        self._hybridize()
         return used
 
     def trace(self, batches, warmup, steps):
-        """The Trace of so many training steps on a GPU, after the warm-up."""
+        """The Trace of so many training steps on a GPU, after the warm-up; none in bulk."""
+        self._hybridize(**operators.ALONE)
         self._run(batches, warmup)
-        return trace.traced(lambda: self._run(batches, steps))
+        record = trace.traced(lambda: self._run(batches, steps))
+        self._hybridize()
+        return record
+
+    def _hybridize(self, **bulks):
+        """Have the graphs built anew at the next call, where the loop has graphs."""
+        raise NotImplementedError
 
     def _run(self, batches, count):
         if count:

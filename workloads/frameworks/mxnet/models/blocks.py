@@ -9,11 +9,13 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd
 
+from workloads.frameworks.mxnet.graphs import ops
+
 
 def dense(weights, name, x):
     """x times name.weight (out, in) plus name.bias."""
     weight = weights[name + ".weight"]
-    return mx.nd.FullyConnected(x, weight, weights[name + ".bias"], num_hidden=weight.shape[0], flatten=False)
+    return ops.FullyConnected(x, weight, weights[name + ".bias"], num_hidden=weight.shape[0], flatten=False)
 
 
 def batch_norm(weights, name, x, epsilon, decay, mode, axis=-1):
@@ -69,18 +71,18 @@ def dropout(x, rate, mode):
 def linear(weights, name, x):
     """x times name.weight (out, in)."""
     weight = weights[name + ".weight"]
-    return mx.nd.FullyConnected(x, weight, num_hidden=weight.shape[0], no_bias=True, flatten=False)
+    return ops.FullyConnected(x, weight, num_hidden=weight.shape[0], no_bias=True, flatten=False)
 
 
 def embedding(weights, name, ids):
     """The row of name.weight (ids, numbers) for each id: one dimension more than ids."""
     weight = weights[name + ".weight"]
-    return mx.nd.Embedding(ids, weight, input_dim=weight.shape[0], output_dim=weight.shape[1], dtype=weight.dtype)
+    return ops.Embedding(ids, weight, input_dim=weight.shape[0], output_dim=weight.shape[1], dtype=weight.dtype)
 
 
 def layer_norm(weights, name, x, epsilon):
     """x with mean 0 and variance 1 over its last dimension, times name.gamma plus name.beta."""
-    return mx.nd.LayerNorm(x, weights[name + ".gamma"], weights[name + ".beta"], axis=-1, eps=epsilon)
+    return ops.LayerNorm(x, weights[name + ".gamma"], weights[name + ".beta"], axis=-1, eps=epsilon)
 
 
 def gelu(x):

@@ -1,6 +1,5 @@
 """GPT-2 (workloads/spec/models/gpt2.py) in MXNet. MXNet 1.7 and 1.9."""
-import mxnet as mx
-
+from workloads.frameworks.mxnet.graphs import ops
 from workloads.frameworks.mxnet.models.blocks import embedding, layer_norm, linear
 from workloads.frameworks.mxnet.models.transformer import causal, cross_entropy, layer
 from workloads.spec.models.gpt2 import form
@@ -27,7 +26,7 @@ def loss(logits, batch, sizes):
 
 def embeddings(weights, ids):
     """Step 1: (batch, time, numbers)."""
-    positions = mx.nd.slice_axis(weights["embeddings.positions.weight"], axis=0, begin=0, end=ids.shape[1])
+    positions = ops.slice_axis(weights["embeddings.positions.weight"], axis=0, begin=0, end=ids.shape[1])
     return embedding(weights, "embeddings.tokens", ids) + positions
 
 
@@ -47,9 +46,15 @@ def prefill(weights, ids, cache, sizes, mode):
 
 
 def decode(weights, tokens, position, cache, sizes, mode):
-    """Step 5: logits (batch, tokens known) after the tokens (batch,) at the position, which the cache keeps."""
-    x = embedding(weights, "embeddings.tokens", tokens) + weights["embeddings.positions.weight"][position]
-    x = x.expand_dims(1)
+    """Step 5: logits (batch, tokens known) after the tokens (batch,) at the position, which the cache keeps.
+
+    The position is an int; or an array (1,), as a graph takes it.
+    """
+    if isinstance(position, int):
+        placed = weights["embeddings.positions.weight"][position]
+    else:
+        placed = embedding(weights, "embeddings.positions", position)
+    x = (embedding(weights, "embeddings.tokens", tokens) + placed).expand_dims(1)
     for index in range(sizes.layers):
         x = layer(weights, "layers.%d" % index, x, form(sizes), mode, cache.token(index, position))
     return predictions(weights, x[:, 0], sizes, mode)

@@ -9,6 +9,7 @@ import math
 
 import mxnet as mx
 
+from workloads.frameworks.mxnet.graphs import ops
 from workloads.frameworks.mxnet.models import blocks
 from workloads.frameworks.mxnet.models.blocks import by_head, dense, layer_norm
 from workloads.spec.models.transformer import PARTS
@@ -44,26 +45,26 @@ def projected(weights, name, x, form):
 def unpacked(x, heads):
     """Queries, keys and values of x (batch, time, 3 times the numbers)."""
     split = x.reshape((0, 0, 3, heads, -1)).transpose((2, 0, 3, 1, 4)).reshape((0, -3, 0, 0))
-    return mx.nd.split(split, 3, axis=0, squeeze_axis=True)
+    return ops.split(split, 3, axis=0, squeeze_axis=True)
 
 
 def gelu(x, formula):
     """x times the normal distribution's share below x, by erf or by tanh."""
     if formula == "erf":
         return blocks.gelu(x)
-    return 0.5 * x * (1 + mx.nd.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1 + ops.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 
 
 def attention(query, key, value, bias=None):
     """Values mixed by each query's shares of the keys; a bias of -1e10 leaves nothing of a key."""
-    scores = mx.nd.batch_dot(query / math.sqrt(query.shape[-1]), key, transpose_b=True)
-    return mx.nd.batch_dot(mx.nd.softmax(scores if bias is None else scores + bias), value)
+    scores = ops.batch_dot(query / math.sqrt(query.shape[-1]), key, transpose_b=True)
+    return ops.batch_dot(ops.softmax(scores if bias is None else scores + bias), value)
 
 
 def causal(x):
     """The mix in which each token of x sees itself and those before it."""
     steps = mx.nd.arange(x.shape[1], ctx=x.context, dtype=x.dtype)
-    later = mx.nd.broadcast_greater(steps.expand_dims(0), steps.expand_dims(1))
+    later = ops.broadcast_greater(steps.expand_dims(0), steps.expand_dims(1))
     return functools.partial(attention, bias=(later * -1e10).expand_dims(0))
 
 
@@ -87,7 +88,7 @@ class Cache:
         """The mix of the one token at the position, which is kept."""
         def mix(query, key, value):
             self._keep(index, position, key, value)
-            return attention(query, *(mx.nd.slice_axis(kept, axis=1, begin=0, end=position + 1)
+            return attention(query, *(ops.slice_axis(kept, axis=1, begin=0, end=position + 1)
                                       for kept in self._layers[index]))
         return mix
 
@@ -96,6 +97,38 @@ class Cache:
             kept[:, position:position + each.shape[1]] = each
 
 
+class GivenCache:
+    """The same for a graph, which writes to no array: the layers' arrays are given, and new ones are there in the end.
+
+    A graph has one shape for all positions, so a token's query sees the whole arrays, those after it left out.
+    """
+
+    def __init__(self, layers):
+        """layers: [keys of the first, its values, keys of the second, ...]"""
+        self.layers = list(layers)
+
+    def prompt(self, index, mix):
+        """The mix of a layer's first tokens, which are kept."""
+        def kept(query, key, value):
+            for place, new in enumerate((key, value), 2 * index):
+                rest = ops.slice_axis(self.layers[place], axis=1, begin=new.shape[1], end=None)
+                self.layers[place] = ops.concat(new, rest, dim=1)
+            return mix(query, key, value)
+        return kept
+
+    def token(self, index, position):
+        """The mix of the one token at the position (1,), which is kept."""
+        def mix(query, key, value):
+            kept = self.layers[2 * index]
+            steps = mx.nd.arange(kept.shape[1], ctx=kept.context, dtype=kept.dtype)
+            here = ops.broadcast_equal(position, steps).reshape((1, -1, 1))
+            for place, new in enumerate((key, value), 2 * index):
+                self.layers[place] = self.layers[place] * (1 - here) + new * here
+            later = ops.broadcast_lesser(position, steps).reshape((1, 1, -1))
+            return attention(query, *self.layers[2 * index:2 * index + 2], bias=later * -1e10)
+        return mix
+
+
 def cross_entropy(logits, labels):
     """The mean of -log p(label): logits (n, classes), labels (n,)."""
-    return -mx.nd.pick(mx.nd.log_softmax(logits), labels).mean()
+    return -ops.pick(ops.log_softmax(logits), labels).mean()
