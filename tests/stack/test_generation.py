@@ -67,6 +67,8 @@ class Generation(test_sequences.SequenceCase):
         self.assertEqual(self.decoded(workload, batch, 4), self.decoded(workload, batch, 4))
         functions = workload._of_one_cache() if hasattr(workload, "_of_one_cache") else ()      # TensorFlow's
         self.assertEqual([1] * len(functions), [each.experimental_get_tracing_count() for each in functions])
+        if "mxnet" in adapter.__name__:                                       # of the prompt, and of a token
+            self.assertEqual(2, len(workload._call._programs))
 
     def test_plain_and_fused_attention_compute_the_same_or_are_refused_with_a_reason(self):
         for precision, limit in (("float64", 1e-10), ("float32", 5e-5)):

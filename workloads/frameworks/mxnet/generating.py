@@ -60,7 +60,12 @@ class Generation:
         return ids[:, :sequence_tasks.prompt(self.cell)]
 
     def _reader(self, batch):
-        """Who reads prompts and gives tokens, with a cache of its own."""
+        """Who reads prompts and gives tokens, with a cache of its own; made once, since its graphs are."""
+        if batch not in self._readers:
+            self._readers[batch] = self._new_reader(batch)
+        return self._readers[batch]
+
+    def _new_reader(self, batch):
         sizes = self._sizes
         shape = batch * sizes.heads, sizes.length, sizes.width // sizes.heads
         positions = range(sequence_tasks.prompt(self.cell), sizes.length)

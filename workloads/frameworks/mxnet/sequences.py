@@ -52,6 +52,7 @@ class Workload(Generation, Steps, contract.Sequences):
 
     def _hybridize(self, **bulks):
         self._call = Graphs(self._arrays(), **bulks) if self.loop == "hybridized" else self._eagerly
+        self._readers = {}                       # by batch; they hold graphs
 
     def _eagerly(self, function, arrays):
         """What a function of weights and arrays gives."""
