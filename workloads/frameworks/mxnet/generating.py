@@ -111,48 +111,46 @@ class _Eagerly:
 
 
 class _ByGraphs:
-    """The same by graphs that take the cache's arrays and give new ones, beside the logits or the token."""
+    """The same by graphs that take the cache's arrays and give new ones, beside the tokens and logits."""
 
-    def __init__(self, read, told, call, cache, positions):
-        """call: graphs.Graphs; cache: as GivenCache has it; positions: arrays (1,)."""
-        self.positions, self._read, self._told, self._call, self._cache = positions, read, told, call, cache
+    def __init__(self, read, told, graphs, cache, positions):
+        """graphs: graphs.Graphs; cache: as GivenCache has it; positions: arrays (1,)."""
+        self.positions, self._read, self._told, self._graphs, self._cache = positions, read, told, graphs, cache
+        self._made_of = {}                       # the graph of a function, whose shapes are those of the cache
 
     def first(self, ids):
         """The token (batch,) after the prompt."""
-        return self._made(self._first, ids=ids)
+        return self._made(self._read_prompt, ids=ids)[0]
 
     def following(self, tokens, position):
         """The tokens (batch,) after those at the position."""
-        return self._made(self._following, tokens=tokens, position=position)
+        return self._made(self._tell, tokens=tokens, position=position)[0]
 
     def prompted(self, ids):
         """The logits after the prompt."""
-        return self._made(self._prompted, ids=ids)
+        return self._made(self._read_prompt, ids=ids)[1]
 
     def decoded(self, tokens, position):
         """The logits after the tokens at the position."""
-        return self._made(self._decoded, tokens=tokens, position=position)
+        return self._made(self._tell, tokens=tokens, position=position)[1]
 
     def _made(self, function, **arrays):
+        """(tokens, logits) by a function's graph."""
         arrays.update(("cache%d" % index, array) for index, array in enumerate(self._cache))
-        made, *self._cache = self._call(function, arrays)
-        return made
+        if function not in self._made_of:
+            self._made_of[function] = self._graphs.of(function, arrays)
+        tokens, logits, *self._cache = self._made_of[function](arrays)
+        return tokens, logits
 
-    def _first(self, weights, arrays):
-        logits, *cache = self._prompted(weights, arrays)
-        return [logits.argmax(-1)] + cache
-
-    def _following(self, weights, arrays):
-        logits, *cache = self._decoded(weights, arrays)
-        return [logits.argmax(-1)] + cache
-
-    def _prompted(self, weights, arrays):
+    def _read_prompt(self, weights, arrays):
         cache = self._given(arrays)
-        return [self._read(weights, arrays["ids"], cache)] + cache.layers
+        logits = self._read(weights, arrays["ids"], cache)
+        return [logits.argmax(-1), logits] + cache.layers
 
-    def _decoded(self, weights, arrays):
+    def _tell(self, weights, arrays):
         cache = self._given(arrays)
-        return [self._told(weights, arrays["tokens"], arrays["position"], cache)] + cache.layers
+        logits = self._told(weights, arrays["tokens"], arrays["position"], cache)
+        return [logits.argmax(-1), logits] + cache.layers
 
     def _given(self, arrays):
         return GivenCache(arrays["cache%d" % index] for index in range(len(self._cache)))

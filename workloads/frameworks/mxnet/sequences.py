@@ -185,7 +185,7 @@ def _refuse(cell):
     if cell.init == "framework":
         raise Unsupported("the sequence models have evenbench's own weights in every framework")
     if cell.precision == "amp":
-        raise Unsupported("amp casts in MXNet's graph, which the sequence models do not have")
+        raise Unsupported("amp casts in gluon's nets, which the sequence models are not in MXNet")
     reason = lstm_kernels.missing("mxnet", cell.device, cell.lstm)
     if reason:
         raise Unsupported(reason)
