@@ -115,10 +115,10 @@ class Traced:
         return self.graph.call("squeeze", [one], {"axis": 1})
 
     def __add__(self, other):
-        return self._with(other, operator.add, "broadcast_add")
+        return self._with(other, operator.add, "add")
 
     def __mul__(self, other):
-        return self._with(other, operator.mul, "broadcast_mul")
+        return self._with(other, operator.mul, "mul")
 
     def __rsub__(self, other):
         return self._with(other, lambda x, y: y - x, "")
@@ -135,7 +135,8 @@ class Traced:
         """By a number, or by another array, of which the operation has that name."""
         if isinstance(other, (int, float)):
             return Traced(self.graph, function(self.symbol, other), function(self.array, other))
-        return self.graph.call(name, [self, other], {})
+        kind = "elemwise_" if other.shape == self.shape else "broadcast_"
+        return self.graph.call(kind + name, [self, other], {})
 
 
 class _Operations:

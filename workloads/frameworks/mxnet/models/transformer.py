@@ -106,6 +106,7 @@ class GivenCache:
     def __init__(self, layers):
         """layers: [keys of the first, its values, keys of the second, ...]"""
         self.layers = list(layers)
+        self._places = ()              # what every layer's token needs to know of the position
 
     def prompt(self, index, mix):
         """The mix of a layer's first tokens, which are kept."""
@@ -118,15 +119,21 @@ class GivenCache:
 
     def token(self, index, position):
         """The mix of the one token at the position (1,), which is kept."""
+        self._places = self._places or self._placed(position)
+        here, elsewhere, later = self._places
+
         def mix(query, key, value):
-            kept = self.layers[2 * index]
-            steps = mx.nd.arange(kept.shape[1], ctx=kept.context, dtype=kept.dtype)
-            here = ops.broadcast_equal(position, steps).reshape((1, -1, 1))
             for place, new in enumerate((key, value), 2 * index):
-                self.layers[place] = self.layers[place] * (1 - here) + new * here
-            later = ops.broadcast_lesser(position, steps).reshape((1, 1, -1))
-            return attention(query, *self.layers[2 * index:2 * index + 2], bias=later * -1e10)
+                self.layers[place] = self.layers[place] * elsewhere + new * here
+            return attention(query, *self.layers[2 * index:2 * index + 2], bias=later)
         return mix
+
+    def _placed(self, position):
+        """1 where the token is kept, 1 where it is not, and the bias that leaves out what comes after it."""
+        kept = self.layers[0]
+        steps = mx.nd.arange(kept.shape[1], ctx=kept.context, dtype=kept.dtype)
+        here = ops.broadcast_equal(position, steps).reshape((1, -1, 1))
+        return here, 1 - here, ops.broadcast_lesser(position, steps).reshape((1, 1, -1)) * -1e10
 
 
 def cross_entropy(logits, labels):
