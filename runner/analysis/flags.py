@@ -41,6 +41,7 @@ class Flag(StrEnum):
     OTHER_PRECISION = "other_precision"
     WITHOUT_GRAPH = "without_graph"
     PART_OF_PASS = "part_of_pass"
+    COMPILED = "compiled"
     GPUS_IN_PARALLEL = "gpus_in_parallel"
     THROTTLED = "throttled"
     GPU_THROTTLED = "gpu_throttled"
@@ -72,6 +73,8 @@ FOOTNOTES = {
                         "and plan ahead, may be faster.",
     Flag.PART_OF_PASS: "A pass over the sequences would have taken more than a minute, so a part of one was timed: "
                        "other stacks may have timed other batches.",
+    Flag.COMPILED: "The framework compiled programs within the timed steps of at least one run, for shapes that the "
+                   "warm-up had not met: the rate is the compiler's, too, and the run counts as not steady.",
     Flag.GPUS_IN_PARALLEL: "Ran beside other cells on other GPUs, with which it shared the CPUs and the memory.",
     Flag.THROTTLED: "The CPU limit throttled at least one run.",
     Flag.GPU_THROTTLED: "Heat or its power supply slowed the GPU down, also when the run was repeated.",
@@ -198,6 +201,7 @@ _OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
     Flag.OTHER_PRECISION: _has_other_precision,
     Flag.WITHOUT_GRAPH: _is_without_graph,
     Flag.PART_OF_PASS: lambda seen: any(worker.is_part_of_pass for worker in seen.run.workers),
+    Flag.COMPILED: lambda seen: any(worker.timed_compiled for worker in seen.run.workers),
     Flag.GPUS_IN_PARALLEL: lambda seen: seen.run.place.get("gpus_in_parallel") is True,
     Flag.THROTTLED: _is_throttled,
     Flag.GPU_THROTTLED: lambda seen: (seen.run.after.get("gpu_throttled_share") or 0.0) > THROTTLED_SHARE,

@@ -10,6 +10,8 @@ alike (t test on the logarithms of first half over second half), the rate depend
 steady. Fewer than five runs cannot show that they drift by chance. A row of which fewer than half the runs are steady
 or drift by chance is too short to tell.
 
+A run whose framework compiled programs within the timed steps is not steady, for whatever its steps look like.
+
 Only measures that time a step over and over are held to it. An epoch is measured whole, its slow start included, and a
 profile is no rate.
 """
@@ -85,9 +87,11 @@ def of_rows(rows: Iterable[Row]) -> Mapping[str, Runs]:
     """The Runs of each row, by its key."""
     stepped = [row for row in rows if row.cell.measure in STEPPED]
     workers = [worker for row in stepped for run in row.ok_runs for worker in run.workers]
-    judged = iter(steadiness.each([worker.alike_seconds for worker in workers],
-                                  [worker.timed_seconds for worker in workers]))
-    return {row.key: _runs(row, [_of_workers([next(judged) for _ in run.workers]) for run in row.ok_runs])
+    judged = steadiness.each([worker.alike_seconds for worker in workers],
+                             [worker.timed_seconds for worker in workers])
+    each = (Steadiness.NOT_STEADY if worker.timed_compiled else its_own
+            for worker, its_own in zip(workers, judged, strict=True))
+    return {row.key: _runs(row, [_of_workers([next(each) for _ in run.workers]) for run in row.ok_runs])
             for row in stepped if row.ok_runs}
 
 

@@ -33,6 +33,7 @@ class Size(NamedTuple):
     image: int
     train_steps: int
     infer_steps: int
+    optimizer: str = "sgd"
 
 
 SIZES = {
@@ -42,7 +43,7 @@ SIZES = {
     "mobilenetv2": Size(8, 96, 5, 24),
     "vit_b16": Size(1, 224, 1, 4),           # as published
     "bert": Size(8, 0, 20, 60),              # the small preset, as the next ones
-    "gpt2": Size(4, 0, 20, 60),
+    "gpt2": Size(4, 0, 20, 60, "adamw"),
     "lstm": Size(64, 0, 100, 300),
 }
 
@@ -55,7 +56,7 @@ GPU_SIZES = {
     "mobilenetv2": Size(32, 224, 10, 40),
     "vit_b16": Size(32, 224, 10, 40),
     "bert": Size(32, 0, 20, 60),
-    "gpt2": Size(32, 0, 20, 60),
+    "gpt2": Size(32, 0, 20, 60, "adamw"),
     "lstm": Size(64, 0, 100, 300),
 }
 
@@ -155,7 +156,8 @@ def _peer_cell(task: str, measure: str, stack: Stack, setup: Setup) -> Cell:
     size = (GPU_SIZES if setup.device == "gpu" else SIZES)[task]
     steps = size.train_steps if measure == "harness" else size.infer_steps
     cell = Cell(stack=stack.name, task=task, measure=measure, batch=size.batch, input="synthetic",
-                learning_rate=1e-4, steps=_PEER_BLOCKS, warmup=steps, cpus=setup.cpus, device=setup.device)
+                optimizer=size.optimizer, learning_rate=1e-4, steps=_PEER_BLOCKS, warmup=steps, cpus=setup.cpus,
+                device=setup.device)
     return cell if tasks.is_sequence(task) else cell._replace(image=size.image, classes=1000)
 
 

@@ -83,6 +83,8 @@ EVENTS: dict[str, Event] = {
             False),
         Key("is_part_of_pass", "boolean", "", "true where it was the last line, and a pass over batches that are not "
             "alike was longer than timed steps may last", False),
+        Key("compiled", "count", "programs", "that the framework compiled within these steps; where there was one",
+            False),
         Key("drain_seconds", "number", "s", "that reading the last loss still took once its step was said to be over",
             False),
         _WORKER)),

@@ -37,6 +37,7 @@ class Worker:
     device_seconds: Samples                # of each sample or part by the device's own clock, where it has one
     pass_tokens: tuple[int, ...] = ()      # of each batch of a pass over sequences, padding included; () elsewhere
     is_part_of_pass: bool = False          # the timed steps are no whole passes, though the cell leaves open how many
+    timed_compiled: int = 0                # programs that the framework compiled within the timed steps
 
     @cached_property
     def step_seconds(self) -> Samples:

@@ -43,6 +43,7 @@ class Heard:
     drain_seconds: float = 0.0
     device_seconds: list[float] = field(default_factory=list)
     is_part_of_pass: bool = False
+    timed_compiled: int = 0
 
 
 @dataclass
@@ -108,6 +109,7 @@ def _steps(run: Begun, line: Mapping[str, Any]) -> None:
     worker.drain_seconds += number(line.get("drain_seconds")) or 0.0
     worker.device_seconds += line.get("device_seconds", [])
     worker.is_part_of_pass = worker.is_part_of_pass or line.get("is_part_of_pass") is True
+    worker.timed_compiled += count(line.get("compiled", 0))
 
 
 def _values(run: Begun, line: Mapping[str, Any]) -> None:
@@ -211,7 +213,7 @@ def _worker(name: str, heard: Heard, pass_tokens: tuple[int, ...] = ()) -> Worke
                   phases={phase: samples(values) for phase, values in heard.phases.items()},
                   losses=samples(heard.losses), drain_seconds=heard.drain_seconds,
                   device_seconds=seconds(heard.device_seconds), pass_tokens=pass_tokens,
-                  is_part_of_pass=heard.is_part_of_pass)
+                  is_part_of_pass=heard.is_part_of_pass, timed_compiled=heard.timed_compiled)
 
 
 _LINES: dict[str, Callable[[Begun, Mapping[str, Any]], None]] = {

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from workloads.inputs import images, sequence_batches, weights
+from workloads.measuring import measures
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.layers import Act, Conv, Dense, Dropout, Flatten, GlobalPool, Norm
@@ -144,6 +145,14 @@ class Programs(unittest.TestCase):
         workload.infer(batches, 24, Watch())                    # two passes
         self.assertEqual(shapes[1], workload.compiled()["programs"] - before)
         self.assertLess(shapes[1], shapes[0])
+
+    def test_shapes_that_the_warm_up_did_not_meet_are_told_with_the_steps_that_compiled_them(self):
+        from workloads.frameworks.jax.sequences import Workload
+        cell = cell_of(task="gnmt", measure="infer", steps=12, warmup=1, length=8, hidden=8)
+        given, sent = sequence_batches.read(None, cell), []
+        measures.infer(cell, None, Workload(cell), given, None, lambda event, **values: sent.append((event, values)))
+        compiled = [values.get("compiled", 0) for event, values in sent if event == "steps"]
+        self.assertEqual(given.facts["shapes"] - 1, sum(compiled))
 
 
 class Phases(unittest.TestCase):

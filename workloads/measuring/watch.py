@@ -46,15 +46,17 @@ class Watch:
     would do, and begin() tells it what all of them do.
     """
 
-    def __init__(self, cell, sync, value, emit, clock=time.perf_counter, device=None, pass_steps=0):
+    def __init__(self, cell, sync, value, emit, clock=time.perf_counter, device=None, pass_steps=0, programs=None):
         """sync(handle) waits for a step's work; value(handle) is its loss, or None where there is none.
 
         device has mark(), which notes a moment behind the work that was issued, and seconds(), which gives those
         between the marks since it was last asked and forgets all of them. pass_steps: of a pass over batches that are
-        not alike, which warm-up awaits as steadiness.Steady does, and of which timed steps are whole ones.
+        not alike, which warm-up awaits as steadiness.Steady does, and of which timed steps are whole ones. programs()
+        counts those that the framework compiled so far.
         """
         self._cell, self._sync, self._value, self._emit, self._clock = cell, sync, value, emit, clock
         self._device, self._pass_steps = device, pass_steps
+        self._programs = programs or (lambda: 0)
         self._is_led = is_open(cell) and cell.parallel != "none"
         self._ended, self._agreed = "", None           # of a led one: why its warm-up may end, and its timed steps
         self._warm_up = warm_up(cell, pass_steps) or (Fixed(1) if self._is_led else None)      # None once it is over
@@ -66,6 +68,7 @@ class Watch:
         self._first = 0                 # the first timed step that was not sent yet
         self._timed, self._total = 0, 0.0          # timed steps, and their seconds
         self._forget()
+        self._compiled = self._programs()          # before the steps that follow
         self._mark()
         self._began = self._sent = clock()
 
@@ -226,11 +229,13 @@ class Watch:
     def _resume(self, sent):
         """Begin the next event; what was done for the one before belongs to no step."""
         self._forget()
+        self._compiled = self._programs()
         self._sent = sent
         self._mark()
         self._began = self._clock()
 
     def _send(self, is_over):
+        compiled = self._programs() - self._compiled
         if self._device:
             self._device_seconds += self._device.seconds()
         drained = self._drained()
@@ -238,6 +243,8 @@ class Watch:
         block = dict(self._block(losses), **drained)
         if is_over and duration.is_part_of_pass(self._cell, self._timed, self._pass_steps):
             block["is_part_of_pass"] = True
+        if compiled:
+            block["compiled"] = compiled
         self._emit_values(block)
         self._emit("steps", **block)
         self._first = self._timed

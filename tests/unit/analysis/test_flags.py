@@ -153,10 +153,10 @@ def test_two_clocks_that_differ_by_more_than_2_per_cent_over_the_steps_are_flagg
     assert expected == found(lines=(made.steps([1.0, 1.0], loss=[2.0, 1.0], device_seconds=device),))
 
 
-def test_a_run_that_was_made_again_and_a_part_of_a_pass_are_flagged() -> None:
+def test_a_run_that_was_made_again_a_part_of_a_pass_and_compiling_are_flagged() -> None:
     cell = made.cell()
-    records = list(made.run(cell, 0, made.steps([0.5] * 20, is_part_of_pass=True), attempt=2))
+    records = list(made.run(cell, 0, made.steps([0.5] * 20, is_part_of_pass=True, compiled=1), attempt=2))
     records[0]["repeats"] = "-"
     (row,) = measurements([made.session(), made.plan(cell), *records]).rows
 
-    assert {Flag.MADE_AGAIN, Flag.PART_OF_PASS} <= set(flags(row, 2, PROVED))
+    assert {Flag.MADE_AGAIN, Flag.PART_OF_PASS, Flag.COMPILED} <= set(flags(row, 2, PROVED))

@@ -29,14 +29,19 @@ def test_a_row_is_not_steady_where_two_runs_and_more_than_a_tenth_are_not(runs: 
     assert said == runs.text
 
 
-def of(seconds: Any, **values: Any) -> Runs:
+def of(seconds: Any, compiled: int = 0, **values: Any) -> Runs:
     cell = made.cell(**values)
-    rows = measurements([made.session(), made.plan(cell), *made.run(cell, 0, made.steps(seconds))]).rows
+    steps = made.steps(seconds, **{"compiled": compiled} if compiled else {})
+    rows = measurements([made.session(), made.plan(cell), *made.run(cell, 0, steps)]).rows
     return gate.of_rows(rows).get(rows[0].key, gate.NO_STEPS)
 
 
 def test_runs_are_counted_by_their_steps() -> None:
     assert [Runs(1), Runs(0, 1), Runs(0, 0, 1)] == [of(EVEN), of(SLOW_START), of([0.1])]
+
+
+def test_a_run_that_compiled_within_its_timed_steps_is_not_steady_however_even_they_are() -> None:
+    assert Runs(0, 1) == of(EVEN, compiled=2)
 
 
 def test_an_epoch_is_measured_whole_and_need_not_be_steady() -> None:

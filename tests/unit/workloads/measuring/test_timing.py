@@ -422,6 +422,24 @@ def test_a_pass_that_would_take_too_long_is_cut_and_the_record_says_so():
     assert sent[-1]["is_part_of_pass"]
 
 
+def test_programs_that_are_compiled_within_timed_steps_are_told_with_those_steps():
+    clock, sent, made = FakeClock(step=0.0), Sent(), [1]
+    device = Device(clock, seconds=0.25)
+
+    def value(loss):
+        made[0] += 1                     # a program that reads a loss is of no step
+        return loss
+
+    watch = Watch(cell(warmup=2, steps=10), device.sync, value, sent, clock, programs=lambda: made[0])
+    for step in range(12):
+        made[0] += step in (0, 1, 8)     # shapes: two are met in warm-up, one in the second block of five steps
+        device.issue()
+        watch.stepped(1.0)
+
+    assert [None, 1] == [block.get("compiled") for block in sent.of("steps")]
+    assert [5, 5] == [len(block["seconds"]) for block in sent.of("steps")]
+
+
 def test_whole_passes_and_a_fixed_number_of_steps_are_no_part_of_a_pass():
     assert not any("is_part_of_pass" in block for block in endless(10, warmup=1, steps=5, seconds=2.0)[0])
     assert not any("is_part_of_pass" in block for block in watched([1.0] * 4, warmup=1, steps=3)[0])
