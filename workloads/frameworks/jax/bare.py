@@ -14,9 +14,9 @@ from workloads.spec import sequence_tasks
 def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
-    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 and the LSTM are written out
-    here, ResNet-50 is Haiku's, GPT-2 and ViT are KerasHub's, from folder/peers/<stack>. Raises Unsupported for other
-    tasks, and where the library is not.
+    It infers where that is the cell's measure, else it trains with plain SGD, or with AdamW. LeNet-5, the LSTM and
+    AdamW are written out here, ResNet-50 is Haiku's, GPT-2 and ViT are KerasHub's, from folder/peers/<stack>. Raises
+    Unsupported for other tasks, and where the library is not.
     """
     if cell.measure in sequence_tasks.GENERATING:
         return _generating(cell, folder), jax.block_until_ready
@@ -27,22 +27,45 @@ def loop(cell, folder=""):
     if cell.measure == "infer":
         infer = jax.jit(answer)
         return lambda: infer(weights, running, batch[0]), jax.block_until_ready
-    return _training(weights, running, batch, loss_of, cell.learning_rate), jax.block_until_ready
+    return _training(cell, weights, running, batch, loss_of), jax.block_until_ready
 
 
-def _training(weights, running, batch, loss_of, learning_rate):
-    @functools.partial(jax.jit, donate_argnums=(0, 1))
-    def update(weights, running, batch):
+def _training(cell, weights, running, batch, loss_of):
+    updated, moments = _sgd, ()
+    if cell.optimizer == "adamw":
+        updated, moments = _adamw, (0, *(jax.tree.map(jnp.zeros_like, weights) for _ in range(2)))
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def update(state, batch):
+        weights, running, moments = state
         (loss, running), slopes = jax.value_and_grad(loss_of, has_aux=True)(weights, running, *batch)
-        return jax.tree.map(lambda weight, slope: weight - learning_rate * slope, weights, slopes), running, loss
+        weights, moments = updated(cell.learning_rate, weights, slopes, moments)
+        return (weights, running, moments), loss
 
-    kept = [weights, running]
+    kept = [(weights, running, moments)]
 
     def step():
-        kept[0], kept[1], loss = update(kept[0], kept[1], batch)
+        kept[0], loss = update(kept[0], batch)
         return loss
 
     return step
+
+
+def _sgd(rate, weights, slopes, moments):
+    return jax.tree.map(lambda weight, slope: weight - rate * slope, weights, slopes), moments
+
+
+def _adamw(rate, weights, slopes, moments):
+    """Without weight decay: Kingma and Ba 2015, algorithm 1."""
+    step, means, squares = moments
+    step = step + 1
+    means = jax.tree.map(lambda mean, slope: 0.9 * mean + 0.1 * slope, means, slopes)
+    squares = jax.tree.map(lambda square, slope: 0.999 * square + 0.001 * slope ** 2, squares, slopes)
+
+    def moved(weight, mean, square):
+        return weight - rate * (mean / (1 - 0.9 ** step)) / (jnp.sqrt(square / (1 - 0.999 ** step)) + 1e-8)
+
+    return jax.tree.map(moved, weights, means, squares), (step, means, squares)
 
 
 def _drawn(random, *shape):

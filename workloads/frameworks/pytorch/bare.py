@@ -16,7 +16,8 @@ _no_gradients = getattr(torch, "inference_mode", torch.no_grad)
 def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
-    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, the LSTM is
+    It infers where that is the cell's measure, else it trains with plain SGD, or with AdamW, fused as transformers'
+    Trainer has it by default. LeNet-5 is written out here, the LSTM is
     nn.LSTM, BERT, GPT-2 and ViT are transformers', other nets torchvision's, from folder/peers/<stack>. Raises
     Unsupported where the library is not, or has no such net.
     """
@@ -28,7 +29,7 @@ def loop(cell, folder=""):
     elif cell.measure == "infer":
         step = _inference(net, batch)
     else:
-        step = _training(net, batch, loss, cell.learning_rate)
+        step = _training(net, batch, loss, _optimizer(net, cell))
     return step, lambda handle: torch.cuda.synchronize() if cell.device == "gpu" else None
 
 
@@ -74,8 +75,13 @@ def _on_gpu(batch):
     return batch.cuda() if hasattr(batch, "cuda") else {name: tensor.cuda() for name, tensor in batch.items()}
 
 
-def _training(net, batch, loss_of, learning_rate):
-    optimizer = torch.optim.SGD(net.parameters(), lr=learning_rate)
+def _optimizer(net, cell):
+    if cell.optimizer == "adamw":
+        return torch.optim.AdamW(net.parameters(), lr=cell.learning_rate, weight_decay=0.0, fused=True)
+    return torch.optim.SGD(net.parameters(), lr=cell.learning_rate)
+
+
+def _training(net, batch, loss_of, optimizer):
     takes_none = "set_to_none" in inspect.signature(optimizer.zero_grad).parameters
     clearing = {"set_to_none": True} if takes_none else {}
 

@@ -13,7 +13,7 @@ def model(cell, transformers):
     net(batch) gives the logits of all positions, (batch * time, tokens known).
     """
     sizes = sequence_tasks.sizes(cell)
-    net = _Logits(transformers.GPT2LMHeadModel(transformers.GPT2Config(
+    net = Logits(transformers.GPT2LMHeadModel(transformers.GPT2Config(
         vocab_size=sizes.vocabulary, n_embd=sizes.width, n_layer=sizes.layers, n_head=sizes.heads, n_inner=sizes.inner,
         n_positions=sizes.positions, layer_norm_epsilon=gpt2.form(sizes).epsilon, resid_pdrop=0.0, embd_pdrop=0.0,
         attn_pdrop=0.0, use_cache=False)))
@@ -22,16 +22,16 @@ def model(cell, transformers):
     return net.train(), {"input_ids": ids}, labels.flatten()
 
 
-class _Logits(nn.Module):
-    """The model without what else it says."""
+class Logits(nn.Module):
+    """A model of transformers without what else it says."""
 
     def __init__(self, net):
         super().__init__()
         self.net = net
 
     def forward(self, batch):
-        """(batch * time, tokens known)."""
-        return self.net(**batch).logits.flatten(0, 1)
+        """(batch * time, tokens known), or (batch, classes)."""
+        return self.net(**batch).logits.flatten(0, -2)
 
 
 def generating(cell, net, batch):

@@ -14,9 +14,9 @@ layers = tf.keras.layers
 def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
-    It infers where that is the cell's measure, else it trains with plain SGD. LeNet-5 is written out here, GPT-2 and
-    ViT are KerasHub's, from folder/peers/<stack>, the LSTM and the other nets Keras' own. Raises Unsupported where
-    KerasHub is not, or Keras has no such net.
+    It infers where that is the cell's measure, else it trains with plain SGD, or with Keras' AdamW. LeNet-5 is written
+    out here, GPT-2 and ViT are KerasHub's, from folder/peers/<stack>, the LSTM and the other nets Keras' own. Raises
+    Unsupported where KerasHub is not, or Keras has no such net.
     """
     if cell.task in peers.KERAS_HUB:
         return _of_keras_hub(cell, folder)
@@ -76,9 +76,15 @@ def _of_keras_hub(cell, folder):
     return step, lambda handle: waits.wait(handle, cell)
 
 
+def _optimizer(cell):
+    if cell.optimizer == "adamw":
+        return tf.keras.optimizers.AdamW(cell.learning_rate, weight_decay=0.0)
+    return tf.keras.optimizers.SGD(cell.learning_rate)
+
+
 def _function(cell, net, images, labels, loss_of):
     """A tf.function a step, TensorFlow 2; images: an array, or a dict of them."""
-    optimizer = tf.keras.optimizers.SGD(cell.learning_rate)
+    optimizer = _optimizer(cell)
     images, labels = tf.nest.map_structure(tf.constant, images), tf.constant(labels)
 
     @tf.function
