@@ -64,8 +64,7 @@ class Workload(Steps, contract.Images):
     def __init__(self, table, cell, store=None):
         settings.apply(cell)
         self.cell = cell
-        has_graph = not any(isinstance(layer, layers.Encoder) for layer in table)
-        self.loop, self.precision = settings.loop(cell, has_graph), settings.precision(cell, has_graph)
+        self.loop, self.precision = settings.loop(cell), settings.precision(cell)
         self.layout = settings.layout(cell)
         self._device = settings.device(cell)
         self.attention = settings.attention(cell)

@@ -9,15 +9,17 @@ import operator
 
 import mxnet as mx
 
-_STATIC = {"static_alloc": True, "static_shape": True}         # as gluon's nets have it here
-
 
 class Graphs:
     """Functions of (weights, arrays), dicts by name, that give lists of arrays: a graph for each and for each shape."""
 
-    def __init__(self, weights, **bulks):
-        """bulks: how many operators may run as one, as CachedOp's flags."""
-        self._weights, self._flags, self._programs = weights, dict(_STATIC, **bulks), {}
+    def __init__(self, weights, is_static, **bulks):
+        """is_static: whether a graph keeps its memory, as gluon's nets do here; many graphs would keep too much.
+
+        bulks: how many operators may run as one, as CachedOp's flags.
+        """
+        self._weights, self._programs = weights, {}
+        self._flags = dict(bulks, static_alloc=is_static, static_shape=is_static)
 
     def __call__(self, function, arrays):
         """What the function gives."""
@@ -35,7 +37,7 @@ class _Program:
     """The graph of a function at some shapes."""
 
     def __init__(self, function, weights, arrays, flags):
-        graph = _Graph()
+        graph = Graph()
         given = {name: graph.variable(name, array) for name, array in arrays.items()}
         made = function({name: graph.variable(name, array) for name, array in weights.items()}, given)
         symbol = mx.sym.Group([each.symbol for each in made])
@@ -48,7 +50,7 @@ class _Program:
         return made if isinstance(made, (list, tuple)) else [made]
 
 
-class _Graph:
+class Graph:
     """A graph that is being made."""
 
     def __init__(self):
@@ -107,6 +109,10 @@ class Traced:
         """See NDArray."""
         return self.graph.call("mean", [self], {})
 
+    def sum(self):
+        """See NDArray."""
+        return self.graph.call("sum", [self], {})
+
     def __getitem__(self, key):
         """Of [:, index] alone."""
         everything, index = key
@@ -120,11 +126,14 @@ class Traced:
     def __mul__(self, other):
         return self._with(other, operator.mul, "mul")
 
+    def __sub__(self, other):
+        return self._with(other, operator.sub, "sub")
+
     def __rsub__(self, other):
         return self._with(other, lambda x, y: y - x, "")
 
     def __truediv__(self, other):
-        return self._with(other, operator.truediv, "")
+        return self._with(other, operator.truediv, "div")
 
     def __neg__(self):
         return self * -1.0

@@ -7,6 +7,7 @@ import mxnet as mx
 from mxnet.gluon import nn
 
 from workloads.frameworks.mode import Mode
+from workloads.frameworks.mxnet.graphs import Graph, Traced, ops
 from workloads.frameworks.mxnet.models import transformer
 from workloads.frameworks.mxnet.models.blocks import layer_norm
 from workloads.spec import layers
@@ -143,64 +144,71 @@ def dense(layer, shape, path, blocks):
 
 def by_operation(kind):
     """The way to make a layer that is a block of the kind."""
-    return lambda layer, shape, path, blocks: kind(layer, layers.arrays(layer, shape), prefix=path + ".")
+    return lambda layer, shape, path, blocks: kind(layer, shape, prefix=path + ".")
 
 
 _KEPT_NOWHERE = Mode("native", is_training=False)
 
 
 class Weighted(nn.HybridBlock):
-    """A layer as operations on arrays, like the sequence models', which gluon cannot hybridize.
+    """A layer as operations on arrays, like the sequence models': in gluon's graph, on what stands for them."""
 
-    So a table that has one runs operation by operation: gelu by erf computes in float32 in MXNet's graphs, of which no
-    check could prove anything in float64.
-    """
-
-    def __init__(self, layer, arrays, **names):
-        """arrays: (name, shape) of each."""
+    def __init__(self, layer, shape, **names):
+        """shape: of a sample of the input."""
         super().__init__(**names)
-        self._layer = layer
-        self._arrays = {name: self.params.get(name, shape=shape) for name, shape in arrays}
+        self._layer, self._shape = layer, shape
+        for name, own in layers.arrays(layer, shape):
+            setattr(self, name, self.params.get(name, shape=own))
 
-    def _weights(self, device):
-        return {"." + name: array.data(device) for name, array in self._arrays.items()}
+    def hybrid_forward(self, F, x, **weights):
+        """What the layer gives."""
+        if F is mx.nd:
+            return self.given({"." + name: array for name, array in weights.items()}, x)
+        graph, samples = Graph(), 2              # of one sample, arrays would have the shape of what is added to each
+        own = {name: getattr(self, name) for name in weights}
+        numbers = next((parameter.dtype for parameter in own.values()), "float32")
+        standing = {"." + name: Traced(graph, symbol, mx.nd.zeros(own[name].shape, dtype=numbers))
+                    for name, symbol in weights.items()}
+        return self.given(standing, Traced(graph, x, mx.nd.zeros((samples,) + self._shape, dtype=numbers))).symbol
+
+    def given(self, weights, x):
+        """The same of arrays, or of what stands for them in a graph; the weights' names begin with a dot."""
+        raise NotImplementedError
 
 
 class Tokens(Weighted):
     """Pixels as tokens, (N, 1 + pixels, channels), row after row behind the learned first one, with positions."""
 
-    def forward(self, x):
+    def given(self, weights, x):
         """The tokens of x (N, channels, height, width)."""
-        weights = self._weights(x.context)
         pixels = x.reshape((0, 0, -1)).transpose((0, 2, 1))
-        first = weights[".first.weight"].expand_dims(0).broadcast_to((x.shape[0], 1, x.shape[1]))
-        tokens = mx.nd.concat(first, pixels, dim=1)
-        return mx.nd.broadcast_add(tokens, weights[".positions.weight"].expand_dims(0))
+        first = ops.broadcast_like(weights[".first.weight"].expand_dims(0), pixels, lhs_axes=(0,), rhs_axes=(0,))
+        return ops.concat(first, pixels, dim=1) + weights[".positions.weight"].expand_dims(0)
 
 
 class Encoder(Weighted):
     """The steps of workloads/spec/models/transformer.py; every token sees all."""
 
-    def forward(self, x):
+    def given(self, weights, x):
         """(N, tokens, numbers), as x."""
         form = Form(self._layer.heads, self._layer.gelu, self._layer.epsilon)
-        return transformer.layer(self._weights(x.context), "", x, form, _KEPT_NOWHERE, transformer.attention)
+        return transformer.layer(weights, "", x, form, _KEPT_NOWHERE, transformer.attention)
 
 
 class LayerNorm(Weighted):
     """Each token with mean 0 and variance 1."""
 
-    def forward(self, x):
+    def given(self, weights, x):
         """(N, tokens, numbers), as x."""
-        return layer_norm(self._weights(x.context), "", x, self._layer.epsilon)
+        return layer_norm(weights, "", x, self._layer.epsilon)
 
 
 class First(Weighted):
     """The first token."""
 
-    def forward(self, x):
+    def given(self, weights, x):
         """(N, numbers) of x (N, tokens, numbers)."""
-        return x.slice_axis(axis=1, begin=0, end=1).reshape((0, -1))
+        return ops.slice_axis(x, axis=1, begin=0, end=1).reshape((0, -1))
 
 
 _LAYERS = {layers.Conv: conv, layers.Norm: norm, layers.Act: act, layers.Pool: pool, layers.GlobalPool: global_pool,

@@ -1,4 +1,4 @@
-"""The sequence models as evenbench measures them in MXNet: eagerly, or as graphs where all batches have one shape.
+"""The sequence models as evenbench measures them in MXNet: transformers as graphs, the others eagerly.
 
 mxnet/models/<task>.py has what contract.MODEL says. A task without such a file is one that MXNet has no operators for.
 MXNet 1.7 and 1.9.
@@ -20,9 +20,9 @@ from workloads.frameworks.mxnet.graphs import Graphs
 from workloads.frameworks.mxnet.steps import Steps
 from workloads.inputs import loading, lstm_vector
 from workloads.process.errors import Unsupported
-from workloads.spec import lstm_kernels, sequence_tasks
+from workloads.spec import lstm_kernels, sequence_tasks, tasks
 
-_OF_ONE_SHAPE = ("gpt2",)            # all batches of a cell, so that a graph serves them
+_OF_ONE_SHAPE = ("gpt2",)            # all batches of a cell, so that one graph serves them
 
 
 class Workload(Generation, Steps, contract.Sequences):
@@ -32,7 +32,7 @@ class Workload(Generation, Steps, contract.Sequences):
         settings.apply(cell)
         _refuse(cell)
         self._model = importlib.import_module("workloads.frameworks.mxnet.models." + cell.task)
-        self.loop = settings.loop(cell, cell.task in _OF_ONE_SHAPE)
+        self.loop = settings.loop(cell, tasks.is_transformer(cell))
         self.cell, self.precision, self.layout = cell, settings.precision(cell), "native"
         self._device = settings.device(cell)
         self.attention = settings.attention(cell)
@@ -51,7 +51,8 @@ class Workload(Generation, Steps, contract.Sequences):
         self._hybridize()
 
     def _hybridize(self, **bulks):
-        self._call = Graphs(self._arrays(), **bulks) if self.loop == "hybridized" else self._eagerly
+        is_static = self.cell.input == "synthetic" or self.cell.task in _OF_ONE_SHAPE
+        self._call = Graphs(self._arrays(), is_static, **bulks) if self.loop == "hybridized" else self._eagerly
         self._readers = {}                       # by batch; they hold graphs
 
     def _eagerly(self, function, arrays):

@@ -68,20 +68,20 @@ def loop(cell, has_graph=True):
         return "eager"
     if not has_graph:
         raise Unsupported("this model runs eagerly in MXNet: it is made of functions of arrays, which gluon cannot "
-                          "hybridize, and of which graphs are made for GPT-2 alone")
+                          "hybridize, and of which graphs are made for transformers alone")
     if cell.loop not in ("native", "graph", "tuned"):
         raise Unsupported("MXNet has no loop %s: it has graph (hybridized) and eager" % cell.loop)
     return "hybridized"
 
 
-def precision(cell, has_graph=True):
+def precision(cell):
     """The cell's precision. Raises Unsupported."""
     if cell.precision == "tf32":
         raise Unsupported("TF32 is a mode of GPUs, and MXNet 1 has no switch for it")
     # float16 was tried on a CPU: "FP16 gemm on cpu not implemented" (1.9), "unknown type for MKLDNN" (1.7)
     if cell.precision == "amp" and (cell.device == "gpu" or not uses_onednn()):
         raise Unsupported("MXNet computes bfloat16 only with oneDNN on a CPU")
-    if cell.precision == "amp" and loop(cell, has_graph) == "eager":
+    if cell.precision == "amp" and loop(cell) == "eager":
         raise Unsupported("amp casts in MXNet's graph, which loop eager does not have")
     return cell.precision
 

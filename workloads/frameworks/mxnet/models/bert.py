@@ -1,6 +1,5 @@
 """BERT (spec/models/bert.py) in MXNet. MXNet 1.7 and 1.9."""
-import mxnet as mx
-
+from workloads.frameworks.mxnet.graphs import ops
 from workloads.frameworks.mxnet.models.blocks import (
     attention,
     cross_entropy,
@@ -37,7 +36,7 @@ def loss(logits, batch, sizes):
 
 def embeddings(weights, batch, mode):
     """Step 1: (batch, time, numbers)."""
-    positions = mx.nd.slice_axis(weights["embeddings.positions.weight"], axis=0, begin=0, end=batch["ids"].shape[1])
+    positions = ops.slice_axis(weights["embeddings.positions.weight"], axis=0, begin=0, end=batch["ids"].shape[1])
     x = (embedding(weights, "embeddings.tokens", batch["ids"]) + positions
          + embedding(weights, "embeddings.types", batch["types"]))
     return dropout(layer_norm(weights, "embeddings.norm", x, EPSILON), DROPOUT, mode)
@@ -58,6 +57,6 @@ def fed_forward(weights, name, x, mode):
 
 def predictions(weights, x, positions):
     """Step 4."""
-    x = mx.nd.take(x.reshape((-3, 0)), positions)
+    x = ops.take(x.reshape((-3, 0)), positions)
     x = layer_norm(weights, "head.norm", gelu(dense(weights, "head.transform", x)), EPSILON)
     return linear(weights, "embeddings.tokens", x) + weights["head.bias"]

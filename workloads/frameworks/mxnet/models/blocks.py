@@ -65,7 +65,7 @@ def masked(x, lengths, axis):
 
 def dropout(x, rate, mode):
     """Zeroes a share of x where the mode has dropout."""
-    return mx.nd.Dropout(x, rate, mode="always") if mode.has_dropout and rate else x
+    return ops.Dropout(x, rate, mode="always") if mode.has_dropout and rate else x
 
 
 def linear(weights, name, x):
@@ -88,23 +88,19 @@ def layer_norm(weights, name, x, epsilon):
 def gelu(x):
     """x times the normal distribution's share below x, by erf."""
     if x.dtype == np.float64:
-        return _Gelu64()(x)
-    return mx.nd.LeakyReLU(x, act_type="gelu")
+        return x * _share_below(x)
+    return ops.LeakyReLU(x, act_type="gelu")
 
 
-class _Gelu64(mx.autograd.Function):
-    """gelu in float64: MXNet's own computes in float32, and so does the gradient of its erf."""
+def _share_below(x):
+    """The normal distribution's share below x, in float64.
 
-    def forward(self, x):
-        """gelu(x)."""
-        below = 0.5 * (1 + mx.nd.erf(x / math.sqrt(2)))
-        self.save_for_backward(x, below)
-        return x * below
-
-    def backward(self, gradient):
-        """The gradient times gelu'(x): the share below x, and x times the density at x."""
-        x, below = self.saved_tensors
-        return gradient * (below + x * mx.nd.exp(-0.5 * x * x) / math.sqrt(2 * math.pi))
+    MXNet's gelu computes in float32, and so does the gradient of its erf: the gradient here is that of a line through
+    the share at x, whose slope is the density there.
+    """
+    fixed = ops.BlockGrad(x)
+    density = ops.exp(-0.5 * fixed * fixed) / math.sqrt(2 * math.pi)
+    return 0.5 * (1 + ops.erf(fixed / math.sqrt(2))) + density * (x - fixed)
 
 
 def attention(query, key, value, heads, bias, rate, mode):
@@ -114,9 +110,9 @@ def attention(query, key, value, heads, bias, rate, mode):
     """
     scale = math.sqrt(query.shape[-1] // heads)
     query, key, value = (by_head(x, heads) for x in (query, key, value))
-    scores = mx.nd.batch_dot(query / scale, key, transpose_b=True)
-    shares = mx.nd.softmax(scores.reshape((-4, -1, heads, 0, 0)) + bias)
-    mixed = mx.nd.batch_dot(dropout(shares, rate, mode).reshape((-3, 0, 0)), value)
+    scores = ops.batch_dot(query / scale, key, transpose_b=True)
+    shares = ops.softmax(scores.reshape((-4, -1, heads, 0, 0)) + bias)
+    mixed = ops.batch_dot(dropout(shares, rate, mode).reshape((-3, 0, 0)), value)
     return mixed.reshape((-4, -1, heads, 0, 0)).transpose((0, 2, 1, 3)).reshape((0, 0, -3))
 
 
@@ -130,8 +126,8 @@ def cross_entropy(logits, labels, weights, smoothing=0.0):
 
     A share smoothing of each is the mean of -log p over all classes instead.
     """
-    log_p = mx.nd.log_softmax(logits)
-    losses = -mx.nd.pick(log_p, labels)
+    log_p = ops.log_softmax(logits)
+    losses = -ops.pick(log_p, labels)
     if smoothing:
         losses = (1 - smoothing) * losses - smoothing * log_p.mean(axis=-1)
     return (losses * weights).sum() / weights.sum()
