@@ -17,6 +17,7 @@ A run asks an adapter in this order:
     facts(cell); loop, layout, precision, loading, mode, communication; kernels(); parameters()    the event "start"
     synthetic(...), batches(...) or passes(...)    what the steps are handed
     device_clock(); train, train_phases, infer, follow, profile, trace, graph or check, with sync and value in between
+    programs()                                     between blocks of steps: whether one was made within them
     weights()                                      parallel runs send their digest
     compiled()
     is_oom(error); device_peak_bytes(cell)         how the run ended
@@ -178,6 +179,10 @@ class Workload:
     def compiled(self):
         """{programs, seconds, tracing_seconds} that were compiled so far in this process; {} where nobody says it."""
         return {}
+
+    def programs(self):
+        """How many programs or graphs were made so far in this process; 0 where nobody counts them."""
+        return self.compiled().get("programs", 0)
 
 
 class Images(Workload):

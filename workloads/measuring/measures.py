@@ -170,7 +170,7 @@ def _watch(cell, workload, images, value, emit):
     """
     pass_steps = images.pass_steps if tasks.is_sequence(cell.task) else 0
     return Watch(cell, workload.sync, value, emit, device=workload.device_clock(), pass_steps=pass_steps,
-                 programs=lambda: workload.compiled().get("programs", 0))
+                 programs=workload.programs)
 
 
 def _take(cell, steps, batches, watch, cluster=None):

@@ -21,6 +21,9 @@ class Graphs:
         self._weights, self._programs = weights, {}
         self._flags = dict(bulks, static_alloc=is_static, static_shape=is_static)
 
+    def __len__(self):
+        return len(self._programs)
+
     def __call__(self, function, arrays):
         """What the function gives."""
         return self.of(function, arrays)(arrays)

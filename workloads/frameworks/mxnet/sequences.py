@@ -75,6 +75,10 @@ class Workload(Generation, Steps, contract.Sequences):
         still = sum(layer.still for layer in self._packed)
         return sum(int(np.prod(own.shape)) for own in self._own.values() if own.grad_req != "null") - still
 
+    def programs(self):
+        """How many graphs were made: one for each shape of a batch."""
+        return len(self._call) if self.loop == "hybridized" else 0
+
     def kernels(self):
         """{"lstm": the operator that runs the LSTM layers}, as facts; what RNN takes inside, it does not say."""
         has_lstm = any(name.endswith(".recurrent.weight") for name in self._names)

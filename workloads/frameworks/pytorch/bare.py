@@ -17,9 +17,9 @@ def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
     It infers where that is the cell's measure, else it trains with plain SGD, or with AdamW, fused as transformers'
-    Trainer has it by default. LeNet-5 is written out here, the LSTM is
-    nn.LSTM, BERT, GPT-2 and ViT are transformers', other nets torchvision's, from folder/peers/<stack>. Raises
-    Unsupported where the library is not, or has no such net.
+    Trainer has it by default. LeNet-5 is written out here, the LSTM is nn.LSTM, BERT, GPT-2 and ViT are transformers',
+    other nets torchvision's, from folder/peers/<stack>. Raises Unsupported where the library is not, or has no such
+    net.
     """
     net, batch, loss = _made(cell, folder)
     if cell.device == "gpu":
