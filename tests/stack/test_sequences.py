@@ -292,6 +292,17 @@ class Models(SequenceCase):
                     if not has_no_gradient(name, weights):
                         self.assert_close(gradient, checks[1]["gradient"][name], 1e-6, task + " " + name)
 
+    def test_what_is_made_for_each_shape_of_a_batch_is_counted(self):
+        """By JAX and MXNet; the others make nothing for a shape, or keep no account of it."""
+        found = self.tried(cell_of(task="bert", batch=1, length=0, hidden=8, precision="float32", steps=16))
+        if found:
+            workload, _, given = found
+            shapes, before = given.facts["shapes"], workload.programs()
+            self.assertGreater(shapes, 1)
+            workload.infer(workload.batches(*given.inputs), 32, Watch())                   # two passes
+            counts = workload.loop in ("hybridized", "xla")
+            self.assertEqual(shapes if counts else 0, workload.programs() - before)
+
     def test_phases_are_told_apart_or_are_refused_with_a_reason(self):
         found = self.tried(cell_of(measure="phases", precision="float32"))
         workload, _, given = found
