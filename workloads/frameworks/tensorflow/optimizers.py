@@ -83,12 +83,13 @@ def _adam(kind):
             state = apply_state[(device, dtype)]
             state["epsilon"] = tf.cast(ADAM["epsilon"], dtype) * tf.sqrt(1 - state["beta_2_power"])
 
-        def update_step(self, gradient, variable, learning_rate):
-            """Keras 3's update of one variable."""
-            step = tf.cast(self.iterations + 1, gradient.dtype)
-            beta = tf.constant(ADAM["beta_2"], gradient.dtype)
-            self.epsilon = ADAM["epsilon"] * tf.sqrt(1 - beta ** step)
-            return super(Adam, self).update_step(gradient, variable, learning_rate)
+        def apply_gradients(self, grads_and_vars, *args, **kwargs):
+            """Update the variables, all of them with one epsilon: Keras 3 takes it from here."""
+            pairs = list(grads_and_vars)
+            if IS_KERAS_3:
+                step = tf.cast(self.iterations + 1, pairs[0][0].dtype)
+                self.epsilon = ADAM["epsilon"] * tf.sqrt(1 - tf.constant(ADAM["beta_2"], step.dtype) ** step)
+            return super(Adam, self).apply_gradients(pairs, *args, **kwargs)
 
     return Adam
 
