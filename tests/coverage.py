@@ -24,7 +24,7 @@ ROUNDS = (5, 7, 10, 20)
 CELLS = 12                           # of a session whose words are counted together
 _NOISE = 0.02                        # of a run's logarithm
 _DRAWN = 4000                        # runs of a kind of steps
-_MOVED = (Steadiness.NOT_STEADY, Steadiness.DRIFTING)
+_MOVED = (Steadiness.SLOW_START, Steadiness.SLOW_END, Steadiness.DRIFTING)
 
 
 class Errors(NamedTuple):

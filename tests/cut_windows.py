@@ -49,13 +49,13 @@ PLANTED = ("nothing", "first 5 % at 2x", "first 20 % at 1.3x", "falling by 15 %"
 def lines(folder: Path) -> Iterator[str]:
     """The table."""
     cut = [windows(row) for row in measurements(store.read(folder)).rows]
-    yield "| planted | no word | the same if every drift were the stack's |"
+    yield "| planted | no word | the same if all that moves were the stack's |"
     yield "|---|---|---|"
     random = np.random.default_rng(19)
     for name in PLANTED:
         rows = [_drawn(runs, name, random) for runs in cut for _ in range(_DRAWN)]
         shares = [sum(row.verdict is Verdict.NOT_STEADY for row in some) / len(some)
-                  for some in (rows, [row._replace(drift_alike=True) for row in rows])]
+                  for some in (rows, [row._replace(move_alike=True) for row in rows])]
         yield f"| {name} | " + " | ".join(f"{share:.1%}" for share in shares) + " |"
 
 

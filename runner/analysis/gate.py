@@ -1,16 +1,16 @@
 """Which rows get a verdict: those whose runs were steady, as far as their steps show it. Pure.
 
-A slow start or another end is the stack's own, so a row is not steady where two of its runs have one, and more than
-one in ten, or all of them. At 2 % of false alarms a run that withholds 0.4 % of rows of five; "any run" would withhold
-10 %.
+A start, an end or a drift that stands out can be the machine's: another tenant, a clock that settles. By chance starts
+do so as often as ends, and drifts go either way: they make runs differ, which intervals see, and no rate wrong. What a
+stack does itself is in all of its runs. Where they move alike, the rate depends on when one looks, and the row is not
+steady, if two runs and more than one in ten move, or all. Alike: a t test finds a mean in the logarithms of first half
+over second half, or three runs more have a slow start than a slow end, or three fewer. Fewer than five runs cannot show
+that they move by chance. A row of which fewer than half the runs are steady or move by chance is too short to tell.
 
-A drift can be the machine's: another tenant, a clock that settles. Drifts by chance go either way, so that they make
-runs differ, which intervals see, and no rate wrong. What a stack does itself is in all of its runs: where they drift
-alike (t test on the logarithms of first half over second half), the rate depends on when one looks, and the row is not
-steady. Fewer than five runs cannot show that they drift by chance. A row of which fewer than half the runs are steady
-or drift by chance is too short to tell.
+Two runs of five with a slow start so get a word, if there is one: their rates scatter as much as they lie off, and
+Student's t makes none of them alone.
 
-A run whose framework compiled programs within the timed steps is not steady, for whatever its steps look like.
+A run whose framework compiled programs within the timed steps is not steady, whatever its steps look like.
 
 Only measures that time a step over and over are held to it. An epoch is measured whole, its slow start included, and a
 profile is no rate.
@@ -32,7 +32,8 @@ from runner.results.runs import Worker
 STEPPED = ("train", "infer", "phases", "prefill", "decode")         # measures whose rate is one of equal steps
 _LEAST_RUNS = 2
 _SHARE = 0.1                                   # of a row's runs, that may be unsteady without a doubt about the rest
-_ALIKE = 0.05                                  # p of "these runs drift by chance", from which on they drift alike
+_ALIKE = 0.05                                  # p of "these runs drift by chance", up to which they drift alike
+_LEAST_ALIKE = 3                               # runs that stand out at one end more often than at the other
 REMEDIES = {Verdict.NOT_STEADY: "--set warm=steady ends the warm-up when steps are steady (where it is set: the page "
                                 "shows the steps over time, and a note who else used the CPUs)",
             Verdict.TOO_SHORT: "--set seconds=2 --set steps=50",
@@ -46,7 +47,7 @@ class Runs(NamedTuple):
     unsteady: int = 0
     short: int = 0
     drifting: int = 0
-    drift_alike: bool = True                   # or by chance
+    move_alike: bool = True                    # those that are not steady or drift; or by chance
 
     @property
     def total(self) -> int:
@@ -69,7 +70,7 @@ class Runs(NamedTuple):
     @property
     def _own(self) -> int:
         """How many runs were not steady because of the stack itself."""
-        return self.moved if self.drift_alike else self.unsteady
+        return self.moved if self.move_alike else 0
 
     @property
     def text(self) -> str:
@@ -89,7 +90,7 @@ def of_rows(rows: Iterable[Row]) -> Mapping[str, Runs]:
     workers = [worker for row in stepped for run in row.ok_runs for worker in run.workers]
     judged = steadiness.each([worker.alike_seconds for worker in workers],
                              [worker.timed_seconds for worker in workers])
-    each = (Steadiness.NOT_STEADY if worker.timed_compiled else its_own
+    each = (Steadiness.SLOW_START if worker.timed_compiled else its_own
             for worker, its_own in zip(workers, judged, strict=True))
     return {row.key: _runs(row, [_of_workers([next(each) for _ in run.workers]) for run in row.ok_runs])
             for row in stepped if row.ok_runs}
@@ -97,13 +98,18 @@ def of_rows(rows: Iterable[Row]) -> Mapping[str, Runs]:
 
 def together(each: Sequence[Steadiness], drifts: Sequence[float]) -> Runs:
     """The Runs of a row, from the steadiness of each run; drifts: of each run, where any drifts."""
-    return Runs(each.count(Steadiness.STEADY), each.count(Steadiness.NOT_STEADY), each.count(Steadiness.TOO_SHORT),
-                each.count(Steadiness.DRIFTING), Steadiness.DRIFTING not in each or _drift_alike(drifts))
+    starts, ends = each.count(Steadiness.SLOW_START), each.count(Steadiness.SLOW_END)
+    move_alike = (len(each) < stats.LEAST_ROUNDS or abs(starts - ends) >= _LEAST_ALIKE
+                  or (Steadiness.DRIFTING in each and _drift_alike(drifts)))
+    return Runs(each.count(Steadiness.STEADY), starts + ends, each.count(Steadiness.TOO_SHORT),
+                each.count(Steadiness.DRIFTING), move_alike)
 
 
 def _runs(row: Row, each: Sequence[Steadiness]) -> Runs:
     drifts = [_drift(run.workers) for run in row.ok_runs] if Steadiness.DRIFTING in each else []
-    return together(each, drifts)
+    runs = together(each, drifts)
+    has_compiled = any(worker.timed_compiled for run in row.ok_runs for worker in run.workers)
+    return runs._replace(move_alike=True) if has_compiled else runs
 
 
 def _drift(workers: Sequence[Worker]) -> float:
@@ -113,8 +119,6 @@ def _drift(workers: Sequence[Worker]) -> float:
 
 def _drift_alike(drifts: Sequence[float]) -> bool:
     """Whether a row's runs drift the same way: the mean drift is larger than their spread explains."""
-    if len(drifts) < stats.LEAST_ROUNDS:
-        return True
     error = float(np.std(drifts, ddof=1)) / len(drifts)**0.5
     mean = abs(float(np.mean(drifts)))
     return error == 0 or student.two_sided(mean / error, len(drifts) - 1) <= _ALIKE
@@ -123,5 +127,5 @@ def _drift_alike(drifts: Sequence[float]) -> bool:
 def _of_workers(each: Sequence[Steadiness]) -> Steadiness:
     """The steadiness that most workers of a run have; of two equally frequent ones the worse."""
     counts = Counter(each)
-    return max((Steadiness.DRIFTING, Steadiness.NOT_STEADY, Steadiness.TOO_SHORT, Steadiness.STEADY),
-               key=lambda one: (counts[one], one in (Steadiness.DRIFTING, Steadiness.NOT_STEADY)))
+    moved = (Steadiness.DRIFTING, Steadiness.SLOW_START, Steadiness.SLOW_END)
+    return max((*moved, Steadiness.TOO_SHORT, Steadiness.STEADY), key=lambda one: (counts[one], one in moved))

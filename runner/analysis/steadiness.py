@@ -53,7 +53,8 @@ class Steadiness(StrEnum):
     """What a run's steps allow to say of its rate."""
 
     STEADY = "steady"
-    NOT_STEADY = "not steady"            # its start or its end stands out
+    SLOW_START = "slow start"            # its first steps stand out
+    SLOW_END = "slow end"                # its last steps do, and the first ones do not
     TOO_SHORT = "too short to tell"
     DRIFTING = "drifting"                # two parts of it differ, or a line through it leads away
 
@@ -104,28 +105,30 @@ def _judged(seconds: Array, total: Array) -> list[Steadiness]:
     with np.errstate(all="ignore"):                      # steps of no time, or without end, are sorted out below
         if count < _LEAST_STEPS:
             none = np.zeros(len(seconds), bool)
-            stands_out, drifts, is_told = none, none, seconds.max(axis=1) <= _ALIKE * seconds.min(axis=1)
+            starts, ends, drifts, is_told = none, none, none, seconds.max(axis=1) <= _ALIKE * seconds.min(axis=1)
         else:
-            stands_out, drifts, is_told = _of_parts(seconds / np.median(seconds[:, count // 2:], axis=1)[:, None])
+            starts, ends, drifts, is_told = _of_parts(seconds / np.median(seconds[:, count // 2:], axis=1)[:, None])
         is_told &= (total >= LEAST_SECONDS) & np.isfinite(total)
-    return [Steadiness.NOT_STEADY if unsteady else Steadiness.DRIFTING if drifting
+    return [Steadiness.SLOW_START if start else Steadiness.SLOW_END if end else Steadiness.DRIFTING if drifting
             else Steadiness.STEADY if told else Steadiness.TOO_SHORT
-            for unsteady, drifting, told in zip(stands_out.tolist(), drifts.tolist(), is_told.tolist(), strict=True)]
+            for start, end, drifting, told
+            in zip(starts.tolist(), ends.tolist(), drifts.tolist(), is_told.tolist(), strict=True)]
 
 
-def _of_parts(steps: Array) -> tuple[Booleans, Booleans, Booleans]:
-    """For each run: whether its start or end stands out, whether it drifts, and whether it is long enough to tell.
+def _of_parts(steps: Array) -> tuple[Booleans, Booleans, Booleans, Booleans]:
+    """For each run: whether its start is slow, or its end; whether it drifts, and whether it is long enough to tell.
 
     steps: (runs, steps), each divided by the run's typical step.
     """
     levels = _levels(steps)
     noise = np.abs(np.diff(levels, axis=1)).mean(axis=1) / _MOVE
     is_known = np.isfinite(levels).all(axis=1)
-    stands_out = _has_large_start(steps) | _has_other_end(steps)
+    starts, ends = _slow_ends(steps)
+    starts |= _has_large_start(steps)
     drifts = _jumps(levels, noise) | _drifts(
         levels, noise, _SLOPE_SIGMAS if steps.shape[1] >= _MANY_STEPS else _SLOPE_SIGMAS_FEW)
     is_told = _JUMP_SIGMAS * noise / np.sqrt(levels.shape[1]) <= _NOISE
-    return stands_out & is_known, drifts & is_known, is_known & is_told
+    return starts & is_known, ends & is_known, drifts & is_known, is_known & is_told
 
 
 def _levels(steps: Array) -> Array:
@@ -144,11 +147,11 @@ def _has_large_start(steps: Array) -> Booleans:
     return is_large
 
 
-def _has_other_end(steps: Array) -> Booleans:
+def _slow_ends(steps: Array) -> tuple[Booleans, Booleans]:
+    """Whether a run's first steps are much slower than the rest, and whether its last ones are."""
     share = max(_LEAST_END, -(-steps.shape[1] // _END_SHARE))
-    is_other: Booleans = np.median(steps[:, :share], axis=1) > _END * np.median(steps[:, share:], axis=1)
-    is_other |= np.median(steps[:, -share:], axis=1) > _END * np.median(steps[:, :-share], axis=1)
-    return is_other
+    return (np.median(steps[:, :share], axis=1) > _END * np.median(steps[:, share:], axis=1),
+            np.median(steps[:, -share:], axis=1) > _END * np.median(steps[:, :-share], axis=1))
 
 
 def _jumps(levels: Array, noise: Array) -> Booleans:

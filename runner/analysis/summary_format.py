@@ -103,8 +103,8 @@ class Result(_Model):
     """Too short to tell; no run of a measure without equal steps is counted in any of the four."""
     drifting_runs: int = 0
     """Whose parts differ by more than noise explains, or which lead away."""
-    drifts_alike: bool | None = None
-    """Whether that is the stack's own, in all runs alike, which withholds a word; null where no run drifted."""
+    move_alike: bool | None = None
+    """Whether unsteady and drifting runs are the stack's own, since they move alike; null where there are none."""
     repeated_runs: int = 0
     """That count in place of others of their rounds, all of which were made again since one was disturbed."""
     disturbed_runs: int = 0
@@ -477,9 +477,10 @@ class Methods(_Model):
                     f"Holm for all words of the session, has p at most {stats.ERROR:.2f}: some false word stands in at "
                     f"most 5 % of sessions; none with fewer than {stats.LEAST_ROUNDS} rounds")
     steadiness: str = ("of the timed steps of each run, by runner/analysis/steadiness.py; a stack of which two runs "
-                       "and more than one in ten, or all, are not steady, or of which fewer than half tell it, gets no "
-                       "word, nor does any stack where the baseline is such a one; a run that drifts counts as not "
-                       "steady where the stack's runs drift alike (p at most 0.05, t test of first over second halves)")
+                       "and more than one in ten, or all, are not steady or drift, and do so alike (three more with a "
+                       "slow start than with a slow end, or three fewer; or p at most 0.05, t test of first over "
+                       "second halves), or of which fewer than half tell it, gets no word, nor does any stack where "
+                       "the baseline is such a one")
     smallest_difference: str = (f"that the ratio's standard error would have shown with a power of {stats.POWER:g} at "
                                 "the level of the session's most demanding word (0.05 over their number)")
     winner: str = ("the stack with the highest rate, where it is faster than every other that ran: the greatest of the "

@@ -14,7 +14,7 @@ from workloads.measuring import generating, products
 from workloads.measuring.sketch import encoded, sketch
 from workloads.measuring.watch import ENDLESS, ENDS, Beats, Over, Watch, WorkersWatch
 from workloads.places import agreement
-from workloads.process import environment
+from workloads.process import environment, processor
 from workloads.process.errors import DataError, Unsupported
 from workloads.profiles import traces
 from workloads.spec import duration, layers, placement, sequence_tasks, tasks
@@ -72,7 +72,7 @@ def _tuned(cell, adapter):
     if cell.parallel != "none" or cell.gpus > 1:
         raise Unsupported("loop tuned is of one process on one device")
     settings = importlib.import_module(adapter.__name__ + ".settings")
-    return settings.tuned(cell, environment.facts()["cpu_features"])
+    return settings.tuned(cell, processor.features())
 
 
 def of_process(cell, cluster):

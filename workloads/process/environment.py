@@ -5,7 +5,7 @@ import resource
 import sys
 
 from workloads.frameworks import surroundings
-from workloads.process import caches, cgroup, family, inventory, lifetime
+from workloads.process import caches, cgroup, family, inventory, lifetime, processor
 from workloads.spec import frameworks
 
 _SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX", "LD_PRELOAD", "KMP_AFFINITY",
@@ -16,7 +16,6 @@ _SEEN_FAMILIES = ("NCCL_", "CUDA_CACHE_", "NVIDIA_TF32_")
 _NO_TF32 = {"NVIDIA_TF32_OVERRIDE": "0"}
 # a container's shared and pinned memory without the right to ask for NUMA nodes: NCCL 2.24 to 2.26.4 would fail
 _NCCL = {"NCCL_CUMEM_HOST_ENABLE": "0"}
-_FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_tile")
 
 
 def variables(cell):
@@ -52,13 +51,12 @@ def enter(cell):
 
 def facts():
     """What the worker sees around it, whatever the framework."""
-    cpu = _cpu()
     seen = {
         "python": platform.python_version(),
         "libc": "-".join(platform.libc_ver()),
         "affinity": sorted(os.sched_getaffinity(0)),
-        "cpu": cpu.get("model name"),
-        "cpu_features": [flag for flag in _FEATURES if flag in cpu.get("flags", "").split()],
+        "cpu": processor.name(),
+        "cpu_features": processor.features(),
         "environment": _seen(),
         "executable": sys.executable,
         "kernel_cache": _KERNELS_AT_IMPORT,
@@ -75,16 +73,6 @@ def _seen():
         names.update(own.SEEN)
         families += own.SEEN_FAMILIES
     return {name: value for name, value in sorted(os.environ.items()) if name in names or name.startswith(families)}
-
-
-def _cpu():
-    """The first processor's entries of /proc/cpuinfo."""
-    try:
-        with open("/proc/cpuinfo") as file:
-            first = file.read().split("\n\n")[0]
-    except OSError:
-        return {}
-    return dict([part.strip() for part in line.split(":", 1)] for line in first.splitlines() if ":" in line)
 
 
 def used():

@@ -13,7 +13,7 @@ from runner.report.claims.claim_text import word
 from runner.results.rows import measurements
 from tests import made_rows as made
 
-EVEN, SLOW_START = [0.1] * 20, [0.2] * 10 + [0.1] * 10
+EVEN, SLOW_START, SLOW_END = [0.1] * 20, [0.2] * 10 + [0.1] * 10, [0.1] * 10 + [0.2] * 10
 FALLING, RISING = [0.12] * 10 + [0.1] * 10, [0.1] * 10 + [0.12] * 10
 TWICE = [each / 2 for each in EVEN]
 
@@ -22,10 +22,11 @@ TWICE = [each / 2 for each in EVEN]
     (Runs(5), ""), (Runs(4, 1), ""), (Runs(3, 2), "not steady (2 of 5 runs)"), (Runs(0, 1), "not steady (1 of 1 run)"),
     (Runs(18, 2), ""), (Runs(17, 3), "not steady (3 of 20 runs)"), (Runs(3, 0, 2), ""),
     (Runs(2, 0, 3), "too short to tell (3 of 5 runs)"), (Runs(2, 1, 2), "too short to tell (2 of 5 runs)"),
-    (Runs(3, 0, 0, 2), "not steady (2 of 5 runs)"), (Runs(3, 0, 0, 2, drift_alike=False), ""),
-    (Runs(1, 1, 0, 3), "not steady (4 of 5 runs)"), (Runs(1, 1, 0, 3, drift_alike=False), ""),
-    (Runs(0, 2, 0, 3, drift_alike=False), "not steady (2 of 5 runs)"), (Runs(), "")])
-def test_a_row_is_not_steady_where_two_runs_and_more_than_a_tenth_are_not(runs: Runs, said: str) -> None:
+    (Runs(3, 0, 0, 2), "not steady (2 of 5 runs)"), (Runs(3, 0, 0, 2, move_alike=False), ""),
+    (Runs(1, 1, 0, 3), "not steady (4 of 5 runs)"), (Runs(1, 1, 0, 3, move_alike=False), ""),
+    (Runs(0, 2, 0, 3, move_alike=False), ""), (Runs(1, 1, 3, move_alike=False), "too short to tell (3 of 5 runs)"),
+    (Runs(), "")])
+def test_a_row_is_not_steady_where_two_runs_and_more_than_a_tenth_move_alike(runs: Runs, said: str) -> None:
     assert said == runs.text
 
 
@@ -68,9 +69,9 @@ def test_steady_stacks_get_their_words() -> None:
 
 
 def test_a_stack_that_was_not_steady_gets_no_word_but_how_many_runs() -> None:
-    found = session([EVEN] * 5, [[each / 2 for each in SLOW_START]] * 2 + [TWICE] * 3)
+    found = session([EVEN] * 5, [[each / 2 for each in SLOW_START]] * 3 + [TWICE] * 2)
 
-    assert {"torch": "", "tf": "not steady (2 of 5 runs)"} == words(found)
+    assert {"torch": "", "tf": "not steady (3 of 5 runs)"} == words(found)
     assert Verdict.NOT_STEADY is found.results[1].verdict and found.results[1].ratio is not None
 
 
@@ -78,15 +79,23 @@ def test_a_stack_whose_runs_drift_alike_gets_no_word() -> None:
     found = session([EVEN] * 5, [[each / 2 for each in FALLING]] * 5)
 
     assert {"torch": "", "tf": "not steady (5 of 5 runs)"} == words(found)
-    assert (5, True) == (found.results[1].drifting_runs, found.results[1].drifts_alike)
+    assert (5, True) == (found.results[1].drifting_runs, found.results[1].move_alike)
 
 
 def test_a_stack_whose_runs_drift_this_way_and_that_keeps_its_word() -> None:
     found = session([EVEN] * 5, [[each / 2 for each in shape] for shape in (FALLING, RISING, EVEN, FALLING, RISING)])
 
     assert {"torch": "", "tf": "WINNER"} == words(found)
-    assert (4, False) == (found.results[1].drifting_runs, found.results[1].drifts_alike)
+    assert (4, False) == (found.results[1].drifting_runs, found.results[1].move_alike)
     assert "unsteady" in found.results[1].flags
+
+
+def test_runs_that_stand_out_at_either_end_as_often_keep_their_word() -> None:
+    found = session([EVEN] * 5, [[each / 2 for each in shape]
+                                 for shape in (SLOW_START, SLOW_END, SLOW_START, SLOW_END, SLOW_START)])
+
+    assert "WINNER" == words(found)["tf"]
+    assert (5, False) == (found.results[1].unsteady_runs, found.results[1].move_alike)
 
 
 def test_fewer_than_five_runs_cannot_show_that_they_drift_by_chance() -> None:

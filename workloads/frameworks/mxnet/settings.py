@@ -4,6 +4,7 @@ import os
 
 import mxnet as mx
 
+from workloads.process import processor
 from workloads.process.errors import Unsupported, refuse_convolutions
 from workloads.spec import tasks, tuning
 
@@ -81,6 +82,8 @@ def precision(cell):
     # float16 was tried on a CPU: "FP16 gemm on cpu not implemented" (1.9), "unknown type for MKLDNN" (1.7)
     if cell.precision == "amp" and (cell.device == "gpu" or not uses_onednn()):
         raise Unsupported("MXNet computes bfloat16 only with oneDNN on a CPU")
+    if cell.precision == "amp" and "avx512f" not in processor.features():
+        raise Unsupported("MXNet's oneDNN computes bfloat16 with AVX-512, which this processor lacks")
     if cell.precision == "amp" and loop(cell) == "eager":
         raise Unsupported("amp casts in MXNet's graph, which loop eager does not have")
     return cell.precision
