@@ -22,6 +22,7 @@ Rates = NDArray[np.float64]          # (sessions, stacks, rounds)
 KINDS = ("lognormal", "slow runs", "two levels", "drift by round")
 ROUNDS = (5, 7, 10, 20)
 CELLS = 12                           # of a session whose words are counted together
+SHARES, LOSSES = (0.1, 0.2, 0.4, 0.6), (0.05, 0.1, 0.3)      # of runs with a slow start; of their rate by it
 _NOISE = 0.02                        # of a run's logarithm
 _DRAWN = 4000                        # runs of a kind of steps
 _MOVED = (Steadiness.SLOW_START, Steadiness.SLOW_END, Steadiness.DRIFTING)
@@ -73,6 +74,21 @@ def whole_sessions(kind: str, rounds: int, sessions: int, stacks: int = 4) -> fl
     return wrong / sessions
 
 
+def words_beside_slow_starts(share: float, loss: float, rounds: int, sessions: int) -> float:
+    """The share of false words on a stack of whose runs such a share has a slow start, which costs so much of the rate.
+
+    The other stack has none. What the gate withholds is no word.
+    """
+    random = np.random.default_rng([int(100 * share), int(100 * loss), rounds])
+    drawn = rates("lognormal", random, sessions, 2, rounds)
+    starts = random.random((sessions, rounds)) < share
+    drawn[:, 1] *= np.where(starts, 1 - loss, 1.0)
+    found = stats.ratios([(dict(enumerate(one)), dict(enumerate(other))) for one, other in drawn.tolist()])
+    each = [[Steadiness.SLOW_START if start else Steadiness.STEADY for start in runs] for runs in starts.tolist()]
+    return sum((stats.p_value(ratio) or 0.0) <= stats.ERROR and gate.together(runs, []).verdict is None
+               for ratio, runs in zip(found, each, strict=True)) / sessions
+
+
 def limit(trials: int) -> float:
     """What 5 % come to by chance at most, three deviations of so many trials above."""
     return stats.ERROR + 3 * math.sqrt(stats.ERROR * (1 - stats.ERROR) / trials)
@@ -88,6 +104,12 @@ def tables(sessions: int) -> Iterator[str]:
             found = errors(kind, rounds, sessions)
             whole = f"{whole_sessions(kind, rounds, sessions // 5) * 100:.1f} %" if rounds == ROUNDS[0] else ""
             yield "| " + " | ".join([kind, str(rounds), *(f"{each * 100:.1f} %" for each in found), whole]) + " |"
+    yield ""
+    yield "| share of runs with a slow start | " + " | ".join(f"{rounds} rounds" for rounds in ROUNDS) + " |"
+    yield "|---|" + "---|" * len(ROUNDS)
+    for share in SHARES:
+        words = [[words_beside_slow_starts(share, loss, rounds, sessions) for loss in LOSSES] for rounds in ROUNDS]
+        yield f"| {share:.0%} | " + " | ".join(", ".join(f"{each:.1%}" for each in one) for one in words) + " |"
     yield ""
     yield "| steps | called not steady | too short to tell |"
     yield "|---|---|---|"

@@ -1,4 +1,4 @@
-"""Statistics: known answers; what they promise is simulated in test_coverage_of_words.py."""
+"""Statistics: known answers; what they promise is simulated in test_words_that_hold.py."""
 
 import math
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from runner.analysis import stats
-from tests.coverage import CELLS, KINDS, Errors, errors, limit, whole_sessions
+from tests.coverage import CELLS, KINDS, LOSSES, SHARES, Errors, errors, limit, whole_sessions, words_beside_slow_starts
 
 SESSIONS = 150               # of twelve ratios each
 
@@ -35,6 +35,13 @@ def test_at_least_95_intervals_of_a_hundred_hold_the_truth(kind: str, rounds: in
 @pytest.mark.parametrize("kind", KINDS)
 def test_at_most_one_session_in_twenty_of_twelve_equal_cells_has_a_false_word(kind: str, rounds: int) -> None:
     assert found(kind, rounds).sessions <= limit(SESSIONS)
+
+
+@pytest.mark.parametrize("rounds", [5, 7, 10, 20])
+@pytest.mark.parametrize("share", SHARES)
+def test_slow_starts_in_some_runs_make_no_more_false_words_than_chance(share: float, rounds: int) -> None:
+    trials = 1000
+    assert max(words_beside_slow_starts(share, loss, rounds, trials) for loss in LOSSES) <= limit(trials)
 
 
 def test_words_of_stacks_that_share_a_baseline_hold_together_with_the_winners() -> None:
