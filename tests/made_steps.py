@@ -15,9 +15,9 @@ def white(random: np.random.Generator, runs: int, steps: int, noise: float) -> R
     return WORKING * np.exp(noise * random.standard_normal((runs, steps)))
 
 
-def correlated(random: np.random.Generator, runs: int, steps: int, noise: float, neighbour: float) -> Runs:
-    """The same with steps that follow the one before."""
-    settling = 200
+def correlated(random: np.random.Generator, runs: int, steps: int, noise: float, neighbour: float,
+               settling: int = 200) -> Runs:
+    """The same with steps that follow the one before; settling: as many are made before them."""
     shocks = random.standard_normal((runs, steps + settling)) * np.sqrt(1 - neighbour**2)
     logs = np.zeros_like(shocks)
     for index in range(1, steps + settling):

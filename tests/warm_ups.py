@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tests import made_steps
 from tests.made_steps import Runs
 from workloads.measuring.steadiness import Steady
 
@@ -33,13 +34,10 @@ def shapes(step: float) -> dict[str, Runs]:
 
 def noise(kind: str, step: float, random: np.random.Generator) -> Runs:
     """(runs, steps), lognormal: white, and a level that wanders."""
-    white, level, memory = NOISES[kind]
-    keeps = np.exp(-step / memory)
-    wanders = random.standard_normal((_RUNS, int(SECONDS / step)))
-    for index in range(1, wanders.shape[1]):
-        wanders[:, index] = keeps * wanders[:, index - 1] + np.sqrt(1 - keeps**2) * wanders[:, index]
-    made: Runs = np.exp(white * random.standard_normal(wanders.shape) + level * wanders)
-    return made
+    own, level, memory = NOISES[kind]
+    steps = int(SECONDS / step)
+    wanders = made_steps.correlated(random, _RUNS, steps, level, np.exp(-step / memory), int(5 * memory / step))
+    return made_steps.white(random, _RUNS, steps, own) * wanders / made_steps.WORKING**2
 
 
 def ended(seconds: list[float]) -> int:

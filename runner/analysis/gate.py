@@ -33,6 +33,7 @@ STEPPED = ("train", "infer", "phases", "prefill", "decode")         # measures w
 _LEAST_RUNS = 2
 _SHARE = 0.1                                   # of a row's runs, that may be unsteady without a doubt about the rest
 _ALIKE = 0.05                                  # p of "these runs drift by chance", up to which they drift alike
+_UNSTEADY = (Steadiness.SLOW_START, Steadiness.SLOW_END, Steadiness.COMPILED)
 _LEAST_ALIKE = 3                               # runs that stand out at one end more often than at the other
 REMEDIES = {Verdict.NOT_STEADY: "--set warm=steady ends the warm-up when steps are steady (where it is set: the page "
                                 "shows the steps over time, and a note who else used the CPUs)",
@@ -90,7 +91,7 @@ def of_rows(rows: Iterable[Row]) -> Mapping[str, Runs]:
     workers = [worker for row in stepped for run in row.ok_runs for worker in run.workers]
     judged = steadiness.each([worker.alike_seconds for worker in workers],
                              [worker.timed_seconds for worker in workers])
-    each = (Steadiness.SLOW_START if worker.timed_compiled else its_own
+    each = (Steadiness.COMPILED if worker.timed_compiled else its_own
             for worker, its_own in zip(workers, judged, strict=True))
     return {row.key: _runs(row, [_of_workers([next(each) for _ in run.workers]) for run in row.ok_runs])
             for row in stepped if row.ok_runs}
@@ -98,18 +99,17 @@ def of_rows(rows: Iterable[Row]) -> Mapping[str, Runs]:
 
 def together(each: Sequence[Steadiness], drifts: Sequence[float]) -> Runs:
     """The Runs of a row, from the steadiness of each run; drifts: of each run, where any drifts."""
-    starts, ends = each.count(Steadiness.SLOW_START), each.count(Steadiness.SLOW_END)
-    move_alike = (len(each) < stats.LEAST_ROUNDS or abs(starts - ends) >= _LEAST_ALIKE
-                  or (Steadiness.DRIFTING in each and _drift_alike(drifts)))
-    return Runs(each.count(Steadiness.STEADY), starts + ends, each.count(Steadiness.TOO_SHORT),
-                each.count(Steadiness.DRIFTING), move_alike)
+    counts = Counter(each)
+    starts, ends, compiled = (counts[one] for one in _UNSTEADY)
+    move_alike = (len(each) < stats.LEAST_ROUNDS or compiled > 0 or abs(starts - ends) >= _LEAST_ALIKE
+                  or (counts[Steadiness.DRIFTING] > 0 and _drift_alike(drifts)))
+    return Runs(counts[Steadiness.STEADY], starts + ends + compiled, counts[Steadiness.TOO_SHORT],
+                counts[Steadiness.DRIFTING], move_alike)
 
 
 def _runs(row: Row, each: Sequence[Steadiness]) -> Runs:
     drifts = [_drift(run.workers) for run in row.ok_runs] if Steadiness.DRIFTING in each else []
-    runs = together(each, drifts)
-    has_compiled = any(worker.timed_compiled for run in row.ok_runs for worker in run.workers)
-    return runs._replace(move_alike=True) if has_compiled else runs
+    return together(each, drifts)
 
 
 def _drift(workers: Sequence[Worker]) -> float:
@@ -125,7 +125,8 @@ def _drift_alike(drifts: Sequence[float]) -> bool:
 
 
 def _of_workers(each: Sequence[Steadiness]) -> Steadiness:
-    """The steadiness that most workers of a run have; of two equally frequent ones the worse."""
-    counts = Counter(each)
-    moved = (Steadiness.DRIFTING, Steadiness.SLOW_START, Steadiness.SLOW_END)
+    """The steadiness that most workers of a run have; of two equally frequent ones the worse; compiled where one is."""
+    if Steadiness.COMPILED in each:
+        return Steadiness.COMPILED
+    counts, moved = Counter(each), (Steadiness.DRIFTING, *_UNSTEADY)
     return max((*moved, Steadiness.TOO_SHORT, Steadiness.STEADY), key=lambda one: (counts[one], one in moved))

@@ -57,6 +57,7 @@ class Steadiness(StrEnum):
     SLOW_END = "slow end"                # its last steps do, and the first ones do not
     TOO_SHORT = "too short to tell"
     DRIFTING = "drifting"                # two parts of it differ, or a line through it leads away
+    COMPILED = "compiled"                # programs, within the timed steps; what a framework tells, and no step shows
 
 
 def steadiness(seconds: Sequence[float] | Samples) -> Steadiness:

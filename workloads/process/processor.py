@@ -1,4 +1,5 @@
 """What the first processor says of itself. Python 3.6 and later, Linux."""
+import itertools
 
 _FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_tile")
 
@@ -15,10 +16,10 @@ def features():
 
 
 def _entries():
-    """Those of /proc/cpuinfo."""
+    """Those of /proc/cpuinfo, read up to the empty line before the next processor's."""
     try:
         with open("/proc/cpuinfo") as file:
-            first = file.read().split("\n\n")[0]
+            lines = list(itertools.takewhile(str.strip, file))
     except OSError:
         return {}
-    return dict([part.strip() for part in line.split(":", 1)] for line in first.splitlines() if ":" in line)
+    return dict([part.strip() for part in line.split(":", 1)] for line in lines if ":" in line)

@@ -7,6 +7,7 @@ import pytest
 from runner.analysis import gate
 from runner.analysis.gate import Runs
 from runner.analysis.stats import Verdict
+from runner.analysis.steadiness import Steadiness
 from runner.analysis.summary import summarise
 from runner.analysis.summary_format import Comparison
 from runner.report.claims.claim_text import word
@@ -43,6 +44,11 @@ def test_runs_are_counted_by_their_steps() -> None:
 
 def test_a_run_that_compiled_within_its_timed_steps_is_not_steady_however_even_they_are() -> None:
     assert Runs(0, 1) == of(EVEN, compiled=2)
+
+
+@pytest.mark.parametrize(("compiled", "said"), [(1, ""), (2, "not steady (2 of 5 runs)")])
+def test_two_runs_of_five_that_compiled_are_the_stack_s_own(compiled: int, said: str) -> None:
+    assert said == gate.together([Steadiness.COMPILED] * compiled + [Steadiness.STEADY] * (5 - compiled), []).text
 
 
 def test_an_epoch_is_measured_whole_and_need_not_be_steady() -> None:

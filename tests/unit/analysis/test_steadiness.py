@@ -6,7 +6,7 @@ import pytest
 from runner.analysis.steadiness import Steadiness, drift, each, steadiness
 from tests import made_steps as made
 
-STEADY, SLOW_START, SLOW_END, TOO_SHORT, DRIFTING = Steadiness
+STEADY, SLOW_START, SLOW_END, TOO_SHORT, DRIFTING, _ = Steadiness
 RUNS = 600                    # simulated ones of a kind
 
 
