@@ -12,6 +12,7 @@ from runner.launchers.docker import OWNER, DockerLauncher
 from runner.launchers.watchdog import Ending, Limits, follow
 from runner.machine import host
 from runner.stacks import definition
+from tests import freezer
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
@@ -78,7 +79,7 @@ def killed(cluster: Cluster) -> None:
 
 
 def paused(cluster: Cluster) -> None:
-    cluster.container("node1").pause()
+    freezer.pause(cluster.container("node1"))
 
 
 def cut(cluster: Cluster) -> None:
@@ -123,7 +124,7 @@ def test_a_node_that_never_comes_ends_the_run_and_is_named(client: Any, launcher
     run = "absent.0.1"
     running = launcher.start(cell("torch-1.7", "allreduce", steps=100_000), STACKS["torch-1.7"], data, run)
     try:
-        Cluster(client, run).container("node2").pause()
+        freezer.pause(Cluster(client, run).container("node2"))
         *_, ending = follow(running, Limits(start=15, stall=15), time.monotonic)
     finally:
         running.stop()

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docker.models.containers import Container
 
 from runner.paths import ROOT, STACKS
 from runner.results import store
 from runner.stacks import definition, engine, images
+from tests import freezer
 
 pytestmark = pytest.mark.engine
 PROJECT = "evenbench-test"
@@ -107,19 +109,20 @@ def test_up_ends_with_failure_where_a_run_did(compose: Compose, values: dict[str
     assert 0 != found.returncode and said in found.stdout
 
 
-@pytest.mark.parametrize(("words", "ending", "said"), [
-    (("kill", "node1"), "killed", "node1: "),
-    (("pause", "node1"), "timeout", "node1 does not answer"),
+@pytest.mark.parametrize(("take", "ending", "said"), [
+    (Container.kill, "killed", "node1: "),
+    (freezer.pause, "timeout", "node1 does not answer"),
 ])
-def test_a_node_that_is_taken_away_ends_the_run_and_is_named(compose: Compose, tmp_path: Path, words: tuple[str, ...],
-                                                            ending: str, said: str) -> None:
+def test_a_node_that_is_taken_away_ends_the_run_and_is_named(
+        compose: Compose, client: Any, tmp_path: Path, take: Callable[[Container], None], ending: str,
+        said: str) -> None:
     variables = environment(RESULTS=tmp_path, STACK="torch-1.7", STEPS=1_000_000, ROUNDS=1)
     with subprocess.Popen(command("up"), cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True) as process:
         try:
             _wait_for_steps(tmp_path)
             began = time.monotonic()
-            assert 0 == compose(*words).returncode
+            take(client.containers.get(f"{PROJECT}-node1-1"))
             output = process.communicate(timeout=120)[0]
         finally:
             process.kill()

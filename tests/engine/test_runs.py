@@ -17,6 +17,7 @@ from runner.launchers.watchdog import Ending, Limits, follow
 from runner.machine import host as machine
 from runner.results import store
 from runner.stacks import definition, images
+from tests import freezer
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
@@ -111,7 +112,7 @@ def test_a_paused_worker_ends_as_timeout(client: Any, launcher: DockerLauncher, 
     for event in follow(running, Limits(start=60, stall=3), time.monotonic):
         found.append(event)
         if not isinstance(event, Ending) and event["event"] == "warm":
-            client.containers.get(ours(client)[0]).pause()
+            freezer.pause(client.containers.get(ours(client)[0]))
     running.stop()
     assert "timeout" == found[-1].word and not ours(client)
 

@@ -16,6 +16,7 @@ import psutil
 
 from runner.launchers.docker import RUN
 from runner.stacks import engine as engines
+from tests import freezer
 from tests.faults import kills, lab, worker
 from tests.faults.engines import Engine
 from tests.faults.lab import PATIENCE_SECONDS, Lab, Session
@@ -179,7 +180,7 @@ def pause(place: Place, session: Session, run: str) -> None:
     """The run's first worker stands still: the freezer, or SIGSTOP."""
     if place.engine:
         with _containers(place, run) as found:
-            found[0].pause()
+            freezer.pause(found[0])
     else:
         _workers(session)[0].suspend()
 
