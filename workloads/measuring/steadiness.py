@@ -1,9 +1,10 @@
 """When a warm-up is over: after a fixed number of steps, or once steps are steady. Python 3.6, standard library only.
 
 The rule was chosen on real frameworks' traces and on made ones (2026-11-22; changed on 2026-11-26, docs/measurements.md
-has what that changes): ten steps and a second, a short pass over the data, and two looks in a row at which steps do not
-get faster any more: the last quarter's median is at most 3 % below that of the quarter before; or 20 s. A rule that
-sees steps alone stops on the first plateau: a pass or a second of data that are cached while they are first read.
+has what that changes): ten steps and half a second, a short pass over the data, and two looks in a row at which steps
+do not get faster any more: the last quarter's median is not below that of the quarter before, from 0.8 s on
+at most 3 % below it; or 20 s. A rule that sees steps alone stops on the first plateau: a pass over data that are cached
+while they are first read.
 
 Getting faster is what a warm-up is waited out for. To wait until quarters differ by 3 % neither way takes long on a
 machine whose speed wanders, and what follows is no faster.
@@ -17,7 +18,8 @@ _LEAST_STEPS, _MOST_STEPS = WARM_UP_STEPS
 _LEAST_SECONDS, _MOST_SECONDS = WARM_UP_SECONDS
 _LONGEST_PASS = 10.0          # seconds: a longer pass over the data is not awaited
 _FIRST_LOOK = 0.8             # of the least steps, seconds and pass: a look a quarter later is then in time
-_TOLERANCE = 0.03             # by which the last quarter's median may be below that of the quarter before
+_STRICT_SECONDS = 0.8         # until then it may not be below it at all
+_TOLERANCE = 0.03             # of the last quarter's median, by which it may be below that of the quarter before
 
 
 class Fixed:
@@ -60,7 +62,8 @@ class Steady:
         self._look = count * 5 // 4                          # looked at rarely: 30 times in 10,000 steps
         quarter = count // 4
         before, last = median(self._times[-2 * quarter:-quarter]), median(self._times[-quarter:])
-        was_flat, self._was_flat = self._was_flat, before - last <= _TOLERANCE * last
+        tolerance = _TOLERANCE if self._total >= _STRICT_SECONDS else 0.0
+        was_flat, self._was_flat = self._was_flat, before - last <= tolerance * last
         return "steady" if was_flat and self._was_flat else None
 
     def _is_long(self, count, share):

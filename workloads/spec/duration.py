@@ -12,7 +12,7 @@ MEASURES = RATED + ("phases",)                       # whose numbers of steps ma
 
 # of a warm-up that ends when steps are steady
 WARM_UP_STEPS = (10, 10000)
-WARM_UP_SECONDS = (1.0, 20.0)
+WARM_UP_SECONDS = (0.5, 20.0)
 
 # of timed steps that are to last so long: slow ones are enough after MOST_SECONDS, if there are LEAST_STEPS of them
 MOST_SECONDS = 60.0

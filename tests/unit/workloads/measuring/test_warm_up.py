@@ -29,13 +29,18 @@ def test_even_steps_of_a_quarter_of_a_second_are_steady_after_ten():
     assert ("steady", 10) == ended(Steady(0), [0.25] * 100)
 
 
-def test_ten_steps_and_a_second_must_be_over():
-    # the first step is not counted: 0.8 / 0.0625 = 13 steps after it, and a quarter more
-    assert ("steady", 17) == ended(Steady(0), [0.0625] * 100)
+def test_ten_steps_and_half_a_second_must_be_over():
+    # the first step is not counted: 0.4 / (1 / 32) = 13 steps after it, and a quarter more
+    assert ("steady", 17) == ended(Steady(0), [1 / 32] * 100)
 
 
-def test_the_first_step_s_seconds_are_not_the_second_that_is_waited_for():
-    assert ("steady", 17) == ended(Steady(0), [30.0] + [0.0625] * 100)
+def test_the_first_step_s_seconds_are_not_those_that_are_waited_for():
+    assert ("steady", 17) == ended(Steady(0), [30.0] + [1 / 32] * 100)
+
+
+def test_steps_that_get_faster_at_all_are_waited_for_until_four_fifths_of_a_second():
+    falling = [1 / 32 * 0.999 ** count for count in range(100)]        # by less than 1 % a quarter; 0.8 s are 27 steps
+    assert ("steady", 33) == ended(Steady(0), falling)
 
 
 def test_a_warm_up_has_at_least_the_steps_that_the_cell_says():
@@ -154,8 +159,8 @@ def test_a_warm_up_says_after_how_many_steps_it_may_be_over():
     assert 9 == rule.left()                                        # more than the four of a second
     rule = Steady(0)
     rule.over(1.0)
-    rule.over(0.0625)
-    assert 15 == rule.left()                                       # 1 / 0.0625 without the first, one of which is over
+    rule.over(1 / 32)
+    assert 15 == rule.left()                                       # 0.5 * 32 without the first, one of which is over
 
 
 def test_it_says_so_of_slow_steps_and_of_a_pass_too():
@@ -168,9 +173,9 @@ def test_it_says_so_of_slow_steps_and_of_a_pass_too():
 
 
 @pytest.mark.parametrize(("values", "expected"), [
-    ({"warm": "steady", "steps": 50, "seconds": 2.0, "warmup": 10}, 1.0 + 2.0),
+    ({"warm": "steady", "steps": 50, "seconds": 2.0, "warmup": 10}, 0.5 + 2.0),
     ({"warm": "fixed", "steps": 50, "seconds": 2.0, "warmup": 100}, 1.0 + 2.0),
-    ({"warm": "steady", "steps": 500, "warmup": 10}, 1.0 + 5.0),
+    ({"warm": "steady", "steps": 500, "warmup": 10}, 0.5 + 5.0),
 ])
 def test_how_long_an_open_cell_takes_is_guessed(values, expected):
     assert pytest.approx(expected) == duration.guess(cell(**values), 0.01)
