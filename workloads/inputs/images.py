@@ -136,7 +136,9 @@ def _pickled(path, name):
 
 
 def _digest(images, labels):
-    return hashlib.sha256(images.tobytes() + labels.astype(np.int64).tobytes()).hexdigest()
+    digest = hashlib.sha256(images)
+    digest.update(labels.astype(np.int64))
+    return digest.hexdigest()
 
 
 def scaled(images, size):
@@ -149,4 +151,7 @@ def scaled(images, size):
 
 def normalised(images, dtype="float32", order="K"):
     """Pixels as numbers from -1 to 1; order: as numpy's, of the array in memory."""
-    return np.asarray(images).astype(dtype, order) / np.dtype(dtype).type(127.5) - np.dtype(dtype).type(1)
+    pixels = np.asarray(images).astype(dtype, order)
+    pixels /= np.dtype(dtype).type(127.5)               # in place: a whole data set's memory is asked for once
+    pixels -= np.dtype(dtype).type(1)
+    return pixels

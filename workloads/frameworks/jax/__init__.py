@@ -104,7 +104,7 @@ class Workload(Steps, contract.Images):
 
     def _normalised(self, images):
         """Whole arrays, once, in the layout's order: a batch is one gather."""
-        return model.images(data.normalised(images, self._numbers), self.layout)
+        return data.normalised(model.images(images, self.layout), self._numbers)
 
     def _placed(self, images, labels):
         return jax.device_put((images, labels.astype(np.int32)), self._device)

@@ -3,6 +3,8 @@
 Who inherits it is a sequence model's Workload whose module has prefill(weights, ids, cache, sizes, mode) and
 decode(weights, tokens, position, cache, sizes, mode), which give logits.
 """
+from functools import partial
+
 import numpy as np
 import tensorflow as tf
 
@@ -31,7 +33,7 @@ class Generation:
     def decode(self, batches, count, watch):
         """Generate count tokens, up to the greatest length and from the prompt on again; the watch gets each.
 
-        The prompt is read before, and belongs to no step.
+        The prompt is read before, and belongs to no step: it is read eagerly, since a function would be traced for it.
         """
         read, following = self._of_one_cache()
         positions = self._positions()
@@ -44,10 +46,11 @@ class Generation:
             watch.stepped(token)
 
     def _of_one_cache(self):
-        """The functions that read a prompt and give a token after it, of one cache; made once, since each is traced."""
+        """What reads a prompt and what gives a token after it, of one cache; made once, since functions are traced."""
         if self._generators is None:
-            cache = self._cache(self.cell.batch)
-            self._generators = self._generating(self._first, cache), self._generating(self._following, cache)
+            cache, is_timed = self._cache(self.cell.batch), self.cell.measure == "prefill"
+            read = self._generating(self._first, cache) if is_timed else partial(self._first, cache)
+            self._generators = read, self._generating(self._following, cache)
         return self._generators
 
     def cached(self, batch):
