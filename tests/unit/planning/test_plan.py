@@ -213,7 +213,7 @@ def test_an_epoch_of_sequences_is_at_most_64_batches() -> None:
 
 
 def test_a_cell_that_lasts_some_seconds_is_guessed_by_them() -> None:
-    assert pytest.approx(1.0 + 2.0) == estimated(steps=1, warmup=1, warm="steady", seconds=2.0)
+    assert pytest.approx(0.5 + 2.0) == estimated(steps=1, warmup=1, warm="steady", seconds=2.0)
 
 
 def test_workers_that_train_together_may_leave_the_number_of_their_steps_open() -> None:

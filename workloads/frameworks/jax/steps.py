@@ -49,7 +49,7 @@ class Steps(contract.Workload):
         arrays = {name: np.array(array) for name, array in arrays.items()}
         weights = {name: array for name, array in arrays.items() if name in self._trainable}
         running = {name: array for name, array in arrays.items() if name not in self._trainable}
-        key = np.array([self.cell.seed], ">u8").view(">u4").astype(np.uint32)     # jax.random.key compiles to say as much
+        key = np.array([self.cell.seed], ">u8").view(">u4").astype(np.uint32)     # as jax.random.key, which compiles
         state = State(weights, running, optimizers.moments(self.cell, weights), key, np.zeros((), np.int32))
         self._state = self._settled(state)
 
