@@ -124,6 +124,9 @@ class Generation(test_sequences.SequenceCase):
         workload.prefill(workload.batches((batch,)), 2, watch)
         expected = workload.cached(batch)[1][:, 0].argmax(-1).tolist()
         self.assertEqual([expected] * 2, [np.asarray(workload.value(each)).tolist() for each in watch.handles])
+        if hasattr(workload, "_of_one_cache"):                                # TensorFlow's
+            read, _ = workload._of_one_cache()
+            self.assertEqual(1, read.experimental_get_tracing_count())
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ def test_a_warm_up_says_after_how_many_steps_it_may_be_over():
     rule = Steady(0)
     assert 10 == rule.left()
     rule.over(0.25)
-    assert 9 == rule.left()                                        # more than the four of a second
+    assert 9 == rule.left()                                        # more than the two of half a second
     rule = Steady(0)
     rule.over(1.0)
     rule.over(1 / 32)
