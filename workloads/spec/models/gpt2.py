@@ -26,7 +26,7 @@ DATA = "wikitext103"
 
 
 Sizes = transformer.Sizes           # its length is of a sequence, and of the cache
-PRESETS = {"small": Sizes(4, 128, 4, 512, 1000, 128, 64), "study": Sizes(12, 768, 12, 3072, 50257, 1024, 1024)}
+PRESETS = {"small": Sizes(2, 128, 4, 512, 1000, 128, 64), "study": Sizes(12, 768, 12, 3072, 50257, 1024, 1024)}
 
 
 def form(sizes):
