@@ -50,4 +50,4 @@ def test_a_library_that_is_not_there_is_unsupported_with_its_folder(tmp_path: Pa
 
 
 def test_keras_hub_s_cache_has_keys_and_values_of_every_layer_and_position() -> None:
-    assert (2, 4, 2, LENGTH, 4, 32) == peers.keras_hub_cache(cell_of())
+    assert (3, 2, 2, LENGTH, 4, 32) == peers.keras_hub_cache(cell_of(batch=3))
