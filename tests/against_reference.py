@@ -4,9 +4,11 @@ Prints the table of docs/measurements.md: of each ratio the reference's, each se
 reference's ratio, and each word. A word is taken back where the reference's interval lies on the other side of 1.
 """
 
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import NormalDist
 from typing import NamedTuple
 
 from runner import formatting
@@ -73,10 +75,31 @@ def lines(reference: Path, sessions: list[Path]) -> Iterator[str]:
                                for each in row) + " |")
     every = [each for row in table.values() for each in row]
     yield ""
-    yield (f"{sum(each.is_held for each in every)} of {len(every)} intervals contain the reference's ratio, "
+    yield (f"{sum(each.is_held for each in every)} of {len(every)} intervals contain the reference's ratio "
+           f"({sum(map(_expected, table.values())):.1f} expected), "
            f"{sum(each.agrees for each in every)} meet its interval; "
            f"{sum(each.short.verdict is Verdict.NOT_STEADY for each in every)} not steady, "
            f"{sum(each.is_taken_back for each in every)} words taken back.")
+
+
+def expected(short: Sequence[float], long: float) -> float:
+    """How many of a ratio's intervals contain the reference's if all are right, by their half-widths in logarithms.
+
+    19 of 20 where the reference is exact (long is 0), and fewer the wider its own interval is: the two errors add up.
+    Both are taken as normal, the sessions' with the root mean square of their half-widths.
+    """
+    ratio = long / math.sqrt(math.fsum(width**2 for width in short) / len(short))
+    normal = NormalDist()
+    return len(short) * (2 * normal.cdf(normal.inv_cdf(0.975) / math.hypot(1.0, ratio)) - 1)
+
+
+def _expected(row: Sequence[Beside]) -> float:
+    short = [_half_width(each.short.ratio_interval) for each in row if each.short.ratio_interval]
+    return expected(short, _half_width(row[0].long.ratio_interval)) if short and row[0].long.ratio_interval else 0.0
+
+
+def _half_width(interval: Interval) -> float:
+    return math.log(interval.high / interval.low) / 2
 
 
 def _ratio(result: Result) -> str:
