@@ -61,7 +61,7 @@ class Workload(Steps, contract.Images):
                                 attention=settings.attention(cell))
         self.attention = settings.attention_told(cell)
         self._parameters = layers.parameters(table, tasks.input_shape(cell.image))
-        self._begin(self._own(_initial(self._parameters, cell.seed, self._numbers)),
+        self._begin(self._own(_initial(self._parameters, cell, self._numbers)),
                     {parameter.name for parameter in self._parameters if parameter.is_trainable})
 
     def load(self, weights):
@@ -155,14 +155,15 @@ class Workload(Steps, contract.Images):
         return self._update(state, gradients, running), loss, logits, kept, gradients
 
 
-def _initial(parameters, seed, numbers):
+def _initial(parameters, cell, numbers):
     """JAX has no initialisation of its own: flax's, as jax.nn has it: LeCun's normal weights, and zeros for biases.
 
-    numpy draws them: JAX would compile a program for each shape, which takes longer than a short run's steps.
+    numpy draws them: JAX would compile a program for each shape, which takes longer than a short run's steps. Where
+    seeded ones are loaded next, none are drawn.
     """
-    random, arrays = np.random.default_rng(seed), {}
+    random, arrays = np.random.default_rng(cell.seed), {}
     for parameter in parameters:
-        if parameter.kind == "weight":
+        if parameter.kind == "weight" and cell.init != "seeded":
             arrays[parameter.name] = _lecun_normal(random, parameter.shape).astype(numbers)
         else:
             arrays[parameter.name] = np.full(parameter.shape, parameter.kind in ("gamma", "variance"), numbers)
