@@ -1,5 +1,4 @@
 """The seeded initial weights that every framework loads. Python 3.6 and later, numpy only."""
-import os
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,6 +6,7 @@ import numpy as np
 
 _CONSTANT = {"bias": 0.0, "beta": 0.0, "mean": 0.0, "gamma": 1.0, "variance": 1.0}
 _STATISTICS = (".mean", ".variance")         # how names of running statistics end
+_AT_ONCE = 2                 # arrays in the making take eight bytes a number, which a run's peak of memory would show
 
 
 def seeded(parameters, seed, dtype="float32"):
@@ -16,7 +16,7 @@ def seeded(parameters, seed, dtype="float32"):
     RandomState's streams are frozen, so that every numpy version draws the same ones. Each array has a stream of its
     own, so they are drawn side by side: numpy lets other threads go on meanwhile.
     """
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
         arrays = pool.map(lambda parameter: _array(parameter, seed).astype(dtype), parameters)
         return {parameter.name: array for parameter, array in zip(parameters, arrays)}
 
@@ -36,7 +36,9 @@ def _array(parameter, seed):
     if parameter.kind in _CONSTANT:
         return np.full(parameter.shape, _CONSTANT[parameter.kind])
     fan_in = np.prod(parameter.shape[1:])
-    return _random(parameter.name, seed).standard_normal(parameter.shape) * np.sqrt(2.0 / fan_in)
+    draws = _random(parameter.name, seed).standard_normal(parameter.shape)
+    draws *= np.sqrt(2.0 / fan_in)
+    return draws
 
 
 def _random(name, seed):
