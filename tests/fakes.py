@@ -6,7 +6,7 @@ from typing import Any
 
 from runner.errors import EngineUnreachable
 from runner.launchers.protocol import Exit, Launcher, Running
-from runner.machine.host import Machine, Reading
+from runner.machine.host import CpuSeconds, Machine, Reading
 from runner.results.error_output import ErrorOutput, Written
 from runner.stacks.definition import CAPABILITIES, GpuCode, PinnedStack, Stack
 from runner.study.file import Study, from_document
@@ -14,7 +14,7 @@ from workloads.spec import early
 from workloads.spec.cell import Cell
 
 MACHINE = Machine("a CPU", 2, 8 * 2**30, "6.1", "Debian", "host")
-READING = Reading(0.1, None, 2**30, 0, 0.0, MACHINE.cpus)
+READING = Reading(0.1, None, 2**30, 0, CpuSeconds(0.0), MACHINE.cpus)
 
 
 def stack(name: str = "torch-x", **values: Any) -> Stack:

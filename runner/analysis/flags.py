@@ -78,8 +78,8 @@ FOOTNOTES = {
     Flag.GPUS_IN_PARALLEL: "Ran beside other cells on other GPUs, with which it shared the CPUs and the memory.",
     Flag.THROTTLED: "The CPU limit throttled at least one run.",
     Flag.GPU_THROTTLED: "Heat or its power supply slowed the GPU down, also when the run was repeated.",
-    Flag.LOADED_HOST: "Other programs took more than 10 % of the CPUs it could use (where that is not known: the load "
-                      "was high).",
+    Flag.LOADED_HOST: "Other programs, or other guests of the machine's host, took more than 10 % of the CPUs it could "
+                      "use (where that is not known: the load was high).",
     Flag.MADE_AGAIN: "Rounds in which a run was disturbed were made again at the end, all stacks of the comparison "
                      "together; those runs count in place of the first ones.",
     Flag.SWAPPING: "Swap in use grew during at least one run.",

@@ -108,7 +108,7 @@ class Result(_Model):
     repeated_runs: int = 0
     """That count in place of others of their rounds, all of which were made again since one was disturbed."""
     disturbed_runs: int = 0
-    """That count though other programs took of their CPUs, or their GPU was throttled."""
+    """That count though others took of their CPUs, or their GPU was throttled."""
     flags: tuple[Flag, ...]
     outlier_rounds: tuple[int, ...]
     """Rounds whose rate is far from the others; they count like the others."""

@@ -62,6 +62,13 @@ def _read(path: str) -> str:
         return ""
 
 
+class CpuSeconds(NamedTuple):
+    """Of CPUs since boot."""
+
+    busy: float                  # idle, waiting and stolen time left out
+    stolen: float = 0.0          # in which the hypervisor ran other guests though there was work
+
+
 class Reading(NamedTuple):
     """The host at one moment."""
 
@@ -69,13 +76,13 @@ class Reading(NamedTuple):
     frequency_hz: float | None
     free_bytes: int
     swap_used_bytes: int
-    busy_seconds: float          # of all CPUs since boot, idle and waiting left out
-    cpus: int = 1                # that they are of
-    busy_by_cpu: Mapping[int, float] = MappingProxyType({})      # the same of each by its number; {} where nobody says
+    all_cpus: CpuSeconds
+    cpus: int = 1                # that they are
+    by_cpu: Mapping[int, CpuSeconds] = MappingProxyType({})      # of each by its number; {} where nobody says
 
     def record(self) -> dict[str, Any]:
-        """What is stored; busy seconds only mean something as a difference."""
-        left_out = ("busy_seconds", "cpus", "busy_by_cpu")
+        """What is stored; seconds of CPUs only mean something as a difference."""
+        left_out = ("all_cpus", "cpus", "by_cpu")
         return {name: value for name, value in self._asdict().items() if name not in left_out}
 
 
@@ -85,35 +92,38 @@ def reading() -> Reading:
     times = psutil.cpu_times()
     return Reading(psutil.getloadavg()[0], frequency.current * 1e6 if frequency and frequency.current else None,
                    psutil.virtual_memory().available, psutil.swap_memory().used,
-                   times.user + times.system + times.nice + times.irq + times.softirq, psutil.cpu_count() or 1,
-                   busy_by_cpu(_read("/proc/stat"), os.sysconf("SC_CLK_TCK")))
+                   CpuSeconds(times.user + times.system + times.nice + times.irq + times.softirq, times.steal),
+                   psutil.cpu_count() or 1, seconds_by_cpu(_read("/proc/stat"), os.sysconf("SC_CLK_TCK")))
 
 
-def busy_by_cpu(stat: str, ticks: int) -> Mapping[int, float]:
-    """Busy seconds of each CPU, by the lines "cpu0 user nice system idle iowait irq softirq ..." of /proc/stat.
+def seconds_by_cpu(stat: str, ticks: int) -> Mapping[int, CpuSeconds]:
+    """Of each CPU, by the lines "cpu0 user nice system idle iowait irq softirq steal ..." of /proc/stat.
 
     Read here, since psutil counts the lines and an offline CPU has none.
     """
-    busy_seconds = {}
+    seconds = {}
     for line in stat.splitlines():
         name, *rest = line.split() or [""]
-        if name.startswith("cpu") and name[3:].isdigit() and len(rest) >= 7 and all(map(str.isdigit, rest[:7])):
-            user, nice, system, _, _, interrupts, soft = map(int, rest[:7])
-            busy_seconds[int(name[3:])] = (user + nice + system + interrupts + soft) / ticks
-    return MappingProxyType(busy_seconds)
+        if name.startswith("cpu") and name[3:].isdigit() and len(rest) >= 8 and all(map(str.isdigit, rest[:8])):
+            user, nice, system, _, _, interrupts, soft, stolen = map(int, rest[:8])
+            seconds[int(name[3:])] = CpuSeconds((user + nice + system + interrupts + soft) / ticks, stolen / ticks)
+    return MappingProxyType(seconds)
 
 
 def foreign_share(before: Reading, after: Reading, own_seconds: float, seconds: float,
                   affinity: Collection[int] = ()) -> float | None:
     """The share of a run's CPUs' time, in so many seconds of it, that went to others; None for no time.
 
+    Others are other programs, and a hypervisor's other guests. A kernel that takes stolen time for the run's own hides
+    as much of other programs: the share is then too small and never too large.
     affinity: the CPUs that the run may use: what others did on the rest of a large machine does not disturb it. Where
     they, or their times, are not known, it is the share of all of the machine's CPUs.
     """
     if seconds <= 0:
         return None
-    busy, count = after.busy_seconds - before.busy_seconds, max(before.cpus, 1)
-    if affinity and all(cpu in before.busy_by_cpu and cpu in after.busy_by_cpu for cpu in affinity):
-        busy = sum(after.busy_by_cpu[cpu] - before.busy_by_cpu[cpu] for cpu in affinity)
-        count = len(affinity)
-    return max(0.0, busy - own_seconds) / (seconds * count)
+    spans, count = [(before.all_cpus, after.all_cpus)], max(before.cpus, 1)
+    if affinity and all(cpu in before.by_cpu and cpu in after.by_cpu for cpu in affinity):
+        spans, count = [(before.by_cpu[cpu], after.by_cpu[cpu]) for cpu in affinity], len(affinity)
+    busy = sum(later.busy - earlier.busy for earlier, later in spans)
+    stolen = sum(later.stolen - earlier.stolen for earlier, later in spans)
+    return (max(0.0, busy - own_seconds) + max(0.0, stolen)) / (seconds * count)

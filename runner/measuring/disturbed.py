@@ -145,7 +145,7 @@ def announcement(repetitions: Sequence[Repetition]) -> str:
     amiss = [each.disturbance for each in repetitions if each.disturbance]
     by_cpu = sum(each.foreign_cpu_share > FOREIGN_SHARE for each in amiss)
     by_gpu = sum(each.is_throttled for each in amiss)
-    reasons = [f"other programs took more than {FOREIGN_SHARE:.0%} of the CPUs in {by_cpu}".replace("%", " %")
+    reasons = [f"others took more than {FOREIGN_SHARE:.0%} of the CPUs in {by_cpu}".replace("%", " %")
                if by_cpu else "", f"a GPU was throttled in {by_gpu}" if by_gpu else ""]
     runs = "1 disturbed run is" if len(amiss) == 1 else f"{len(amiss)} disturbed runs are"
     beside = len(repetitions) - len(amiss)

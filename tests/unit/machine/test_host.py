@@ -2,11 +2,11 @@
 
 from types import MappingProxyType
 
-from runner.machine.host import Reading, busy_by_cpu, foreign_share, reading
+from runner.machine.host import CpuSeconds, Reading, foreign_share, reading, seconds_by_cpu
 from tests.fakes import READING
 
-STAT = """cpu  100 0 50 900 10 5 5 0 0 0
-cpu0 40 0 20 400 5 2 3 0 0 0
+STAT = """cpu  100 0 50 900 10 5 5 7 0 0
+cpu0 40 0 20 400 5 2 3 7 0 0
 cpu2 60 0 30 500 5 3 2 0 0 0
 intr 12345 0 0
 ctxt 99
@@ -15,12 +15,14 @@ ctxt 99
 
 def at(busy: float, *each: float) -> Reading:
     """A machine of eight CPUs of which the first were busy so long."""
-    return READING._replace(busy_seconds=busy, cpus=8, busy_by_cpu=MappingProxyType(dict(enumerate(each))))
+    return READING._replace(all_cpus=CpuSeconds(busy), cpus=8,
+                            by_cpu=MappingProxyType({cpu: CpuSeconds(seconds) for cpu, seconds in enumerate(each)}))
 
 
 def test_busy_seconds_of_each_cpu_leave_idle_and_waiting_out_and_offline_cpus_have_none() -> None:
-    assert {0: 0.65, 2: 0.95} == busy_by_cpu(STAT, 100)       # 40 + 20 + 2 + 3, 60 + 30 + 3 + 2 hundredths
-    assert {} == busy_by_cpu("", 100) == busy_by_cpu("cpu0 1 2\ncpux 1 2 3 4 5 6 7\n", 100)
+    # 40 + 20 + 2 + 3 and 60 + 30 + 3 + 2 hundredths of a second
+    assert {0: CpuSeconds(0.65, stolen=0.07), 2: CpuSeconds(0.95)} == seconds_by_cpu(STAT, 100)
+    assert {} == seconds_by_cpu("", 100) == seconds_by_cpu("cpu0 1 2\ncpux 1 2 3 4 5 6 7 8\n", 100)
 
 
 def test_what_others_do_on_the_rest_of_the_machine_does_not_disturb_a_run() -> None:
@@ -34,6 +36,20 @@ def test_where_only_the_whole_machine_is_known_its_cpus_are_what_the_share_is_of
     before, after = at(100.0), at(140.0)
     assert (40.0 - 9.5) / 80.0 == foreign_share(before, after, 9.5, 10.0, (0,))
     assert (40.0 - 9.5) / 80.0 == foreign_share(before, after, 9.5, 10.0)
+
+
+def test_what_the_hypervisor_gave_to_other_guests_went_to_others() -> None:
+    # ten seconds of two CPUs in which others of this guest had half a second, and other guests three of CPU 1
+    before, after = at(100.0, 1.0, 1.0), at(116.5, 11.0, 7.5)
+    stolen = after._replace(all_cpus=CpuSeconds(116.5, 5.0), by_cpu={0: CpuSeconds(11.0), 1: CpuSeconds(7.5, 3.0)})
+    assert (0.5 + 3.0) / 20.0 == foreign_share(before, stolen, 16.0, 10.0, (0, 1))
+    assert (0.5 + 5.0) / 80.0 == foreign_share(before, stolen, 16.0, 10.0)
+
+
+def test_a_run_whose_own_time_holds_what_was_stolen_leaves_that_to_others_all_the_same() -> None:
+    stolen = at(110.0)._replace(all_cpus=CpuSeconds(110.0, 8.0))
+    assert 8.0 / 80.0 == foreign_share(at(100.0), stolen, 18.0, 10.0)
+    assert 0.0 == foreign_share(stolen, at(118.0), 18.0, 10.0)            # some kernels count stolen time back
 
 
 def test_a_run_that_used_more_than_is_seen_leaves_nothing_to_others_and_no_time_is_no_share() -> None:

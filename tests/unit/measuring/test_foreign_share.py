@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runner import paths
-from runner.machine.host import FOREIGN_SHARE
+from runner.machine.host import FOREIGN_SHARE, CpuSeconds
 from runner.measuring.session import run
 from runner.results import store
 from tests.clock import FakeClock
@@ -99,7 +99,7 @@ def endings(folder: Path, kind: str, strangers: int) -> list[store.Record]:
     made.store.append(made.plan.record())
     run(made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]),
                       launcher=FakeLauncher(clock, script), clock=clock,
-                      readings=lambda: READING._replace(busy_seconds=busy[0], cpus=1)))
+                      readings=lambda: READING._replace(all_cpus=CpuSeconds(busy[0]), cpus=1)))
     return [record for record in store.read(folder) if record["event"] == "ending"]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from runner.cells import key
 from runner.errors import DiskFull, Stopped
+from runner.machine.host import CpuSeconds
 from runner.measuring.session import Bench, Memory, run
 from runner.planning.plan import Wishes, plan
 from runner.results import history, store
@@ -230,7 +231,7 @@ def test_what_others_took_is_counted_from_the_worker_s_start_to_its_end(tmp_path
     made = bench(tmp_path)
     one = made.plan._replace(rounds=1, cells=made.plan.cells[:1])
     run(made._replace(plan=one, launcher=FakeLauncher(clock, lines), clock=clock,
-                      readings=lambda: READING._replace(busy_seconds=next(busy))))
+                      readings=lambda: READING._replace(all_cpus=CpuSeconds(next(busy)))))
     ending = next(record for record in store.read(tmp_path) if record["event"] == "ending")
     assert (18.0 - 10.0 - 5.0) / (4.0 * one.cells[0].cell.cpus) == ending["host"]["foreign_cpu_share"]
 
@@ -360,7 +361,7 @@ def with_others(folder: Path, shares: dict[str, float], rounds: int = 2) -> tupl
     made = bench(folder)
     made.store.append(made.plan.record())
     return made._replace(plan=made.plan._replace(rounds=rounds), launcher=FakeLauncher(clock, script), clock=clock,
-                         readings=lambda: READING._replace(busy_seconds=busy[0])), started
+                         readings=lambda: READING._replace(all_cpus=CpuSeconds(busy[0]))), started
 
 
 def of_round(started: list[str], index: int) -> list[str]:

@@ -40,7 +40,7 @@ OTHER_LINES = (
     r".*\d \([\d.,]+–[\d.,]+\).*|.*\d+x \([\d.]+–[\d.]+\).*",               # rates and ratios with their intervals
     r"(lenet5 .* px )?(baseline|\[[\d,]+\]|no difference shown|too few rounds|no data|WINNER|slower| )+",
     r"\[\d\] The second half of a run was more than 10 % faster or slower than the first\.",
-    r"\[\d\] Other programs took more than 10 % of the CPUs.*",            # the text says whose CPUs now
+    r"\[\d\] Other programs.* took more than 10 % of the CPUs.*",            # the text says whose CPUs now
     r"\[\d\] It was not checked here that this stack builds the same model.*",         # and what checks it
     r"Rates are samples a second of one worker: the median run.*",
     r"\(1\.28–1\.37\) is 1\.32 times as fast.*", r"Faster, slower and WINNER.*", r"1\.",
