@@ -1,26 +1,30 @@
-"""How often the gate withholds a word on a real machine: python -m tests.cut_windows SESSION prints docs' table.
+"""What short sessions on a real machine would say: python -m tests.cut_windows SESSION prints docs' tables.
 
 A session of long runs is cut into windows as long as short runs are. Rows of five windows, each of another run, are
-what short sessions on that machine would have seen; what a stack might do in each run is planted into all five.
+what short sessions on that machine would have seen. How often does the gate withhold a word, where nothing or what a
+stack might do in each run is planted into all five? And how many of their intervals contain the long session's ratio?
+That is exact here: short sessions are drawn from nothing but its rounds, with replacement.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.analysis import gate, steadiness
+from runner.analysis import gate, stats, steadiness
 from runner.analysis.stats import Verdict
 from runner.results import store
-from runner.results.rows import Row, measurements
+from runner.results.rows import Row, by_comparison, measurements
 
 Steps = NDArray[np.float64]
+Rates = Mapping[int, Sequence[float]]        # of a stack by round, one a window
 
 SECONDS = 1.5                # of a window
 RUNS = 5                     # of a row
 _DRAWN = 60                  # rows of each of the session's rows
+_SESSIONS = 2000             # of each ratio: its share then has an error of 0.5 %
 
 
 def windows(row: Row, seconds: float = SECONDS) -> list[list[Steps]]:
@@ -47,7 +51,7 @@ PLANTED = ("nothing", "first 5 % at 2x", "first 20 % at 1.3x", "falling by 15 %"
 
 
 def lines(folder: Path) -> Iterator[str]:
-    """The table."""
+    """The table of words that are withheld."""
     cut = [windows(row) for row in measurements(store.read(folder)).rows]
     yield "| planted | no word | the same if all that moves were the stack's |"
     yield "|---|---|---|"
@@ -65,6 +69,46 @@ def _drawn(runs: list[list[Steps]], planted: str, random: np.random.Generator) -
     return gate.together(steadiness.each(steps), [steadiness.drift(each) for each in steps])
 
 
+def interval_lines(folder: Path) -> Iterator[str]:
+    """The table of intervals that contain the session's own ratio."""
+    session = measurements(store.read(folder))
+    yield "| comparison, stack | ratio | intervals that contain it | by their rounds alone |"
+    yield "|---|---|---|---|"
+    for rows in by_comparison(session.rows).values():
+        windows_of = {row.cell.stack: _rates(row) for row in rows}
+        baseline = next(row for row in rows if row.cell.stack == session.baseline)
+        for row in rows:
+            if row is not baseline:
+                truth, = stats.ratios([(row.rates, baseline.rates)])
+                shares = [held(windows_of[row.cell.stack], windows_of[session.baseline], truth.value or 0.0, spread)
+                          for spread in (stats.SESSION_SPREAD, 0.0)]
+                yield (f"| {row.comparison.label}, {row.cell.stack} | {truth.value:.3g} | "
+                       + " | ".join(f"{share:.1%}" for share in shares) + " |")
+
+
+def _rates(row: Row) -> Rates:
+    """Steps a second of each window."""
+    return {run.round: [1 / float(np.mean(steps)) for steps in cut]
+            for run, cut in zip(row.ok_runs, windows(row), strict=True)}
+
+
+def held(one: Rates, other: Rates, truth: float, spread: float) -> float:
+    """The share of short sessions whose interval of one to the other contains the truth.
+
+    A short session's round takes one of a round's rates. The same sessions for every spread.
+    """
+    random = np.random.default_rng(19)
+    rounds = sorted(one.keys() & other.keys())
+    pairs = [(_short(one, some, random), _short(other, some, random))
+             for some in random.choice(rounds, (_SESSIONS, RUNS))]
+    intervals = [ratio.interval for ratio in stats.ratios(pairs, spread)]
+    return sum(ends is not None and ends.low <= truth <= ends.high for ends in intervals) / _SESSIONS
+
+
+def _short(rates: Rates, rounds: Sequence[int], random: np.random.Generator) -> stats.ByRound:
+    return {index: float(random.choice(rates[drawn])) for index, drawn in enumerate(rounds)}
+
+
 if __name__ == "__main__":
-    for line in lines(Path(sys.argv[1])):
+    for line in (*lines(Path(sys.argv[1])), "", *interval_lines(Path(sys.argv[1]))):
         print(line, flush=True)

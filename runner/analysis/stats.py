@@ -15,7 +15,10 @@ Rounds of one session cannot show how far its ratios lie from another session's 
 machine that others share, sessions of five minutes differ by 2 to 4 % beyond what their rounds scatter, while the steps
 of every run look steady; docs/measurements.md). So a session's ratios have a second variance, between sessions, that
 must come from several of them (Kalibera and Jones, 2013, on repetition at each level that varies): the variances
-add up, and the degrees of freedom are Welch's and Satterthwaite's.
+add up, and the degrees of freedom are Welch's and Satterthwaite's. These are more than the rounds' alone, so where
+rounds scatter more than sessions a sum would be surer than its larger part, and at Holm's small levels too sure: of
+five rounds that scatter by 20 %, 1.1 % are below a p value of 0.56 %. So no interval is narrower, and no p value
+smaller, than by rounds alone (2026-11-26: 0.62 % then).
 """
 
 import math
@@ -69,33 +72,40 @@ class Mean(NamedTuple):
     value: float
     error: float                 # its standard error
     degrees: float               # of freedom
+    part: "Mean | None" = None   # of what a sum is of, the one than which it is never surer
 
     def across_sessions(self, spread: float) -> "Mean":
         """The mean as other sessions may find it, between which it moves by the spread, a standard deviation."""
         if not spread:
             return self
-        return Mean(self.value, *_sum_of_errors(self, Mean(0.0, spread, _SPREAD_DEGREES)))
+        return Mean(self.value, *_sum_of_errors(self, Mean(0.0, spread, _SPREAD_DEGREES)), part=self)
 
     def interval(self, error: float = ERROR) -> Interval:
         """The interval of the geometric mean; error: the chance that it misses the true value."""
-        half = student.quantile(1 - error / 2, self.degrees) * self.error
+        half = self._half_width(error)
         return Interval(_exp(self.value - half), _exp(self.value + half))
 
     def plain_interval(self, error: float = ERROR) -> Interval:
         """The interval of a mean of plain values, which may be 0 or below."""
-        half = student.quantile(1 - error / 2, self.degrees) * self.error
+        half = self._half_width(error)
         return Interval(self.value - half, self.value + half)
+
+    def _half_width(self, error: float) -> float:
+        own = student.quantile(1 - error / 2, self.degrees) * self.error
+        return max(own, self.part._half_width(error)) if self.part else own
 
     def p_value(self) -> float:
         """The chance of a mean so far from 0 where it is 0."""
         if abs(self.value) < _NOTHING:
             return 1.0
-        return student.two_sided(self.value / self.error, self.degrees) if self.error else 0.0
+        own = student.two_sided(self.value / self.error, self.degrees) if self.error else 0.0
+        return max(own, self.part.p_value()) if self.part else own
 
     def smallest(self, error: float = ERROR) -> float:
         """The least difference that would be shown in POWER of such sessions: 0.03 is 3 % faster."""
         reach = student.quantile(1 - error / 2, self.degrees) + student.quantile(POWER, self.degrees)
-        return _exp(reach * self.error) - 1
+        own = _exp(reach * self.error) - 1
+        return max(own, self.part.smallest(error)) if self.part else own
 
 
 class Ratio(NamedTuple):

@@ -2,10 +2,12 @@
 
 import os
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from runner import formatting
 from runner.doctor import gpu, limits
 from runner.doctor.gpu import Finding
 from runner.errors import BenchError
@@ -15,6 +17,7 @@ from runner.stacks.definition import PinnedStack
 
 _ROOM_BYTES = 10 * host.GIB       # today's four images with their caches
 _UNEVEN = 1.25                    # long over short times of equal work, from which on something disturbs it
+_STOLEN = 0.02                    # of the time, likewise; bursts that are too few for the times of work to show
 
 
 def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
@@ -78,10 +81,19 @@ def _load() -> Finding:
 
 
 def _pace() -> Finding:
+    before, began = host.reading(), time.perf_counter()
     seen = pace.most_uneven(sorted(os.sched_getaffinity(0)))
+    stolen = host.reading().all_cpus.stolen - before.all_cpus.stolen
+    return pace_told(seen, stolen / (time.perf_counter() - began))
+
+
+def pace_told(seen: pace.Pace, stolen_share: float) -> Finding:
+    """Of the most uneven CPU, and of the time that the hypervisor took from all while they worked in turn."""
     told = f"equal work takes {seen.least * 1e3:.1f} to {seen.most * 1e3:.1f} ms from moment to moment (CPU {seen.cpu})"
-    is_even = seen.ratio < _UNEVEN
-    return Finding("pace", "good" if is_even else "note", told, "" if is_even else
+    if stolen_share >= _STOLEN:
+        told += f"; the host's other guests took {formatting.share(stolen_share)} of the time"
+    is_good = seen.ratio < _UNEVEN and stolen_share < _STOLEN
+    return Finding("pace", "good" if is_good else "note", told, "" if is_good else
                    "end other programs; where the host has other guests, measure in a quieter hour, with more --rounds")
 
 

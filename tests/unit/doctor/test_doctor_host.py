@@ -1,0 +1,22 @@
+"""What doctor says of a machine's pace."""
+
+import pytest
+
+from runner.doctor.host import pace_told
+from runner.machine.pace import Pace
+
+EVEN = Pace(1, 0.0005, 0.0006)
+
+
+@pytest.mark.parametrize(("seen", "stolen_share", "grade", "told"), [
+    (EVEN, 0.0, "good", "equal work takes 0.5 to 0.6 ms from moment to moment (CPU 1)"),
+    (EVEN, 0.005, "good", "equal work takes 0.5 to 0.6 ms from moment to moment (CPU 1)"),
+    (EVEN, 0.08, "note", "equal work takes 0.5 to 0.6 ms from moment to moment (CPU 1); the host's other guests took "
+                         "8.0 % of the time"),
+    (Pace(0, 0.0005, 0.0009), 0.0, "note", "equal work takes 0.5 to 0.9 ms from moment to moment (CPU 0)")])
+def test_a_pace_is_good_where_work_takes_alike_and_no_other_guest_takes_time(
+        seen: Pace, stolen_share: float, grade: str, told: str) -> None:
+    finding = pace_told(seen, stolen_share)
+
+    assert (grade, told) == (finding.grade, finding.found)
+    assert ("more --rounds" in finding.mend) is (grade == "note")
