@@ -180,7 +180,7 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("workers", _of_result("workers"), forms=_CSV, name="workers"),
     *_with_interval("step", "step_seconds", "step", formatting.step, RATES, _PAGE),
     measured("first step", "first_step_seconds", formatting.seconds, BESIDE),
-    Column("compiling", _of_result("compile_seconds"), formatting.seconds, part=BESIDE),
+    Column("compile time", _of_result("compile_seconds"), formatting.seconds, part=BESIDE),
     *_field(lambda line: line.result, "compile_seconds", "compiled_programs"),
     measured("input wait", "load_share", formatting.share, BESIDE),
     measured("of machine", "machine_share", formatting.share, BESIDE),

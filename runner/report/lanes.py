@@ -11,7 +11,7 @@ from runner.report.tables import Column, Form, Table, table
 LANES = ("common", "tuned")
 _CAPTION = "Common and tuned: samples a second as each stack stands, and as its experts would tune it"
 _NOTE = ("Ratio: how many times as fast tuned is in the same rounds, with its 95 % interval; its words hold together "
-         "with the session's others. First step (compilation included), compiling and what they ran as are the "
+         "with the session's others. First step (compilation included), compile time and what they ran as are the "
          "tuned runs' own words; that may be what the common lane has as well. docs/tuned.md says what each "
          "framework's experts switch on, and why.")
 
@@ -34,7 +34,7 @@ def _ran_as(result: LaneResult) -> str:
 
 
 _PAGE, _SCREEN = frozenset({Form.PAGE}), frozenset({Form.SCREEN})
-# the terminal has no room for all: its table above says first steps and compiling, its wider page the attention
+# the terminal has no room for all: its table above says first steps and compile times, its wider page the attention
 _COLUMNS: tuple[Column[LaneResult], ...] = (
     Column("stack", lambda result: result.stack),
     Column("common", lambda result: result.common_rate, formatting.number),
@@ -42,7 +42,7 @@ _COLUMNS: tuple[Column[LaneResult], ...] = (
     Column("ratio", _ratio),
     Column("verdict", _word),
     Column("first step", lambda result: result.first_step_seconds, formatting.seconds, _PAGE),
-    Column("compiling", lambda result: result.compile_seconds, formatting.seconds, _PAGE),
+    Column("compile time", lambda result: result.compile_seconds, formatting.seconds, _PAGE),
     Column("ran as", _ran_as, forms=_PAGE),
     Column("by", lambda result: result.switches.get("loop"), forms=_SCREEN),
     Column("in", lambda result: result.switches.get("precision"), forms=_SCREEN),

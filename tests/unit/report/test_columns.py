@@ -82,7 +82,7 @@ def test_what_a_framework_compiled_stands_beside_the_rate_with_a_dash_where_it_t
     comparison = summary.comparisons[0]
     silent = comparison.results[0]
     told = silent.model_copy(update={"compile_seconds": 1.23, "compiled_programs": 3})
-    (column,) = (each for each in RESULTS if each.title == "compiling")
+    (column,) = (each for each in RESULTS if each.title == "compile time")
 
     assert ["1.2 s", "-"] == [
         column.shown(Line(summary, comparison, result), Form.SCREEN) for result in (told, silent)]
