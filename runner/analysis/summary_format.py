@@ -471,11 +471,12 @@ class Methods(_Model):
                      f"{stats.LEAST_RUNS}; each holds for itself alone")
     ratio: str = ("rate over the baseline's rate in the same round; the geometric mean over the rounds in which both "
                   "ended ok; its interval is of the sum of two variances, that of those rounds' mean and that between "
-                  "sessions, session_spread squared, with Welch's and Satterthwaite's degrees of freedom; "
-                  "rounds_interval is of the rounds alone, as are those of rates")
-    verdict: str = ("faster or slower where the t test of the log-ratio against 0 with both variances, adjusted by "
-                    f"Holm for all words of the session, has p at most {stats.ERROR:.2f}: some false word stands in at "
-                    f"most 5 % of sessions; none with fewer than {stats.LEAST_ROUNDS} rounds")
+                  "sessions, session_spread squared, with Welch's and Satterthwaite's degrees of freedom, and "
+                  "never narrower than rounds_interval; that is of the rounds alone, as are those of rates")
+    verdict: str = ("faster or slower where the t tests of the log-ratio against 0, with both variances and with the "
+                    f"rounds' alone, adjusted by Holm for all words of the session, have p at most {stats.ERROR:.2f}: "
+                    "some false word stands in at most 5 % of sessions; none with fewer than "
+                    f"{stats.LEAST_ROUNDS} rounds")
     steadiness: str = ("of the timed steps of each run, by runner/analysis/steadiness.py; a stack of which two runs "
                        "and more than one in ten, or all, are not steady or drift, and do so alike (three more with a "
                        "slow start than with a slow end, or three fewer; or p at most 0.05, t test of first over "
