@@ -172,7 +172,7 @@ def _after_runs(results: Path, count: int) -> Path:
 
 
 def _finished(folder: Path) -> list[str]:
-    """The cells and rounds that ended ok, without repetitions of runs that other programs disturbed."""
+    """The cells and rounds that ended ok, without repetitions of runs that others disturbed."""
     records = list(store.read(folder))
     repetitions = {record["run"] for record in records if record["event"] == "begin" and "repeats" in record}
     return [record["run"].rsplit(".", 1)[0] for record in records

@@ -60,14 +60,14 @@ def finished(records: Iterable[Record]) -> list[tuple[str, int]]:
 
 
 def repeated(records: Iterable[Record]) -> int:
-    """How many runs were begun though they had a result already."""
+    """How many runs were begun though they had a result that nothing had disturbed."""
     begun: dict[str, tuple[str, int]] = {}
     done: set[tuple[str, int]] = set()
     count = 0
     for record in records:
         if record["event"] == "begin":
             begun[record["run"]] = (record["key"], record["round"])
-            count += begun[record["run"]] in done
+            count += begun[record["run"]] in done and "repeats" not in record
         elif record["event"] == "ending" and record["ending"] in contract.FINAL:
             done.add(begun[record["run"]])
     return count
