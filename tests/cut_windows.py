@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from runner.analysis import gate, stats, steadiness
 from runner.analysis.stats import Verdict
 from runner.results import store
-from runner.results.rows import Row, by_comparison, measurements
+from runner.results.rows import Measurements, Row, by_comparison, measurements
 
 Steps = NDArray[np.float64]
 Rates = Mapping[int, Sequence[float]]        # of a stack by round, one a window
@@ -50,9 +50,9 @@ def shape(name: str, count: int) -> Steps:
 PLANTED = ("nothing", "first 5 % at 2x", "first 20 % at 1.3x", "falling by 15 %", "rising by 15 %", "falling by 30 %")
 
 
-def lines(folder: Path) -> Iterator[str]:
+def lines(session: Measurements) -> Iterator[str]:
     """The table of words that are withheld."""
-    cut = [windows(row) for row in measurements(store.read(folder)).rows]
+    cut = [windows(row) for row in session.rows]
     yield "| planted | no word | the same if all that moves were the stack's |"
     yield "|---|---|---|"
     random = np.random.default_rng(19)
@@ -69,20 +69,19 @@ def _drawn(runs: list[list[Steps]], planted: str, random: np.random.Generator) -
     return gate.together(steadiness.each(steps), [steadiness.drift(each) for each in steps])
 
 
-def interval_lines(folder: Path) -> Iterator[str]:
+def interval_lines(session: Measurements) -> Iterator[str]:
     """The table of intervals that contain the session's own ratio."""
-    session = measurements(store.read(folder))
     yield "| comparison, stack | ratio | intervals that contain it | by their rounds alone |"
     yield "|---|---|---|---|"
     for rows in by_comparison(session.rows).values():
-        windows_of = {row.cell.stack: _rates(row) for row in rows}
-        baseline = next(row for row in rows if row.cell.stack == session.baseline)
-        for row in rows:
-            if row is not baseline:
-                truth, = stats.ratios([(row.rates, baseline.rates)])
-                shares = [held(windows_of[row.cell.stack], windows_of[session.baseline], truth.value or 0.0, spread)
-                          for spread in (stats.SESSION_SPREAD, 0.0)]
-                yield (f"| {row.comparison.label}, {row.cell.stack} | {truth.value:.3g} | "
+        by_stack = {row.cell.stack: row for row in rows}
+        baseline = by_stack.pop(session.baseline)
+        theirs = _rates(baseline)
+        for stack, row in by_stack.items():
+            truth, = stats.ratios([(row.rates, baseline.rates)])
+            if truth.value is not None:
+                shares = held(_rates(row), theirs, truth.value)
+                yield (f"| {row.comparison.label}, {stack} | {truth.value:.3g} | "
                        + " | ".join(f"{share:.1%}" for share in shares) + " |")
 
 
@@ -92,17 +91,18 @@ def _rates(row: Row) -> Rates:
             for run, cut in zip(row.ok_runs, windows(row), strict=True)}
 
 
-def held(one: Rates, other: Rates, truth: float, spread: float) -> float:
-    """The share of short sessions whose interval of one to the other contains the truth.
+def held(one: Rates, other: Rates, truth: float) -> tuple[float, float]:
+    """The share of short sessions whose interval of one to the other contains the truth, and by their rounds alone.
 
-    A short session's round takes one of a round's rates. The same sessions for every spread.
+    A short session's round takes one of a round's rates.
     """
     random = np.random.default_rng(19)
     rounds = sorted(one.keys() & other.keys())
     pairs = [(_short(one, some, random), _short(other, some, random))
              for some in random.choice(rounds, (_SESSIONS, RUNS))]
-    intervals = [ratio.interval for ratio in stats.ratios(pairs, spread)]
-    return sum(ends is not None and ends.low <= truth <= ends.high for ends in intervals) / _SESSIONS
+    means = [mean for ratio in stats.ratios(pairs, stats.SESSION_SPREAD) for mean in (ratio.mean, ratio.of_rounds)]
+    is_held = [mean is not None and mean.interval().low <= truth <= mean.interval().high for mean in means]
+    return sum(is_held[::2]) / _SESSIONS, sum(is_held[1::2]) / _SESSIONS
 
 
 def _short(rates: Rates, rounds: Sequence[int], random: np.random.Generator) -> stats.ByRound:
@@ -110,5 +110,6 @@ def _short(rates: Rates, rounds: Sequence[int], random: np.random.Generator) -> 
 
 
 if __name__ == "__main__":
-    for line in (*lines(Path(sys.argv[1])), "", *interval_lines(Path(sys.argv[1]))):
+    measured = measurements(store.read(Path(sys.argv[1])))
+    for line in (*lines(measured), "", *interval_lines(measured)):
         print(line, flush=True)
