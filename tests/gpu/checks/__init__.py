@@ -26,7 +26,7 @@ class Check(NamedTuple):
 CHECKS = {
     "1": Check("The device computes the model", equality.equality, 120),
     "2": Check("Our clock and the device's", clocks.clocks, 90),
-    "4": Check("The rate and the device's limit", limits.limits, 120),
+    "4": Check("The rate and the device's limit", limits.limits, 180),
     "5": Check("Energy, power and clocks", energy.energy, 40),
     "6": Check("Kernels, copies and gaps", profile.profile, 60),
     "3": Check("Our loop and a user's own, seconds over seconds", beside.beside_bare, 200),

@@ -7,6 +7,9 @@ from tests.gpu.environment import Environment
 from tests.gpu.verdicts import Line, absent, between, judged, seen
 
 LONG_STEP = 5e-3              # seconds: below it the wait for a step, 10 to 50 us, is a share of it
+# Of a step, that reading its loss may still take: a wait that lies leaves most of a step, and an H200's handing over of
+# one number took PyTorch 0.1 to 0.3 ms and JAX 0.7 to 4 ms.
+LEFT = 0.1
 
 
 def clocks(env: Environment) -> Iterator[Line]:
@@ -30,7 +33,7 @@ def clocks(env: Environment) -> Iterator[Line]:
         yield absent("our clock over the device's", f"{env.package} has no clock of the device for {env.device}")
     drain = max(event.get("drain_seconds", 0.0) for event in step_events(each))
     what, figure = "reading the loss after a step said to be over", f"{1e6 * drain:.0f} us"
-    yield judged(what, figure, "<= 1 ms", drain <= 1e-3) if env.is_gpu else seen(what, figure)
+    yield judged(what, figure, f"<= {LEFT:g} of a step", drain <= LEFT * step) if env.is_gpu else seen(what, figure)
     ratio = step / step_seconds(env.cell(sync="blocks", **cell))
     what = "a step of sync=each over one of sync=blocks"
     yield between(what, ratio, 1 - CLOSE, 1.25) if env.is_gpu else seen(what, f"{ratio:.3f}")
