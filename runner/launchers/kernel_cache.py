@@ -1,9 +1,9 @@
-"""Where compiled GPU kernels are kept from run to run: a folder of each stack in the cache, written to by its workers.
+"""Where GPU code that the driver compiled is kept from run to run: a folder of each stack in the cache.
 
 On the nodes of a Swarm, which share no cache, it is a volume of each node.
 
 A container's home is gone with it, so without this the driver would compile a stack's intermediate code anew in every
-run: many minutes. The worker says in its record whether the folder was empty.
+run: many minutes. The worker says in its record whether the folder was empty. What frameworks compile is not kept.
 """
 
 from pathlib import Path

@@ -186,7 +186,7 @@ FACTS = (
     Key("cpu_features", "list", "", "of its vector instructions"),
     Key("environment", "object", "", "the variables that may move a result"),
     Key("executable", "text", "", "the interpreter's path"),
-    Key("kernel_cache", "text", "", '"none", "empty" or "filled": kernels that earlier runs compiled'),
+    Key("kernel_cache", "text", "", '"none", "empty" or "filled": GPU code that the driver compiled in earlier runs'),
     Key("packages", "object", "", "version and digest by name, in an environment of the user's own", False),
 )
 _PLACE = "place"                 # the host adds it where a run has many places

@@ -91,7 +91,6 @@ MODEL = (
 SURROUNDINGS = Module("", (
     Function("variables", ("cell",), "the variables of the environment that the framework reads at its import, {} of "
              "none; every worker has those of all frameworks"),
-    Function("cache_variables", ("folder",), "those that make its compilers keep their work in the folder"),
     Function("place_variables", ("cluster", "role"), "those of a process with that role in a parallel run"),
     Function("gpu_code", ("framework",), "(version of CUDA or \"\", architectures) of the imported framework"),
 ), ("SEEN", "SEEN_FAMILIES", "SERVERS"))

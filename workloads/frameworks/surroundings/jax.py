@@ -14,12 +14,6 @@ def variables(cell):
     return {}
 
 
-def cache_variables(folder):
-    """All programs, however small and quickly compiled."""
-    return {"JAX_COMPILATION_CACHE_DIR": os.path.join(folder, "jax"),
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
-
-
 def place_variables(cluster, role):
     """Where the first place's service of keys and barriers is; alone, a process needs none."""
     if len(cluster.places) == 1:

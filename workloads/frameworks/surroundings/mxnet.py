@@ -19,11 +19,6 @@ def variables(cell):
     return own
 
 
-def cache_variables(folder):
-    """None: it compiles nothing of its own."""
-    return {}
-
-
 def place_variables(cluster, role):
     """Where the scheduler is, as an address: ps-lite binds to an address, not to a name."""
     host, port = cluster.address("scheduler", 0).split(":")

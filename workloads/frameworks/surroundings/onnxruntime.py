@@ -10,11 +10,6 @@ def variables(cell):
     return {}
 
 
-def cache_variables(folder):
-    """None: it keeps no compiled work."""
-    return {}
-
-
 def place_variables(cluster, role):
     """None: it runs in one place."""
     return {}

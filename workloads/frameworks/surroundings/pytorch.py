@@ -1,6 +1,4 @@
 """What PyTorch needs around it. PyTorch 1.4 and later, Python 3.6."""
-import os
-
 from workloads.places.addresses import resolved
 
 SEEN = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE")
@@ -11,12 +9,6 @@ SERVERS = {}
 def variables(cell):
     """None: its switches are set once it is imported."""
     return {}
-
-
-def cache_variables(folder):
-    """Of torch.compile and of Triton, which it compiles with on a GPU."""
-    return {"TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "inductor"),
-            "TRITON_CACHE_DIR": os.path.join(folder, "triton")}
 
 
 def place_variables(cluster, role):

@@ -1,9 +1,5 @@
 """What TensorFlow needs around it. TensorFlow 1.15 and 2.x, Python 3.6."""
-import glob
-import importlib.util
 import json
-import os
-import re
 
 from workloads.places.addresses import resolved
 
@@ -29,25 +25,6 @@ def variables(cell):
     if cell.device == "gpu":
         own["TF_CUDNN_RNN_USE_AUTOTUNE"] = "1"
     return own
-
-
-def cache_variables(folder):
-    """XLA's own cache, where TensorFlow here has one."""
-    own = "--tf_xla_persistent_cache_directory=" + os.path.join(folder, "xla")
-    return {"TF_XLA_FLAGS": own} if has_xla_cache() else {}
-
-
-def has_xla_cache(package=None):
-    """Whether TensorFlow here, if any, knows the flag: 2.12 does; an older one ends the process at a flag it does not.
-
-    Asked without importing it, since it reads its flags then.
-    """
-    package = package or getattr(importlib.util.find_spec("tensorflow"), "origin", None)
-    if not package:
-        return False
-    folders = glob.glob(os.path.join(os.path.dirname(os.path.dirname(package)), "tensorflow*.dist-info"))
-    versions = [re.search(r"tensorflow(?:_cpu|_gpu)?-(\d+)\.(\d+)", os.path.basename(path)) for path in folders]
-    return any((int(version.group(1)), int(version.group(2))) >= (2, 12) for version in versions if version)
 
 
 def place_variables(cluster, role):
