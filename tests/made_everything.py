@@ -42,7 +42,8 @@ def _run(cell: Cell, index: int, draw: random.Random) -> Iterator[made.Record]:
     facts = {**made.FACTS, "communication": "exposed", **({"data": data} if cell.task == "gnmt" else {})}
     after = {**made.AFTER, "peak_bytes": draw.randrange(2 * 10**8, 3 * 10**9)}
     if cell.device == "gpu" or cell.measure == "infer":
-        after.update(gpu_watts=draw.uniform(100, 300), gpu_sm_clock=draw.uniform(1e9, 2e9))
+        after.update(gpu_watts=draw.uniform(100, 300), gpu_sm_clock=draw.uniform(1e9, 2e9),
+                     gpu_allocated_bytes=draw.randrange(10**9, 10**10))
     for record in made.run(cell, index, *lines, facts=facts, after=after):
         if record["event"] == "line" and record["line"]["event"] == "warm":
             record["line"] = {"event": "warm", "seconds": [draw.uniform(1, 5), draw.uniform(0.1, 0.2)]}

@@ -352,7 +352,7 @@ def _result(row: Row, statistics: _Statistics, word: _Word, flagged: tuple[Flag,
     tokens, padded = (_typical(runs, lambda run, name=name: _tokens_per_second(run, name))  # type: ignore[misc]
                       for name in ("tokens", "padded_tokens"))
     seconds = step.value
-    peak, parameters = middle(runs, _peak_bytes), [run.parameters for run in runs if run.parameters is not None]
+    parameters = [run.parameters for run in runs if run.parameters is not None]
     return Result(
         stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)),
         rate_per_worker=stats.geometric_mean(list(rates.values())),
@@ -377,7 +377,7 @@ def _result(row: Row, statistics: _Statistics, word: _Word, flagged: tuple[Flag,
         load_share=middle(runs, _load_share),
         loss_first=middle(runs, lambda run: _loss(run, 0)),
         loss_last=middle(runs, lambda run: _loss(run, -1)),
-        accuracy=middle(runs, lambda run: run.accuracy), peak_bytes=_rounded(peak),
+        accuracy=middle(runs, lambda run: run.accuracy), peak_bytes=_most_of_one_node(runs, "peak_bytes"),
         parameters=parameters[0] if parameters else None,
         tokens_per_second=tokens.value, tokens_interval=tokens.interval,
         padded_tokens_per_second=padded.value, padded_tokens_interval=padded.interval,
@@ -386,6 +386,7 @@ def _result(row: Row, statistics: _Statistics, word: _Word, flagged: tuple[Flag,
         cpu_watts=middle(runs, _cpu_watts),
         cpu_joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run, _cpu_watts(run))),
         gpu_sm_clock=middle(runs, lambda run: run.after.get("gpu_sm_clock")),
+        gpu_peak_bytes=_most_of_one_node(runs, "gpu_allocated_bytes"),
         epochs=max((len(run.epochs) for run in runs if run.epochs), default=None),
         places_peak_bytes=_rounded(middle(runs, _places_peak_bytes)), ran_precision=_fact(runs, "precision"),
         **{field: middle(runs, lambda run, name=name: quantities.of(name, row, run))  # type: ignore[misc]
@@ -479,9 +480,9 @@ def _places_peak_bytes(run: Run) -> float | None:
     return quantities.peak_bytes(run) if quantities.place_peaks(run) else None
 
 
-def _peak_bytes(run: Run) -> float | None:
-    """The peak of a run on one node; None of a run on many."""
-    return None if run.usage else run.after.get("peak_bytes")
+def _most_of_one_node(runs: Sequence[Run], name: str) -> int | None:
+    """The bytes that runs on one node used at most, by that name; None of runs on many."""
+    return _rounded(middle(runs, lambda run: None if run.usage else run.after.get(name)))
 
 
 def _column(name: str, measured: Measurements) -> Column:

@@ -142,6 +142,7 @@ class Result(_Model):
     gpu_watts: float | None = None
     joules_per_sample: float | None = None
     gpu_sm_clock: float | None = None
+    gpu_peak_bytes: int | None = None
     cpu_watts: float | None = None
     cpu_joules_per_sample: float | None = None
     machine_share: float | None = None
@@ -508,6 +509,8 @@ class Methods(_Model):
                       "idle cores and other programs count too, memory does not; the median over runs")
     cpu_joules_per_sample: str = "cpu_watts over the samples a second of all workers; the median over runs"
     gpu_sm_clock: str = "hertz, the mean over the timed steps; the median over runs"
+    gpu_peak_bytes: str = ("the most that the framework's own allocator held of a GPU, searches for algorithms "
+                           "included; of one node, null where the framework does not tell; the median over runs")
     epoch_seconds: str = ("training of the epochs after the first, the mean of each run; the median over runs; so are "
                           "validation_seconds; first_epoch_seconds and best_accuracy are medians over runs")
     phases: str = ("seconds a step, the mean over steps and workers, the median over runs; from runs that stamp them, "

@@ -199,6 +199,7 @@ RESULTS: tuple[Column[Line], ...] = (
     measured("GPU power", "gpu_watts", "{:.0f} W".format, ENERGY),
     measured("a sample", "joules_per_sample", "{:.3g} J".format, ENERGY),
     measured("SM clock", "gpu_sm_clock", lambda hertz: f"{hertz / 1e6:,.0f} MHz", ENERGY),
+    measured("GPU memory", "gpu_peak_bytes", formatting.size, ENERGY),
     measured("CPU power", "cpu_watts", "{:.0f} W".format, ENERGY),
     measured("a sample, CPU", "cpu_joules_per_sample", "{:.3g} J".format, ENERGY),
     *_field(lambda line: line.result, "repeated_runs", "disturbed_runs", "ran_precision"),

@@ -86,8 +86,9 @@ _NOTE = "First step, input wait, memory, loss and accuracy: medians over runs."
 _RARE = (
     ("Tokens or time steps a second of one worker (geometric means), with 95 % intervals over runs", "", SEQUENCES),
     ("Epochs", "Medians over runs; of the epochs after the first, the mean of each run.", EPOCHS),
-    ("What GPUs and CPU packages drew over the timed steps", "Medians over runs. A CPU package's power is that of "
-     "all that it does, for this run and others.", ENERGY),
+    ("GPUs and CPU packages", "Medians over runs; power and clock are of the timed steps. A CPU package's power is "
+     "that of all that it does, for this run and others; GPU memory is the most that the framework held, searches "
+     "for algorithms included.", ENERGY),
 )
 
 
