@@ -134,7 +134,7 @@ def _width(text: str) -> int:
 
 
 def _fitted(rows: Sequence[Row], room: int) -> list[int]:
-    """The widths with which all columns fit, gaps included. The words of narrow columns are broken last."""
+    """The widths with which all columns fit, gaps included. Words are broken last, of narrow columns after all."""
     columns = [[entry.plain for row in rows for entry in row[index]] for index in range(len(rows[0]))]
     widths = [max(map(_width, texts)) for texts in columns]
     room -= GAP * (len(widths) - 1)
@@ -142,7 +142,9 @@ def _fitted(rows: Sequence[Row], room: int) -> list[int]:
         return widths
     longest = [max((_width(word) for text in texts for word in text.split()), default=0) for texts in columns]
     of_names = [word if width <= _NAME_WIDTH else 0 for width, word in zip(widths, longest, strict=True)]
-    return _narrowed(widths, (longest, of_names, [0] * len(widths)), room)
+    floors = [[max(word, _LEAST_WIDTH) for word in longest], longest,
+              *([max(word, _LEAST_WIDTH) for word in words] for words in (of_names, [0] * len(widths)))]
+    return _narrowed(widths, floors, room)
 
 
 def _narrowed(widths: Sequence[int], floors: Iterable[Sequence[int]], room: int) -> list[int]:
@@ -150,7 +152,7 @@ def _narrowed(widths: Sequence[int], floors: Iterable[Sequence[int]], room: int)
     narrowed = list(widths)
     for least in floors:
         while sum(narrowed) > room:
-            able = [index for index, width in enumerate(narrowed) if width > max(least[index], _LEAST_WIDTH)]
+            able = [index for index, width in enumerate(narrowed) if width > least[index]]
             if not able:
                 break
             narrowed[max(able, key=narrowed.__getitem__)] -= 1

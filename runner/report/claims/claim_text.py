@@ -35,9 +35,11 @@ def word(comparison: Comparison, result: Result, winner: str = "fastest") -> str
 
 
 def smallest(result: Result) -> str:
-    """The difference that would have been shown where none is; "" elsewhere."""
+    """The difference that would have been shown where none is, or that not even twice the rate would; "" elsewhere."""
     difference = result.smallest_difference
-    return "" if difference is None else f"(could show {formatting.share(difference)})"
+    if difference is None:
+        return ""
+    return f"(could show {formatting.share(difference)})" if difference < 1 else "(could not show twofold)"
 
 
 def reading(summary: Summary, winner: str) -> list[str]:

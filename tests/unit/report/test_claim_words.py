@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from runner.analysis.summary import summarise
-from runner.analysis.summary_format import JudgedClaim, PublishedNumber
+from runner.analysis.summary_format import JudgedClaim, PublishedNumber, Result
 from runner.report.claims import claim_text
 from runner.report.claims.published import NUMBERS
 from runner.report.tables import Form, of
@@ -102,3 +102,10 @@ def test_a_number_beside_a_published_one_reads_as_in_its_table(unit: str, value:
 ])
 def test_where_a_claim_holds_is_said_as_a_comparison(planned: Claim, said: str) -> None:
     assert said == claim_text.condition(planned)
+
+
+@pytest.mark.parametrize(("difference", "said"), [
+    (None, ""), (0.03, "(could show 3.0 %)"), (0.99, "(could show 99 %)"), (1.0, "(could not show twofold)"),
+    (48.39, "(could not show twofold)")])
+def test_where_not_even_twice_the_rate_would_have_been_shown_that_is_said(difference: float | None, said: str) -> None:
+    assert said == claim_text.smallest(Result.model_construct(smallest_difference=difference))
