@@ -100,7 +100,8 @@ def held(one: Rates, other: Rates, truth: float) -> tuple[float, float]:
     rounds = sorted(one.keys() & other.keys())
     pairs = [(_short(one, some, random), _short(other, some, random))
              for some in random.choice(rounds, (_SESSIONS, RUNS))]
-    means = [mean for ratio in stats.ratios(pairs, stats.SESSION_SPREAD) for mean in (ratio.mean, ratio.of_rounds)]
+    found = stats.ratios(pairs, stats.SESSION_SPREAD, stats.SESSION_SCATTER)
+    means = [mean for ratio in found for mean in (ratio.mean, ratio.of_rounds)]
     is_held = [mean is not None and mean.interval().low <= truth <= mean.interval().high for mean in means]
     return sum(is_held[::2]) / _SESSIONS, sum(is_held[1::2]) / _SESSIONS
 

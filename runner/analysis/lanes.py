@@ -12,7 +12,7 @@ from runner.analysis.gate import NO_STEPS, Runs
 from runner.analysis.stats import Ratio, Verdict
 from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Result
 from runner.cells import compared
-from runner.results.rows import Row
+from runner.results.rows import Row, SessionSpread
 from workloads.spec.cell import Cell
 
 COMMON, TUNED = "native", "tuned"              # values of a cell's loop
@@ -47,7 +47,7 @@ class Pair(NamedTuple):
         return {(self.tuned, name): own for name, own in known.items() if own is not None}
 
 
-def pairs(groups: Sequence[Mapping[str, Row]], runs: Mapping[str, Runs], spread: float = 0.0) -> list[Pair]:
+def pairs(groups: Sequence[Mapping[str, Row]], runs: Mapping[str, Runs], spread: SessionSpread) -> list[Pair]:
     """The pairs among comparisons, each given as its rows by stack; runs: how steady each row's were, by key.
 
     spread: of ratios from session to session (stats.ratios).
@@ -63,11 +63,11 @@ def _content(cell: Cell) -> Cell:
     return compared(cell)._replace(stack="")
 
 
-def _pair(common: int, tuned: int, groups: Sequence[Mapping[str, Row]], runs: Mapping[str, Runs], spread: float
+def _pair(common: int, tuned: int, groups: Sequence[Mapping[str, Row]], runs: Mapping[str, Runs], spread: SessionSpread
           ) -> Pair:
     both = {name: (row, groups[common][name]) for name, row in groups[tuned].items()
             if row.rates and name in groups[common] and groups[common][name].rates}
-    ratios = stats.ratios([(row.rates, other.rates) for row, other in both.values()], spread)
+    ratios = stats.ratios([(row.rates, other.rates) for row, other in both.values()], *spread)
     doubts = {name: doubt for name, (row, other) in both.items() if (doubt := Doubt.of({
         "common": runs.get(other.key, NO_STEPS), "tuned": runs.get(row.key, NO_STEPS)}))}
     return Pair(common, tuned, dict(zip(both, ratios, strict=True)), doubts)

@@ -19,6 +19,10 @@ add up, and the degrees of freedom are Welch's and Satterthwaite's. These are mo
 rounds scatter more than sessions a sum would be surer than its larger part, and at Holm's small levels too sure: of
 five rounds that scatter by 20 %, 1.1 % are below a p value of 0.56 %. So no sum's interval is narrower, and no p value
 of it smaller, than any part's (2026-11-26: 0.62 % then).
+
+Where a machine's speed wanders, its rounds scatter and its sessions differ more than that: on two such hosts by 5.9 and
+8.7 % where rounds scattered by 15 and 17 % (docs/measurements.md). So the mean of a short session is known no better,
+either, than where sessions differ by two fifths of the rounds' standard deviation.
 """
 
 import math
@@ -45,6 +49,7 @@ LEAST_ROUNDS = 5                # that have a word
 # hyperfine's; the usual 3.5 names a run in 20 % of sessions with five runs of plain normal noise, 10 in 3 %
 OUTLIER_SCORE = 10.0
 SESSION_SPREAD = 0.03           # of a log-ratio from session to session, the standard deviation beyond its rounds'
+SESSION_SCATTER = 0.4           # the same as a share of its rounds' standard deviation, of a session of minutes
 _SPREAD_DEGREES = 30            # of freedom that a session spread is known with: about nine ratios of five sessions
 _NOTHING = 1e-9                 # of a log-ratio: what rounding leaves of equal rates
 
@@ -74,11 +79,20 @@ class Mean(NamedTuple):
     degrees: float               # of freedom
     parts: tuple[tuple[float, float], ...] = ()     # of a sum each error and its degrees: it is never surer than one
 
-    def across_sessions(self, spread: float) -> "Mean":
-        """The mean as other sessions may find it, between which it moves by the spread, a standard deviation."""
-        if not spread:
+    def across_sessions(self, spread: float, scatter: float = 0.0) -> "Mean":
+        """The mean of values as other sessions may find it, between which it moves by the spread, a standard deviation.
+
+        scatter: it is known no better than where it moves by that share of its values' own standard deviation.
+        """
+        if not spread and not scatter:
             return self
-        return _sum(self.value, self, Mean(0.0, spread, _SPREAD_DEGREES))
+        moved = _sum(self.value, self, Mean(0.0, spread, _SPREAD_DEGREES)) if spread else self
+        count = self.degrees + 1
+        wider = Mean(self.value, self.error * math.sqrt(1 + scatter**2 * count), self.degrees)
+        if wider.error >= moved.error:                     # with no more degrees it is never surer
+            return wider
+        rest = (each for each in moved.parts if each != (self.error, self.degrees))
+        return moved._replace(parts=(*rest, (wider.error, wider.degrees)))
 
     def interval(self, error: float = ERROR) -> Interval:
         """The interval of the geometric mean; error: the chance that it misses the true value."""
@@ -185,24 +199,25 @@ def outliers(values: Sequence[float]) -> list[int]:
     return [index for index, distance in enumerate(away) if distance > OUTLIER_SCORE * scale] if scale else []
 
 
-def ratios(pairs: Sequence[tuple[ByRound, ByRound]], spread: float = 0.0) -> list[Ratio]:
+def ratios(pairs: Sequence[tuple[ByRound, ByRound]], spread: float = 0.0, scatter: float = 0.0) -> list[Ratio]:
     """The Ratio of each (rates of one stack, rates of the other), both by round.
 
     Only rounds that both have count, and each round gives one ratio, so that a drift over the session cancels.
-    spread: from session to session; 0 where no other session is spoken of, as of a stack against itself.
+    spread, scatter: from session to session (Mean.across_sessions); 0 where no other session is spoken of, as of a
+    stack against itself.
     """
     return [_ratio([math.log(one[index]) - math.log(other[index]) for index in sorted(one.keys() & other.keys())],
-                   spread)
+                   spread, scatter)
             for one, other in pairs]
 
 
-def _ratio(logs: Sequence[float], spread: float) -> Ratio:
+def _ratio(logs: Sequence[float], spread: float, scatter: float) -> Ratio:
     if not logs:
         return Ratio(None, None, 0)
     of_rounds = mean_of(logs)
     if of_rounds is None or len(logs) < LEAST_RUNS:
         return Ratio(_exp(math.fsum(logs) / len(logs)), None, len(logs))
-    mean = of_rounds.across_sessions(spread)
+    mean = of_rounds.across_sessions(spread, scatter)
     return Ratio(_exp(mean.value), mean.interval(), len(logs), mean, of_rounds)
 
 

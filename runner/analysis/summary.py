@@ -34,7 +34,7 @@ from runner.analysis.summary_format import (
 from runner.cells import key, settings
 from runner.errors import InputError
 from runner.formatting import rerun
-from runner.results.rows import Measurements, Row, by_comparison, measurements
+from runner.results.rows import Measurements, Row, SessionSpread, by_comparison, measurements
 from runner.results.runs import Run, rate_per_worker, step_seconds
 from runner.results.values import Facts
 from runner.study import claims, published, quantities
@@ -129,7 +129,8 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
     return Summary(
         **{"id": "", "study": "", "scale": None, "evenbench": None, "began": None, "launcher": None, "seed": None,
            **_known(session, ("id", "study", "scale", "evenbench", "began", "launcher", "seed"))},
-        is_complete=measured.is_done, session_spread=measured.session_spread, machine=machine, data=_data(measured),
+        is_complete=measured.is_done, session_spread=measured.session_spread.share,
+        session_scatter=measured.session_spread.of_scatter, machine=machine, data=_data(measured),
         rounds=measured.rounds, baseline=measured.baseline, columns=tuple(_column(name, measured) for name in names),
         comparisons=comparisons, geometric_means=_geometric_means(comparisons, names, measured.baseline),
         failures=_failures(measured),
@@ -213,12 +214,12 @@ def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
     return list(groups.values())
 
 
-def _statistics(group: _Group, baseline: str, runs: Mapping[str, Runs], spread: float) -> _Statistics:
+def _statistics(group: _Group, baseline: str, runs: Mapping[str, Runs], spread: SessionSpread) -> _Statistics:
     rates = {name: row.rates for name, row in group.rows.items()}
     best = _fastest(rates)
     others, rivals = _others(rates, baseline), _rivals(rates, best) if best else []
-    ratios = stats.ratios([(rates[name], rates.get(baseline, {})) for name in others], spread)
-    against = stats.ratios([(rates[best or ""], rates[name]) for name in rivals], spread)
+    ratios = stats.ratios([(rates[name], rates.get(baseline, {})) for name in others], *spread)
+    against = stats.ratios([(rates[best or ""], rates[name]) for name in rivals], *spread)
     return _Statistics({name: runs.get(row.key, NO_STEPS) for name, row in group.rows.items()}, rates,
                        dict(zip(others, ratios, strict=True)), best, dict(zip(rivals, against, strict=True)), baseline)
 

@@ -84,7 +84,7 @@ class Result(_Model):
     ratio: float | None
     """How many times as fast as the baseline; null without a common round, and for the baseline itself."""
     ratio_interval: Interval | None
-    """Of the ratio as other sessions may find it: of the rounds and of session_spread."""
+    """Of the ratio as other sessions may find it: of the rounds, session_spread and session_scatter."""
     rounds_interval: Interval | None = None
     """Of the ratio as the rounds of this session alone say it."""
     pairs: int
@@ -473,9 +473,10 @@ class Methods(_Model):
     ratio: str = ("rate over the baseline's rate in the same round; the geometric mean over the rounds in which both "
                   "ended ok; its interval is of the sum of two variances, that of those rounds' mean and that between "
                   "sessions, session_spread squared, with Welch's and Satterthwaite's degrees of freedom, and "
-                  "never narrower than rounds_interval; that is of the rounds alone, as are those of rates")
-    verdict: str = ("faster or slower where the t tests of the log-ratio against 0, with both variances and with the "
-                    f"rounds' alone, adjusted by Holm for all words of the session, have p at most {stats.ERROR:.2f}: "
+                  "never narrower than rounds_interval, nor than where sessions differ by session_scatter of the "
+                  "rounds' own standard deviation; rounds_interval is of the rounds alone, as are those of rates")
+    verdict: str = ("faster or slower where the t tests of the log-ratio against 0, with the errors of ratio_interval, "
+                    f"adjusted by Holm for all words of the session, have p at most {stats.ERROR:.2f}: "
                     "some false word stands in at most 5 % of sessions; none with fewer than "
                     f"{stats.LEAST_ROUNDS} rounds")
     steadiness: str = ("of the timed steps of each run, by runner/analysis/steadiness.py; a stack of which two runs "
@@ -557,6 +558,8 @@ class Summary(_Model):
     """The stack that ratios are taken to."""
     session_spread: float = 0.0
     """By which a log-ratio moves between sessions beyond its rounds, a standard deviation: 0.03 is 3 %."""
+    session_scatter: float = 0.0
+    """The same as a share of its rounds' own standard deviation, less in a session of more than five minutes."""
     columns: tuple[Column, ...]
     """The stacks, the baseline first."""
     comparisons: tuple[Comparison, ...]

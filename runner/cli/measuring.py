@@ -88,7 +88,8 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
                                                        "once; they share the host, and are marked.")] = False,
         spread: Annotated[str | None, typer.Option(
             "--session-spread", help=f"By how much ratios move from session to session here beyond their rounds: "
-            f"{SESSION_SPREAD * 100:g}% if left out; `evenbench history` says it of yours.")] = None) -> None:
+            f"{SESSION_SPREAD * 100:g}% if left out, or more where rounds scatter far; `evenbench history` says it of "
+            "yours.")] = None) -> None:
     """Measure a study; the same command resumes an interrupted session."""
     asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm,
                    slurm)
@@ -117,7 +118,7 @@ def _named(asked: jobs.Asked, how: _How) -> jobs.Job:
         jobs.side_by_side(job)                   # refuses before anything is built
         job = job._replace(facts={"gpus_in_parallel": True})
     if how.session_spread is not None:
-        job = job._replace(facts={**job.facts, "session_spread": how.session_spread})
+        job = job._replace(facts={**job.facts, "session_spread": how.session_spread, "session_scatter": 0.0})
     if not how.until:
         return job
     adaptive.check(job.plan)

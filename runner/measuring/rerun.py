@@ -175,5 +175,5 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say
         say(line)
     facts = {"rerun_of": recorded.id, "differs": changed}
     if "session_spread" in recorded.session:
-        facts["session_spread"] = recorded.session["session_spread"]
+        facts.update({name: recorded.session.get(name, 0.0) for name in ("session_spread", "session_scatter")})
     return job.Job(asked, plan, stacks, launcher, here, data, gpus, facts, tuple(more))

@@ -1,5 +1,6 @@
 """Store records to rows: every cell of the last plan with its runs. Pure; samples stay raw, nothing is averaged."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +14,9 @@ from runner.results.runs import Run, rate_per_worker
 from runner.results.values import Facts, count, least, mapping, text
 from runner.results.contract import FINAL
 from workloads.spec.cell import Cell, CellError, parse
+
+
+_SPELL_SECONDS = 300.0         # of runs: in a longer session a wandering machine's spells average out
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,13 @@ class Experiment(NamedTuple):
     node: Mapping[str, int]                # the CPUs and bytes that the study's nodes had, where it says so
 
 
+class SessionSpread(NamedTuple):
+    """How far a log-ratio moves from session to session beyond its rounds, as standard deviations."""
+
+    share: float                           # 0.03 is 3 %
+    of_scatter: float                      # of its rounds' own standard deviation
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Skipped:
     """A cell that the plan left out."""
@@ -90,9 +101,11 @@ class Measurements:
     products: tuple[Product, ...] = ()     # what matrix products reached, by stack
 
     @property
-    def session_spread(self) -> float:
+    def session_spread(self) -> SessionSpread:
         """By which ratios move between sessions beyond their rounds; 0 of a session that allowed for none."""
-        return float(self.session.get("session_spread", 0.0))
+        share, of_scatter = (float(self.session.get(name, 0.0)) for name in ("session_spread", "session_scatter"))
+        seconds = math.fsum(run.wall_seconds for row in self.rows for run in (*row.runs, *row.replaced))
+        return SessionSpread(share, of_scatter * math.sqrt(_SPELL_SECONDS / max(seconds, _SPELL_SECONDS)))
 
     def made_of(self) -> dict[str, str]:
         """The fingerprint of what each stack's runs were made of, by the stack's name."""
@@ -150,7 +163,8 @@ class _Gathered:
 
 
 def _session(gathered: _Gathered, record: Mapping[str, Any]) -> None:
-    least(record.get("session_spread", 0.0), 0.0)
+    for name in ("session_spread", "session_scatter"):
+        least(record.get(name, 0.0), 0.0)
     gathered.session = gathered.session or dict(record)
     gathered.is_done = False
 

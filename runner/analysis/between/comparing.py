@@ -16,14 +16,14 @@ from runner.analysis.flags import Flag, flags
 from runner.analysis.gate import NO_STEPS, Runs
 from runner.analysis.stats import Ratio, Verdict
 from runner.cells import key
-from runner.results.rows import Measurements, Row
+from runner.results.rows import Measurements, Row, SessionSpread
 from runner.results.values import Facts, recorded
 from workloads.spec.cell import DEFAULTS, Cell
 
 ABSENT = "-"
 # what the planner takes from the machine: cells that differ by nothing else are compared across machines
 _OF_THE_MACHINE = ("cpus", "memory_bytes")
-_SESSION = ("evenbench", "study", "scale", "launcher", "governor", "session_spread")
+_SESSION = ("evenbench", "study", "scale", "launcher", "governor", "session_spread", "session_scatter")
 # told by the session already, and paths that say where but not what: one of them is another folder in each run
 _LEFT_OUT = frozenset({"launcher", "executable", "data pass_tokens", "environment TORCHINDUCTOR_CACHE_DIR"})
 _LONGEST = 26                # letters of a fact on the screen
@@ -188,10 +188,10 @@ class _Ratios(NamedTuple):
         return ratios
 
     def _add(self, pair: tuple[Row, Row], base: tuple[Row, Row] | None, steady: Sequence[Mapping[str, Runs]],
-             spreads: Sequence[float]) -> None:
+             spreads: Sequence[SessionSpread]) -> None:
         self.baselines.append(base[0].cell.stack if base else "")
         for side, ratios in enumerate((self.a, self.b)):
-            ratios.append(stats.ratios([(pair[side].rates, base[side].rates)], spreads[side])[0] if base else NO_RATIO)
+            ratios.append(stats.ratios([(pair[side].rates, base[side].rates)], *spreads[side])[0] if base else NO_RATIO)
         of = [steady[side].get(row[side].key, NO_STEPS).verdict for row in (pair, base) if row for side in (0, 1)]
         self.withheld.append(next((each for each in (Verdict.NOT_STEADY, Verdict.TOO_SHORT) if each in of), None))
 

@@ -11,7 +11,7 @@ from runner.analysis import gate, stats
 from runner.analysis.gate import NO_STEPS, Runs
 from runner.analysis.stats import ByRound, Interval, Mean
 from runner.analysis.summary_format import ClaimNumber, JudgedClaim
-from runner.results.rows import Measurements, Row
+from runner.results.rows import Measurements, Row, SessionSpread
 from runner.study import quantities
 from runner.study.claims import Case, Claim, Verdict, shown, together
 from runner.study.subjects import Subject, Value
@@ -134,14 +134,14 @@ def _is_of(claim: Claim, named: Mapping[str, Value], case: Case) -> bool:
     return True
 
 
-def _number(claim: Claim, pair: _Pair, cases: int, spread: float) -> ClaimNumber:
+def _number(claim: Claim, pair: _Pair, cases: int, spread: SessionSpread) -> ClaimNumber:
     """The pair's ratio or share with its verdict.
 
     cases: how many there are, for the wider interval; spread: of ratios of times from session to session.
     """
     mean, scale = _mean_of(claim, pair)
     if mean and _is_of_times(claim):
-        mean = mean.across_sessions(spread)
+        mean = mean.across_sessions(*spread)
     rounds = len(pair.one.keys() & pair.other.keys())
     too_few = _TOO_FEW.replace("rounds", "rounds or seeds") if _is_of_seeds(claim) else _TOO_FEW
     reason = ", ".join(pair.doubts) or (too_few if rounds < stats.LEAST_ROUNDS else "")

@@ -45,8 +45,10 @@ def smallest(result: Result) -> str:
 def reading(summary: Summary, winner: str) -> list[str]:
     """Sentences on how to read rates, ratios and verdicts, and on why verdicts are withheld in this session."""
     count = sum(result.p_value is not None for each in summary.comparisons for result in each.results)
-    beyond = (f" A ratio's allow for {formatting.share(summary.session_spread)} more, by which ratios move from "
-              "session to session." if summary.session_spread else "")
+    allowed = [f"{formatting.share(summary.session_spread)} more"] * bool(summary.session_spread) + [
+        f"{formatting.share(summary.session_scatter)} of its rounds' scatter"] * bool(summary.session_scatter)
+    beyond = (f" A ratio's allow for {' or, where wider, for '.join(allowed)}, by which ratios move between sessions."
+              if allowed else "")
     said = ["Rates are samples a second of one worker, the geometric mean over runs; brackets are 95 % intervals over "
             f"runs (Student's t), each for itself.{beyond}",
             f"1.32x (1.28{formatting.DASH}1.37) is 1.32 times as fast as {summary.baseline} in the same rounds.",

@@ -204,6 +204,19 @@ def test_words_hold_at_holm_s_small_levels_where_rounds_and_sessions_scatter() -
     assert false == pytest.approx(0.0062, abs=0.0018)        # three standard errors; by the sum alone 1.1 %
 
 
+def test_a_short_session_is_known_no_better_than_a_share_of_its_rounds_scatter_says() -> None:
+    # five rounds that scatter by 15.7 %: its square / 5 and (0.4 x 15.7 %) squared are 9.4 % squared, of four degrees
+    far = Mean(0.2, 0.07, 4).across_sessions(0.03, 0.4)
+    assert (pytest.approx(0.07 * math.sqrt(1.8)), 4, ()) == far[1:]
+
+    near = Mean(0.2, 0.01, 4)
+    assert near.across_sessions(0.03).interval() == near.across_sessions(0.03, 0.4).interval()
+    middle = Mean(0.2, 0.03, 4)
+    assert middle.across_sessions(0.03, 0.4).interval() == middle.across_sessions(0.0, 0.4).interval()
+    assert middle.across_sessions(0.03, 0.4).error == middle.across_sessions(0.03).error
+    assert middle.across_sessions(0.03, 0.4).p_value() == middle.across_sessions(0.0, 0.4).p_value()
+
+
 def test_a_spread_alone_withholds_a_word_however_alike_the_rounds_are() -> None:
     pair = [(dict.fromkeys(range(5), 1.05), dict.fromkeys(range(5), 1.0))]
 

@@ -60,6 +60,19 @@ def test_intervals_hold_what_other_sessions_find_where_the_spread_between_them_i
     assert missed[0.03] <= limit(trials) < missed[0.0]
 
 
+@pytest.mark.parametrize("noise", [0.02, 0.075, 0.15, 0.3])
+def test_words_hold_where_sessions_differ_by_two_fifths_of_what_rounds_scatter(noise: float) -> None:
+    trials = 1500
+    random = np.random.default_rng(27)
+    sessions = noise * (0.4 * random.standard_normal((trials, 1)) + random.standard_normal((trials, 5)))
+    pairs = [(dict(enumerate(rates)), dict.fromkeys(range(5), 1.0)) for rates in np.exp(sessions).tolist()]
+    missed = {scatter: sum(stats.verdict(ratio) is not stats.Verdict.NO_DIFFERENCE
+                           for ratio in stats.ratios(pairs, 0.03, scatter)) / trials for scatter in (0.0, 0.4)}
+
+    assert missed[0.4] <= limit(trials)
+    assert noise < 0.15 or missed[0.0] > limit(trials)
+
+
 def test_the_spread_between_sessions_is_found_from_their_ratios() -> None:
     random = np.random.default_rng(26)
     cells = np.exp(0.03 * random.standard_normal((300, 6, 1)) + 0.03 * random.standard_normal((300, 6, 5))).tolist()

@@ -109,3 +109,14 @@ def test_where_a_claim_holds_is_said_as_a_comparison(planned: Claim, said: str) 
     (48.39, "(could not show twofold)")])
 def test_where_not_even_twice_the_rate_would_have_been_shown_that_is_said(difference: float | None, said: str) -> None:
     assert said == claim_text.smallest(Result.model_construct(smallest_difference=difference))
+
+
+@pytest.mark.parametrize(("allowed", "said"), [
+    ({}, None), ({"session_spread": 0.03}, "A ratio's allow for 3.0 % more, by which ratios move between sessions."),
+    ({"session_spread": 0.03, "session_scatter": 0.4}, "A ratio's allow for 3.0 % more or, where wider, for 40 % of "
+     "its rounds' scatter, by which ratios move between sessions.")])
+def test_what_a_ratio_s_interval_allows_for_is_said(allowed: dict[str, float], said: str | None) -> None:
+    cell = made.cell()
+    summary = summarise([made.session(**allowed), made.plan(cell), *made.run(cell, 0, made.steps([0.1] * 20))])
+    first, *_ = claim_text.reading(summary, "WINNER")
+    assert first.endswith(said) if said else "allow" not in first

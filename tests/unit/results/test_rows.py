@@ -115,6 +115,15 @@ def test_a_session_is_done_when_it_was_closed_so(reason: str, is_done: bool) -> 
     assert is_done is found.is_done
 
 
+@pytest.mark.parametrize(("runs", "of_scatter"), [(5, 0.4), (75, 0.4), (300, 0.2)])
+def test_a_long_session_allows_for_less_of_its_rounds_scatter(runs: int, of_scatter: float) -> None:
+    cell = made.cell()
+    of_each = (record for index in range(runs) for record in made.run(cell, index))       # each takes 4 s
+    records = [made.session(session_spread=0.03, session_scatter=0.4), made.plan(cell, rounds=runs), *of_each]
+    assert (0.03, pytest.approx(of_scatter)) == measurements(records).session_spread
+    assert (0.03, 0.0) == measurements([made.session(session_spread=0.03), *records[1:]]).session_spread
+
+
 def test_a_run_that_never_started_has_no_place() -> None:
     row = only_row(*made.run(CELL, 0, ending="not_started", place=None))
 
