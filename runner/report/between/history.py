@@ -38,7 +38,7 @@ def _in_short(history: History) -> Iterator[str]:
                "whatever else changed between them.")
         if history.spread_degrees >= _ENOUGH_DEGREES:
             yield (f"`evenbench run --session-spread {history.spread * 100:.1f}%` allows for that in place of "
-                   f"{formatting.share(SESSION_SPREAD)}.")
+                   f"{formatting.share(SESSION_SPREAD)} and of what rounds scatter.")
     steps = [(course, step) for course in history.courses for step in course.steps]
     if not steps:
         yield (f"No step: {formatting.count(history.neighbours, 'ratio')} of neighbouring sessions, all within their "
