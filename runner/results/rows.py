@@ -99,13 +99,7 @@ class Measurements:
     settings: Facts = field(default_factory=dict)      # that the user put over the study's
     stacks: tuple[str, ...] = ()           # that the user chose instead of the study's
     products: tuple[Product, ...] = ()     # what matrix products reached, by stack
-
-    @property
-    def session_spread(self) -> SessionSpread:
-        """By which ratios move between sessions beyond their rounds; 0 of a session that allowed for none."""
-        share, of_scatter = (float(self.session.get(name, 0.0)) for name in ("session_spread", "session_scatter"))
-        seconds = math.fsum(run.wall_seconds for row in self.rows for run in (*row.runs, *row.replaced))
-        return SessionSpread(share, of_scatter * math.sqrt(_SPELL_SECONDS / max(seconds, _SPELL_SECONDS)))
+    session_spread: SessionSpread = SessionSpread(0.0, 0.0)
 
     def made_of(self) -> dict[str, str]:
         """The fingerprint of what each stack's runs were made of, by the stack's name."""
@@ -263,4 +257,11 @@ def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
                  for row in plan.rows)
     return Measurements(gathered.session, plan.rounds, plan.baseline, rows, plan.skipped, plan.published,
                         plan.claims, gathered.is_done, plan.title, plan.experiments, plan.settings, plan.stacks,
-                        tuple(gathered.products))
+                        tuple(gathered.products), _session_spread(gathered.session, rows))
+
+
+def _session_spread(session: Facts, rows: Iterable[Row]) -> SessionSpread:
+    """What the session allowed for, nothing where it does not say it."""
+    share, of_scatter = (float(session.get(name, 0.0)) for name in ("session_spread", "session_scatter"))
+    seconds = math.fsum(run.wall_seconds for row in rows for run in (*row.runs, *row.replaced))
+    return SessionSpread(share, of_scatter * math.sqrt(_SPELL_SECONDS / max(seconds, _SPELL_SECONDS)))

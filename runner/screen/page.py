@@ -13,7 +13,7 @@ from rich.text import Text
 from runner import formatting
 
 GAP = 2                        # between columns
-_LEAST_WIDTH = 8               # of a column that must give way
+_LEAST_WIDTH = 8               # of a column that must give way, unless words are whole in less
 _NAME_WIDTH = 20               # of columns whose words are broken last
 _INDENT = 2
 
@@ -142,9 +142,9 @@ def _fitted(rows: Sequence[Row], room: int) -> list[int]:
         return widths
     longest = [max((_width(word) for text in texts for word in text.split()), default=0) for texts in columns]
     of_names = [word if width <= _NAME_WIDTH else 0 for width, word in zip(widths, longest, strict=True)]
-    floors = [[max(word, _LEAST_WIDTH) for word in longest], longest,
-              *([max(word, _LEAST_WIDTH) for word in words] for words in (of_names, [0] * len(widths)))]
-    return _narrowed(widths, floors, room)
+    whole, whole_names, least = ([max(word, _LEAST_WIDTH) for word in words]
+                                 for words in (longest, of_names, [0] * len(widths)))
+    return _narrowed(widths, (whole, longest, whole_names, least), room)
 
 
 def _narrowed(widths: Sequence[int], floors: Iterable[Sequence[int]], room: int) -> list[int]:

@@ -45,8 +45,8 @@ def smallest(result: Result) -> str:
 def reading(summary: Summary, winner: str) -> list[str]:
     """Sentences on how to read rates, ratios and verdicts, and on why verdicts are withheld in this session."""
     count = sum(result.p_value is not None for each in summary.comparisons for result in each.results)
-    allowed = [f"{formatting.share(summary.session_spread)} more"] * bool(summary.session_spread) + [
-        f"{formatting.share(summary.session_scatter)} of its rounds' scatter"] * bool(summary.session_scatter)
+    shares = (summary.session_spread, "more"), (summary.session_scatter, "of its rounds' scatter")
+    allowed = [f"{formatting.share(share)} {what}" for share, what in shares if share]
     beyond = (f" A ratio's allow for {' or, where wider, for '.join(allowed)}, by which ratios move between sessions."
               if allowed else "")
     said = ["Rates are samples a second of one worker, the geometric mean over runs; brackets are 95 % intervals over "
