@@ -21,7 +21,7 @@ five rounds that scatter by 20 %, 1.1 % are below a p value of 0.56 %. So no sum
 of it smaller, than any part's (2026-11-26: 0.62 % then).
 
 Where a machine's speed wanders, its rounds scatter and its sessions differ more than that: on two such hosts by 5.9 and
-8.7 % where rounds scattered by 15 and 17 % (docs/measurements.md). So the mean of a short session is known no better,
+8.7 % where rounds scattered by 16 and 18 % (docs/measurements.md). So the mean of a short session is known no better,
 either, than where sessions differ by two fifths of the rounds' standard deviation.
 """
 
