@@ -85,7 +85,7 @@ def words_beside_slow_starts(share: float, loss: float, rounds: int, sessions: i
     drawn[:, 1] *= np.where(starts, 1 - loss, 1.0)
     found = stats.ratios([(dict(enumerate(one)), dict(enumerate(other))) for one, other in drawn.tolist()])
     each = [[Steadiness.SLOW_START if start else Steadiness.STEADY for start in runs] for runs in starts.tolist()]
-    return sum((stats.p_value(ratio) or 0.0) <= stats.ERROR and gate.together(runs, []).verdict is None
+    return sum((stats.p_value(ratio) or 0.0) <= stats.ERROR and gate.together([gate.Moves(runs, [])])[0].verdict is None
                for ratio, runs in zip(found, each, strict=True)) / sessions
 
 
@@ -129,7 +129,8 @@ def tables(sessions: int) -> Iterator[str]:
 def withheld(runs: made_steps.Runs) -> float:
     """The share of rows, of five runs each, that are called not steady."""
     each, drifts = steadiness.each(list(runs)), [steadiness.drift(run) for run in runs]
-    rows = [gate.together(each[first:first + 5], drifts[first:first + 5]) for first in range(0, len(runs), 5)]
+    rows = [row for first in range(0, len(runs), 5)
+            for row in gate.together([gate.Moves(each[first:first + 5], drifts[first:first + 5])])]
     return sum(row.verdict is Verdict.NOT_STEADY for row in rows) / len(rows)
 
 

@@ -4,7 +4,9 @@ A start, an end or a drift that stands out can be the machine's: another tenant,
 do so as often as ends, and drifts go either way: they make runs differ, which intervals see, and no rate wrong. What a
 stack does itself is in all of its runs. Where they move alike, the rate depends on when one looks, and the row is not
 steady, if two runs and more than one in ten move, or all. Alike: a t test finds a mean in the logarithms of first half
-over second half, or three runs more have a slow start than a slow end, or three fewer. Fewer than five runs cannot show
+over second half, or three runs more have a slow start than a slow end, or three fewer. The p values of a session's t
+tests are adjusted by Holm, as those of its words are: where all rows drift by chance, as on a machine that wanders, one
+in twenty would be found each time, and some row of twelve in two sessions of five. Fewer than five runs cannot show
 that they move by chance. A row of which fewer than half the runs are steady or move by chance is too short to tell.
 
 Two runs of five with a slow start so get a word, if there is one: their rates scatter as much as they lie off, and
@@ -32,13 +34,17 @@ from runner.results.runs import Worker
 STEPPED = ("train", "infer", "phases", "prefill", "decode")         # measures whose rate is one of equal steps
 _LEAST_RUNS = 2
 _SHARE = 0.1                                   # of a row's runs, that may be unsteady without a doubt about the rest
-_ALIKE = 0.05                                  # p of "these runs drift by chance", up to which they drift alike
 _UNSTEADY = (Steadiness.SLOW_START, Steadiness.SLOW_END, Steadiness.COMPILED)
 _LEAST_ALIKE = 3                               # runs that stand out at one end more often than at the other
 REMEDIES = {Verdict.NOT_STEADY: "--set warm=steady ends the warm-up when steps are steady (where it is set: the page "
                                 "shows the steps over time, and a note who else used the CPUs)",
             Verdict.TOO_SHORT: "--set seconds=2 --set steps=50",
             Verdict.TOO_FEW: "--rounds 5"}
+
+
+def _is_enough(moved: int, total: int) -> bool:
+    """Whether so many of a row's runs put the rest in doubt."""
+    return moved > 0 and (moved == total or (moved >= _LEAST_RUNS and moved > _SHARE * total))
 
 
 class Runs(NamedTuple):
@@ -64,7 +70,7 @@ class Runs(NamedTuple):
     def verdict(self) -> Verdict | None:
         """The verdict that replaces any other; None where the row may have its own."""
         own = self._own
-        if own and (own == self.total or (own >= _LEAST_RUNS and own > _SHARE * self.total)):
+        if _is_enough(own, self.total):
             return Verdict.NOT_STEADY
         return Verdict.TOO_SHORT if 2 * (self.total - self.short - own) < self.total else None
 
@@ -85,31 +91,54 @@ class Runs(NamedTuple):
 NO_STEPS = Runs()
 
 
+class Moves(NamedTuple):
+    """How each run of a row moves."""
+
+    each: Sequence[Steadiness]
+    drifts: Sequence[float]                    # of each run, where any drifts
+
+    @property
+    def may_drift_alike(self) -> bool:
+        """Whether the verdict depends on what their drifts have in common."""
+        moved = len(self.each) - self.each.count(Steadiness.STEADY) - self.each.count(Steadiness.TOO_SHORT)
+        return Steadiness.DRIFTING in self.each and not self._are_own and _is_enough(moved, len(self.each))
+
+    def runs(self, drift_alike: bool) -> Runs:
+        """The row's Runs."""
+        counts = Counter(self.each)
+        return Runs(counts[Steadiness.STEADY], sum(counts[one] for one in _UNSTEADY), counts[Steadiness.TOO_SHORT],
+                    counts[Steadiness.DRIFTING], self._are_own or drift_alike)
+
+    @property
+    def _are_own(self) -> bool:
+        """Whether those that move do so because of the stack, whatever their drifts have in common."""
+        starts, ends, compiled = (self.each.count(one) for one in _UNSTEADY)
+        return len(self.each) < stats.LEAST_ROUNDS or compiled > 0 or abs(starts - ends) >= _LEAST_ALIKE
+
+
 def of_rows(rows: Iterable[Row]) -> Mapping[str, Runs]:
-    """The Runs of each row, by its key."""
+    """The Runs of each row, by its key; rows: all of a session, whose drifts are judged together."""
     stepped = [row for row in rows if row.cell.measure in STEPPED]
     workers = [worker for row in stepped for run in row.ok_runs for worker in run.workers]
     judged = steadiness.each([worker.alike_seconds for worker in workers],
                              [worker.timed_seconds for worker in workers])
     each = (Steadiness.COMPILED if worker.timed_compiled else its_own
             for worker, its_own in zip(workers, judged, strict=True))
-    return {row.key: _runs(row, [_of_workers([next(each) for _ in run.workers]) for run in row.ok_runs])
-            for row in stepped if row.ok_runs}
+    moves = {row.key: _moves(row, [_of_workers([next(each) for _ in run.workers]) for run in row.ok_runs])
+             for row in stepped if row.ok_runs}
+    return dict(zip(moves, together(moves.values()), strict=True))
 
 
-def together(each: Sequence[Steadiness], drifts: Sequence[float]) -> Runs:
-    """The Runs of a row, from the steadiness of each run; drifts: of each run, where any drifts."""
-    counts = Counter(each)
-    starts, ends, compiled = (counts[one] for one in _UNSTEADY)
-    move_alike = (len(each) < stats.LEAST_ROUNDS or compiled > 0 or abs(starts - ends) >= _LEAST_ALIKE
-                  or (counts[Steadiness.DRIFTING] > 0 and _drift_alike(drifts)))
-    return Runs(counts[Steadiness.STEADY], starts + ends + compiled, counts[Steadiness.TOO_SHORT],
-                counts[Steadiness.DRIFTING], move_alike)
+def together(rows: Iterable[Moves]) -> list[Runs]:
+    """The Runs of each of a session's rows."""
+    every = list(rows)
+    p_values = {index: _p_value(row.drifts) for index, row in enumerate(every) if row.may_drift_alike}
+    adjusted = dict(zip(p_values, stats.holm(list(p_values.values())), strict=True))
+    return [row.runs(adjusted.get(index, 1.0) <= stats.ERROR) for index, row in enumerate(every)]
 
 
-def _runs(row: Row, each: Sequence[Steadiness]) -> Runs:
-    drifts = [_drift(run.workers) for run in row.ok_runs] if Steadiness.DRIFTING in each else []
-    return together(each, drifts)
+def _moves(row: Row, each: Sequence[Steadiness]) -> Moves:
+    return Moves(each, [_drift(run.workers) for run in row.ok_runs] if Steadiness.DRIFTING in each else [])
 
 
 def _drift(workers: Sequence[Worker]) -> float:
@@ -117,11 +146,10 @@ def _drift(workers: Sequence[Worker]) -> float:
     return float(np.mean([steadiness.drift(worker.alike_seconds) for worker in workers]))
 
 
-def _drift_alike(drifts: Sequence[float]) -> bool:
-    """Whether a row's runs drift the same way: the mean drift is larger than their spread explains."""
+def _p_value(drifts: Sequence[float]) -> float:
+    """Of "a row's runs drift by chance": how far their mean is from none, by their spread."""
     error = float(np.std(drifts, ddof=1)) / len(drifts)**0.5
-    mean = abs(float(np.mean(drifts)))
-    return error == 0 or student.two_sided(mean / error, len(drifts) - 1) <= _ALIKE
+    return student.two_sided(abs(float(np.mean(drifts))) / error, len(drifts) - 1) if error else 0.0
 
 
 def _of_workers(each: Sequence[Steadiness]) -> Steadiness:

@@ -123,8 +123,9 @@ def to_json(summary: Summary) -> str:
 def _summary(measured: Measurements, proved: Proved) -> Summary:
     session, names = measured.session, _names(measured)
     machine = Machine(**_known(session.get("machine"), Machine.model_fields))
-    judged = _claims(measured)
-    comparisons, of_lanes = _comparisons(measured, names, machine.cpus, proved)
+    steady = gate.of_rows(measured.rows)
+    judged = _claims(measured, steady)
+    comparisons, of_lanes = _comparisons(measured, names, machine.cpus, proved, steady)
     comparisons = _with_reruns(machine_share.shared(comparisons, measured), measured)
     return Summary(
         **{"id": "", "study": "", "scale": None, "evenbench": None, "began": None, "launcher": None, "seed": None,
@@ -155,14 +156,14 @@ def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
     return tuple(numbers)
 
 
-def _claims(measured: Measurements) -> tuple[JudgedClaim, ...]:
+def _claims(measured: Measurements, steady: Mapping[str, Runs]) -> tuple[JudgedClaim, ...]:
     judged = []
     for record in measured.claims:
         try:
             claim = claims.from_record(record)
         except ValueError as error:
             raise InputError(f"the plan's claims: {' '.join(str(error).split())}") from error
-        judged.append(judging.judge(claim, measured))
+        judged.append(judging.judge(claim, measured, steady))
     return tuple(judged)
 
 
@@ -185,10 +186,9 @@ def _names(measured: Measurements) -> list[str]:
     return sorted(names, key=lambda name: name != measured.baseline)
 
 
-def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None, proved: Proved
-                 ) -> tuple[tuple[Comparison, ...], tuple[Lanes, ...]]:
+def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None, proved: Proved,
+                 runs: Mapping[str, Runs]) -> tuple[tuple[Comparison, ...], tuple[Lanes, ...]]:
     groups, unstamped = _groups(measured, names), _unstamped(measured)
-    runs = gate.of_rows(row for group in groups for row in group.rows.values())
     spread = measured.session_spread
     statistics = [_statistics(group, measured.baseline, runs, spread) for group in groups]
     by_stack = [group.rows for group in groups]

@@ -85,7 +85,7 @@ def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome
         raise InputError(f"gate: found no cell that both {base} and {head} have; `evenbench plan` says why cells are "
                          "skipped")
     ratios = stats.ratios([(in_head.rates, in_base.rates) for in_base, in_head in pairs])
-    steady = gate.of_rows([row for pair in pairs for row in pair])
+    steady = gate.of_rows(measured.rows)
     reasons = [_withheld(pair, ratio, steady) for pair, ratio in zip(pairs, ratios, strict=True)]
     limit = math.log1p(-allow)
     shares = [None if reason else _below(ratio, limit) for ratio, reason in zip(ratios, reasons, strict=True)]

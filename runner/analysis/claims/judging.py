@@ -69,10 +69,11 @@ SeriesByCase = Mapping[Case, Mapping[Subject, ByRound]]     # values of every ca
 Doubts = Mapping[Case, Sequence[str]]
 
 
-def judge(asked: Claim, measured: Measurements) -> JudgedClaim:
-    """Whether a claim holds in what was measured."""
+def judge(asked: Claim, measured: Measurements, steady: Mapping[str, Runs] | None = None) -> JudgedClaim:
+    """Whether a claim holds in what was measured; steady: how steady each row was, where that is known already."""
     claim = _with_seeds_as_rounds(asked)
-    by_case, doubts, missing = _complete_cases(claim, measured)
+    by_case, doubts, missing = _complete_cases(claim, measured,
+                                               gate.of_rows(measured.rows) if steady is None else steady)
     claim, by_case, doubts = _averaged(claim, by_case, doubts)
     pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, by_case)]
     if not pairs and not missing:
@@ -181,7 +182,8 @@ def _lacking(interval: Interval) -> Interval:
 _OOM = ": ended oom"
 
 
-def _complete_cases(claim: Claim, measured: Measurements) -> tuple[SeriesByCase, Doubts, list[str]]:
+def _complete_cases(claim: Claim, measured: Measurements, steady: Mapping[str, Runs]
+                    ) -> tuple[SeriesByCase, Doubts, list[str]]:
     """The values of complete cases, the doubts about them, and what the other cases lack."""
     is_about = claim.selection()
     rows: dict[tuple[Subject, Case], list[Row]] = {}
@@ -191,7 +193,7 @@ def _complete_cases(claim: Claim, measured: Measurements) -> tuple[SeriesByCase,
                 rows.setdefault((subject, claim.case(row.cell)), []).append(row)
     skipped = {(subject, claim.case(skip.cell)): skip.reason for skip in measured.skipped if is_about(skip.cell)
                for subject in claim.subjects if subject.owns(skip.cell)}
-    steady = gate.of_rows(row for each in rows.values() for row in each) if _is_of_steps(claim) else {}
+    steady = steady if _is_of_steps(claim) else {}
     complete: dict[Case, dict[Subject, ByRound]] = {}
     doubts: dict[Case, list[str]] = {}
     missing = [] if claim.cases else ["the study has no such cells at this scale" + _elsewhere(claim)]

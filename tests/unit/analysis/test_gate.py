@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from runner.analysis import gate
@@ -12,6 +13,7 @@ from runner.analysis.summary import summarise
 from runner.analysis.summary_format import Comparison
 from runner.report.claims.claim_text import word
 from runner.results.rows import measurements
+from tests import coverage
 from tests import made_rows as made
 
 EVEN, SLOW_START, SLOW_END = [0.1] * 20, [0.2] * 10 + [0.1] * 10, [0.1] * 10 + [0.2] * 10
@@ -48,7 +50,39 @@ def test_a_run_that_compiled_within_its_timed_steps_is_not_steady_however_even_t
 
 @pytest.mark.parametrize(("compiled", "said"), [(1, ""), (2, "not steady (2 of 5 runs)")])
 def test_two_runs_of_five_that_compiled_are_the_stack_s_own(compiled: int, said: str) -> None:
-    assert said == gate.together([Steadiness.COMPILED] * compiled + [Steadiness.STEADY] * (5 - compiled), []).text
+    (runs,) = gate.together([gate.Moves([Steadiness.COMPILED] * compiled + [Steadiness.STEADY] * (5 - compiled), [])])
+
+    assert said == runs.text
+
+
+def drifting(*drifts: float) -> gate.Moves:
+    return gate.Moves([Steadiness.DRIFTING] * len(drifts), drifts)
+
+
+def test_what_one_row_of_many_that_drift_does_by_chance_is_not_its_own() -> None:
+    by_chance, perhaps = [drifting(0.1, -0.1, 0.05, -0.05, 0.02)] * 7, drifting(-0.01, -0.08, -0.16, -0.05, -0.07)
+    surely = drifting(-0.15, -0.16, -0.14, -0.15, -0.155)
+
+    assert [True] == [row.move_alike for row in gate.together([perhaps])]
+    assert [False] * 8 == [row.move_alike for row in gate.together([perhaps, *by_chance])]
+    assert [True] + [False] * 7 == [row.move_alike for row in gate.together([surely, *by_chance])]
+
+
+def test_rows_whose_verdict_does_not_depend_on_their_drifts_make_no_other_s_verdict_harder() -> None:
+    perhaps = drifting(-0.01, -0.08, -0.16, -0.05, -0.07)
+    one_drifts = gate.Moves([Steadiness.STEADY] * 4 + [Steadiness.DRIFTING], [0.0, 0.01, -0.01, 0.02, 0.1])
+    starts = gate.Moves([Steadiness.SLOW_START] * 4 + [Steadiness.DRIFTING], [-0.5, -0.4, -0.6, -0.5, 0.1])
+
+    assert [True, False, True] == [row.move_alike for row in gate.together([perhaps, one_drifts, starts])]
+
+
+def test_some_row_is_called_not_steady_in_at_most_one_of_twenty_sessions_whose_rows_all_drift_by_chance() -> None:
+    random, sessions = np.random.default_rng(19), 1000
+    found = [gate.together([drifting(*drifts) for drifts in rows])
+             for rows in random.normal(0, 0.1, (sessions, 12, 5)).tolist()]
+
+    share = sum(any(row.verdict for row in rows) for rows in found) / sessions
+    assert 0.02 < share <= coverage.limit(sessions)
 
 
 def test_an_epoch_is_measured_whole_and_need_not_be_steady() -> None:
