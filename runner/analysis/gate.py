@@ -6,8 +6,8 @@ stack does itself is in all of its runs. Where they move alike, the rate depends
 steady, if two runs and more than one in ten move, or all. Alike: a t test finds a mean in the logarithms of first half
 over second half, or three runs more have a slow start than a slow end, or three fewer. The p values of a session's t
 tests are adjusted by Holm, as those of its words are: where all rows drift by chance, as on a machine that wanders, one
-in twenty would be found each time, and some row of twelve in two sessions of five. Fewer than five runs cannot show
-that they move by chance. A row of which fewer than half the runs are steady or move by chance is too short to tell.
+in twenty would be found each time, some of twelve in nearly every second session. Fewer than five runs cannot show that
+they move by chance. A row of which fewer than half the runs are steady or move by chance is too short to tell.
 
 Two runs of five with a slow start so get a word, if there is one: their rates scatter as much as they lie off, and
 Student's t makes none of them alone.
@@ -42,11 +42,6 @@ REMEDIES = {Verdict.NOT_STEADY: "--set warm=steady ends the warm-up when steps a
             Verdict.TOO_FEW: "--rounds 5"}
 
 
-def _is_enough(moved: int, total: int) -> bool:
-    """Whether so many of a row's runs put the rest in doubt."""
-    return moved > 0 and (moved == total or (moved >= _LEAST_RUNS and moved > _SHARE * total))
-
-
 class Runs(NamedTuple):
     """How many of a row's ok runs were steady, how many not, how many did not tell, and how many drifted."""
 
@@ -70,7 +65,7 @@ class Runs(NamedTuple):
     def verdict(self) -> Verdict | None:
         """The verdict that replaces any other; None where the row may have its own."""
         own = self._own
-        if _is_enough(own, self.total):
+        if own and (own == self.total or (own >= _LEAST_RUNS and own > _SHARE * self.total)):
             return Verdict.NOT_STEADY
         return Verdict.TOO_SHORT if 2 * (self.total - self.short - own) < self.total else None
 
@@ -100,8 +95,7 @@ class Moves(NamedTuple):
     @property
     def may_drift_alike(self) -> bool:
         """Whether the verdict depends on what their drifts have in common."""
-        moved = len(self.each) - self.each.count(Steadiness.STEADY) - self.each.count(Steadiness.TOO_SHORT)
-        return Steadiness.DRIFTING in self.each and not self._are_own and _is_enough(moved, len(self.each))
+        return Steadiness.DRIFTING in self.each and self.runs(True).verdict is not self.runs(False).verdict
 
     def runs(self, drift_alike: bool) -> Runs:
         """The row's Runs."""
@@ -148,8 +142,8 @@ def _drift(workers: Sequence[Worker]) -> float:
 
 def _p_value(drifts: Sequence[float]) -> float:
     """Of "a row's runs drift by chance": how far their mean is from none, by their spread."""
-    error = float(np.std(drifts, ddof=1)) / len(drifts)**0.5
-    return student.two_sided(abs(float(np.mean(drifts))) / error, len(drifts) - 1) if error else 0.0
+    mean, error = float(np.mean(drifts)), float(np.std(drifts, ddof=1)) / len(drifts)**0.5
+    return student.two_sided(abs(mean) / error, len(drifts) - 1) if error else float(mean == 0)
 
 
 def _of_workers(each: Sequence[Steadiness]) -> Steadiness:

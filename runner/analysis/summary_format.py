@@ -104,7 +104,8 @@ class Result(_Model):
     drifting_runs: int = 0
     """Whose parts differ by more than noise explains, or which lead away."""
     move_alike: bool | None = None
-    """Whether unsteady and drifting runs are the stack's own, since they move alike; null where there are none."""
+    """Whether unsteady and drifting runs are the stack's own, since they move alike; asked by a t test only where the
+    verdict depends on it; null where there are none."""
     repeated_runs: int = 0
     """That count in place of others of their rounds, all of which were made again since one was disturbed."""
     disturbed_runs: int = 0

@@ -72,8 +72,8 @@ Doubts = Mapping[Case, Sequence[str]]
 def judge(asked: Claim, measured: Measurements, steady: Mapping[str, Runs] | None = None) -> JudgedClaim:
     """Whether a claim holds in what was measured; steady: how steady each row was, where that is known already."""
     claim = _with_seeds_as_rounds(asked)
-    by_case, doubts, missing = _complete_cases(claim, measured,
-                                               gate.of_rows(measured.rows) if steady is None else steady)
+    known = gate.of_rows(measured.rows) if steady is None else steady
+    by_case, doubts, missing = _complete_cases(claim, measured, known if _is_of_steps(claim) else {})
     claim, by_case, doubts = _averaged(claim, by_case, doubts)
     pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, by_case)]
     if not pairs and not missing:
@@ -193,7 +193,6 @@ def _complete_cases(claim: Claim, measured: Measurements, steady: Mapping[str, R
                 rows.setdefault((subject, claim.case(row.cell)), []).append(row)
     skipped = {(subject, claim.case(skip.cell)): skip.reason for skip in measured.skipped if is_about(skip.cell)
                for subject in claim.subjects if subject.owns(skip.cell)}
-    steady = steady if _is_of_steps(claim) else {}
     complete: dict[Case, dict[Subject, ByRound]] = {}
     doubts: dict[Case, list[str]] = {}
     missing = [] if claim.cases else ["the study has no such cells at this scale" + _elsewhere(claim)]

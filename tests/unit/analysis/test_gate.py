@@ -1,11 +1,14 @@
 """Which rows get no word, and what is said instead."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 from runner.analysis import gate
+from runner.analysis.between import regression
+from runner.analysis.claims import judging
 from runner.analysis.gate import Runs
 from runner.analysis.stats import Verdict
 from runner.analysis.steadiness import Steadiness
@@ -15,6 +18,7 @@ from runner.report.claims.claim_text import word
 from runner.results.rows import measurements
 from tests import coverage
 from tests import made_rows as made
+from tests.made_claims import claim
 
 EVEN, SLOW_START, SLOW_END = [0.1] * 20, [0.2] * 10 + [0.1] * 10, [0.1] * 10 + [0.2] * 10
 FALLING, RISING = [0.12] * 10 + [0.1] * 10, [0.1] * 10 + [0.12] * 10
@@ -74,6 +78,30 @@ def test_rows_whose_verdict_does_not_depend_on_their_drifts_make_no_other_s_verd
     starts = gate.Moves([Steadiness.SLOW_START] * 4 + [Steadiness.DRIFTING], [-0.5, -0.4, -0.6, -0.5, 0.1])
 
     assert [True, False, True] == [row.move_alike for row in gate.together([perhaps, one_drifts, starts])]
+
+
+@pytest.mark.parametrize(("others", "reason"), [(0, "tf: not steady (5 of 5 runs)"), (7, "")])
+def test_all_who_judge_a_row_ask_the_whole_session(others: int, reason: str) -> None:
+    """By itself tf drifts alike (p = 0.014), but beside so many stacks that drift by chance not."""
+    drifts = {"tf": (-0.12, -0.3, -0.15, -0.4, -0.15), "torch": (0.0,) * 5,
+              **{f"other{index}": (0.3, -0.3, 0.2, -0.2, 0.1) for index in range(others)}}
+    cells = [made.cell(stack) for stack in drifts]
+    runs = [record for cell in cells for index, drift in enumerate(drifts[cell.stack])
+            for record in made.run(cell, index, made.steps([0.1 * math.exp(drift)] * 10 + [0.1] * 10))]
+    records = [made.session(), made.plan(*cells), *runs]
+    measured = measurements(records)
+    (summarised,) = [result for result in summarise(records).comparisons[0].results if result.stack == "tf"]
+    (claimed,) = judging.judge(claim("faster"), measured).numbers
+    (compared,) = regression.judge(measured, "torch", "tf", 0.03).compared
+
+    assert (5, bool(reason)) == (summarised.drifting_runs, summarised.move_alike)
+    assert [reason] * 2 == [claimed.reason if "not steady" in claimed.reason else "", compared.reason]
+
+
+def test_a_drift_can_also_leave_too_few_runs_to_tell() -> None:
+    moves = gate.Moves([Steadiness.STEADY] * 2 + [Steadiness.TOO_SHORT] * 2 + [Steadiness.DRIFTING], [0.1] * 4 + [0.11])
+
+    assert Verdict.TOO_SHORT is gate.together([moves])[0].verdict
 
 
 def test_some_row_is_called_not_steady_in_at_most_one_of_twenty_sessions_whose_rows_all_drift_by_chance() -> None:
