@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from runner.analysis import gate
+from runner.analysis.claims import judging
+from runner.analysis.summary_format import JudgedClaim
 from runner.results.rows import Measurements, measurements
 from runner.study import claims
 from runner.study.claims import Claim
@@ -20,6 +23,11 @@ def claim(kind: str, of: Subject | None = TF, to: Subject | None = TORCH, quanti
                        to=to, **values)
     assert claims.mistake(made_claim) is None
     return made_claim
+
+
+def judge(asked: Claim, measured: Measurements) -> JudgedClaim:
+    """What the summary says of a claim."""
+    return judging.judge(asked, measured, gate.of_rows(measured.rows))
 
 
 def took(seconds: Mapping[Cell, float | Sequence[float]], *more: Any, **plan: Any) -> Measurements:

@@ -100,14 +100,11 @@ class Moves(NamedTuple):
     def runs(self, drift_alike: bool) -> Runs:
         """The row's Runs."""
         counts = Counter(self.each)
-        return Runs(counts[Steadiness.STEADY], sum(counts[one] for one in _UNSTEADY), counts[Steadiness.TOO_SHORT],
-                    counts[Steadiness.DRIFTING], self._are_own or drift_alike)
-
-    @property
-    def _are_own(self) -> bool:
-        """Whether those that move do so because of the stack, whatever their drifts have in common."""
-        starts, ends, compiled = (self.each.count(one) for one in _UNSTEADY)
-        return len(self.each) < stats.LEAST_ROUNDS or compiled > 0 or abs(starts - ends) >= _LEAST_ALIKE
+        starts, ends, compiled = (counts[one] for one in _UNSTEADY)
+        move_alike = (len(self.each) < stats.LEAST_ROUNDS or compiled > 0 or abs(starts - ends) >= _LEAST_ALIKE
+                      or drift_alike)
+        return Runs(counts[Steadiness.STEADY], starts + ends + compiled, counts[Steadiness.TOO_SHORT],
+                    counts[Steadiness.DRIFTING], move_alike)
 
 
 def of_rows(rows: Iterable[Row]) -> Mapping[str, Runs]:
@@ -126,8 +123,8 @@ def of_rows(rows: Iterable[Row]) -> Mapping[str, Runs]:
 def together(rows: Iterable[Moves]) -> list[Runs]:
     """The Runs of each of a session's rows."""
     every = list(rows)
-    p_values = {index: _p_value(row.drifts) for index, row in enumerate(every) if row.may_drift_alike}
-    adjusted = dict(zip(p_values, stats.holm(list(p_values.values())), strict=True))
+    adjusted = stats.adjusted(
+        {index: _p_value(row.drifts) for index, row in enumerate(every) if row.may_drift_alike})
     return [row.runs(adjusted.get(index, 1.0) <= stats.ERROR) for index, row in enumerate(every)]
 
 

@@ -160,6 +160,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def adjusted(p_values: Mapping[int, float]) -> dict[int, float]:
+    """The p values of some of many things, adjusted by Holm (holm), by the index of each."""
+    return dict(zip(p_values, holm(list(p_values.values())), strict=True))
+
+
 def verdict(ratio: Ratio, adjusted: float | None = None) -> Verdict:
     """Faster or slower only where the p value, adjusted for others where there are some, is at most ERROR."""
     if ratio.value is None:

@@ -205,7 +205,7 @@ def _worded(rows: Sequence[Compared], ratios: _Ratios) -> Iterable[Compared]:
     changes = [stats.between(in_b, in_a) for in_a, in_b in zip(ratios.a, ratios.b, strict=True)]
     own = {index: p for index, change in enumerate(changes)
            if not ratios.withheld[index] and (p := stats.p_value(change)) is not None}
-    adjusted = dict(zip(own, stats.holm(list(own.values())), strict=True))
+    adjusted = stats.adjusted(own)
     for index, (row, change) in enumerate(zip(rows, changes, strict=True)):
         said = stats.verdict(change, adjusted.get(index)) if ratios.baselines[index] else Verdict.NO_DATA
         withheld = ratios.withheld[index] if ratios.baselines[index] else None

@@ -82,16 +82,15 @@ def over_time(sessions: Sequence[Measurements]) -> History:
     """The history of sessions, in any order."""
     ordered = sorted(sessions, key=lambda session: (_began(session), _name(session)))
     pairs = list(_pairs(ordered))
-    adjusted = iter(stats.holm([own for pair in pairs if (own := _p_value(pair)) is not None]))
+    adjusted = stats.adjusted({index: own for index, pair in enumerate(pairs) if (own := _p_value(pair)) is not None})
     by_cell: dict[tuple[str, str, str], list[tuple[_Pair, float | None]]] = {}
-    for pair in pairs:
-        own = None if _p_value(pair) is None else next(adjusted)
-        by_cell.setdefault(_cell(pair.compared), []).append((pair, own))
+    for index, pair in enumerate(pairs):
+        by_cell.setdefault(_cell(pair.compared), []).append((pair, adjusted.get(index)))
     courses = tuple(Course(*cell, tuple(_points([pair for pair, _ in of_cell])), tuple(_steps(of_cell)))
                     for cell, of_cell in by_cell.items())
     spread = stats.spread_of([[point.ratio for point in course.points] for course in courses])
     return History(tuple((_name(session), _began(session)) for session in ordered), courses,
-                   sum(_p_value(pair) is not None for pair in pairs), *(spread or ()))
+                   len(adjusted), *(spread or ()))
 
 
 def _pairs(ordered: Sequence[Measurements]) -> Iterator[_Pair]:

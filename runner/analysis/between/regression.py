@@ -89,10 +89,10 @@ def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome
     reasons = [_withheld(pair, ratio, steady) for pair, ratio in zip(pairs, ratios, strict=True)]
     limit = math.log1p(-allow)
     shares = [None if reason else _below(ratio, limit) for ratio, reason in zip(ratios, reasons, strict=True)]
-    adjusted = iter(stats.holm([share for share in shares if share is not None]))
+    adjusted = stats.adjusted({index: share for index, share in enumerate(shares) if share is not None})
     return Outcome(base, head, allow, tuple(
-        _compared(pair, ratio, reason, share, None if share is None else next(adjusted), limit)
-        for pair, ratio, reason, share in zip(pairs, ratios, reasons, shares, strict=True)))
+        _compared(pair, ratio, reason, share, adjusted.get(index), limit)
+        for index, (pair, ratio, reason, share) in enumerate(zip(pairs, ratios, reasons, shares, strict=True))))
 
 
 def _withheld(pair: tuple[Row, Row], ratio: Ratio, steady: Any) -> str:

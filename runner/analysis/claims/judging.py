@@ -69,11 +69,10 @@ SeriesByCase = Mapping[Case, Mapping[Subject, ByRound]]     # values of every ca
 Doubts = Mapping[Case, Sequence[str]]
 
 
-def judge(asked: Claim, measured: Measurements, steady: Mapping[str, Runs] | None = None) -> JudgedClaim:
-    """Whether a claim holds in what was measured; steady: how steady each row was, where that is known already."""
+def judge(asked: Claim, measured: Measurements, steady: Mapping[str, Runs]) -> JudgedClaim:
+    """Whether a claim holds in what was measured; steady: how steady its rows were, by key (gate.of_rows)."""
     claim = _with_seeds_as_rounds(asked)
-    known = gate.of_rows(measured.rows) if steady is None else steady
-    by_case, doubts, missing = _complete_cases(claim, measured, known if _is_of_steps(claim) else {})
+    by_case, doubts, missing = _complete_cases(claim, measured, steady if _is_of_steps(claim) else {})
     claim, by_case, doubts = _averaged(claim, by_case, doubts)
     pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, by_case)]
     if not pairs and not missing:

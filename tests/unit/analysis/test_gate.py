@@ -8,7 +8,6 @@ import pytest
 
 from runner.analysis import gate
 from runner.analysis.between import regression
-from runner.analysis.claims import judging
 from runner.analysis.gate import Runs
 from runner.analysis.stats import Verdict
 from runner.analysis.steadiness import Steadiness
@@ -88,11 +87,11 @@ def test_all_who_judge_a_row_ask_the_whole_session(others: int, reason: str) -> 
     cells = [made.cell(stack) for stack in drifts]
     runs = [record for cell in cells for index, drift in enumerate(drifts[cell.stack])
             for record in made.run(cell, index, made.steps([0.1 * math.exp(drift)] * 10 + [0.1] * 10))]
-    records = [made.session(), made.plan(*cells), *runs]
-    measured = measurements(records)
-    (summarised,) = [result for result in summarise(records).comparisons[0].results if result.stack == "tf"]
-    (claimed,) = judging.judge(claim("faster"), measured).numbers
-    (compared,) = regression.judge(measured, "torch", "tf", 0.03).compared
+    records = [made.session(), made.plan(*cells, claims=[claim("faster").record()]), *runs]
+    found = summarise(records)
+    (summarised,) = [result for result in found.comparisons[0].results if result.stack == "tf"]
+    (claimed,) = found.claims[0].numbers
+    (compared,) = regression.judge(measurements(records), "torch", "tf", 0.03).compared
 
     assert (5, bool(reason)) == (summarised.drifting_runs, summarised.move_alike)
     assert [reason] * 2 == [claimed.reason if "not steady" in claimed.reason else "", compared.reason]

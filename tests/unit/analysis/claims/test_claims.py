@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.analysis.claims.judging import Side, judge
+from runner.analysis.claims.judging import Side
 from runner.analysis.stats import Interval
 from runner.analysis.summary import summarise
 from runner.analysis.summary_format import JudgedClaim
@@ -25,7 +25,7 @@ from runner.study.claims import Claim, Verdict
 from runner.study.subjects import Subject
 from tests import made_report
 from tests import made_rows as made
-from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, took
+from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, judge, took
 from tests.printing import printed
 
 STUDIES = Path(__file__).parents[4] / "studies"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.claims.judging import Side, judge
+from runner.analysis.claims.judging import Side
 from runner.analysis.stats import Interval
 from runner.analysis.summary_format import JudgedClaim
 from runner.results.rows import Measurements, measurements
@@ -15,7 +15,7 @@ from runner.study import claims
 from runner.study.claims import Claim, Verdict, paper_claim, together
 from runner.study.subjects import Subject
 from tests import made_rows as made
-from tests.made_claims import ABOUT_ONE, TF, TORCH, claim, took
+from tests.made_claims import ABOUT_ONE, TF, TORCH, claim, judge, took
 from workloads.spec.cell import Cell
 
 HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
