@@ -1,0 +1,39 @@
+"""Turns: the workers of a comparison are alive at once, and only the one whose turn it is computes. Standard library.
+
+The runner speaks on the worker's standard input, a line a command, and the worker answers by events:
+
+    (start)                      imports, then "waiting" at "imported"
+    go                           builds its model and takes the first step, then "waiting" at "built"
+    go                           warms up, then "warm"
+    turn LEAD SECONDS STEPS      a turn: steps for LEAD seconds that count for nothing, then whole steps (whole passes
+                                 where batches are not alike) that last SECONDS at least and are STEPS at least; then
+                                 "steps" with "turn"
+    more                         warms up again, then "warm"
+    end                          says what it has to say, then "end"
+
+A closed standard input ends the worker: its runner is gone.
+"""
+from workloads.spec import duration
+
+VARIABLE = "EVENBENCH_TURNS"         # whether a worker takes turns
+LEAD_SECONDS = 0.03                  # after a pause the first steps cost 1.1 to 2.3 times as much, from here on 1 %
+SLICE_SECONDS = 0.1                  # at least
+TURNS = 12                           # of a worker in a round
+MOST_SECONDS = 60.0                  # of timed steps in a round, beyond which there are no more turns than LEAST_TURNS
+LEAST_TURNS = 3
+
+
+def may_take(cell):
+    """Whether a cell's worker can take turns: it is alone, times step after step, and waits for each or for blocks."""
+    return (cell.measure in duration.MEASURES and cell.nodes == 1 and cell.parallel == "none" and cell.gpus == 1
+            and cell.sync != "end")
+
+
+def least_steps(cell):
+    """The steps that a turn has at least, so that all turns have as many as the cell asks for."""
+    return -(-cell.steps // TURNS)
+
+
+def slice_seconds(cell):
+    """The seconds that a turn's timed steps last at least."""
+    return max(SLICE_SECONDS, cell.seconds / TURNS)
