@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from runner.measuring.session import Bench
+from runner.measuring.bench import Bench
 from runner.planning.plan import Wishes, plan
 from runner.results import store
 from runner.study.file import parse

@@ -13,7 +13,7 @@ from workloads.measuring import max_batch
 from workloads.places import cluster
 from workloads.process import emit, environment, gate, gpu_libraries
 from workloads.process.errors import DataError, NotFinite, Unsupported
-from workloads.spec import frameworks, library, tasks
+from workloads.spec import frameworks, library, tasks, turns
 from workloads.spec.cell import CellError, loads
 
 USAGE = "usage: python -m workloads '<cell JSON>' [--data FOLDER]"
@@ -34,8 +34,10 @@ def main(arguments):
         return _end(send, "error", "cell: %s" % error, 2)
     except (ImportError, OSError, AttributeError) as error:     # a library is missing, or numpy is of another age
         return _end(send, "error", "the framework cannot be imported: %s" % error)
-    gate.wait()
-    code = _measured(cell, adapter, folder, send, joined)
+    runner = gate.opened(send)
+    if runner:
+        runner.wait("imported")
+    code = _measured(cell, adapter, folder, send, joined, runner if turns.may_take(cell) else None)
     if joined is None:
         _leave(code)
     return code                # other places wait for what frameworks tell each other at the end
@@ -96,12 +98,12 @@ def find_adapter(stack=""):
                     % ", ".join(package for package, _ in frameworks.PACKAGES))
 
 
-def _measured(cell, adapter, folder, send, joined):
+def _measured(cell, adapter, folder, send, joined, runner):
     from workloads.measuring import measures  # imports numpy, whose threads the environment sets
     from workloads.measuring.watch import Compiling
     try:
         with Compiling(cell, send) as emitting:
-            measures.run(cell, adapter, folder, emitting, joined)
+            measures.run(cell, adapter, folder, emitting, joined, runner)
     except Unsupported as error:
         return _end(send, "unsupported", str(error))
     except NotFinite as error:

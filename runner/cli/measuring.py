@@ -46,7 +46,7 @@ from runner.cli.results import measured_in, show_result, show_with_page
 from runner.errors import InputError, Stopped
 from runner.measuring import adaptive, all_studies, equality, rerun, self_comparison
 from runner.measuring import job as jobs
-from runner.measuring.session import Bench
+from runner.measuring.bench import Bench
 from runner.measuring.stopping_rule import CAP, Until
 from runner.measuring.stopping_rule import parse as parse_until
 from runner.planning.plan import Wishes, estimate_seconds

@@ -27,7 +27,7 @@ from runner.machine.cpu_sets import shared
 from runner.paths import CACHE
 from runner.stacks import sif
 from runner.stacks.definition import Stack, fingerprint, pinned
-from workloads.spec import cluster, placement
+from workloads.spec import cluster, placement, turns
 from workloads.spec.cell import Cell
 
 # nothing to write to but a folder that is gone with the run, nobody to become, none of the host's variables; images are
@@ -88,7 +88,7 @@ class ApptainerLauncher(Launcher):
         return fingerprint(stack)
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
-              padding: int = 0) -> "ApptainerRunning":
+              padding: int = 0, listens: bool = False) -> "ApptainerRunning":
         """Start a container a place, each on CPUs of its own where there are enough. Raises BenchError."""
         file, is_on_gpu = self._ready(stack), cell.device == "gpu"
         share = shared(cell, os.sched_getaffinity(0), topology.observe())
@@ -102,7 +102,7 @@ class ApptainerLauncher(Launcher):
                   "memory_limited_by": limited_by, **share.record(),
                   **({"gpus": [gpu.uuid for gpu in own]} if own else {})}
         volumes = [f"{data}:/data:ro"]
-        variables = {**visible(own), **placement.variables(padding)}
+        variables = {**visible(own), **placement.variables(padding), **({turns.VARIABLE: "1"} if listens else {})}
         if own:
             volumes.append(f"{kernel_cache.folder(stack, self._cache)}:{kernel_cache.INSIDE}")
             variables[kernel_cache.VARIABLE] = kernel_cache.INSIDE
@@ -202,5 +202,3 @@ class _Container(ProcessGroup):
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_CLEARING_SECONDS)
         super().stop()
-        if self._process.stdin is not None:
-            self._process.stdin.close()

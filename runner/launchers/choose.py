@@ -109,7 +109,7 @@ def _named(name: str, say: Say, gpus: gpus.Gpus, options: Options) -> Launcher:
 class ByStack(Launcher):
     """Several launchers, each of which runs the stacks that it takes; the first is the session's."""
 
-    divides_gpus = runs_programs = True
+    divides_gpus = runs_programs = tells = True
 
     def __init__(self, launchers: Sequence[Launcher]) -> None:
         self.name = launchers[0].name
@@ -140,13 +140,9 @@ class ByStack(Launcher):
         return self.of(stack).fingerprint(stack)
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
-              padding: int = 0) -> Running:
+              padding: int = 0, listens: bool = False) -> Running:
         """As protocol.Launcher."""
-        return self.of(stack).start(cell, stack, data, run, module, padding)
-
-    def start_early(self, cell: Cell, stack: Stack, data: Path, run: str, padding: int = 0) -> Running | None:
-        """As protocol.Launcher."""
-        return self.of(stack).start_early(cell, stack, data, run, padding)
+        return self.of(stack).start(cell, stack, data, run, module, padding, listens)
 
     def output(self, stack: Stack, module: str) -> bytes:
         """As protocol.Launcher."""

@@ -106,7 +106,7 @@ class ComposeLauncher(Launcher):
         return fingerprint(stack)
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
-              padding: int = 0) -> "ComposeRunning":
+              padding: int = 0, listens: bool = False) -> "ComposeRunning":
         """Start a worker in each place of the cell. Raises BenchError."""
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)
         nodes = self._awaited(stack, [each.name for each in places])

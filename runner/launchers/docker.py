@@ -34,7 +34,7 @@ from runner.stacks.engine import (
     unlimited_memlock,
 )
 from runner.stacks.own import Asked, OwnStack
-from workloads.spec import cluster, placement
+from workloads.spec import cluster, placement, turns
 from workloads.spec.cell import Cell
 
 OWNER = "org.evenbench.owner"       # the runner whose container it is, as runner/leftovers.py names it
@@ -50,6 +50,7 @@ CONFINED: dict[str, Any] = {
 # how a container that only answers a question is started
 _QUESTION: dict[str, Any] = {"command": [], "network_mode": "none", "remove": True, **CONFINED}
 _PYTHONS = ("python", "python3")
+_MOST_SHARES = 262144               # of the kernel's cpu.shares
 _WORKLOADS = "/opt/evenbench"       # where the workloads lie in an image that is not ours
 
 
@@ -59,7 +60,7 @@ class DockerLauncher(Launcher):
     name = "docker"
     takes = frozenset({own_stacks.PINNED, own_stacks.IMAGE})
     checks_at_once = 2               # a check is an import above all, which is on one CPU
-    divides_gpus = runs_programs = True
+    divides_gpus = runs_programs = tells = True
 
     def __init__(self, client: DockerClient, gpus: gpus.Gpus = gpus.NONE, cache: Path = CACHE) -> None:
         """gpus: those that cells get; cache: the folder that keeps compiled kernels."""
@@ -91,7 +92,7 @@ class DockerLauncher(Launcher):
         return fingerprint(stack)
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str,
-              module: str = "workloads", padding: int = 0) -> "DockerRunning":
+              module: str = "workloads", padding: int = 0, listens: bool = False) -> "DockerRunning":
         """Start a container a place, on a network of their own where there are many. Raises BenchError."""
         if not self._waiting.is_back():
             raise EngineUnreachable("the engine does not answer: look at `docker info`")
@@ -108,9 +109,10 @@ class DockerLauncher(Launcher):
                                 {**record, **({"gpus": [gpu.uuid for gpu in own]} if own else {})})
         try:
             kernels = kernel_cache.folder(stack, self._cache) if own else None
-            running.create(image.id, [with_workloads(on_gpus(
+            each_settings = [with_workloads(on_gpus(
                 settings(cell, data, run, each, places, share, module, padding), own, kernels), stack)
-                for each in places])
+                for each in places]
+            running.create(image.id, [listening(each) for each in each_settings] if listens else each_settings)
         except BaseException as error:
             running.stop()
             if isinstance(error, DockerException | OSError):       # requests' errors are OSErrors
@@ -219,6 +221,7 @@ def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tup
         "name": f"{name}-{place.name}" if len(places) > 1 else name,
         "labels": {OWNER: leftovers.mine(), RUN: run},
         "cpuset_cpus": ",".join(map(str, share.cpus(rank))),
+        "cpu_shares": _MOST_SHARES,                     # other containers of this engine wait
         "mem_limit": cell.memory_bytes or None,
         "memswap_limit": cell.memory_bytes or None,      # equal to the memory: no swap
         **CONFINED,
@@ -243,6 +246,12 @@ def on_gpus(settings: dict[str, Any], own: Sequence[gpus.Gpu], kernels: Path | N
     return {**settings, "device_requests": [gpu_request([gpu.uuid for gpu in own])], **several,
             "volumes": {**settings["volumes"], **volume},
             "environment": {**settings.get("environment", {}), **variable}}
+
+
+def listening(settings: dict[str, Any]) -> dict[str, Any]:
+    """A container's settings, with a standard input that closes with the runner."""
+    return {**settings, "stdin_open": True,
+            "environment": {**settings.get("environment", {}), turns.VARIABLE: "1"}}
 
 
 def _toolkit(explanation: str) -> str:
@@ -320,11 +329,18 @@ class DockerRunning(Running):
         for name, how in zip(self._names, each, strict=True):
             container = self._containers[name] = _Container(self._client.containers.create(image, **how))
             self._pipe.add(name, container.attached(self._client))
+            if how.get("stdin_open"):
+                container.listen(self._client)
             container.container.start()
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
         """As protocol.Running."""
         return self._pipe.next(seconds)
+
+    def tell(self, words: str) -> None:
+        """As protocol.Running."""
+        for container in self._containers.values():
+            container.tell(words)
 
     def exit(self, place: str, seconds: float) -> Exit:
         """As protocol.Running."""
@@ -370,11 +386,21 @@ class _Container:
         self.container = container
         self.errors = ErrorOutput()
         self._stream: Any = None
+        self._input: Any = None
 
     def attached(self, client: DockerClient) -> Iterator[bytes]:
         """Its lines. Attached before the start, so that none is missed."""
         self._stream = client.api.attach(str(self.container.id), stdout=True, stderr=True, stream=True, demux=True)
         return lines_of_chunks(self._outputs())
+
+    def listen(self, client: DockerClient) -> None:
+        """Attach to its standard input, before the start."""
+        self._input = client.api.attach_socket(str(self.container.id), params={"stdin": 1, "stream": 1})
+
+    def tell(self, words: str) -> None:
+        """Write a line to its standard input."""
+        with suppress(OSError):              # it is gone
+            self._input._sock.sendall(words.encode() + b"\n")
 
     def _outputs(self) -> Iterator[bytes]:
         """Standard output's chunks; standard error's are kept, bounded."""
@@ -426,6 +452,8 @@ class _Container:
 
     def close(self) -> None:
         """Stop listening."""
+        if self._input is not None:
+            self._input.close()
         if self._stream is not None:
             try:
                 self._stream.close()

@@ -3,7 +3,6 @@
 import ctypes
 import os
 import resource
-import select
 import signal
 import socket
 import subprocess
@@ -24,7 +23,7 @@ from runner.machine.cpu_sets import reporters, servers
 from runner.machine.gpus import Gpu
 from runner.results.error_output import ErrorOutput, Written
 from workloads.spec import cluster
-from workloads.spec.early import VARIABLE as EARLY
+from workloads.spec.turns import VARIABLE as LISTENS
 
 _LAST_WORDS = 400        # characters of standard error that an ending quotes
 _CHUNK_BYTES = 2**14
@@ -119,14 +118,10 @@ class ProcessRunning(Running):
         """{}: the workers report it themselves."""
         return {}
 
-    def has_imported(self, seconds: float) -> bool:
-        """As protocol.Running."""
-        return all(group.has_imported(seconds) for group in self._groups.values())
-
-    def go_on(self) -> None:
+    def tell(self, words: str) -> None:
         """As protocol.Running."""
         for group in self._groups.values():
-            group.go_on()
+            group.tell(words)
 
     def errors(self) -> dict[str, Written]:
         """As protocol.Running."""
@@ -142,40 +137,32 @@ class ProcessRunning(Running):
 class ProcessGroup:
     """The processes of a place."""
 
-    standard_input = subprocess.DEVNULL
-    _gate: socket.socket | None      # its standard input's other end, where it waits for its turn
+    standard_input = subprocess.DEVNULL      # of a place that does not listen
 
     def __init__(self, command: Callable[[str], list[str]], limits: Limits, root: Path,
-                 environment: Mapping[str, str], is_early: bool = False) -> None:
-        """command: of the place's temporary folder; root: where it starts; is_early: it waits for go_on()."""
+                 environment: Mapping[str, str], listens: bool = False) -> None:
+        """command: of the place's temporary folder; root: where it starts; listens: to what tell says."""
         self._scratch = leftovers.temporary_folder()
         runner = os.getpid()
         words = command(self._scratch.name)
-        self._gate, gate_inside = socket.socketpair() if is_early else (None, None)
-        early = {EARLY: "1"} if is_early else {}
+        variables = {**kept_environment(self._scratch.name), **environment, **({LISTENS: "1"} if listens else {})}
         try:
             self._process = subprocess.Popen(
-                words, stdin=gate_inside.fileno() if gate_inside else self.standard_input, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, cwd=root, env={**kept_environment(self._scratch.name), **environment, **early},
-                start_new_session=True, preexec_fn=lambda: _enter(limits, runner))
+                words, stdin=subprocess.PIPE if listens else self.standard_input, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, cwd=root, env=variables, start_new_session=True,
+                preexec_fn=lambda: _enter(limits, runner))
         except OSError as error:
             raise BenchError(f"{words[0]}: {error.strerror}") from error
-        finally:
-            if gate_inside:
-                gate_inside.close()
         assert self._process.stdout is not None and self._process.stderr is not None
         self._errors = _Errors(self._process.stderr)
         self.output = self._process.stdout
 
-    def has_imported(self, seconds: float) -> bool:
-        """Whether it waits for its turn, or is gone, after at most these seconds."""
-        return not self._gate or bool(select.select([self._gate], [], [], seconds)[0])
-
-    def go_on(self) -> None:
-        """It is its turn."""
-        if self._gate:
-            with suppress(OSError):          # it is gone
-                self._gate.send(b".")
+    def tell(self, words: str) -> None:
+        """Write a line to its standard input."""
+        assert self._process.stdin is not None
+        with suppress(OSError):              # it is gone
+            self._process.stdin.write(words.encode() + b"\n")
+            self._process.stdin.flush()
 
     def exit(self, seconds: float) -> Exit:
         """How it ended, after waiting at most these seconds."""
@@ -202,13 +189,14 @@ class ProcessGroup:
 
     def stop(self) -> None:
         """Kill it, and remove its temporary folder."""
-        if self._gate:
-            self._gate.close()
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
         self._process.wait()
+        if self._process.stdin:
+            with suppress(OSError):          # what it never read
+                self._process.stdin.close()
         self._scratch.cleanup()
 
 

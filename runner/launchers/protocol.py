@@ -55,12 +55,8 @@ class Running(Protocol):
         """Whether the places are still in a queue, which counts for no deadline."""
         return False
 
-    def has_imported(self, seconds: float) -> bool:
-        """Whether a worker that was started early waits for its turn, or is gone, after at most these seconds."""
-        return True
-
-    def go_on(self) -> None:
-        """It is the turn of a worker that was started early."""
+    def tell(self, words: str) -> None:
+        """Write a line to the standard input of a worker that was started to listen (workloads/spec/turns.py)."""
         return
 
     def learnt(self) -> dict[str, Any]:
@@ -83,6 +79,7 @@ class Launcher(Protocol):
     measures_here: bool = True           # whether runs of two sessions at once would disturb each other on this host
     divides_gpus: bool = False           # whether with_gpus is there, so that runs can share this host's GPUs out
     runs_programs: bool = False          # whether output is there
+    tells: bool = False                  # whether workers can be started to listen, so that they take turns
 
     @property
     def hosts(self) -> int:
@@ -130,15 +127,12 @@ class Launcher(Protocol):
         """What the stack's runs are made of: runs of different fingerprints are never mixed."""
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
-              padding: int = 0) -> Running:
+              padding: int = 0, listens: bool = False) -> Running:
         """Start a fresh worker, `python -m MODULE '<cell>'`. Raises BenchError where none can be started.
 
         padding: the length of an unused variable in its environment (workloads/spec/placement.py).
+        listens: it waits for what Running.tell says; only of a launcher that tells.
         """
-
-    def start_early(self, cell: Cell, stack: Stack, data: Path, run: str, padding: int = 0) -> Running | None:
-        """As start, of a worker that waits for its turn once it has imported; None where there is no such thing."""
-        return None
 
 
 class Node(Protocol):

@@ -25,7 +25,7 @@ from runner.stacks import environments
 from runner.stacks import own as own_stacks
 from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned
 from runner.stacks.own import OwnStack
-from workloads.spec import cluster, early, placement
+from workloads.spec import cluster, placement
 from workloads.spec.cell import Cell
 
 
@@ -37,7 +37,7 @@ class VenvLauncher(Launcher):
     uses_images = False
     builds_at_once = 2               # pip installs on one CPU
     checks_at_once = 2               # a check is an import above all, which is on one CPU
-    divides_gpus = runs_programs = True
+    divides_gpus = runs_programs = tells = True
 
     def __init__(self, cache: Path, gpus: gpus.Gpus = gpus.NONE) -> None:
         """gpus: those that cells get."""
@@ -81,17 +81,9 @@ class VenvLauncher(Launcher):
         """The locks and the workloads."""
         return fingerprint(stack)
 
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str,
-              module: str = "workloads", padding: int = 0) -> ProcessRunning:
+    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
+              padding: int = 0, listens: bool = False) -> ProcessRunning:
         """Start a worker a place, each on CPUs of its own where there are enough. Raises BenchError."""
-        return self._started(cell, stack, data, module, padding)
-
-    def start_early(self, cell: Cell, stack: Stack, data: Path, run: str, padding: int = 0) -> ProcessRunning | None:
-        """As protocol.Launcher."""
-        return self._started(cell, stack, data, "workloads", padding, is_early=True) if early.may_be(cell) else None
-
-    def _started(self, cell: Cell, stack: Stack, data: Path, module: str, padding: int, is_early: bool = False
-                 ) -> ProcessRunning:
         python = self._ready(stack)
         share = shared(cell, os.sched_getaffinity(0), topology.observe())
         record = {"launcher": self.name, **_made_of(python), "stack_version": stack.version,
@@ -105,7 +97,7 @@ class VenvLauncher(Launcher):
         return ProcessRunning.of(
             places, {**record, **({"gpus": [gpu.uuid for gpu in own]} if own else {})},
             lambda rank, address: ProcessGroup(lambda scratch: command, Limits(share.cpus(rank), limit), stack.root,
-                                               {**address, **variables}, is_early))
+                                               {**address, **variables}, listens))
 
     def _ready(self, stack: Stack) -> Path:
         """The interpreter of a stack; of a user's own one it is looked each time whether it still holds the same."""

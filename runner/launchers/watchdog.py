@@ -67,7 +67,9 @@ def follow(running: Running, limits: Limits, clock: Callable[[], float],
            is_stopping: Callable[[], bool] = lambda: False) -> Iterator[dict[str, Any] | Ending]:
     """The events of a run as they come, then its Ending. Closing the generator does not stop the run.
 
-    In a run of many places each event has its "place", and so has what an Ending says.
+    In a run of many places each event has its "place", and so has what an Ending says. Of a worker that listens, the
+    caller asks for no event while it waits: its deadline begins anew when it is asked again after "waiting", "warm" or
+    a turn.
     """
     watch = _Watchdog(running, limits, clock)
     while True:
@@ -78,6 +80,7 @@ def follow(running: Running, limits: Limits, clock: Callable[[], float],
         event = watch.heard(*line) if line else None
         if event is not None:
             yield event
+            watch.goes_on(line[0] if line else "")
         if ending := watch.ending(is_idle=line is None):
             yield ending
             return
@@ -116,6 +119,11 @@ class _Watchdog:
         self._late.pop(place, None)
         self._deadlines[place] = self._clock() + self._limits.stall
         return {**event, "place": place} if self._is_many else event
+
+    def goes_on(self, place: str) -> None:
+        """The place is listened to again: its deadline counts from now."""
+        if place in self._deadlines:
+            self._deadlines[place] = self._clock() + self._limits.stall
 
     def _closed(self, place: str) -> None:
         if place not in self._said and not self._ending:

@@ -13,7 +13,7 @@ from runner.analysis.summary import TIMED
 from runner.cells import comparison_key
 from runner.errors import InputError
 from runner.measuring import job, products, session, stopping_rule
-from runner.measuring.session import Bench, Progress
+from runner.measuring.bench import Bench, Progress
 from runner.measuring.stopping_rule import Until, Width
 from runner.planning.plan import Plan, estimate_seconds
 from runner.results import history, store

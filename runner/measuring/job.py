@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 
 from runner import __version__, own_tasks
-from runner.analysis import stats
 from runner.datasets import choice
 from runner.errors import BenchError, BuildFailed, DiskFull, InputError, unknown
 from runner.launchers import choose
@@ -255,7 +254,7 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
             "launcher": job.launcher.name, "governor": host.governor(), "command": job.command(),
             "hardware": hardware.hardware(), "harness": _harness(), "resumed": is_resumed,
-            "session_spread": stats.SESSION_SPREAD, "session_scatter": stats.SESSION_SCATTER, **_own_record(job),
+            **_own_record(job),
             **job.facts, **job.launcher.record(),
             **({"gpus": job.gpus.record()} if job.gpus.gpus else {})}
 

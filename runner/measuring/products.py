@@ -3,23 +3,24 @@
 A cell's rate is then told as a share of the best of them. Asked is every stack, since none is the best everywhere.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from runner.analysis import machine_share
 from runner.errors import BenchError
-from runner.launchers import early
-from runner.launchers.early import Early
+from runner.launchers.protocol import Running
 from runner.launchers.watchdog import Ending, follow, limits
-from runner.measuring.session import Bench
+from runner.measuring.bench import Bench
 from runner.planning.plan import Plan
 from runner.results import store
 from runner.results.products import Block, Product, Unit, best, record
 from runner.results.store import Record
-from runner.stacks.definition import Stack
 from workloads.spec.cell import Cell
+
+_AT_ONCE = 4                     # workers that import side by side
+Heard = Iterator[dict[str, Any] | Ending]
 
 
 def cells(plan: Plan) -> list[Cell]:
@@ -52,38 +53,47 @@ def measure(bench: Bench, say: Callable[[str], None]) -> None:
     missing_cells = missing(bench.plan, store.read(bench.store.folder))
     if missing_cells:
         say(f"measuring the machine's best matrix product first: {len(missing_cells)} of about 3 s each")
-    for group in early.groups([(f"product.{number}.1", cell) for number, cell in enumerate(missing_cells)]):
-        with early.started({run: partial(bench.launcher.start_early, *_what(bench, cell), run) for run, cell in group},
-                           bench.clock, bench.is_stopping) as waiting:
-            for run, cell in group:
+    listens = bench.launcher.tells
+    for first in range(0, len(missing_cells), _AT_ONCE):
+        with ExitStack() as alive:
+            waiting = [(cell, alive.enter_context(_worker(bench, cell, f"product.{number}.1", listens)))
+                       for number, cell in enumerate(missing_cells[first:first + _AT_ONCE], first)]
+            for cell, worker in waiting:
                 if bench.is_stopping():
                     return
-                product = _measured(bench, cell, run, waiting)
+                product = _measured(cell, worker, listens)
                 if product["ending"] != "killed":            # else the same command measures it
                     bench.store.append(product)
 
 
-def _what(bench: Bench, cell: Cell) -> tuple[Cell, Stack, Path]:
-    """What a launcher is told of the worker to start."""
-    return cell, bench.stacks[cell.stack], bench.data
+@contextmanager
+def _worker(bench: Bench, cell: Cell, run: str, listens: bool) -> Iterator[tuple[Running, Heard] | BenchError]:
+    """A started worker and what it says, or why there is none; where it listens, it waits once it has imported."""
+    try:
+        running = bench.launcher.start(cell, bench.stacks[cell.stack], bench.data, run, listens=listens)
+    except BenchError as error:
+        yield error
+        return
+    try:
+        yield running, follow(running, limits(cell, bench.stall), bench.clock, bench.is_stopping)
+    finally:
+        running.stop()
 
 
-def _measured(bench: Bench, cell: Cell, run: str, waiting: Early) -> Record:
+def _measured(cell: Cell, worker: tuple[Running, Heard] | BenchError, listens: bool) -> Record:
     """The record of a stack's product."""
     unit, name = Unit.of(cell), ""
     blocks: list[dict[str, Any]] = []
-    try:
-        running = waiting.turn(run) or bench.launcher.start(*_what(bench, cell), run)
-    except BenchError as error:
-        return record(cell.stack, unit, "not_started", message=str(error), blocks=[])
-    try:
-        for heard in follow(running, limits(cell, bench.stall), bench.clock, bench.is_stopping):
-            if isinstance(heard, Ending):
-                return record(cell.stack, unit, heard.word, message=heard.message, device_name=name, blocks=blocks)
-            if heard["event"] == "start":
-                name = str(heard["facts"].get("device", ""))
-            elif heard["event"] == "product":
-                blocks.append({each: heard[each] for each in Block.model_fields})
-    finally:
-        running.stop()
+    if isinstance(worker, BenchError):
+        return record(cell.stack, unit, "not_started", message=str(worker), blocks=[])
+    running, events = worker
+    for heard in events:
+        if isinstance(heard, Ending):
+            return record(cell.stack, unit, heard.word, message=heard.message, device_name=name, blocks=blocks)
+        if heard["event"] == "waiting" and listens:
+            running.tell("go")
+        elif heard["event"] == "start":
+            name = str(heard["facts"].get("device", ""))
+        elif heard["event"] == "product":
+            blocks.append({each: heard[each] for each in Block.model_fields})
     raise AssertionError("follow always yields an Ending last")

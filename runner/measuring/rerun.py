@@ -174,6 +174,4 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say
     for line in changed or [f"nothing that {recorded.id} recorded differs now"]:
         say(line)
     facts = {"rerun_of": recorded.id, "differs": changed}
-    if "session_spread" in recorded.session:
-        facts.update({name: recorded.session.get(name, 0.0) for name in ("session_spread", "session_scatter")})
     return job.Job(asked, plan, stacks, launcher, here, data, gpus, facts, tuple(more))

@@ -59,6 +59,8 @@ EVENTS: dict[str, Event] = {
         Key("needed_flops", "number", "FLOPs", "of a step without the padding; sequence tasks", False),
         Key("cpu_seconds", "number", "s", "CPU time of the worker and all that descends from it, so far"))),
     "beat": Event("now and then while nothing else can be told for long, as in warm-up: only that the run goes on"),
+    "waiting": Event("where a worker that listens waits for the runner's word; not stored", (
+        Key("at", "text", "", "imported, or built: after the first step"),)),
     "warm": Event("when the warm-up of timed steps is over, in several lines where it is very long; not where there is "
                   "none", (
         Key("seconds", "numbers", "s", "of each step of the warm-up, the first with all that is built or compiled"),

@@ -130,10 +130,7 @@ def known_seconds(results: Path) -> dict[str, float]:
             continue
         keys = {record["run"]: record["key"] for record in records if record["event"] == "begin"}
         waits = _waits(records)
-        early = {record["run"]: record["early_seconds"] for record in records
-                 if record["event"] == "begin" and _is_time(record.get("early_seconds"))}
         seconds.update({keys[record["run"]]: max(0.0, record["seconds"] - waits.get(record["run"], 0.0))
-                        + early.get(record["run"], 0.0)
                         for record in records
                         if record["event"] == "ending" and record["ending"] == "ok" and record["run"] in keys
                         and not record.get("rejoined") and _is_time(record.get("seconds"))})

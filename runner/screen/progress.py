@@ -9,7 +9,7 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, TextCol
 from rich.progress import Progress as RichProgress
 
 from runner import formatting
-from runner.measuring.session import Progress
+from runner.measuring.bench import Progress
 from runner.screen.page import people
 
 
@@ -35,19 +35,11 @@ class LineProgress:
             self._is_left_said = True
             self.line(f"about {formatting.seconds(seconds)} left, by what the first round took")
 
-    def more(self, count: int, why: str) -> None:
-        """Add runs to those that were announced, and say why."""
-        self._total += count
-        self.line(why)
-
     def run_started(self, label: str, index: int, key: str) -> None:
         """A run begins."""
         self._key, self._done = key, index
 
-    def started(self) -> None:
-        """Nothing, as for the rate."""
-
-    def rate(self, samples_per_second: float) -> None:
+    def now(self, doing: str) -> None:
         """Nothing: a line a run is enough for a log."""
 
     def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
@@ -96,24 +88,15 @@ class LiveProgress(LineProgress):
         self._is_left_said, self._estimate = True, seconds / max(1, self._total - self._done)
         self._draw("")
 
-    def more(self, count: int, why: str) -> None:
-        """Add runs to those that were announced, and say why."""
-        super().more(count, why)
-        self._bar.update(self._task, total=self._total)
-
     def run_started(self, label: str, index: int, key: str) -> None:
         """A run begins."""
         super().run_started(label, index, key)
         self._label = formatting.clean(label)
         self._draw("starting")
 
-    def started(self) -> None:
-        """Say what takes the time until there is a rate: on a busy machine it is most of a run."""
-        self._draw("warming up")
-
-    def rate(self, samples_per_second: float) -> None:
-        """What the run did so far."""
-        self._draw(f"{formatting.number(samples_per_second)} samples/s")
+    def now(self, doing: str) -> None:
+        """Show what is being done."""
+        self._draw(doing)
 
     def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
         """A run is over."""

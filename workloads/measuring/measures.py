@@ -3,6 +3,7 @@ import hashlib
 import importlib
 import os
 import time
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -12,6 +13,7 @@ from workloads.inputs import loading, passes, sequence_batches, weights
 from workloads.measuring import epochs as course
 from workloads.measuring import generating, products
 from workloads.measuring.sketch import encoded, sketch
+from workloads.measuring.turns import TurnWatch
 from workloads.measuring.watch import ENDLESS, ENDS, Beats, Over, Watch, WorkersWatch
 from workloads.places import agreement
 from workloads.process import environment, processor
@@ -20,9 +22,10 @@ from workloads.profiles import traces
 from workloads.spec import duration, layers, placement, sequence_tasks, tasks
 
 
-def run(cell, adapter, folder, emit, cluster=None):
+def run(cell, adapter, folder, emit, cluster=None, gate=None):
     """Measure the cell in this stack and send its events, from "start" to what comes before "end".
 
+    gate: of a worker that takes turns, which it waits for there.
     In a place of a parallel run that only serves, serve until stopped.
     """
     if not tasks.is_known(cell):
@@ -48,8 +51,11 @@ def run(cell, adapter, folder, emit, cluster=None):
     workload = _workload(cell, adapter, cluster)
     _start(cell, adapter, workload, images, emit, cluster)
     measures = SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
-    told = {"cluster": cluster} if measures[cell.measure] in (train, phases) else {}
-    measures[cell.measure](cell, adapter, workload, images, folder, emit, **told)
+    measure = measures[cell.measure]
+    told = {"cluster": cluster} if measure in (train, phases) else {}
+    if measure in (train, phases, infer, generate):
+        told["watching"] = partial(TurnWatch, gate) if gate else Watch
+    measure(cell, adapter, workload, images, folder, emit, **told)
     compiled = workload.compiled()             # most of it in the first step
     if compiled:
         emit("compiled", **compiled)
@@ -141,20 +147,21 @@ def _flops(cell, series):
             "needed_flops": tasks.step_flops(cell, series.facts["tokens"])}
 
 
-def train(cell, adapter, workload, images, folder, emit, cluster=None):
+def train(cell, adapter, workload, images, folder, emit, cluster=None, watching=Watch):
     """Warm-up and timed training steps, each with its loss."""
-    _train(cell, workload, images, emit, workload.train, cluster)
+    _train(cell, workload, images, emit, workload.train, cluster, watching)
 
 
-def phases(cell, adapter, workload, images, folder, emit, cluster=None):
+def phases(cell, adapter, workload, images, folder, emit, cluster=None, watching=Watch):
     """The same, each step with the seconds of its phases; stamping costs time, so the steps are told apart."""
-    _train(cell, workload, images, emit, workload.train_phases, cluster)
+    _train(cell, workload, images, emit, workload.train_phases, cluster, watching)
 
 
-def _train(cell, workload, images, emit, steps, cluster):
+def _train(cell, workload, images, emit, steps, cluster, watching):
     """Parallel runs send a digest of the weights too: after synchronous steps it is the same in all workers."""
     is_coordinator = workload.is_coordinator
-    watch = WorkersWatch(cell, emit) if is_coordinator else _watch(cell, workload, images, workload.value, emit)
+    watch = WorkersWatch(cell, emit) if is_coordinator else _watch(
+        watching, cell, workload, images, workload.value, emit)
     _take(cell, steps, _batches(cell, workload, images), watch, cluster)
     if is_coordinator:
         watch.close()
@@ -162,15 +169,15 @@ def _train(cell, workload, images, emit, steps, cluster):
         emit("weights", sha256=_digest(workload.weights()))
 
 
-def _watch(cell, workload, images, value, emit):
-    """A Watch, with the device's own clock where the framework has a door to it.
+def _watch(watching, cell, workload, images, value, emit):
+    """A Watch of that kind, with the device's own clock where the framework has a door to it.
 
     Images are normalised before the clock, so all passes cost the same; the first pass over sequences meets each shape
     for the first time, and is awaited.
     """
     pass_steps = images.pass_steps if tasks.is_sequence(cell.task) else 0
-    return Watch(cell, workload.sync, value, emit, device=workload.device_clock(), pass_steps=pass_steps,
-                 programs=workload.programs)
+    return watching(cell, workload.sync, value, emit, device=workload.device_clock(), pass_steps=pass_steps,
+                    programs=workload.programs)
 
 
 def _take(cell, steps, batches, watch, cluster=None):
@@ -241,16 +248,16 @@ def graph(cell, adapter, workload, images, folder, emit):
     emit("graph", **workload.graph(_batches(cell, workload, images)))
 
 
-def infer(cell, adapter, workload, images, folder, emit):
+def infer(cell, adapter, workload, images, folder, emit, watching=Watch):
     """Warm-up and timed forward passes in evaluation mode."""
-    watch = _watch(cell, workload, images, None, emit)
+    watch = _watch(watching, cell, workload, images, None, emit)
     _take(cell, workload.infer, _batches(cell, workload, images), watch)
 
 
-def generate(cell, adapter, workload, series, folder, emit):
+def generate(cell, adapter, workload, series, folder, emit, watching=Watch):
     """Warm-up and timed prompts, or tokens after one."""
     generating.demand(cell, adapter, workload)
-    watch = _watch(cell, workload, generating.of_pass(cell, series), None, emit)
+    watch = _watch(watching, cell, workload, generating.of_pass(cell, series), None, emit)
     _take(cell, getattr(workload, cell.measure), _batches(cell, workload, series), watch)
 
 

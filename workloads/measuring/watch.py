@@ -147,7 +147,7 @@ class Watch:
 
     def timed_steps(self):
         """How many timed steps this worker would take."""
-        return duration.agreed(self._cell, _typical(self._seconds), self._pass_steps)
+        return duration.agreed(self._cell, typical(self._seconds), self._pass_steps)
 
     def begin(self, ended, count):
         """The warm-up is over for that reason, and so many timed steps follow, as all workers have agreed."""
@@ -167,7 +167,7 @@ class Watch:
 
     def _first_span(self, warm):
         """Steps of a block or a part, as long as the warm-up's last steps say."""
-        step = _typical(warm)
+        step = typical(warm)
         if self._cell.sync == "blocks":
             return max(1, math.ceil(BLOCK_SECONDS / step)) if step > 0 else 1
         if self._cell.sync == "end":
@@ -293,7 +293,7 @@ class Watch:
         return [self._value(handle) for handle in self._handles] if self._value else []
 
 
-def _typical(warm):
+def typical(warm):
     """Seconds of a step at the end of the warm-up, 0.0 without one."""
     return median(warm[-max(1, len(warm) // 4):]) if warm else 0.0
 
@@ -349,7 +349,7 @@ class WorkersWatch:
     def timed_steps(self):
         """As Watch.timed_steps."""
         block = self._blocks.get(self._shown_by)
-        return duration.agreed(self._cell, _typical(block["seconds"] if block else []))
+        return duration.agreed(self._cell, typical(block["seconds"] if block else []))
 
     def begin(self, ended, count):
         """As Watch.begin."""

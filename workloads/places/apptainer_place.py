@@ -13,6 +13,7 @@ import threading
 
 from workloads.places.swarm_node import exit_code
 from workloads.process import cgroup
+from workloads.spec import turns
 
 
 def main(arguments):
@@ -20,15 +21,24 @@ def main(arguments):
     if len(arguments) < 2:
         print("usage: python -m workloads.places.apptainer_place GROUPS MODULE WORD...", file=sys.stderr)
         return 2
-    worker = subprocess.Popen([sys.executable, "-m"] + arguments[1:], stdin=subprocess.DEVNULL)
+    listens = bool(os.environ.get(turns.VARIABLE))
+    worker = subprocess.Popen([sys.executable, "-m"] + arguments[1:],
+                              stdin=subprocess.PIPE if listens else subprocess.DEVNULL)
     if stat.S_ISFIFO(os.fstat(0).st_mode):
-        threading.Thread(target=_end_with_the_pipe, args=(worker,), daemon=True).start()
+        threading.Thread(target=_pass_on, args=(worker,), daemon=True).start()
     return exit_code(worker.wait(), cgroup.kills(cgroup.memory_group(root=arguments[0])))
 
 
-def _end_with_the_pipe(worker):
-    while os.read(0, 4096):
-        pass
+def _pass_on(worker):
+    """Pass the runner's words on to the worker, which ends with the pipe."""
+    words = os.read(0, 4096)
+    while words:
+        if worker.stdin:
+            try:
+                os.write(worker.stdin.fileno(), words)
+            except OSError:                   # it is gone
+                return
+        words = os.read(0, 4096)
     worker.kill()
 
 

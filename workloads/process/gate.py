@@ -1,18 +1,40 @@
-"""Where a worker that was started ahead of its turn waits, once it has imported. Python 3.6 and later, Linux.
-
-Standard input is then a socket to the runner: a byte to it says that the imports are done, and one back that the turn
-is here.
-"""
+"""Where a worker waits for its runner's word: lines on what was standard input. Python 3.6 and later, Linux."""
 import os
 
-from workloads.spec import early
+from workloads.spec import turns
+
+_RUNNER_GONE = 1         # the exit code
 
 
-def wait():
-    """Return when the turn is here: at once in a worker that was started in its turn. Standard input is empty then."""
-    if os.environ.pop(early.VARIABLE, ""):
-        os.write(0, b".")
-        os.read(0, 1)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.close(nothing)
+class Gate:
+    """The runner's words, as they come."""
+
+    def __init__(self, descriptor, emit):
+        """emit sends where the worker waits."""
+        self._descriptor, self._emit, self._rest = descriptor, emit, b""
+
+    def wait(self, at):
+        """Tell the runner where this worker waits, then next()."""
+        self._emit("waiting", at=at)
+        return self.next()
+
+    def next(self):
+        """The words of the runner's next line, once it comes. Ends this process where the runner is gone."""
+        while b"\n" not in self._rest:
+            some = os.read(self._descriptor, 4096)
+            if not some:
+                os._exit(_RUNNER_GONE)
+            self._rest += some
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line.decode().split()
+
+
+def opened(emit):
+    """The Gate of a worker that takes turns, None of any other. Standard input is then empty."""
+    if not os.environ.pop(turns.VARIABLE, ""):
+        return None
+    gate = Gate(os.dup(0), emit)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return gate

@@ -1,7 +1,10 @@
-"""What the first processor says of itself. Python 3.6 and later, Linux."""
+"""What the first processor says of itself, and what the processors did. Python 3.6 and later, Linux."""
 import itertools
+import os
 
 _FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_tile")
+
+_TICKS = float(os.sysconf("SC_CLK_TCK"))
 
 
 def name():
@@ -13,6 +16,18 @@ def features():
     """Its vector instructions, of those that kernels are chosen by."""
     flags = _entries().get("flags", "").split()
     return [feature for feature in _FEATURES if feature in flags]
+
+
+def seconds(cpus, path="/proc/stat"):
+    """(busy, stolen) of these CPUs since boot: idle and waiting left out, and what other guests of the host took."""
+    names, busy, stolen = {"cpu%d" % cpu for cpu in cpus}, 0, 0
+    with open(path) as file:
+        for line in itertools.takewhile(lambda line: line.startswith("cpu"), file):
+            fields = line.split()
+            if fields[0] in names:
+                user, nice, system, _, _, interrupts, soft, taken = map(int, fields[1:9])
+                busy, stolen = busy + user + nice + system + interrupts + soft, stolen + taken
+    return busy / _TICKS, stolen / _TICKS
 
 
 def _entries():

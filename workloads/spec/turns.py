@@ -24,13 +24,17 @@ LEAST_TURNS = 3
 
 
 def may_take(cell):
-    """Whether a cell's worker can take turns: it is alone, times step after step, and waits for each or for blocks."""
-    return (cell.measure in duration.MEASURES and cell.nodes == 1 and cell.parallel == "none" and cell.gpus == 1
-            and cell.sync != "end")
+    """Whether a cell's worker takes turns: it is alone, on CPUs, and times steps until there are enough of them."""
+    return duration.is_open(cell) and may_wait(cell) and cell.sync != "end"
+
+
+def may_wait(cell):
+    """Whether a cell's worker can wait until it is told to go on: it is alone, on CPUs, and imports by itself."""
+    return cell.device == "cpu" and cell.nodes == 1 and cell.parallel == "none" and cell.measure != "max_batch"
 
 
 def least_steps(cell):
-    """The steps that a turn has at least, so that all turns have as many as the cell asks for."""
+    """The steps that a turn has at least, so that TURNS of them have as many as the cell asks for."""
     return -(-cell.steps // TURNS)
 
 

@@ -89,7 +89,7 @@ class SlurmLauncher(ClusterLauncher):
         return fingerprint(stack)
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
-              padding: int = 0) -> SlurmRunning:
+              padding: int = 0, listens: bool = False) -> SlurmRunning:
         """Submit a job; the nodes' places wait in its queue. Raises BenchError where Slurm does not take it."""
         if lacking := lacks(cell, self.nodes):
             raise BenchError(lacking)

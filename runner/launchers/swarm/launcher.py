@@ -62,7 +62,7 @@ class SwarmLauncher(ClusterLauncher):
         return fingerprint(stack)
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
-              padding: int = 0) -> "SwarmRunning":
+              padding: int = 0, listens: bool = False) -> "SwarmRunning":
         """Start a service a place and wait until every one runs. Raises BenchError."""
         image = self._images.get(stack.name) or self._image(stack)
         places = cluster.places(stack.framework, cell.parallel, cell.nodes)

@@ -10,7 +10,8 @@ import pytest
 
 from runner.machine.nvml import GpuReading
 from runner.machine.telemetry import Sample, Watch, seen
-from runner.measuring.session import Bench, run
+from runner.measuring.bench import Bench
+from runner.measuring.session import run
 from runner.results import store
 from tests.clock import FakeClock
 from tests.fake_session import bench

@@ -11,7 +11,7 @@ from runner.datasets import choice
 from runner.errors import InputError, Stopped
 from runner.launchers.protocol import Exit
 from runner.measuring import adaptive, job
-from runner.measuring.session import Bench, Progress
+from runner.measuring.bench import Bench, Progress
 from runner.measuring.stopping_rule import Until
 from runner.planning.plan import Wishes, plan
 from runner.results import history, store

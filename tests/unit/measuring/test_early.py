@@ -11,7 +11,7 @@ import pytest
 from runner.errors import Stopped
 from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning
 from runner.measuring import products, session
-from runner.measuring.session import Bench
+from runner.measuring.bench import Bench
 from runner.paths import ROOT
 from runner.results import history, store
 from tests.fake_session import bench, close_stores

@@ -11,7 +11,7 @@ from runner.analysis.summary import summarise
 from runner.errors import InputError
 from runner.machine import data_sheets
 from runner.measuring import products
-from runner.measuring.session import Bench
+from runner.measuring.bench import Bench
 from runner.planning.plan import Wishes, plan
 from runner.report.rates import machine_limits
 from runner.results import store

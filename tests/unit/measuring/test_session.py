@@ -10,7 +10,8 @@ import pytest
 from runner.cells import key
 from runner.errors import DiskFull, Stopped
 from runner.machine.host import CpuSeconds
-from runner.measuring.session import Bench, Memory, run
+from runner.measuring.bench import Bench
+from runner.measuring.session import Memory, run
 from runner.planning.plan import Wishes, plan
 from runner.results import history, store
 from runner.results.rows import measurements

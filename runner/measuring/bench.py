@@ -1,0 +1,87 @@
+"""What a session's runs are made with, and what is ahead of it."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+from runner.launchers.protocol import Launcher
+from runner.machine import host as machine
+from runner.machine import telemetry
+from runner.machine.cpu_energy import Meter
+from runner.measuring.gpu_slots import SideBySide
+from runner.planning.plan import Plan, Planned
+from runner.results.history import Left
+from runner.results.store import Store
+from runner.stacks.definition import Stack
+from workloads.spec.cell import Cell
+
+
+class Progress(Protocol):
+    """Who shows how far a session is."""
+
+    def begin(self, total: int, seconds_estimate: float | None) -> None:
+        """So many runs are ahead."""
+
+    def left(self, seconds: float) -> None:
+        """So long the runs that are ahead will take, from what each cell took so far."""
+
+    def run_started(self, label: str, index: int, key: str) -> None:
+        """A run begins."""
+
+    def now(self, doing: str) -> None:
+        """What is being done: "warming up", "turn 3 of 12"."""
+
+    def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
+        """A run is over."""
+
+    def close(self) -> None:
+        """No more runs."""
+
+
+class Bench(NamedTuple):
+    """All that runs are made with."""
+
+    plan: Plan
+    stacks: dict[str, Stack]
+    launcher: Launcher
+    data: Path
+    store: Store
+    progress: Progress
+    stall: float | None = None                    # seconds without a step that end a run; launch.limits has a default
+    seconds_estimate: float | None = None         # of the whole plan
+    is_stopping: Callable[[], bool] = lambda: False     # whether the user asked for the end
+    clock: Callable[[], float] = time.monotonic
+    readings: Callable[[], machine.Reading] = machine.reading
+    watches: Callable[[Planned], telemetry.Watch | None] = lambda planned: None       # of the GPUs that a cell gets
+    side_by_side: SideBySide | None = None        # cells on different GPUs at once
+    folders: Mapping[str, Path] = MappingProxyType({})      # of data sets by name, for cells that read another
+    meters: Callable[[], Meter | None] = lambda: None       # of the CPU packages' energy
+    wait: Callable[[float], None] = time.sleep
+
+
+class PendingRun(NamedTuple):
+    """A run that is ahead."""
+
+    planned: Planned
+    round: int
+    attempt: int                                  # 1, or more where an earlier session was interrupted
+    number: int                                   # in this session's order
+    label: str                                    # of its comparison
+    left: Left | None = None                      # the same run, which an earlier runner began and did not end
+
+    @property
+    def cell(self) -> Cell:
+        """As this round runs it."""
+        return self.planned.cell_of(self.round)
+
+    @property
+    def name(self) -> str:
+        """The run's name in the record."""
+        return f"{self.planned.key}.{self.round}.{self.attempt}"
+
+    @property
+    def shown(self) -> str:
+        """The run for people."""
+        return f"{self.planned.experiment}: {self.planned.cell.stack}: {self.label}"

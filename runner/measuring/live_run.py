@@ -1,0 +1,288 @@
+"""A run from its start to its ending, stored as it goes."""
+
+import random
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from runner import formatting
+from runner.errors import BenchError, DiskFull
+from runner.launchers.protocol import Exit, Running
+from runner.launchers.watchdog import Ending, Limits, follow, limits
+from runner.machine import host as machine
+from runner.machine import telemetry
+from runner.machine.cpu_energy import Meter
+from runner.measuring.bench import Bench, PendingRun
+from runner.results import error_output
+from runner.results.error_output import Written
+from runner.results.live_rate import RateSoFar
+from runner.results.store import Store
+from runner.results.turns import Turn, counted, trend
+from workloads.spec import placement, turns
+
+Event = dict[str, Any]
+
+
+class _Mark(NamedTuple):
+    """The host, the clock and a worker's own CPU seconds at its "start", when the engine has done its part."""
+
+    reading: machine.Reading
+    seconds: float
+    own_seconds: float | None
+    affinity: tuple[int, ...]
+
+
+class LiveRun:
+    """A run while it lasts. Leaving the context ends the worker and stores the ending."""
+
+    def __init__(self, bench: Bench, pending: PendingRun, share: float = 1.0) -> None:
+        """share: of the seconds that it lasts, which it has to account for where others are alive beside it."""
+        self._bench, self._share = bench, share
+        self.pending, self.cell = pending, pending.cell
+        self.ending: Ending | None = None
+        self.turns: list[Turn] = []              # since its warm-up
+        self.is_warm = False
+        self.seconds = 0.0
+        self._running: Running | None = None
+        self._is_begun = self._is_finished = self._is_rewarmed = False
+        self._import_seconds = 0.0
+        self._watch: telemetry.Watch | None = None
+        self._meter: Meter | None = None
+        self._mark: _Mark | None = None
+        self._rate: float | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def start(self, listens: bool) -> None:
+        """Start the worker, or take over the one that went on without its runner. Why it cannot be is its ending."""
+        pending, bench = self.pending, self._bench
+        launcher = bench.launcher.of(bench.stacks[self.cell.stack])
+        self._started_at = bench.clock()
+        try:
+            if pending.left and (running := launcher.rejoined(pending.left.place)):
+                self.pending, self._running = pending._replace(attempt=pending.left.attempt), running
+            else:
+                self.pending = pending._replace(left=None)
+                self._running = launcher.start(
+                    self.cell, bench.stacks[self.cell.stack], bench.folders.get(self.cell.data, bench.data),
+                    self.pending.name, padding=self._padding(), listens=listens)
+        except BenchError as error:
+            self.ending = Ending("not_started", str(error))
+            return
+        self._heard = follow(self._running, limits(self.cell, bench.stall), bench.clock, bench.is_stopping)
+
+    def wait_imported(self) -> None:
+        """Return once a worker that listens has imported, or has ended."""
+        self._hear(lambda event: event["event"] == "waiting", is_stored=False)
+        self._import_seconds = self._bench.clock() - self._started_at
+
+    def begin(self) -> None:
+        """Store that the run begins, and watch what it does to the machine; start it where start() did not."""
+        bench = self._bench
+        bench.progress.run_started(self.pending.shown, self.pending.number, self.pending.planned.key)
+        self._watch = bench.watches(self.pending.planned)
+        if self._watch:
+            self._watch.wait_idle()
+            self._watch.start()
+        self._meter = None if bench.side_by_side else bench.meters()      # else what others take would count as its own
+        if self._meter:
+            self._meter.start()
+        before, self._begun_at = bench.readings(), bench.clock()
+        self._is_begun = True
+        if not self._running and not self.ending:
+            self.start(listens=False)
+        self._known = dict(self.pending.left.heard) if self.pending.left else {}
+        self._so_far = RateSoFar(self.cell.batch)
+        beside = {"gpus_in_parallel": True} if bench.side_by_side else {}
+        if self.pending.left is None:
+            bench.store.append({**head(self.pending, before.record()), "padding": self._padding(),
+                                "place": {**self._running.place, **beside} if self._running else None})
+
+    def tell(self, words: str) -> None:
+        """Tell a worker that listens to go on."""
+        if self._running and not self.ending:
+            self._running.tell(words)
+
+    def listen(self, until: Callable[[Event], bool] = lambda event: False) -> Event | None:
+        """Store events up to the first that `until` holds of, which comes back; None once the run has ended."""
+        return self._hear(until, is_stored=True)
+
+    def _hear(self, until: Callable[[Event], bool], is_stored: bool) -> Event | None:
+        if self.ending or self._running is None:
+            return None
+        for heard in self._heard:
+            if isinstance(heard, Ending):
+                self.ending = heard
+                return None
+            if is_stored and heard["event"] != "waiting":
+                self._keep(heard)
+            self.is_warm = self.is_warm or (heard["event"] == "warm" and "ended" in heard)
+            if until(heard):
+                return heard
+        raise AssertionError("follow always yields an Ending last")
+
+    def _keep(self, heard: Event) -> None:
+        bench = self._bench
+        for each in (self._watch, self._meter):
+            if each:
+                each.heard(heard["event"])
+        if heard["event"] == "start":
+            self._mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"), _affinity(heard))
+            bench.progress.now("warming up")
+        place = heard.get("place", "")
+        if self._known.get(place, 0):            # of a run that was taken over the events come again from the first
+            self._known[place] -= 1
+        else:
+            bench.store.append({"event": "line", "run": self.pending.name,
+                                "at": round(bench.clock() - self._begun_at, 3), "line": heard})
+        if rate := self._so_far.hear(heard):
+            self._rate = rate
+            if not self.turns:
+                bench.progress.now(f"{formatting.number(rate)} samples/s")
+
+    def take_turn(self) -> Turn | None:
+        """Let it take a turn, which comes back; None where it ended instead."""
+        if self._meter:
+            self._meter.heard("warm")            # from here on CPUs are the turn's
+        self.tell(f"turn {turns.LEAD_SECONDS} {turns.slice_seconds(self.cell)} {turns.least_steps(self.cell)}")
+        line = self.listen(lambda event: event["event"] == "steps")
+        if line is None:
+            return None
+        self.turns.append(Turn.read(line))
+        return self.turns[-1]
+
+    def wants_turn(self, is_patient: bool) -> bool:
+        """Whether it is to have more turns: undisturbed ones, as long as the session is patient."""
+        if self.ending:
+            return False
+        calm = [turn for turn in self.turns if not turn.is_disturbed]
+        if sum(turn.seconds for turn in self.turns) >= turns.MOST_SECONDS and len(self.turns) >= turns.LEAST_TURNS:
+            return False
+        return len(calm) < turns.TURNS and len(self.turns) < (2 * turns.TURNS if is_patient else turns.TURNS)
+
+    @property
+    def gets_faster(self) -> bool:
+        """Whether its turns show that its warm-up was too short, and it has not gone on warming up yet."""
+        rates = [turn.steps / turn.seconds for turn in counted(self.turns)]
+        return not self.ending and not self._is_rewarmed and trend(rates) > 0.0
+
+    def warm_up_again(self) -> None:
+        """Let it go on warming up; its turns so far count as warm-up."""
+        self._is_rewarmed, self.turns = True, []
+        self._bench.store.append({"event": "rewarmed", "run": self.pending.name})
+        self.tell("more")
+        self.listen(lambda event: event["event"] == "warm")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+                 ) -> None:
+        self.finish("the disk was full" if kind is DiskFull else "the session was interrupted")
+
+    def finish(self, why: str = "") -> None:
+        """End the worker and store the ending; why it is killed, where it has none yet. Safe to repeat."""
+        if self._is_finished:
+            return
+        self._is_finished = True
+        if not self._is_begun:
+            if self._running:
+                self._running.stop()
+            return
+        self.ending = ending = self.ending or Ending("killed", why)
+        bench, running = self._bench, self._running
+        seen, energy = self._watch.ended() if self._watch else None, self._meter.ended() if self._meter else {}
+        learnt, errors = (running.learnt(), running.errors()) if running else ({}, {})
+        exit_status, used = _went(running, Limits().leave if ending.word == "ok" else 0.0)
+        share = self._foreign_share(ending)
+        if running:
+            running.stop()
+        self.seconds = (bench.clock() - self._begun_at + self._import_seconds) * self._share
+        bench.progress.run_ended(self.pending.shown, ending.word, self._rate, self.seconds, ending.message)
+        record = self._ending_record(_judged(ending, exit_status), used, share, seen)
+        record["host"].update(energy)
+        bench.store.append({**record, **learnt, **({"rejoined": True} if self.pending.left else {})})
+        _keep_errors(bench.store, self.pending.name, errors or {"": Written(exit_status.last_words.encode())})
+
+    def _foreign_share(self, ending: Ending) -> float | None:
+        """The share of the CPUs that others took: in the turns that count, else since the worker's start.
+
+        None where nobody says what the run itself used (on many nodes servers use CPUs too), or others of ours run.
+        """
+        if self.turns:
+            shares = [turn.foreign_share + turn.stolen_share for turn in counted(self.turns)]
+            return sum(shares) / len(shares)
+        bench, mark, own = self._bench, self._mark, ending.said.get("cpu_seconds")
+        is_here = self._running is not None and not self._running.place.get("remote")    # else its CPUs are not ours
+        if not is_here or bench.side_by_side or mark is None or mark.own_seconds is None or own is None:
+            return None
+        return machine.foreign_share(mark.reading, bench.readings(), own - mark.own_seconds,
+                                     bench.clock() - mark.seconds, mark.affinity)
+
+    def _padding(self) -> int:
+        """How long the run's unused variable is: drawn for each run of each session, so that places average out."""
+        return random.Random(f"{self._bench.store.folder.name}:{self.pending.name}").randint(0, placement.MOST)
+
+    def _ending_record(self, ending: Ending, used: dict[str, Any], share: float | None,
+                       seen: telemetry.GpuWindow | None) -> Event:
+        after, said = self._bench.readings(), ending.said
+        places = {**used, **{place: _usage(end) for place, end in said.get("places", {}).items()}}
+        host = {**after.record(), **_usage(said), "throttled_seconds": None, "foreign_cpu_share": share,
+                **(seen.readings if seen else {})}
+        return {"event": "ending", "run": self.pending.name, "ending": ending.word, "message": ending.message,
+                "seconds": self.seconds, "host": host, **({"places": places} if places else {}),
+                **({"gpu_libraries": said["gpu_libraries"]} if said.get("gpu_libraries") else {}),
+                **({"gpu": seen.record()} if seen else {})}
+
+
+def head(pending: PendingRun, host: dict[str, Any]) -> Event:
+    """The record of a run's beginning, but for its place."""
+    return {"event": "begin", "run": pending.name, "key": pending.planned.key, "round": pending.round,
+            "attempt": pending.attempt, "seed": pending.cell.seed,
+            "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host}
+
+
+def _affinity(start: Event) -> tuple[int, ...]:
+    """The CPUs that a worker may use, as its "start" says; () where it does not."""
+    cpus = start["facts"].get("affinity")
+    return tuple({cpu for cpu in cpus if isinstance(cpu, int)}) if isinstance(cpus, list) else ()
+
+
+def _went(running: Running | None, seconds: float) -> tuple[Exit, dict[str, Any]]:
+    """How the worst of the places went, and what those that still stand have used."""
+    if running is None:
+        return Exit(None), {}
+    used = running.used()
+    exits = [running.exit(place, seconds) for place in running.reporters]
+    return next((exit_status for exit_status in exits if exit_status.code not in (0, None)), exits[0]), used
+
+
+def _judged(ending: Ending, exit_status: Exit) -> Ending:
+    """An ok run whose process then hung or failed is told so, and still counts: the samples were whole."""
+    if ending.word == "ok" and exit_status.code not in (0, None):
+        return ending._replace(message=f"exit code {exit_status.code} after its end")
+    return ending
+
+
+def _usage(said: dict[str, Any]) -> dict[str, Any]:
+    """What a worker said it used: its own peak, its control group's with all helpers', throttled CPU periods.
+
+    Of a GPU what the framework's own allocator held at most, as gpu_allocated_bytes and with its cache reserved.
+    """
+    throttling, peak = said.get("throttling") or {}, said.get("allocator_peak")
+    held = peak if isinstance(peak, dict) else {}
+    return {"peak_bytes": said.get("peak_bytes"), "group_peak_bytes": said.get("group_peak_bytes"),
+            "periods": throttling.get("periods"), "throttled_periods": throttling.get("throttled_periods"),
+            **{f"gpu_{kind}_bytes": held[kind] for kind in ("allocated", "reserved")
+               if isinstance(held.get(kind), int)}}
+
+
+def _keep_errors(opened: Store, name: str, errors: Mapping[str, Written]) -> None:
+    """Store what the run's places wrote on standard error, if anything."""
+    for place, written in errors.items():
+        if written.head:
+            # together where nothing was dropped: a letter may lie across the two
+            parts = written[:2] if written.dropped else (written.head + written.tail, b"")
+            text, end = (part.decode(errors="replace") for part in parts)
+            opened.append_beside(error_output.NAME,
+                                 error_output.ErrorText(name, place, text, end, written.dropped).record())
+

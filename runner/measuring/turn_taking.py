@@ -1,0 +1,139 @@
+"""The runs of a comparison by turns: all workers are alive, and only the one whose turn it is computes.
+
+They import and build side by side, since nothing is timed then, warm up one at a time, and take their turns in an order
+that is drawn anew each time. After a disturbed turn the session waits until others leave the CPUs alone, and the worker
+gets another turn, as long as the session has patience.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+
+from runner.machine import host
+from runner.measuring.bench import Bench
+from runner.measuring.live_run import Event, LiveRun
+from runner.results.turns import FOREIGN_SHARE, Turn
+from workloads.spec import turns
+
+_LOOK_SECONDS = 0.15             # of the machine while nothing of ours runs: 15 ticks of each CPU
+_PATIENCE_SECONDS = 60.0         # that a session waits for others and repeats turns, and beyond that
+_PATIENCE_SHARE = 0.25           # of the time since it began
+_ROOM = 1.5                      # times the memory that the largest worker of a comparison took is kept for each other
+
+
+class Patience:
+    """How much time a session still gives to a machine that others use."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._began, self._spent = clock, clock(), 0.0
+
+    def spend(self, seconds: float) -> None:
+        """Count time that would not have gone by on a quiet machine."""
+        self._spent += seconds
+
+    @property
+    def is_left(self) -> bool:
+        """Whether there is any."""
+        return self._spent < _PATIENCE_SECONDS + _PATIENCE_SHARE * (self._clock() - self._began)
+
+
+class Room:
+    """How much memory the workers of each comparison take, by its key."""
+
+    def __init__(self) -> None:
+        self._bytes: dict[str, int] = {}
+
+    def learn(self, comparison: str, size: int) -> None:
+        """A worker took so much."""
+        self._bytes[comparison] = max(size, self._bytes.get(comparison, 0))
+
+    def knows(self, comparison: str) -> bool:
+        """Whether a worker of the comparison has been alive."""
+        return comparison in self._bytes
+
+    def holds(self, comparison: str, workers: int, free_bytes: int) -> bool:
+        """Whether so many workers more fit into this memory, as far as is known."""
+        return workers * _ROOM * self._bytes.get(comparison, 0) <= free_bytes
+
+
+def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room, patience: Patience) -> list[LiveRun]:
+    """Make the runs, which are entered and have not started; those that found no room in memory come back."""
+    for run in runs:
+        run.start(listens=True)
+    for run in runs:
+        run.wait_imported()
+    taken = _built(bench, runs, comparison, room)
+    for run in taken:
+        _warm_up(bench, run)
+    drawn = random.Random(f"{bench.plan.seed}:{taken[0].pending.round}:{comparison}")
+    _by_turns(bench, taken, drawn, patience)
+    if faster := [run for run in taken if run.gets_faster]:
+        for run in faster:
+            run.warm_up_again()
+        _by_turns(bench, faster, drawn, patience)
+    for run in taken:
+        run.tell("end")
+    for run in taken:
+        run.listen()
+    return [run for run in runs if run not in taken]
+
+
+def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room) -> list[LiveRun]:
+    """Those whose models are there, or that have ended; the first alone where it is to show how much memory it takes."""
+    bench.progress.now("building")
+    first, others = ([], list(runs)) if room.knows(comparison) or len(runs) == 1 else ([runs[0]], list(runs[1:]))
+    for run in first:
+        free_bytes = bench.readings().free_bytes
+        _build([run])
+        room.learn(comparison, free_bytes - bench.readings().free_bytes)
+    if first and not room.holds(comparison, len(others), bench.readings().free_bytes):
+        return first
+    _build(others)
+    return [*first, *others]
+
+
+def _build(runs: Sequence[LiveRun]) -> None:
+    for run in runs:
+        run.begin()
+        run.tell("go")
+    for run in runs:
+        run.listen(_is_built)
+
+
+def _is_built(event: Event) -> bool:
+    return event["event"] == "waiting" or _is_warm(event)
+
+
+def _is_warm(event: Event) -> bool:
+    return event["event"] == "warm" and "ended" in event
+
+
+def _warm_up(bench: Bench, run: LiveRun) -> None:
+    if not run.is_warm and not run.ending:
+        bench.progress.now(f"warming up {run.cell.stack}")
+        run.tell("go")
+        run.listen(_is_warm)
+
+
+def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patience: Patience) -> None:
+    """Every run's turns, one of each in an order that is drawn, then the next."""
+    while waiting := [run for run in runs if run.wants_turn(patience.is_left)]:
+        drawn.shuffle(waiting)
+        bench.progress.now(f"turn {max(len(run.turns) for run in waiting) + 1} of {turns.TURNS}")
+        for run in waiting:
+            turn = run.take_turn()
+            if turn and turn.is_disturbed:
+                _wait(bench, turn, patience)
+
+
+def _wait(bench: Bench, turn: Turn, patience: Patience) -> None:
+    """Return when others leave the CPUs alone, or the session has no more patience."""
+    patience.spend(turn.seconds)
+    while patience.is_left and not bench.is_stopping():
+        before, began = bench.readings(), bench.clock()
+        bench.wait(_LOOK_SECONDS)
+        seconds = bench.clock() - began
+        share = host.foreign_share(before, bench.readings(), 0.0, seconds) or 0.0
+        patience.spend(seconds)
+        if share <= FOREIGN_SHARE:
+            return
+        bench.progress.now(f"another program takes {share * before.cpus * 100:.0f} % of a CPU: waiting")

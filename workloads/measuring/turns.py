@@ -1,0 +1,128 @@
+"""The clock of a worker that takes turns (workloads/spec/turns.py): between two turns it stands still and uses nothing.
+
+A turn is an untimed lead, then timed steps that end on a whole step, or on a whole pass over batches that are not
+alike. What the machine did meanwhile is read before the first and after the last of them, and sent, not judged.
+"""
+import os
+import time
+
+from workloads.measuring.steadiness import Fixed, warm_up
+from workloads.measuring.watch import Over, Watch, typical
+from workloads.process import processor
+
+_NO_LEAD = 0.01          # of a step: a lead so short would change it less
+
+
+class Turn:
+    """A turn while it lasts."""
+
+    def __init__(self, index, lead_seconds, seconds, steps):
+        self.index, self.lead_seconds, self.seconds, self.steps = index, lead_seconds, seconds, steps
+        self.lead_steps = 0
+
+
+class TurnWatch(Watch):
+    """As Watch, of steps that are timed by turns: one "steps" event a turn, until the runner says "end"."""
+
+    def __init__(self, gate, cell, *arguments, readings=None, **named):
+        """gate: process.gate.Gate; readings(): the worker's CPU seconds, and what the machine's CPUs did."""
+        Watch.__init__(self, cell, *arguments, **named)
+        self._gate, self._readings = gate, readings or _readings
+        self._warm_up = self._warm_up or Fixed(1)
+        self._taken = 0                  # steps of the run, warm-up and leads too
+        self._turn, self._turns = None, 0
+        self._is_leading = False
+
+    def stepped(self, handle, phases=None):
+        """As Watch.stepped."""
+        self._taken += 1
+        if not self._is_leading:
+            Watch.stepped(self, handle, phases)
+            if self._taken == 1 and self._warm_up:          # what is built or compiled is there
+                self._gate.wait("built")
+                self._pause_is_over()
+            return
+        self._turn.lead_steps += 1
+        if self._cell.sync == "each":
+            self._sync(handle)
+        if self._clock() - self._began >= self._turn.lead_seconds:
+            self._sync(handle)
+            self._begin_slice()
+
+    def _end_warm_up(self, ended, now):
+        self._step = typical(self._seconds)
+        Watch._end_warm_up(self, ended, now)
+        self._next()
+
+    def _next(self):
+        """Wait for the runner's word, and do it. Raises Over at the end."""
+        word = self._gate.next()
+        if word[0] == "end":
+            raise Over
+        if word[0] == "more":
+            self._warm_up = warm_up(self._cell, self._pass_steps) or Fixed(1)
+            self._forget()
+            self._pause_is_over()
+            return
+        self._turn = Turn(self._turns, float(word[1]), float(word[2]), int(word[3]))
+        self._turns += 1
+        self._is_leading = self._turn.lead_seconds > _NO_LEAD * self._step
+        if self._is_leading:
+            self._pause_is_over()
+        else:
+            self._begin_slice()
+
+    def _pause_is_over(self):
+        if self._device:
+            self._device.seconds()
+        self._sent = self._clock()
+        self._mark()
+        self._began = self._clock()
+
+    def _begin_slice(self):
+        """The next step is timed."""
+        self._is_leading = False
+        self._before, self._total_before = self._taken, self._total
+        if self._device:
+            self._device.seconds()
+        self._slice_began = self._read()
+        self._resume(self._clock())
+
+    def _is_last(self, running):
+        """Whether the turn's last step is over."""
+        steps = self._timed - self._first
+        seconds = self._total - self._total_before + self._open_seconds + running
+        if steps < self._turn.steps or seconds < self._turn.seconds:
+            return False
+        return not self._pass_steps or steps % self._pass_steps == 0
+
+    def _finish(self, handle, is_marked):
+        """Wait for the device and end the block; where the turn is over, send it and wait for the next."""
+        if not is_marked:
+            self._mark()
+        self._sync(handle)
+        now = self._clock()
+        self._open_seconds += now - self._began
+        self._began = now
+        self._close_block()
+        if not self._is_last(0.0):
+            self._beat(now)
+            return
+        self._slice_ended = self._read()
+        self._send(is_over=True)
+        self._next()
+
+    def _read(self):
+        """The clock that readings go by, and the readings."""
+        return (time.monotonic(),) + tuple(self._readings())
+
+    def _block(self, losses):
+        seconds, own, busy, stolen = (end - begin for begin, end in zip(self._slice_began, self._slice_ended))
+        return dict(Watch._block(self, losses), before=self._before, turn={
+            "index": self._turn.index, "lead_steps": self._turn.lead_steps, "seconds": seconds,
+            "cpus": len(os.sched_getaffinity(0)), "own_seconds": own, "busy_seconds": busy, "stolen_seconds": stolen})
+
+
+def _readings():
+    """The CPU seconds of this process, and the busy and the stolen ones of the CPUs that it may use."""
+    return (time.process_time(),) + processor.seconds(os.sched_getaffinity(0))
