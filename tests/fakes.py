@@ -10,7 +10,6 @@ from runner.machine.host import CpuSeconds, Machine, Reading
 from runner.results.error_output import ErrorOutput, Written
 from runner.stacks.definition import CAPABILITIES, GpuCode, PinnedStack, Stack
 from runner.study.file import Study, from_document
-from workloads.spec import early
 from workloads.spec.cell import Cell
 
 MACHINE = Machine("a CPU", 2, 8 * 2**30, "6.1", "Debian", "host")
@@ -51,8 +50,7 @@ class FakeRunning(Running):
         self.servers: tuple[str, ...] = ()
         self.seen: dict[str, str] = {}         # by trouble()
         self.is_stopped = False
-        self.has_turn = True                   # False: it was started early, and waits
-        self.imports = True                    # whether it does, in time
+        self.told: list[str] = []              # by tell()
         self._lines, self._exit, self._clock = list(lines), exit, clock
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
@@ -80,12 +78,8 @@ class FakeRunning(Running):
         output.add(self._exit.last_words.encode())
         return {"node0": output.written()}
 
-    def has_imported(self, seconds: float) -> bool:
-        self._clock.advance(0.0 if self.imports else seconds)
-        return self.imports
-
-    def go_on(self) -> None:
-        self.has_turn = True
+    def tell(self, words: str) -> None:
+        self.told.append(words)
 
     def stop(self) -> None:
         self.is_stopped = True
@@ -101,7 +95,6 @@ class FakeLauncher(Launcher):
         self.started: list[tuple[Cell, str]] = []
         self.paddings: list[int] = []
         self.running: list[FakeRunning] = []
-        self.starts_early = False
         self.left: dict[str, list[Any]] = {}           # lines of runs that went on without their runner, by run
 
     def missing(self, stack: Stack) -> str | None:
@@ -120,7 +113,7 @@ class FakeLauncher(Launcher):
         return self.running[-1]
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
-              padding: int = 0) -> FakeRunning:
+              padding: int = 0, listens: bool = False) -> FakeRunning:
         self.started.append((cell, run))
         self.paddings.append(padding)
         scripted = self._script(cell, run)
@@ -130,13 +123,6 @@ class FakeLauncher(Launcher):
         self.running.append(FakeRunning(lines, exit, self._clock))
         self.running[-1].place["run"] = run
         return self.running[-1]
-
-    def start_early(self, cell: Cell, stack: Stack, data: Path, run: str, padding: int = 0) -> FakeRunning | None:
-        if not (self.starts_early and early.may_be(cell)):
-            return None
-        running = self.start(cell, stack, data, run, padding=padding)
-        running.has_turn = False
-        return running
 
 
 def no_engine() -> EngineUnreachable:
@@ -150,18 +136,11 @@ class QuietProgress:
     def left(self, seconds: float) -> None:
         self.seconds_left = seconds
 
-    def more(self, count: int, why: str) -> None:
-        self.total += count
-        self.last_reason = why
-
     def run_started(self, label: str, index: int, key: str) -> None:
         pass
 
-    def started(self) -> None:
-        pass
-
-    def rate(self, samples_per_second: float) -> None:
-        self.last_rate = samples_per_second
+    def now(self, doing: str) -> None:
+        self.doing = doing
 
     def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
         pass

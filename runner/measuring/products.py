@@ -54,10 +54,11 @@ def measure(bench: Bench, say: Callable[[str], None]) -> None:
     if missing_cells:
         say(f"measuring the machine's best matrix product first: {len(missing_cells)} of about 3 s each")
     listens = bench.launcher.tells
-    for first in range(0, len(missing_cells), _AT_ONCE):
+    many = _AT_ONCE if listens else 1
+    for first in range(0, len(missing_cells), many):
         with ExitStack() as alive:
             waiting = [(cell, alive.enter_context(_worker(bench, cell, f"product.{number}.1", listens)))
-                       for number, cell in enumerate(missing_cells[first:first + _AT_ONCE], first)]
+                       for number, cell in enumerate(missing_cells[first:first + many], first)]
             for cell, worker in waiting:
                 if bench.is_stopping():
                     return

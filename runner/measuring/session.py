@@ -1,6 +1,7 @@
 """A session: for every round, for every comparison in the round's order, its runs; everything they say is stored."""
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import groupby
 
@@ -87,8 +88,6 @@ def _round(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> It
         yield from _on_gpus(bench, bench.side_by_side, pending_runs, memory)
     else:
         for group in _groups(bench, pending_runs):
-            if bench.is_stopping():
-                raise Stopped
             yield from _group(bench, group, memory)
     if bench.is_stopping():
         raise Stopped
@@ -97,7 +96,7 @@ def _round(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> It
 def _on_gpus(bench: Bench, many: gpu_slots.SideBySide, pending_runs: list[PendingRun], memory: "Memory"
              ) -> Iterator[str]:
     def on(pending: PendingRun, own: gpus.Gpus) -> str:
-        return next(iter(_group(bench._replace(**many.on(own)._asdict()), [pending], memory)))
+        return next(_group(bench._replace(**many.on(own)._asdict()), [pending], memory))
 
     yield from gpu_slots.each(pending_runs, gpu_slots.Slots(many.all_gpus), lambda pending: (
         pending.planned, bench.stacks[pending.planned.cell.stack]), on, bench.is_stopping)
@@ -124,49 +123,49 @@ def _listens(bench: Bench, pending: PendingRun) -> bool:
 
 def _group(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[str]:
     """The words of runs that may be alive at once, made or inferred."""
-    made = []
+    comparison = _by_turns(bench, pending_runs[0])
+    if not comparison:
+        yield from _one_after_the_other(bench, pending_runs, memory)
+        return
     for pending in pending_runs:
         if known := memory.known(pending.planned.cell):
             yield _inferred(bench, pending, *known)
-        else:
-            made.append(pending)
+    made = [pending for pending in pending_runs if not memory.known(pending.planned.cell)]
     while made:
-        comparison = _by_turns(bench, made[0])
+        if bench.is_stopping():
+            raise Stopped
+        some = made[:1] if comparison in memory.apart else made
         with ExitStack() as alive:
-            some = made[:1] if comparison in memory.apart else made
-            runs = [alive.enter_context(LiveRun(bench, pending, 1 / len(some) if comparison else 1.0))
-                    for pending in some]
-            if comparison:
-                left = turn_taking.take(bench, runs, comparison, memory.room, memory.patience)
-            else:
-                left = []
-                _one_after_the_other(bench, runs)
+            runs = [alive.enter_context(LiveRun(bench, pending, 1 / len(some))) for pending in some]
+            left = turn_taking.take(bench, runs, comparison, memory.room, memory.patience)
         if left:
             memory.apart.add(comparison)
             bench.store.append({"event": "apart", "comparison": comparison, "why": f"{len(runs)} workers did not fit "
                                 "into memory together: one after the other"})
-        for run in runs:
-            if run.ending and run not in left:
-                memory.heard(run.cell, run.ending.word, run.ending.message)
-                memory.seconds[run.pending.planned.key] = run.seconds
-                yield run.ending.word
+        yield from (memory.ended(run) for run in runs if run not in left)
         made = [run.pending for run in left] + made[len(runs):]
 
 
-def _one_after_the_other(bench: Bench, runs: list[LiveRun]) -> None:
-    """Make runs that import side by side where they listen, and then have the machine for themselves."""
-    listening = [run for run in runs if _listens(bench, run.pending)]
-    for run in listening:
-        run.start(listens=True)
-    for run in listening:
-        run.wait_imported()
-    for run in runs:
-        if bench.is_stopping():
-            raise Stopped
-        run.begin()
-        run.tell("go")
-        run.listen()
-        run.finish("the session was interrupted")
+def _one_after_the_other(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[str]:
+    """The words of runs that import side by side where they listen, and then have the machine for themselves."""
+    with ExitStack() as alive:
+        runs = [alive.enter_context(LiveRun(bench, pending)) for pending in pending_runs]
+        listening = [run for run in runs if _listens(bench, run.pending) and not memory.known(run.pending.planned.cell)]
+        for run in listening:
+            run.start(listens=True)
+        for run in listening:
+            run.wait_imported()
+        for run in runs:
+            if bench.is_stopping():
+                raise Stopped
+            if known := memory.known(run.pending.planned.cell):
+                yield _inferred(bench, run.pending, *known)
+                continue
+            run.begin()
+            run.tell("go")
+            run.listen()
+            run.finish()
+            yield memory.ended(run)
 
 
 class Memory:
@@ -175,8 +174,8 @@ class Memory:
     One that is equal to a cell without enough memory but for a larger batch would have too little, too.
     """
 
-    def __init__(self, patience: Patience) -> None:
-        self.patience, self.room = patience, Room()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.patience, self.room = Patience(clock), Room()
         self.apart: set[str] = set()              # comparisons whose workers do not fit into memory together
         self._batches: dict[Cell, int] = {}       # the smallest that ran out of memory, by the cell with batch 1
         self._unsupported: dict[Cell, str] = {}   # with the reason
@@ -185,7 +184,7 @@ class Memory:
     @classmethod
     def of(cls, bench: Bench) -> "Memory":
         """What the session's stored runs say, of an earlier stage and before an interruption."""
-        memory, runs = cls(Patience(bench.clock)), {}
+        memory, runs = cls(bench.clock), {}
         cells = {planned.key: planned.cell for planned in bench.plan.cells}
         for record in store.read(bench.store.folder):
             if record["event"] == "begin":
@@ -195,6 +194,13 @@ class Memory:
             elif record["event"] == "ending" and runs.get(record["run"]) in cells:
                 memory.heard(cells[runs[record["run"]]], record["ending"], record["message"])
         return memory
+
+    def ended(self, run: LiveRun) -> str:
+        """The word with which a run that was made has ended."""
+        assert run.ending is not None
+        self.seconds[run.pending.planned.key] = run.seconds
+        self.heard(run.pending.planned.cell, run.ending.word, run.ending.message)
+        return run.ending.word
 
     def heard(self, cell: Cell, word: str, message: str = "") -> None:
         """A run of the cell ended so."""

@@ -78,7 +78,7 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room, pat
 
 
 def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room) -> list[LiveRun]:
-    """Those whose models are there, or that have ended; the first alone where it is to show how much memory it takes."""
+    """Those that are built, or have ended; the first alone where it is to show how much memory a worker takes."""
     bench.progress.now("building")
     first, others = ([], list(runs)) if room.knows(comparison) or len(runs) == 1 else ([runs[0]], list(runs[1:]))
     for run in first:

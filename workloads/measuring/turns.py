@@ -25,7 +25,7 @@ class TurnWatch(Watch):
     """As Watch, of steps that are timed by turns: one "steps" event a turn, until the runner says "end"."""
 
     def __init__(self, gate, cell, *arguments, readings=None, **named):
-        """gate: process.gate.Gate; readings(): the worker's CPU seconds, and what the machine's CPUs did."""
+        """gate: process.gate.Gate; readings(): as _readings."""
         Watch.__init__(self, cell, *arguments, **named)
         self._gate, self._readings = gate, readings or _readings
         self._warm_up = self._warm_up or Fixed(1)
@@ -114,15 +114,16 @@ class TurnWatch(Watch):
 
     def _read(self):
         """The clock that readings go by, and the readings."""
-        return (time.monotonic(),) + tuple(self._readings())
+        return (self._clock(),) + tuple(self._readings())
 
     def _block(self, losses):
-        seconds, own, busy, stolen = (end - begin for begin, end in zip(self._slice_began, self._slice_ended))
+        seconds, own, idle, stolen = (end - begin for begin, end in zip(self._slice_began, self._slice_ended))
+        cpus = len(os.sched_getaffinity(0))
         return dict(Watch._block(self, losses), before=self._before, turn={
-            "index": self._turn.index, "lead_steps": self._turn.lead_steps, "seconds": seconds,
-            "cpus": len(os.sched_getaffinity(0)), "own_seconds": own, "busy_seconds": busy, "stolen_seconds": stolen})
+            "index": self._turn.index, "lead_steps": self._turn.lead_steps, "seconds": seconds, "cpus": cpus,
+            "own_seconds": own, "busy_seconds": max(0.0, seconds * cpus - idle - stolen), "stolen_seconds": stolen})
 
 
 def _readings():
-    """The CPU seconds of this process, and the busy and the stolen ones of the CPUs that it may use."""
-    return (time.process_time(),) + processor.seconds(os.sched_getaffinity(0))
+    """The CPU seconds of this process, and the idle and the stolen ones of the CPUs that it may use."""
+    return (time.process_time(),) + processor.unused_seconds(os.sched_getaffinity(0))

@@ -18,16 +18,18 @@ def features():
     return [feature for feature in _FEATURES if feature in flags]
 
 
-def seconds(cpus, path="/proc/stat"):
-    """(busy, stolen) of these CPUs since boot: idle and waiting left out, and what other guests of the host took."""
-    names, busy, stolen = {"cpu%d" % cpu for cpu in cpus}, 0, 0
+def unused_seconds(cpus, path="/proc/stat"):
+    """(idle, stolen) seconds of these CPUs since boot: with nothing to do, and taken by other guests of the host.
+
+    Idle time, from which busy time follows, is exact between ticks; the kernel's busy time is not.
+    """
+    names, idle, stolen = {"cpu%d" % cpu for cpu in cpus}, 0, 0
     with open(path) as file:
         for line in itertools.takewhile(lambda line: line.startswith("cpu"), file):
             fields = line.split()
             if fields[0] in names:
-                user, nice, system, _, _, interrupts, soft, taken = map(int, fields[1:9])
-                busy, stolen = busy + user + nice + system + interrupts + soft, stolen + taken
-    return busy / _TICKS, stolen / _TICKS
+                idle, stolen = idle + int(fields[4]) + int(fields[5]), stolen + int(fields[8])
+    return idle / _TICKS, stolen / _TICKS
 
 
 def _entries():

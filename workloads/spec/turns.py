@@ -18,7 +18,7 @@ from workloads.spec import duration
 VARIABLE = "EVENBENCH_TURNS"         # whether a worker takes turns
 LEAD_SECONDS = 0.03                  # after a pause the first steps cost 1.1 to 2.3 times as much, from here on 1 %
 SLICE_SECONDS = 0.1                  # at least
-TURNS = 12                           # of a worker in a round
+TURNS = 10                           # of a worker in a round: more narrow its interval less than more rounds do
 MOST_SECONDS = 60.0                  # of timed steps in a round, beyond which there are no more turns than LEAST_TURNS
 LEAST_TURNS = 3
 

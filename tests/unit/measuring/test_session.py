@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from runner.cells import key
 from runner.errors import DiskFull, Stopped
 from runner.machine.host import CpuSeconds
 from runner.measuring.bench import Bench
 from runner.measuring.session import Memory, run
 from runner.planning.plan import Wishes, plan
 from runner.results import history, store
-from runner.results.rows import measurements
 from runner.study.file import parse
 from tests.clock import FakeClock
 from tests.fake_session import STACKS, STUDY, bench, close_stores
@@ -363,76 +361,6 @@ def with_others(folder: Path, shares: dict[str, float], rounds: int = 2) -> tupl
     made.store.append(made.plan.record())
     return made._replace(plan=made.plan._replace(rounds=rounds), launcher=FakeLauncher(clock, script), clock=clock,
                          readings=lambda: READING._replace(all_cpus=CpuSeconds(busy[0]))), started
-
-
-def of_round(started: list[str], index: int) -> list[str]:
-    """The stacks in the order of a round's first runs."""
-    return [each.split(".")[0] for each in started if each.endswith(f".{index}.1")]
-
-
-def test_a_round_in_which_a_run_was_disturbed_is_made_again_whole_at_the_end_once(tmp_path: Path) -> None:
-    made, started = with_others(tmp_path / "r", {"a.0.1": 0.25, "a.0.2": 0.5, "b.1.1": 0.08})
-    assert run(made)
-
-    assert [f"{stack}.0.2" for stack in of_round(started, 0)] == started[4:]
-    assert made.progress.last_reason.startswith(  # type: ignore[attr-defined]
-        "1 disturbed run is made again with 1 of the other stacks in the same rounds: ")
-    heads = {head["run"]: head for head in head_of(tmp_path / "r")}
-    again = [head for head in heads.values() if head["attempt"] == 2]
-    assert [head["run"][:-1] + "1" for head in again] == [head["repeats"] for head in again]
-    assert all({each["key"] for each in again} == set(head["together"]) for head in again)
-
-
-def test_an_undisturbed_repetition_takes_the_round_s_place_and_both_are_kept(tmp_path: Path) -> None:
-    made, _ = with_others(tmp_path / "r", {"a.0.1": 0.25})
-    run(made)
-    found = measurements(store.read(tmp_path / "r"))
-    used = {(row.cell.stack, each.round): (each.attempt, each.is_disturbed) for row in found.rows for each in row.runs}
-
-    assert {("a", 0): (2, False), ("a", 1): (1, False), ("b", 0): (2, False), ("b", 1): (1, False)} == used
-    assert {("a", 1, True), ("b", 1, False)} == {(row.cell.stack, each.attempt, each.is_disturbed)
-                                                 for row in found.rows for each in row.replaced}
-    assert 6 == len(endings(tmp_path / "r"))
-
-
-@pytest.mark.parametrize("again", ["a.0.2", "b.0.2"])
-def test_a_repeated_round_of_which_a_run_was_disturbed_too_is_not_used(tmp_path: Path, again: str) -> None:
-    made, _ = with_others(tmp_path / "r", {"a.0.1": 0.25, again: 0.5})
-    run(made)
-    rows = {row.cell.stack: row for row in measurements(store.read(tmp_path / "r")).rows}
-
-    assert [(1, True), (1, False)] == [(each.attempt, each.is_disturbed) for each in rows["a"].runs]
-    assert [(1, False), (1, False)] == [(each.attempt, each.is_disturbed) for each in rows["b"].runs]
-
-
-def test_repetitions_are_at_most_a_round_and_the_most_disturbed_come_first(tmp_path: Path) -> None:
-    made, started = with_others(tmp_path / "r", {"a.0.1": 0.2, "b.0.1": 0.3, "a.1.1": 0.5, "b.1.1": 0.4})
-    run(made)
-
-    assert [f"{stack}.1.2" for stack in of_round(started, 1)] == started[4:]
-
-
-def test_a_round_is_made_again_with_both_lanes(tmp_path: Path) -> None:
-    made, started = with_others(tmp_path / "r", {"a.0.1": 0.25}, rounds=1)
-    common, other = sorted(made.plan.cells, key=lambda each: each.cell.stack)
-    tuned = other._replace(cell=other.cell._replace(loop="tuned"), key=key(other.cell._replace(loop="tuned")))
-    run(made._replace(plan=made.plan._replace(cells=(common, tuned))))
-
-    assert [{"a.0.1", "b.0.1"}, {"a.0.2", "b.0.2"}] == [set(started[:2]), set(started[2:])]
-
-
-def test_a_resumed_session_repeats_what_is_still_to_be_repeated_and_no_more(tmp_path: Path) -> None:
-    made, started = with_others(tmp_path / "r", {"a.0.1": 0.25, "b.0.1": 0.3})
-    with pytest.raises(Stopped):
-        run(made._replace(is_stopping=lambda: len(started) == 5))
-    kept = history.unfinished(tmp_path, "c")
-    assert kept and 4 == len(kept.finished)
-    again, later = with_others(tmp_path / "r", {})
-    assert run(again._replace(plan=made.plan), kept)
-
-    begun, other = of_round(started, 0)
-    assert [f"{begun}.0.3", f"{other}.0.2"] == later
-    assert history.unfinished(tmp_path, "c") is None
 
 
 def test_after_a_round_the_time_that_is_left_is_told_from_what_each_cell_took(tmp_path: Path) -> None:

@@ -1,0 +1,290 @@
+"""Workers that take turns: who computes when, what the machine makes of a turn, and what becomes of the rest."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.errors import Stopped
+from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning
+from runner.launchers.protocol import Exit
+from runner.measuring import products, session
+from runner.measuring.bench import Bench
+from runner.measuring.turn_taking import Patience, Room
+from runner.paths import ROOT
+from runner.planning.plan import Wishes, plan
+from runner.results import store
+from runner.study.file import parse
+from tests.clock import FakeClock
+from tests.fake_session import STACKS, STUDY, bench, close_stores
+from tests.fakes import MACHINE, READING, FakeLauncher, FakeRunning, no_engine, quiet
+from workloads.spec import cluster, frameworks, turns
+from workloads.spec.cell import Cell
+
+LISTENING = ("from workloads.process import emit, gate; send = emit.take_over(); runner = gate.opened(send); import os;"
+             "send('beat', words=runner.wait('imported') if runner else [], left=len(os.read(0, 1)),"
+             " told=os.environ.get('EVENBENCH_TURNS', ''))")
+OPEN = STUDY + b'warm = "steady"\nseconds = 1.0\n'
+
+
+@pytest.fixture(autouse=True)
+def closed_stores() -> Iterator[None]:
+    yield
+    close_stores()
+
+
+def started(code: str, listens: bool) -> ProcessRunning:
+    return ProcessRunning.of(cluster.places("pytorch", "none", 1), {}, lambda rank, address: ProcessGroup(
+        lambda scratch: [sys.executable, "-c", code], Limits(sorted(os.sched_getaffinity(0))), ROOT, {}, listens))
+
+
+def heard(running: ProcessRunning) -> dict[str, Any]:
+    line = running.next_line(20)
+    assert line
+    return dict(json.loads(line[1])) if line[1] else {}
+
+
+def test_a_process_that_listens_waits_behind_its_imports_and_then_reads_nothing_else() -> None:
+    running = started(LISTENING, listens=True)
+    try:
+        assert {"event": "waiting", "at": "imported"} == heard(running)
+        assert running.next_line(0.1) is None
+        running.tell("go now")
+        assert {"event": "beat", "words": ["go", "now"], "left": 0, "told": ""} == heard(running)
+    finally:
+        running.stop()
+
+
+def test_a_process_that_does_not_listen_does_not_wait() -> None:
+    running = started(LISTENING, listens=False)
+    try:
+        assert {"event": "beat", "words": [], "left": 0, "told": ""} == heard(running)
+    finally:
+        running.stop()
+
+
+def test_a_process_whose_runner_is_gone_ends() -> None:
+    running = started(LISTENING, listens=True)
+    try:
+        heard(running)
+        running._groups["node0"]._process.stdin.close()  # type: ignore[union-attr]
+        assert {} == heard(running)
+        assert 1 == running.exit("node0", 20).code
+    finally:
+        running.stop()
+
+
+class TurnWorker(FakeRunning):
+    """A worker that does what it is told: so many steps a second in a turn, and what others use meanwhile."""
+
+    def __init__(self, machine: "TurnMachine", cell: Cell) -> None:
+        super().__init__([b'{"event": "waiting", "at": "imported"}\n'], Exit(0), machine.clock)
+        self._machine, self._cell, self._turns = machine, cell, 0
+
+    def tell(self, words: str) -> None:
+        super().tell(words)
+        self._machine.told.append((self._cell.stack, words.split()[0]))
+        self._lines += self._answer(*words.split())
+
+    def _answer(self, word: str, *numbers: str) -> list[Any]:
+        if word == "end":
+            return [b'{"event": "end", "status": "ok", "message": ""}\n']
+        if word == "turn":
+            return [self._turn]
+        if len(self.told) == 1:
+            return [b'{"event": "start", "facts": {}}\n', b'{"event": "waiting", "at": "built"}\n']
+        return [b'{"event": "warm", "seconds": [0.1], "ended": "steady"}\n']
+
+    def _turn(self) -> bytes:
+        stack, self._turns = self._cell.stack, self._turns + 1
+        if self._machine.dies == (stack, self._turns):
+            return b""
+        self._clock.advance(0.1)
+        busy = self._machine.busy(stack, self._turns)
+        return json.dumps({"event": "steps", "first": 0, "seconds": [0.05, 0.05], "before": 1, "turn": {
+            "index": self._turns - 1, "lead_steps": 1, "seconds": 0.1, "cpus": 2, "own_seconds": 0.2,
+            "busy_seconds": 0.2 + 0.2 * busy, "stolen_seconds": 0.0}}).encode() + b"\n"
+
+
+class TurnMachine(FakeLauncher):
+    """Starts such workers."""
+
+    tells = True
+
+    def __init__(self, clock: FakeClock, busy: Callable[[str, int], float] = lambda stack, turn: 0.0,
+                 dies: tuple[str, int] = ("", 0)) -> None:
+        super().__init__(clock)
+        self.clock, self.busy, self.dies = clock, busy, dies
+        self.told: list[tuple[str, str]] = []          # in order: the stack and the word
+
+    def start(self, cell: Cell, stack: Any, data: Path, run: str, module: str = "workloads", padding: int = 0,
+              listens: bool = False) -> FakeRunning:
+        assert listens
+        self.started.append((cell, run))
+        self.running.append(TurnWorker(self, cell))
+        return self.running[-1]
+
+
+def turn_bench(folder: Path, rounds: int = 1, **machine: Any) -> tuple[Bench, TurnMachine]:
+    made, clock = bench(folder), FakeClock(step=0.001)
+    planned = plan(parse(OPEN, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    launcher = TurnMachine(clock, **machine)
+    return made._replace(plan=planned._replace(rounds=rounds), launcher=launcher, clock=clock,
+                         wait=clock.advance), launcher
+
+
+def counts(folder: Path) -> dict[str, int]:
+    """Each stack's turns, by the first letter of its run's name in the order of begin records."""
+    keys = {record["run"]: record["key"] for record in store.read(folder) if record["event"] == "begin"}
+    found: dict[str, int] = {}
+    for record in store.read(folder):
+        if record["event"] == "line" and record["line"]["event"] == "steps":
+            found[keys[record["run"]]] = found.get(keys[record["run"]], 0) + 1
+    return found
+
+
+def test_all_build_before_any_warms_up_and_all_are_warm_before_the_first_turn(tmp_path: Path) -> None:
+    made, launcher = turn_bench(tmp_path / "r")
+    assert session.run(made)
+    words = [word for _, word in launcher.told]
+    first = words.index("turn")
+
+    assert ["go"] * 4 == words[:first]
+    assert {("a", "go"), ("b", "go")} == set(launcher.told[:2]) == set(launcher.told[2:4])
+    assert ["end", "end"] == words[-2:]
+
+
+def test_every_worker_takes_its_turns_and_each_goes_round_before_the_next(tmp_path: Path) -> None:
+    made, launcher = turn_bench(tmp_path / "r")
+    session.run(made)
+    order = [stack for stack, word in launcher.told if word == "turn"]
+
+    assert 2 * turns.TURNS == len(order)
+    assert all({"a", "b"} == set(order[index:index + 2]) for index in range(0, len(order), 2))
+    assert 2 == len({tuple(order[index:index + 2]) for index in range(0, len(order), 2)})       # drawn anew
+
+
+def test_waiting_is_no_part_of_the_record(tmp_path: Path) -> None:
+    made, _ = turn_bench(tmp_path / "r")
+    session.run(made)
+    assert "waiting" not in {record["line"]["event"] for record in store.read(tmp_path / "r")
+                             if record["event"] == "line"}
+
+
+def test_a_disturbed_turn_is_kept_and_repeated(tmp_path: Path) -> None:
+    made, _ = turn_bench(tmp_path / "r", busy=lambda stack, turn: 0.3 if (stack, turn) == ("a", 2) else 0.0)
+    session.run(made)
+    assert [turns.TURNS, turns.TURNS + 1] == sorted(counts(tmp_path / "r").values())
+
+
+def test_a_machine_that_stays_busy_is_waited_for_until_patience_is_over(tmp_path: Path) -> None:
+    made, _ = turn_bench(tmp_path / "r", busy=lambda stack, turn: 0.3)
+    clock, busy = made.clock, READING._replace(cpus=2)
+    session.run(made._replace(readings=lambda: busy._replace(all_cpus=busy.all_cpus._replace(busy=2.0 * clock()))))
+    assert [turns.TURNS, turns.TURNS] == list(counts(tmp_path / "r").values())
+    assert clock() > 60
+
+
+def test_a_worker_that_dies_in_a_turn_has_its_ending_and_the_others_theirs(tmp_path: Path) -> None:
+    made, _ = turn_bench(tmp_path / "r", dies=("a", 3))
+    assert not session.run(made)
+    assert ["died", "ok"] == sorted(record["ending"] for record in store.read(tmp_path / "r")
+                                    if record["event"] == "ending")
+    assert [2, turns.TURNS] == sorted(counts(tmp_path / "r").values())
+
+
+def test_what_cannot_be_started_says_so_and_the_others_have_their_turns(tmp_path: Path) -> None:
+    made, launcher = turn_bench(tmp_path / "r")
+    start = launcher.start
+
+    def some(cell: Cell, *arguments: Any, **named: Any) -> Any:
+        if cell.stack == "a":
+            raise no_engine()
+        return start(cell, *arguments, **named)
+
+    launcher.start = some  # type: ignore[method-assign]
+    session.run(made)
+    assert ["not_started", "ok"] == sorted(record["ending"] for record in store.read(tmp_path / "r")
+                                           if record["event"] == "ending")
+
+
+def test_who_stops_in_a_turn_leaves_no_worker_and_both_runs_are_killed(tmp_path: Path) -> None:
+    made, launcher = turn_bench(tmp_path / "r")
+    with pytest.raises(Stopped):
+        session.run(made._replace(is_stopping=lambda: ("a", "turn") in launcher.told))
+    assert all(each.is_stopped for each in launcher.running)
+    assert ["killed", "killed"] == [record["ending"] for record in store.read(tmp_path / "r")
+                                    if record["event"] == "ending"]
+
+
+def test_workers_that_do_not_fit_into_memory_together_run_one_after_the_other(tmp_path: Path) -> None:
+    made, launcher = turn_bench(tmp_path / "r", rounds=2)
+    gib = 2**30
+
+    def readings() -> Any:
+        alive = sum("go" in each.told and not each.is_stopped for each in launcher.running)
+        return READING._replace(free_bytes=10 * gib - 6 * gib * alive)
+
+    assert session.run(made._replace(readings=readings))
+    records = list(store.read(tmp_path / "r"))
+    assert ["2 workers did not fit into memory together: one after the other"] == [
+        record["why"] for record in records if record["event"] == "apart"]
+    order = [stack for stack, word in launcher.told if word == "turn"]
+    assert all(1 == len(set(order[first:first + turns.TURNS])) for first in range(0, len(order), turns.TURNS))
+    assert ["ok"] * 4 == [record["ending"] for record in records if record["event"] == "ending"]
+
+
+def test_room_is_half_as_much_again_as_the_largest_worker_took() -> None:
+    room = Room()
+    assert room.holds("c", 9, 0) and not room.knows("c")
+    room.learn("c", 4)
+    room.learn("c", 2)
+    assert room.holds("c", 2, 12) and not room.holds("c", 2, 11)
+
+
+def test_patience_is_a_minute_and_a_quarter_of_the_time() -> None:
+    clock = FakeClock(step=0.0)
+    patience = Patience(clock)
+    patience.spend(59.0)
+    assert patience.is_left
+    patience.spend(2.0)
+    assert not patience.is_left
+    clock.advance(8.0)
+    assert patience.is_left
+
+
+def test_the_seconds_of_runs_that_are_alive_together_add_up_to_what_they_took(tmp_path: Path) -> None:
+    made, _ = turn_bench(tmp_path / "r")
+    began = made.clock()
+    session.run(made)
+    seconds = sum(record["seconds"] for record in store.read(tmp_path / "r") if record["event"] == "ending")
+    assert seconds == pytest.approx(made.clock() - began, rel=0.1)
+
+
+def test_products_import_side_by_side_as_well(tmp_path: Path) -> None:
+    made = bench(tmp_path / "r", lambda cell, run: [
+        b'{"event": "waiting", "at": "imported"}\n', b'{"event": "start", "facts": {}}\n',
+        b'{"event": "end", "status": "ok", "message": ""}\n'])
+    made.launcher.tells = True
+    products.measure(made, quiet)
+    assert [["go"], ["go"]] == [each.told for each in made.launcher.running]  # type: ignore[attr-defined]
+    assert all(each.is_stopped for each in made.launcher.running)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("fields", "may"), [
+    ({}, True), ({"warm": "fixed", "seconds": 0.0}, False), ({"sync": "end"}, False), ({"device": "gpu"}, False),
+    ({"nodes": 3, "parallel": "sync"}, False), ({"measure": "epochs"}, False)])
+def test_a_worker_that_is_alone_on_cpus_and_times_steps_takes_turns(fields: dict[str, Any], may: bool) -> None:
+    cell = Cell(stack="a", task="lenet5", measure="train", warm="steady", seconds=1.0)._replace(**fields)
+    assert turns.may_take(cell) is may
+
+
+@pytest.mark.parametrize(("name", "has_optimizer", "later"), [
+    ("pytorch", True, ("torch._dynamo",)), ("pytorch", False, ()), ("jax", True, ())])
+def test_what_an_optimizer_imports_is_imported_with_the_framework(name: str, has_optimizer: bool,
+                                                                  later: tuple[str, ...]) -> None:
+    assert frameworks.later(name, has_optimizer) == later

@@ -1,0 +1,85 @@
+"""The clock of a worker that takes turns: what is timed, what is not, and what is said of each turn."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.clock import FakeClock
+from workloads.measuring.turns import TurnWatch
+from workloads.measuring.watch import Over
+from workloads.process import processor
+from workloads.spec.cell import Cell
+
+CELL = Cell(stack="a", task="lenet5", measure="train", warmup=2, warm="fixed", steps=10, seconds=1.0)
+
+
+class Runner:
+    """Says its words one after the other; pausing takes a minute."""
+
+    def __init__(self, clock: FakeClock, *words: str) -> None:
+        self._clock, self._words = clock, list(words)
+        self.waited: list[str] = []
+
+    def wait(self, at: str) -> list[str]:
+        self.waited.append(at)
+        return self.next()
+
+    def next(self) -> list[str]:
+        self._clock.advance(60.0)
+        return self._words.pop(0).split()
+
+
+def said(*words: str, step: Callable[[int], float] = lambda index: 0.025, cell: Cell = CELL, pass_steps: int = 0
+         ) -> list[tuple[str, dict[str, Any]]]:
+    """What a worker says whose step takes so long, until it is told to end; step: of the number of a step."""
+    clock = FakeClock(step=0.0)
+    events: list[tuple[str, dict[str, Any]]] = []
+    watch = TurnWatch(Runner(clock, *words), cell, lambda handle: None, lambda handle: 1.0,
+                      lambda event, **values: events.append((event, values)), clock, pass_steps=pass_steps,
+                      readings=lambda: (clock() / 2, clock() / 4, 0.0))
+    with pytest.raises(Over):
+        for index in range(10_000):
+            clock.advance(step(index))
+            watch.stepped(index)
+    return events
+
+
+def test_pauses_and_leads_are_no_part_of_any_step() -> None:
+    (warm, first), (steps, turn) = said("go", "turn 0.03 0.1 3", "end")
+
+    assert ("warm", "steps") == (warm, steps)
+    assert [0.025, 0.025] == pytest.approx(first["seconds"])
+    assert [0.025] * 4 == pytest.approx(turn["seconds"])                  # 0.1 s, after 2 of the lead
+    assert {"index": 0, "lead_steps": 2} == {name: turn["turn"][name] for name in ("index", "lead_steps")}
+    assert 4 == turn["before"]
+
+
+def test_a_turn_has_as_many_steps_as_it_is_told_and_ends_on_a_whole_pass() -> None:
+    assert 8 == len(said("go", "turn 0.03 0.1 8", "end")[1][1]["seconds"])
+    assert 9 == len(said("go", "turn 0.03 0.1 8", "end", pass_steps=3)[1][1]["seconds"])
+
+
+def test_steps_much_longer_than_the_lead_need_none() -> None:
+    turn = said("go", "turn 0.03 0.1 1", "end", step=lambda index: 4.0)[1][1]
+    assert (1, 0) == (len(turn["seconds"]), turn["turn"]["lead_steps"])
+
+
+def test_more_warms_up_again_and_turns_go_on_counting() -> None:
+    events = said("go", "turn 0.03 0.1 1", "more", "turn 0.03 0.1 1", "end")
+    assert ["warm", "steps", "warm", "steps"] == [event for event, _ in events]
+    assert [0, 1] == [values["turn"]["index"] for event, values in events if event == "steps"]
+    assert [0, 4] == [values["first"] for event, values in events if event == "steps"]
+
+
+def test_what_the_machine_did_is_read_around_the_timed_steps_alone() -> None:
+    turn = said("go", "turn 0.03 0.1 4", "end")[1][1]["turn"]
+    assert [0.1, 0.05] == pytest.approx([turn["seconds"], turn["own_seconds"]])
+    assert 0.1 * turn["cpus"] - 0.025 == pytest.approx(turn["busy_seconds"])        # a quarter of a CPU was idle
+
+
+def test_idle_and_stolen_seconds_are_of_the_cpus_that_are_asked_for(tmp_path: Any) -> None:
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  9 9 9 900 9 0 0 9 0 0\ncpu0 1 2 3 100 20 0 0 7 0 0\ncpu1 1 2 3 300 40 0 0 5 0 0\n"
+                    "cpu2 1 2 3 999 40 0 0 5 0 0\nintr 1\n")
+    assert (4.6, 0.12) == processor.unused_seconds({0, 1}, str(stat))
