@@ -1,92 +1,171 @@
-"""How often intervals and words are wrong, by simulation: python -m tests.coverage [SESSIONS] prints docs' tables.
+"""How often intervals and words are wrong, by simulation: python -m tests.coverage [SESSIONS] prints docs' table.
 
-Stacks are equal, so that every word is false and every interval should hold 1. Seeded: the same tables come out again.
+A session has eight rounds of three comparisons of four stacks, which take turns. Equal stacks have the same rate
+undisturbed, so that every word is false and every interval should hold 1; then the last is 1.2 times as fast.
+Seeded: the same table comes out again.
 """
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.analysis import gate, stats, steadiness
-from runner.analysis.stats import Verdict
-from runner.analysis.steadiness import Steadiness
-from runner.analysis.summary import summarise
-from tests import made_rows, made_steps
+from runner.analysis import doubts, stats
+from runner.analysis.stats import ByRound, Verdict
+from runner.results import turns
+from runner.results.turns import FOREIGN_SHARE
+from workloads.spec.turns import LEAST_TURNS, TURNS
 
-Rates = NDArray[np.float64]          # (sessions, stacks, rounds)
+Array = NDArray[np.float64]          # (sessions * comparisons, stacks, rounds, turns)
+Booleans = NDArray[np.bool_]
 
-KINDS = ("lognormal", "slow runs", "two levels", "drift by round")
-ROUNDS = (5, 7, 10, 20)
-CELLS = 12                           # of a session whose words are counted together
-SHARES, LOSSES = (0.1, 0.2, 0.4, 0.6), (0.05, 0.1, 0.3)      # of runs with a slow start; of their rate by it
-_NOISE = 0.02                        # of a run's logarithm
-_DRAWN = 4000                        # runs of a kind of steps
-_MOVED = (Steadiness.SLOW_START, Steadiness.SLOW_END, Steadiness.DRIFTING)
+COMPARISONS, STACKS, ROUNDS = 3, 4, 8
+WORDS = COMPARISONS * STACKS         # of three ratios to the baseline and of the fastest, in each comparison
+LIBGOMP = 2                          # of the stacks: a neighbour makes them 19 to 86 times as slow, others 1.3 to 1.9
+FASTER = 1.2
+_MOST = 2 * TURNS                    # of a run on a busy machine
+_NOISE_OF_RUNS, _NOISE_OF_TURNS = 0.02, 0.05           # of logarithms
+_TICKS = 0.03                        # of the share of the CPUs that others take in a turn: what counting ticks adds
+
+
+class Drawn(NamedTuple):
+    """Turns of sessions, in the order in which each run takes them."""
+
+    rates: Array
+    shares: Array                    # of the CPUs that others seem to take
 
 
 class Errors(NamedTuple):
-    """Of equal stacks."""
+    """Of so many sessions."""
 
-    coverage: float                  # share of intervals that hold 1
-    words: float                     # share of ratios that are called faster or slower
-    sessions: float                  # share of sessions of CELLS ratios with such a word
-
-
-def rates(kind: str, random: np.random.Generator, sessions: int, stacks: int, rounds: int) -> Rates:
-    """Rates of stacks that differ in nothing."""
-    shape = (sessions, stacks, rounds)
-    noise = 100 * np.exp(_NOISE * random.standard_normal(shape))
-    if kind == "slow runs":                              # one run in ten is up to 30 % slower
-        return noise * np.where(random.random(shape) < 0.1, 1 - 0.3 * random.random(shape), 1.0)
-    if kind == "two levels":                             # as by the place of an array: half of the runs are 10 % slower
-        return noise * np.where(random.random(shape) < 0.5, 0.9, 1.0)
-    if kind == "drift by round":                         # the machine loses a fifth over the session
-        return noise * np.linspace(1.0, 0.8, rounds)
-    return noise
+    sessions: float                  # the share with a false word, winners included
+    coverage: float                  # of intervals of ratios
+    width: float                     # the median of their half widths, of the ratio
+    doubted: float                   # the share of stacks whose word a trend withholds
 
 
-def errors(kind: str, rounds: int, sessions: int) -> Errors:
-    """Of so many sessions of CELLS ratios, each of two stacks of its own."""
-    random = np.random.default_rng([KINDS.index(kind), rounds, 19])
-    drawn = rates(kind, random, sessions * CELLS, 2, rounds).tolist()
-    found = stats.ratios([(dict(enumerate(one)), dict(enumerate(other))) for one, other in drawn])
-    covered = sum(ratio.interval is not None and ratio.interval.low <= 1 <= ratio.interval.high for ratio in found)
-    own = [stats.p_value(ratio) or 0.0 for ratio in found]
-    false = sum(each <= stats.ERROR for each in own)
-    together = sum(min(stats.holm(own[first:first + CELLS])) <= stats.ERROR for first in range(0, len(own), CELLS))
-    return Errors(covered / len(found), false / len(found), together / sessions)
+def _calm(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
+    logs = (_NOISE_OF_RUNS * random.standard_normal((*shape[:-1], 1)) + _NOISE_OF_TURNS * random.standard_normal(shape))
+    return Drawn(100 * np.exp(logs), _TICKS * random.standard_normal(shape))
 
 
-def whole_sessions(kind: str, rounds: int, sessions: int, stacks: int = 4) -> float:
-    """The share with some false word, winners included, of sessions of 12 equal cells that are summarised for real."""
-    random = np.random.default_rng([KINDS.index(kind), rounds, 20])
-    cells = [made_rows.cell(f"stack{index % stacks}", batch=10 + index // stacks) for index in range(CELLS)]
-    wrong = 0
-    for drawn in rates(kind, random, sessions, CELLS, rounds).tolist():
-        runs = [record for cell, each in zip(cells, drawn, strict=True) for record in made_rows.runs(cell, each)]
-        found = summarise([made_rows.session(), made_rows.plan(*cells, rounds=rounds, baseline="stack0"), *runs])
-        wrong += any(each.winner or any(result.verdict in ("faster", "slower") for result in each.results)
-                     for each in found.comparisons)
-    return wrong / sessions
+def _neighbours(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
+    """A thread of another program, 40 % of the time in bursts that are longer than a turn: some begin or end in one."""
+    calm = _calm(random, shape)
+    overlap = np.where(random.random(shape) < 0.4, np.where(random.random(shape) < 0.15, random.random(shape), 1), 0)
+    often = np.exp(random.uniform(math.log(19), math.log(86), shape))
+    often[:, LIBGOMP:] = random.uniform(1.3, 1.9, often[:, LIBGOMP:].shape)
+    return Drawn(calm.rates / (1 + overlap * (often - 1)), calm.shares + 0.5 * overlap)
 
 
-def words_beside_slow_starts(share: float, loss: float, rounds: int, sessions: int) -> float:
-    """The share of false words on a stack of whose runs such a share has a slow start, which costs so much of the rate.
+def _two_speeds(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
+    """A host that is slower by 1.7 to 1.8 for 40 % of the time, some seconds at once, which no share shows."""
+    calm = _calm(random, shape)
+    moments = _in_time(calm.rates)                                   # a view: turns follow each other stack by stack
+    is_slow = random.random(moments.shape[:-1]) < 0.4
+    for moment in range(moments.shape[-1]):
+        is_new = random.random(is_slow.shape) < 0.06                 # turns of 130 ms, of states of two seconds
+        is_slow = np.where(is_new, random.random(is_slow.shape) < 0.4, is_slow)
+        moments[..., moment] /= np.where(is_slow, random.uniform(1.7, 1.8, is_slow.shape), 1.0)
+    return calm._replace(rates=_by_stack(moments, shape))
 
-    The other stack has none. What the gate withholds is no word.
-    """
-    random = np.random.default_rng([int(100 * share), int(100 * loss), rounds])
-    drawn = rates("lognormal", random, sessions, 2, rounds)
-    starts = random.random((sessions, rounds)) < share
-    drawn[:, 1] *= np.where(starts, 1 - loss, 1.0)
-    found = stats.ratios([(dict(enumerate(one)), dict(enumerate(other))) for one, other in drawn.tolist()])
-    each = [[Steadiness.SLOW_START if start else Steadiness.STEADY for start in runs] for runs in starts.tolist()]
-    return sum((stats.p_value(ratio) or 0.0) <= stats.ERROR and gate.together([gate.Moves(runs, [])])[0].verdict is None
-               for ratio, runs in zip(found, each, strict=True)) / sessions
+
+def _in_time(turns_of: Array) -> Array:
+    sessions, stacks, rounds, count = turns_of.shape
+    return np.moveaxis(turns_of, 1, 3).reshape(sessions, rounds, count * stacks).copy()
+
+
+def _by_stack(moments: Array, shape: tuple[int, ...]) -> Array:
+    sessions, stacks, rounds, count = shape
+    return np.moveaxis(moments.reshape(sessions, rounds, count, stacks), 3, 1)
+
+
+def _drift(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
+    """A machine that loses a fifth over the session."""
+    calm = _calm(random, shape)
+    rounds, count = shape[2:]
+    return calm._replace(rates=calm.rates * np.linspace(1.0, 0.8, rounds * count).reshape(rounds, count))
+
+
+def _all(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
+    drawn = [make(random, shape) for make in (_neighbours, _two_speeds, _drift)]
+    return Drawn(drawn[0].rates * drawn[1].rates * drawn[2].rates / 100**2, drawn[0].shares)
+
+
+KINDS = {"quiet": _calm, "neighbours": _neighbours, "two speeds": _two_speeds, "drift": _drift, "all of these": _all}
+
+
+def counting(shares: Array) -> Booleans:
+    """Which turns are taken, and count: as runner.results.turns and the session have it, of many runs at once."""
+    is_calm = shares <= FOREIGN_SHARE
+    is_taken = np.cumsum(is_calm, axis=-1) - is_calm < TURNS
+    has_enough = (is_calm & is_taken).sum(axis=-1, keepdims=True) >= LEAST_TURNS
+    return is_taken & (is_calm | ~has_enough)
+
+
+def errors(kind: str, sessions: int, times: float = 1.0) -> Errors:
+    """The last of the stacks is so many times as fast; how often all that is true is said: true_words."""
+    drawn, counts = _sessions(kind, sessions, times)
+    truths = np.ones(STACKS)
+    truths[-1] = times
+    false, held, widths = 0, 0, []
+    for first in range(0, len(drawn), COMPARISONS):
+        words = [word for comparison in drawn[first:first + COMPARISONS] for word in _false_words(comparison, truths)]
+        false += any(words)
+    for comparison in drawn:
+        for stack, ratio in enumerate(_to_baseline(comparison), 1):
+            assert ratio.interval and ratio.value
+            held += ratio.interval.low <= truths[stack] <= ratio.interval.high
+            widths.append((ratio.interval.high - ratio.interval.low) / 2 / ratio.value)
+    return Errors(false / sessions, held / len(widths), float(np.median(widths)), counts)
+
+
+def true_words(kind: str, sessions: int) -> float:
+    """The share of stacks that are FASTER times as fast as the baseline, and called faster."""
+    drawn, _ = _sessions(kind, sessions, FASTER)
+    return sum(stats.verdict(_to_baseline(comparison)[-1]) is Verdict.FASTER for comparison in drawn) / len(drawn)
+
+
+def _sessions(kind: str, sessions: int, times: float) -> tuple[list[list[ByRound]], float]:
+    """The rates by round of each stack in each comparison, and the share of stacks that a trend makes doubtful."""
+    random = np.random.default_rng([list(KINDS).index(kind), 45])
+    found = KINDS[kind](random, (sessions * COMPARISONS, STACKS, ROUNDS, _MOST))
+    found.rates[:, -1] *= times
+    is_counted = counting(found.shares)
+    logs = np.where(is_counted, np.log(found.rates), 0.0).sum(axis=-1) / is_counted.sum(axis=-1)
+    rates: list[list[ByRound]] = [[dict(enumerate(rounds)) for rounds in comparison]
+                                  for comparison in np.exp(logs).tolist()]
+    some = min(len(rates), 60)
+    return rates, _doubted(found.rates[:some], is_counted[:some])
+
+
+def _doubted(rates: Array, is_counted: Booleans) -> float:
+    """The share of stacks of which more than half of the runs have a trend the same way."""
+    trends = np.array([turns.trend(run[counted].tolist()) for run, counted in zip(
+        rates.reshape(-1, _MOST), is_counted.reshape(-1, _MOST), strict=True)]).reshape(-1, ROUNDS)
+    ways = [(sign * trends > doubts.TREND).sum(axis=1) for sign in (1, -1)]
+    return float((2 * np.maximum(*ways) > ROUNDS).mean())
+
+
+def _to_baseline(comparison: list[ByRound]) -> list[stats.Ratio]:
+    return stats.ratios([(rates, comparison[0]) for rates in comparison[1:]], stats.error_of(WORDS))
+
+
+def _false_words(comparison: list[ByRound], truths: Array) -> Iterator[bool]:
+    """Of each stack against the baseline, and of the fastest."""
+    said: Mapping[Verdict, float] = {Verdict.FASTER: 1, Verdict.SLOWER: -1}
+    for stack, ratio in enumerate(_to_baseline(comparison), 1):
+        way = said.get(stats.verdict(ratio), 0)
+        yield way != 0 and way != np.sign(truths[stack] - truths[0])
+    means = [stats.geometric_mean(list(rates.values())) or 0.0 for rates in comparison]
+    best = int(np.argmax(means))
+    others = [other for other in range(STACKS) if other != best]
+    against = stats.ratios([(comparison[best], comparison[other]) for other in others], stats.error_of(WORDS))
+    is_winner = all(stats.verdict(ratio) is Verdict.FASTER for ratio in against)
+    yield is_winner and not all(truths[best] > truths[other] for other in others)
 
 
 def limit(trials: int) -> float:
@@ -94,68 +173,17 @@ def limit(trials: int) -> float:
     return stats.ERROR + 3 * math.sqrt(stats.ERROR * (1 - stats.ERROR) / trials)
 
 
-def tables(sessions: int) -> Iterator[str]:
-    """The lines for docs/measurements.md."""
-    yield ("| runs | rounds | intervals that hold 1 | false words of single ratios | sessions of 12 ratios with one | "
-           "the same, 3 comparisons of 4 stacks, with winners |")
+def lines(sessions: int) -> Iterator[str]:
+    """The table."""
+    yield ("| turns | sessions with a false word | intervals that hold the truth | their half width | "
+           f"words on stacks that are {FASTER:g} times as fast | stacks without a word for a trend |")
     yield "|---|---|---|---|---|---|"
     for kind in KINDS:
-        for rounds in ROUNDS:
-            found = errors(kind, rounds, sessions)
-            whole = f"{whole_sessions(kind, rounds, sessions // 5) * 100:.1f} %" if rounds == ROUNDS[0] else ""
-            yield "| " + " | ".join([kind, str(rounds), *(f"{each * 100:.1f} %" for each in found), whole]) + " |"
-    yield ""
-    yield "| share of runs with a slow start | " + " | ".join(f"{rounds} rounds" for rounds in ROUNDS) + " |"
-    yield "|---|" + "---|" * len(ROUNDS)
-    for share in SHARES:
-        words = [[words_beside_slow_starts(share, loss, rounds, sessions) for loss in LOSSES] for rounds in ROUNDS]
-        yield f"| {share:.0%} | " + " | ".join(", ".join(f"{each:.1%}" for each in one) for one in words) + " |"
-    yield ""
-    yield "| steps | called not steady | too short to tell |"
-    yield "|---|---|---|"
-    for steps in (30, 100, 300):
-        for name, runs in _shapes(steps):
-            each = steadiness.each(list(runs))
-            shares = (sum(one in kinds for one in each) / len(each) * 100
-                      for kinds in (_MOVED, (Steadiness.TOO_SHORT,)))
-            yield f"| {steps}, {name} | " + " | ".join(f"{share:.1f} %" for share in shares) + " |"
-    yield ""
-    yield "| rows of five runs of 150 steps | get no word |"
-    yield "|---|---|"
-    for name, runs in _rows(np.random.default_rng(22), _DRAWN // 4, 150):
-        yield f"| {name} | {withheld(runs):.1%} |"
-
-
-def withheld(runs: made_steps.Runs) -> float:
-    """The share of rows, of five runs each, that are called not steady."""
-    each, drifts = steadiness.each(list(runs)), [steadiness.drift(run) for run in runs]
-    rows = [row for first in range(0, len(runs), 5)
-            for row in gate.together([gate.Moves(each[first:first + 5], drifts[first:first + 5])])]
-    return sum(row.verdict is Verdict.NOT_STEADY for row in rows) / len(rows)
-
-
-def _rows(random: np.random.Generator, rows: int, steps: int) -> Iterator[tuple[str, made_steps.Runs]]:
-    """What the machine does, each run its own; and the same with what the stack does in every run."""
-    index = np.arange(steps)
-    shapes = {"": np.ones(steps), ", the first 5 % at 2x": np.where(index < 0.05 * steps, 2, 1),
-              ", the first 20 % at 1.3x": np.where(index < 0.2 * steps, 1.3, 1),
-              ", falling by 15 %": np.linspace(1.15, 1, steps), ", rising by 15 %": np.linspace(1, 1.15, steps)}
-    for noise, neighbour in ((0.05, 0.0), (0.05, 0.9), (0.05, 0.98), (0.1, 0.9), (0.1, 0.98)):
-        for name, shape in shapes.items():
-            yield (f"{noise:.0%} noise, neighbours correlated by {neighbour}{name}",
-                   made_steps.correlated(random, 5 * rows, steps, noise, neighbour) * shape)
-
-
-def _shapes(steps: int) -> Iterator[tuple[str, made_steps.Runs]]:
-    random = np.random.default_rng([steps, 21])
-    yield from made_steps.noises(random, _DRAWN, steps)
-    for noise in (0.05, 0.1):
-        worst = min(made_steps.starts(random, _DRAWN // 4, steps, noise), key=lambda shape: sum(
-            one in _MOVED for one in steadiness.each(list(shape[1]))))
-        yield f"the start that is found least of 16: {worst[0]}", worst[1]
-        yield from made_steps.slopes(random, _DRAWN, steps, noise)
+        found = errors(kind, sessions)
+        shares = (found.sessions, found.coverage, found.width, true_words(kind, sessions), found.doubted)
+        yield f"| {kind} | " + " | ".join(f"{100 * share:.1f} %" for share in shares) + " |"
 
 
 if __name__ == "__main__":
-    for line in tables(int(sys.argv[1]) if len(sys.argv) > 1 else 2000):
+    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 1000):
         print(line, flush=True)

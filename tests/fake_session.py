@@ -29,7 +29,7 @@ def bench(folder: Path, script: Any = lambda cell, run: good_lines(), seed: int 
     clock = FakeClock(step=0.001)
     planned = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(seed=seed), lambda stack: None)
     OPENED.append(store.Store(folder))
-    OPENED[-1].append({"event": "session", "schema": 1, "command": "c"})
+    OPENED[-1].append({"event": "session", "schema": store.SCHEMA, "command": "c"})
     return Bench(planned, STACKS, FakeLauncher(clock, script), folder, OPENED[-1], QuietProgress(), clock=clock,
                  readings=lambda: READING)
 

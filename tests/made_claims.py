@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runner.analysis import gate
+from runner.analysis import doubts
 from runner.analysis.claims import judging
 from runner.analysis.summary_format import JudgedClaim
 from runner.results.rows import Measurements, measurements
@@ -27,7 +27,7 @@ def claim(kind: str, of: Subject | None = TF, to: Subject | None = TORCH, quanti
 
 def judge(asked: Claim, measured: Measurements) -> JudgedClaim:
     """What the summary says of a claim."""
-    return judging.judge(asked, measured, gate.of_rows(measured.rows))
+    return judging.judge(asked, measured, doubts.of_rows(measured.rows))
 
 
 def took(seconds: Mapping[Cell, float | Sequence[float]], *more: Any, **plan: Any) -> Measurements:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.cells import key
+from runner.results.store import SCHEMA
 from workloads.spec.cell import Cell
 
 Record = dict[str, Any]
@@ -28,7 +29,7 @@ def cell(stack: str = "torch", **values: Any) -> Cell:
 
 
 def session(**values: Any) -> Record:
-    return {"schema": 1, "event": "session", "id": "made", "study": "quick", "scale": "quick", "seed": 7,
+    return {"schema": SCHEMA, "event": "session", "id": "made", "study": "quick", "scale": "quick", "seed": 7,
             "evenbench": "0.1.0", "argv": [], "began": "2026-11-21T03:40:00+00:00", "machine": MACHINE,
             "launcher": "docker", **values}
 
@@ -36,6 +37,8 @@ def session(**values: Any) -> Record:
 def plan(*cells: Cell, rounds: int = 5, baseline: str = "torch", skipped: Mapping[Cell, str] | None = None,
          claims: Sequence[Mapping[str, Any]] = ()) -> Record:
     return {"event": "plan", "rounds": rounds, "baseline": baseline, "claims": list(claims),
+            "experiments": [{"id": "e", "title": "", "cells": [key(each) for each in cells], "assumed": {},
+                             "scaled": []}],
             "cells": [{"key": key(each), "experiment": "e", "cell": each._asdict()} for each in cells],
             "skipped": [{"experiment": "e", "cell": each._asdict(), "reason": reason}
                         for each, reason in (skipped or {}).items()]}
@@ -43,6 +46,14 @@ def plan(*cells: Cell, rounds: int = 5, baseline: str = "torch", skipped: Mappin
 
 def steps(seconds: list[float], **values: Any) -> Record:
     return {"event": "steps", "first": 0, "seconds": seconds, **values}
+
+
+def turn(seconds: list[float], foreign: float = 0.0, before: int = 0, **values: Any) -> Record:
+    """A turn of these steps, in which others took such a share of two CPUs."""
+    wall = sum(seconds)
+    return steps(seconds, before=before, turn={
+        "index": 0, "lead_steps": 1, "seconds": wall, "cpus": 2, "own_seconds": wall, "stolen_seconds": 0.0,
+        "busy_seconds": wall * (1 + 2 * foreign)}, **values)
 
 
 def run(measured: Cell, round: int, *lines: Record, attempt: int = 1, ending: str | None = "ok", message: str = "",

@@ -21,7 +21,7 @@ def records(runs: int) -> Iterator[made.Record]:
     random = np.random.default_rng(1)
     comparisons = max(1, runs // (len(STACKS) * ROUNDS))
     cells = [made.cell(stack, batch=1 + index, steps=STEPS) for index in range(comparisons) for stack in STACKS]
-    yield made.session(id="many", session_spread=0.03, session_scatter=0.4)
+    yield made.session(id="many")
     yield made.plan(*cells, rounds=ROUNDS, baseline="torch-2.13-cpu")
     for index in range(ROUNDS):
         for cell in cells:

@@ -95,12 +95,15 @@ def _with_one(rows: list[Row], baseline: str) -> Iterable[Pair]:
 
 
 def _same_round(row: Row, to: Row) -> tuple[Samples, Samples] | None:
-    """The losses of both stacks in the first round in which they have equally many; None without one."""
-    theirs = {run.round: run.first.losses for run in to.ok_runs}
+    """The losses of both stacks at the steps that both tell, in the first round in which they share some."""
+    theirs = {run.round: run.first for run in to.ok_runs}
     for run in row.ok_runs:
         other = theirs.get(run.round)
-        if other is not None and len(other) == len(run.first.losses) > 0:
-            return run.first.losses, other
+        if other is None or (not run.turns and len(other.losses) != len(run.first.losses)):
+            continue
+        steps, own, others = np.intersect1d(run.first.loss_steps, other.loss_steps, return_indices=True)
+        if len(steps):
+            return run.first.losses[own], other.losses[others]
     return None
 
 

@@ -4,8 +4,6 @@ from collections.abc import Callable, Set
 from enum import StrEnum
 from typing import NamedTuple
 
-from runner.analysis import gate
-from runner.analysis.gate import Runs
 from runner.analysis.stats import LEAST_RUNS, median
 from runner.cells import built, model_name
 from runner.machine.gpus import THROTTLED_SHARE
@@ -46,9 +44,10 @@ class Flag(StrEnum):
     THROTTLED = "throttled"
     GPU_THROTTLED = "gpu_throttled"
     LOADED_HOST = "loaded_host"
-    MADE_AGAIN = "made_again"
+    BUSY = "busy"
+    TURNS_REPEATED = "turns_repeated"
+    APART = "apart"
     SWAPPING = "swapping"
-    UNSTEADY = "unsteady"
     LOSS_NOT_FALLING = "loss_not_falling"
     WEIGHTS_DIFFER = "weights_differ"
     ABOVE_MACHINE = "above_machine"
@@ -74,21 +73,23 @@ FOOTNOTES = {
     Flag.PART_OF_PASS: "A pass over the sequences would have taken more than a minute, so a part of one was timed: "
                        "other stacks may have timed other batches.",
     Flag.COMPILED: "The framework compiled programs within the timed steps of at least one run, for shapes that the "
-                   "warm-up had not met: the rate is the compiler's, too, and the run counts as not steady.",
+                   "warm-up had not met: the rate is the compiler's, too, and gets no word.",
     Flag.GPUS_IN_PARALLEL: "Ran beside other cells on other GPUs, with which it shared the CPUs and the memory.",
     Flag.THROTTLED: "The CPU limit throttled at least one run.",
     Flag.GPU_THROTTLED: "Heat or its power supply slowed the GPU down, also when the run was repeated.",
     Flag.LOADED_HOST: "Other programs, or other guests of the machine's host, took more than 10 % of the CPUs it could "
                       "use (where that is not known: the load was high).",
-    Flag.MADE_AGAIN: "Rounds in which a run was disturbed were made again at the end, all stacks of the comparison "
-                     "together; those runs count in place of the first ones.",
+    Flag.BUSY: "{busy} of {runs} runs: the machine was busy throughout; all their turns count.",
+    Flag.TURNS_REPEATED: "{disturbed} of {turns} turns were disturbed: others took more than 5 % of the CPUs, or a GPU "
+                         "was throttled. Those do not count, and were repeated.",
+    Flag.APART: "The workers of this comparison did not fit into memory together: runs were made one after the other.",
     Flag.SWAPPING: "Swap in use grew during at least one run.",
-    Flag.UNSTEADY: "At least one run was not steady: a start, a part or a drift moves its rate more than noise does.",
     Flag.LOSS_NOT_FALLING: "The loss did not fall over the timed steps of at least one run.",
     Flag.WEIGHTS_DIFFER: "After synchronous steps the workers did not hold the same weights.",
     Flag.ABOVE_MACHINE: "More FLOPs a second than the machine's best matrix product: a step needs fewer than are "
                         "counted, or the product was disturbed.",
 }
+COUNTED = frozenset({Flag.BUSY, Flag.TURNS_REPEATED})      # whose footnotes say how many of the session's
 
 
 class _Seen(NamedTuple):
@@ -99,19 +100,16 @@ class _Seen(NamedTuple):
     cpus: int              # of the machine
 
 
-def flags(row: Row, cpus: int | None, proved: Proved, runs: Runs | None = None) -> tuple[Flag, ...]:
-    """What holds for the row or for any of its ok runs, in the order of the footnotes.
-
-    cpus: the machine's. runs: how steady the row's were, where that is known already.
-    """
+def flags(row: Row, cpus: int | None, proved: Proved) -> tuple[Flag, ...]:
+    """What holds for the row or any of its ok runs, in the order of the footnotes; cpus: the machine's."""
     seen = [_Seen(row.cell, run, cpus or row.cell.cpus) for run in row.ok_runs]
     raised = {flag for flag, holds in _OF_A_RUN.items() if any(map(holds, seen))}
     if row.ok_runs and len(row.ok_runs) < LEAST_RUNS:
         raised.add(Flag.FEW_RUNS)
     if row.ok_runs and (model_name(row.cell), built(row.cell.stack, row.cell.loop)) not in proved:
         raised.add(Flag.UNPROVED)
-    if (runs or gate.of_rows([row]).get(row.key, gate.NO_STEPS)).moved:
-        raised.add(Flag.UNSTEADY)
+    if row.is_apart:
+        raised.add(Flag.APART)
     return tuple(flag for flag in Flag if flag in raised)
 
 
@@ -126,8 +124,11 @@ def is_not_falling(losses: Samples) -> bool:
 def _is_loaded(seen: _Seen) -> bool:
     """The share that others took says more than the load, which the run before this one raises as well.
 
-    Of many nodes the share is not known, and the load tells nothing of others: each of them raises it by itself.
+    Turns say it of themselves. Of many nodes the share is not known, and the load tells nothing of others: each of
+    them raises it by itself.
     """
+    if seen.run.turns:
+        return False
     share = seen.run.after.get("foreign_cpu_share")
     if share is not None:
         return share > FOREIGN_SHARE
@@ -206,7 +207,8 @@ _OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
     Flag.THROTTLED: _is_throttled,
     Flag.GPU_THROTTLED: lambda seen: (seen.run.after.get("gpu_throttled_share") or 0.0) > THROTTLED_SHARE,
     Flag.LOADED_HOST: _is_loaded,
-    Flag.MADE_AGAIN: lambda seen: bool(seen.run.repeats),
+    Flag.BUSY: lambda seen: seen.run.is_busy,
+    Flag.TURNS_REPEATED: lambda seen: not seen.run.is_busy and any(turn.is_disturbed for turn in seen.run.turns),
     Flag.SWAPPING: _is_swapping,
     Flag.LOSS_NOT_FALLING: lambda seen: seen.cell.measure == "train" and is_not_falling(seen.run.first.losses),
     Flag.WEIGHTS_DIFFER: _have_other_weights,

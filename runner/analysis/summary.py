@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from runner.analysis import gate, lanes, machine_share, stats, summary_profiles
+from runner.analysis import doubts, lanes, machine_share, stats, summary_profiles
 from runner.analysis.claims import judging
 from runner.analysis.claims.published import ours
-from runner.analysis.flags import FOOTNOTES, Flag, Proved, flags
-from runner.analysis.gate import NO_STEPS, Runs
+from runner.analysis.doubts import Doubt, Doubts
+from runner.analysis.flags import COUNTED, FOOTNOTES, Flag, Proved, flags
 from runner.analysis.stats import Interval, Ratio, Verdict, middle
 from runner.analysis.summary_format import (
     Column,
@@ -34,7 +34,7 @@ from runner.analysis.summary_format import (
 from runner.cells import key, settings
 from runner.errors import InputError
 from runner.formatting import rerun
-from runner.results.rows import Measurements, Row, SessionSpread, by_comparison, measurements
+from runner.results.rows import Measurements, Row, by_comparison, measurements
 from runner.results.runs import Run, rate_per_worker, step_seconds
 from runner.results.values import Facts
 from runner.study import claims, published, quantities
@@ -53,45 +53,25 @@ class _Group(NamedTuple):
 
 
 class _Statistics(NamedTuple):
-    """The rates, ratios and steadiness of one comparison, by stack."""
+    """The rates, ratios and doubts of one comparison, by stack."""
 
-    runs: Mapping[str, Runs]               # how steady they were
+    doubts: Mapping[str, Doubt]            # of those that are doubted
     rates: Mapping[str, Mapping[int, float]]
     ratios: Mapping[str, Ratio]            # to the baseline, of all others
     best: str | None                       # the stack with the highest rate
     against: Mapping[str, Ratio]           # of the best to each other that was measured
     baseline: str
 
-    def withheld(self, name: str) -> Runs:
-        """The runs that withhold the stack's verdict: its own, or the baseline's."""
-        own = self.runs.get(name, NO_STEPS)
-        return own if own.verdict else self.runs.get(self.baseline, NO_STEPS)
-
-    def reason(self, name: str) -> str:
-        """Why the stack has no verdict; "" where it may have one."""
-        runs = self.withheld(name)
-        if runs.verdict is None or runs is self.runs.get(name, NO_STEPS):
-            return runs.text
-        return f"{runs.verdict.value}: {self.baseline}"
-
-    def has_winner(self) -> bool:
-        """Whether a winner may be named: another stack was measured, and every stack was steady."""
-        return bool(self.against) and not any(
-            self.runs.get(name, NO_STEPS).verdict for name, rates in self.rates.items() if rates)
-
-
-class _PValues(NamedTuple):
-    """The p values of a session's verdicts, adjusted together (Holm)."""
-
-    ratios: Mapping[tuple[int, str], float]    # by the comparison's index and the stack
-    winners: Mapping[int, float]
-    lanes: Mapping[tuple[int, str], float]     # of tuned against common, by the tuned comparison's index and the stack
-    tests: int                                 # of all verdicts that there could be
+    def withheld(self, name: str) -> Doubt | None:
+        """What withholds the stack's word: its own doubt, or the baseline's."""
+        theirs = self.doubts.get(self.baseline)
+        return self.doubts.get(name) or (theirs and theirs._replace(text=f"{theirs.verdict.value}: {self.baseline}"))
 
     @property
-    def level(self) -> float:
-        """The unadjusted p value that the session's strictest test must reach."""
-        return stats.ERROR / max(1, self.tests)
+    def winner(self) -> str | None:
+        """The best, where it is faster than every other one, and none is doubted."""
+        is_shown = self.against and all(stats.verdict(each) is Verdict.FASTER for each in self.against.values())
+        return self.best if is_shown and not self.doubts else None
 
 
 def summarise(records: Iterable[Mapping[str, Any]], proved: Proved = frozenset()) -> Summary:
@@ -123,15 +103,16 @@ def to_json(summary: Summary) -> str:
 def _summary(measured: Measurements, proved: Proved) -> Summary:
     session, names = measured.session, _names(measured)
     machine = Machine(**_known(session.get("machine"), Machine.model_fields))
-    steady = gate.of_rows(measured.rows)
-    judged = _claims(measured, steady)
-    comparisons, of_lanes = _comparisons(measured, names, machine.cpus, proved, steady)
+    doubted = doubts.of_rows(measured.rows)
+    judged = _claims(measured, doubted)
+    groups = _groups(measured, names)
+    words = _words(groups, measured.baseline)
+    comparisons, of_lanes = _comparisons(measured, groups, machine.cpus, proved, doubted, stats.error_of(words))
     comparisons = _with_reruns(machine_share.shared(comparisons, measured), measured)
     return Summary(
         **{"id": "", "study": "", "scale": None, "evenbench": None, "began": None, "launcher": None, "seed": None,
            **_known(session, ("id", "study", "scale", "evenbench", "began", "launcher", "seed"))},
-        is_complete=measured.is_done, session_spread=measured.session_spread.share,
-        session_scatter=measured.session_spread.of_scatter, machine=machine, data=_data(measured),
+        is_complete=measured.is_done, words=words, machine=machine, data=_data(measured),
         rounds=measured.rounds, baseline=measured.baseline, columns=tuple(_column(name, measured) for name in names),
         comparisons=comparisons, geometric_means=_geometric_means(comparisons, names, measured.baseline),
         failures=_failures(measured),
@@ -139,7 +120,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
                            reason=each.reason)
                       for each in measured.skipped),
         **summary_profiles.tables(measured.rows, _id(measured)), published=_published(measured), claims=judged,
-        paper_claims=_paper_claims(judged), footnotes=_footnotes(comparisons), methods=Methods(),
+        paper_claims=_paper_claims(judged), footnotes=_footnotes(comparisons, measured), methods=Methods(),
         limits=machine_share.limits(measured), lanes=of_lanes,
     )
 
@@ -156,14 +137,14 @@ def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
     return tuple(numbers)
 
 
-def _claims(measured: Measurements, steady: Mapping[str, Runs]) -> tuple[JudgedClaim, ...]:
+def _claims(measured: Measurements, doubted: Doubts) -> tuple[JudgedClaim, ...]:
     judged = []
     for record in measured.claims:
         try:
             claim = claims.from_record(record)
         except ValueError as error:
             raise InputError(f"the plan's claims: {' '.join(str(error).split())}") from error
-        judged.append(judging.judge(claim, measured, steady))
+        judged.append(judging.judge(claim, measured, doubted))
     return tuple(judged)
 
 
@@ -186,19 +167,24 @@ def _names(measured: Measurements) -> list[str]:
     return sorted(names, key=lambda name: name != measured.baseline)
 
 
-def _comparisons(measured: Measurements, names: Sequence[str], cpus: int | None, proved: Proved,
-                 runs: Mapping[str, Runs]) -> tuple[tuple[Comparison, ...], tuple[Lanes, ...]]:
-    groups, unstamped = _groups(measured, names), _unstamped(measured)
-    spread = measured.session_spread
-    statistics = [_statistics(group, measured.baseline, runs, spread) for group in groups]
-    by_stack = [group.rows for group in groups]
-    pairs = lanes.pairs(by_stack, runs, spread)
-    p_values = _p_values(statistics, pairs)
-    comparisons = tuple(
-        _comparison(index, group, of_group, p_values, lambda row: flags(row, cpus, proved, runs.get(row.key)),
-                    unstamped)
-        for index, (group, of_group) in enumerate(zip(groups, statistics, strict=True)))
-    return comparisons, lanes.tables(pairs, by_stack, comparisons, p_values.lanes)
+def _comparisons(measured: Measurements, groups: Sequence[_Group], cpus: int | None, proved: Proved, doubted: Doubts,
+                 error: float) -> tuple[tuple[Comparison, ...], tuple[Lanes, ...]]:
+    unstamped, by_stack = _unstamped(measured), [group.rows for group in groups]
+    comparisons = tuple(_comparison(group, _statistics(group, measured.baseline, doubted, error),
+                                    lambda row: flags(row, cpus, proved), unstamped) for group in groups)
+    return comparisons, lanes.tables(lanes.pairs(by_stack, doubted, error), by_stack, comparisons)
+
+
+def _words(groups: Sequence[_Group], baseline: str) -> int:
+    """How many words the session's plan could say, whatever it measures.
+
+    Of each comparison one of every stack against the baseline, and one of the fastest where that is not the same; of
+    lanes one of every stack that has both.
+    """
+    of = [(len(group.rows) - 1, baseline in group.rows) for group in groups]
+    return (sum(others for others, has_baseline in of if has_baseline)
+            + sum(others > has_baseline for others, has_baseline in of)
+            + lanes.words([group.rows for group in groups]))
 
 
 def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
@@ -214,52 +200,14 @@ def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
     return list(groups.values())
 
 
-def _statistics(group: _Group, baseline: str, runs: Mapping[str, Runs], spread: SessionSpread) -> _Statistics:
+def _statistics(group: _Group, baseline: str, doubted: Doubts, error: float) -> _Statistics:
     rates = {name: row.rates for name, row in group.rows.items()}
     best = _fastest(rates)
     others, rivals = _others(rates, baseline), _rivals(rates, best) if best else []
-    ratios = stats.ratios([(rates[name], rates.get(baseline, {})) for name in others], *spread)
-    against = stats.ratios([(rates[best or ""], rates[name]) for name in rivals], *spread)
-    return _Statistics({name: runs.get(row.key, NO_STEPS) for name, row in group.rows.items()}, rates,
+    ratios = stats.ratios([(rates[name], rates.get(baseline, {})) for name in others], error)
+    against = stats.ratios([(rates[best or ""], rates[name]) for name in rivals], error)
+    return _Statistics({name: doubted[row.key] for name, row in group.rows.items() if row.key in doubted}, rates,
                        dict(zip(others, ratios, strict=True)), best, dict(zip(rivals, against, strict=True)), baseline)
-
-
-def _p_values(statistics: Sequence[_Statistics], pairs: Sequence[lanes.Pair] = ()) -> _PValues:
-    """The adjusted p values of all verdicts and winners. Of two stacks, their ratio already says who wins."""
-    own_p: dict[tuple[int, str], float] = {}
-    of_lanes = {key: own for pair in pairs for key, own in pair.p_values().items()}
-    for index, one in enumerate(statistics):
-        for name, ratio in one.ratios.items():
-            own = stats.p_value(ratio)
-            if own is not None and not one.withheld(name).verdict:
-                own_p[index, name] = own
-        own = _winner_p(one)
-        if own is not None and not _is_told_by_a_ratio(one):
-            own_p[index, ""] = own
-    every = stats.holm([*own_p.values(), *of_lanes.values()])
-    adjusted = dict(zip(own_p, every[:len(own_p)], strict=True))
-    winners = {index: adjusted.get((index, ""), adjusted.get((index, _only_other(one)), 1.0))
-               for index, one in enumerate(statistics) if _winner_p(one) is not None}
-    return _PValues({key: value for key, value in adjusted.items() if key[1]}, winners,
-                    dict(zip(of_lanes, every[len(own_p):], strict=True)), len(every))
-
-
-def _winner_p(one: _Statistics) -> float | None:
-    """The p value of "the best is faster than every other": its largest one, since all must hold."""
-    if not one.has_winner():
-        return None
-    every = [stats.p_value(ratio) for ratio in one.against.values()]
-    known = [each for each in every if each is not None]
-    return max(known) if len(known) == len(every) else None
-
-
-def _is_told_by_a_ratio(one: _Statistics) -> bool:
-    return len(one.against) == 1 and one.baseline in (one.best, *one.against)
-
-
-def _only_other(one: _Statistics) -> str:
-    """The first stack that is not the baseline."""
-    return next((name for name in (one.best or "", *one.against) if name != one.baseline), "")
 
 
 def _others(names: Iterable[str], baseline: str) -> list[str]:
@@ -277,20 +225,17 @@ def _rivals(rates: Mapping[str, Mapping[int, float]], best: str) -> list[str]:
     return [name for name, by_round in rates.items() if name != best and by_round]
 
 
-def _comparison(index: int, group: _Group, statistics: _Statistics, p_values: _PValues,
-                flagged: Callable[[Row], tuple[Flag, ...]], unstamped: Mapping[Cell, float]) -> Comparison:
+def _comparison(group: _Group, statistics: _Statistics, flagged: Callable[[Row], tuple[Flag, ...]],
+                unstamped: Mapping[Cell, float]) -> Comparison:
     first = next(iter(group.rows.values()))
-    results = [_result(row, statistics, _word(index, row.cell.stack, statistics, p_values), flagged(row),
-                       unstamped.get(_unstamped_key(row.cell)))
+    results = [_result(row, statistics, flagged(row), unstamped.get(_unstamped_key(row.cell)))
                for row in group.rows.values()]
     results += [_skipped_result(cell) for cell in group.skipped.values()]
-    wins = p_values.winners.get(index, 1.0) <= stats.ERROR and all(
-        (ratio.value or 0.0) > 1 for ratio in statistics.against.values())
     return Comparison(
         key=first.comparison.key, experiment=first.experiment, label=first.comparison.label, task=first.cell.task,
         measure=first.cell.measure,
         settings=settings(first.cell),
-        results=tuple(results), winner=statistics.best if wins else None,
+        results=tuple(results), winner=statistics.winner,
         left_out=tuple(result.stack for result in results if result.rate_per_worker is None),
         unproved=tuple(result.stack for result in results if Flag.UNPROVED in result.flags),
     )
@@ -308,26 +253,13 @@ def _id(measured: Measurements) -> str:
     return str(measured.session.get("id", ""))
 
 
-class _Word(NamedTuple):
-    """What is said of a stack."""
-
-    verdict: Verdict
-    withheld: str = ""
-    p_value: float | None = None
-    smallest: float | None = None
-
-
-def _word(index: int, name: str, statistics: _Statistics, p_values: _PValues) -> _Word:
-    reason = statistics.reason(name)
+def _word(name: str, statistics: _Statistics) -> tuple[Verdict, str]:
+    """The verdict on a stack, and what withholds any other; "" where nothing does."""
+    doubt = statistics.withheld(name)
     if name not in statistics.ratios:
-        return _Word(Verdict.BASELINE, reason)
-    ratio, withholding = statistics.ratios[name], statistics.withheld(name).verdict
-    if withholding and ratio.value is not None:
-        return _Word(withholding, reason)
-    adjusted = p_values.ratios.get((index, name))
-    said = stats.verdict(ratio, adjusted)
-    is_open = said is Verdict.NO_DIFFERENCE and ratio.mean is not None
-    return _Word(said, "", adjusted, ratio.mean.smallest(p_values.level) if is_open and ratio.mean else None)
+        return Verdict.BASELINE, doubt.text if doubt and name in statistics.doubts else ""
+    ratio = statistics.ratios[name]
+    return (doubt.verdict, doubt.text) if doubt and ratio.value is not None else (stats.verdict(ratio), "")
 
 
 def _unstamped_key(cell: Cell) -> Cell:
@@ -344,11 +276,10 @@ def _unstamped(measured: Measurements) -> dict[Cell, float]:
     return {cell: seconds for cell, seconds in steps.items() if seconds is not None}
 
 
-def _result(row: Row, statistics: _Statistics, word: _Word, flagged: tuple[Flag, ...], plain_seconds: float | None
-            ) -> Result:
+def _result(row: Row, statistics: _Statistics, flagged: tuple[Flag, ...], plain_seconds: float | None) -> Result:
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
     ratio = statistics.ratios.get(name, Ratio(None, None, len(rates)))      # the baseline's, to itself
-    steady = statistics.runs[name]
+    (verdict, withheld), turns = _word(name, statistics), row.turns
     step, phases = _typical(runs, step_seconds), _phases(row)
     tokens, padded = (_typical(runs, lambda run, name=name: _tokens_per_second(run, name))  # type: ignore[misc]
                       for name in ("tokens", "padded_tokens"))
@@ -359,14 +290,11 @@ def _result(row: Row, statistics: _Statistics, word: _Word, flagged: tuple[Flag,
         rate_per_worker=stats.geometric_mean(list(rates.values())),
         rate_interval=stats.interval(list(rates.values())),
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
-        rounds_interval=ratio.of_rounds and ratio.of_rounds.interval(), verdict=word.verdict, withheld=word.withheld,
-        p_value=word.p_value, smallest_difference=word.smallest,
-        steady_runs=steady.steady, unsteady_runs=steady.unsteady, drifting_runs=steady.drifting,
-        move_alike=steady.move_alike if steady.moved else None, short_runs=steady.short, flags=flagged,
+        verdict=verdict, withheld=withheld, flags=flagged, turns=len(turns),
+        disturbed_turns=sum(turn.is_disturbed for turn in turns),
         outlier_rounds=tuple(list(rates)[index] for index in stats.outliers(list(rates.values()))),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,
-        step_seconds=seconds, step_interval=step.interval, repeated_runs=sum(bool(run.repeats) for run in runs),
-        disturbed_runs=sum(run.is_disturbed for run in runs),
+        step_seconds=seconds, step_interval=step.interval,
         communication=_fact(runs, "communication") if phases else None,
         stamping_cost=seconds / plain_seconds - 1 if phases and seconds and plain_seconds else None,
         place_peaks=_place_peaks(runs),
@@ -508,18 +436,18 @@ def _data(measured: Measurements) -> tuple[Data, ...]:
                  for facts in data_sets.values())
 
 
-_NOT_TOLD = (Verdict.NOT_STEADY, Verdict.TOO_SHORT)
+_NOT_TOLD = (Verdict.NOT_STEADY, Verdict.COMPILED)
 
 
 def _geometric_means(comparisons: Sequence[Comparison], names: Sequence[str], baseline: str
                      ) -> tuple[GeometricMean, ...]:
-    """A mean for each measure and lane, over the comparisons in which every stack was steady and has a ratio."""
+    """A mean for each measure and lane, over the comparisons in which every stack has a ratio and none is doubted."""
     others = _others(names, baseline)
     by_lane: dict[tuple[str, bool], list[dict[str, float]]] = {}
     for comparison in comparisons:
         ratios = {result.stack: result.ratio for result in comparison.results if result.ratio is not None}
-        is_steady = not any(result.verdict in _NOT_TOLD for result in comparison.results)
-        if others and is_steady and all(name in ratios for name in others):
+        is_told = not any(result.verdict in _NOT_TOLD for result in comparison.results)
+        if others and is_told and all(name in ratios for name in others):
             by_lane.setdefault((comparison.measure, comparison.is_tuned), []).append(ratios)
     return tuple(
         GeometricMean(measure=measure, comparisons=len(rows), is_tuned=is_tuned,
@@ -536,6 +464,11 @@ def _failures(measured: Measurements) -> tuple[Failure, ...]:
     )
 
 
-def _footnotes(comparisons: Iterable[Comparison]) -> tuple[Footnote, ...]:
+def _footnotes(comparisons: Iterable[Comparison], measured: Measurements) -> tuple[Footnote, ...]:
     used = {flag for comparison in comparisons for result in comparison.results for flag in result.flags}
-    return tuple(Footnote(flag=flag, text=FOOTNOTES[flag]) for flag in Flag if flag in used)
+    taking = [run for row in measured.rows for run in row.ok_runs if run.turns]
+    turns = [turn for run in taking for turn in run.turns]
+    counts = {"runs": len(taking), "busy": sum(run.is_busy for run in taking), "turns": len(turns),
+              "disturbed": sum(turn.is_disturbed for turn in turns)}
+    return tuple(Footnote(flag=flag, text=FOOTNOTES[flag].format(**counts) if flag in COUNTED else FOOTNOTES[flag])
+                 for flag in Flag if flag in used)

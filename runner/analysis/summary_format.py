@@ -1,5 +1,7 @@
 """summary.json's format: the Summary and its parts, as frozen models; schema.py publishes it.
 
+Format 8 (2026-11-27): turns and disturbed ones; intervals of ratios are those that decide words, for so many words; no
+p values, smallest differences, runs that were not steady, repeated or disturbed runs, spreads between sessions.
 Format 7 (2026-11-23): step_seconds and tokens are geometric means with intervals; repeated and disturbed runs;
 the command that measures each again; lanes, a geometric mean for each, and the precision that runs had.
 Format 6 (2026-11-22): rates are geometric means, intervals Student's; words hold together over a session and are
@@ -18,6 +20,7 @@ from runner.analysis.flags import Flag
 from runner.analysis.stats import Interval, Verdict
 from runner.study import claims
 from runner.study.subjects import Subject
+from workloads.spec.turns import LEAST_TURNS
 
 UNIT: Literal["samples/s"] = "samples/s"
 
@@ -84,32 +87,16 @@ class Result(_Model):
     ratio: float | None
     """How many times as fast as the baseline; null without a common round, and for the baseline itself."""
     ratio_interval: Interval | None
-    """Of the ratio as other sessions may find it: of the rounds, session_spread and session_scatter."""
-    rounds_interval: Interval | None = None
-    """Of the ratio as the rounds of this session alone say it."""
+    """That decides the word, at 1 - 0.05 / words."""
     pairs: int
     """Rounds in which both this stack and the baseline ran ok."""
     verdict: Verdict
     withheld: str = ""
     """Why no other word is said; "" where one is, or where none is asked for."""
-    p_value: float | None = None
-    """Of the ratio against 1, adjusted for all words of the session (Holm); null where it gets no word."""
-    smallest_difference: float | None = None
-    """That would have been shown in four such sessions of five, as a share; null but where no difference is shown."""
-    steady_runs: int = 0
-    unsteady_runs: int = 0
-    """Whose start or end stands out."""
-    short_runs: int = 0
-    """Too short to tell; no run of a measure without equal steps is counted in any of the four."""
-    drifting_runs: int = 0
-    """Whose parts differ by more than noise explains, or which lead away."""
-    move_alike: bool | None = None
-    """Whether unsteady and drifting runs are the stack's own, since they move alike; asked by a t test only where the
-    verdict depends on it; null where there are none."""
-    repeated_runs: int = 0
-    """That count in place of others of their rounds, all of which were made again since one was disturbed."""
-    disturbed_runs: int = 0
-    """That count though others took of their CPUs, or their GPU was throttled."""
+    turns: int = 0
+    """Of the runs that ended ok; 0 where none took turns."""
+    disturbed_turns: int = 0
+    """Of these, those in which others took the CPUs, or a GPU was throttled; they count where a run has few others."""
     flags: tuple[Flag, ...]
     outlier_rounds: tuple[int, ...]
     """Rounds whose rate is far from the others; they count like the others."""
@@ -196,7 +183,7 @@ class Comparison(_Model):
     """Every field of the cell but the stack."""
     results: tuple[Result, ...]
     winner: str | None
-    """The stack that is faster than every other one that ran; null where none is shown to be, or one was not steady."""
+    """The stack that is faster than every other one that ran; null where none is shown to be, or a word is withheld."""
     left_out: tuple[str, ...] = ()
     """Stacks without an ok run, which the winner is not held against."""
     unproved: tuple[str, ...]
@@ -224,8 +211,6 @@ class LaneResult(_Model):
     """Of tuned against common."""
     withheld: str = ""
     """Why no other word is said, lane by lane; "" where one is."""
-    p_value: float | None = None
-    """Adjusted for all words of the session; null where it gets no word."""
     switches: dict[str, str]
     """loop, layout, precision and attention as the tuned runs had them; empty without an ok run."""
     endings: dict[str, int]
@@ -467,31 +452,26 @@ class Footnote(_Model):
 class Methods(_Model):
     """How each number was made."""
 
-    rate_per_worker: str = ("samples of the timed steps over the sum of their seconds, for one worker and each run; "
-                            "the geometric mean over the runs that ended ok")
-    interval: str = (f"95 %, Student's t on the logarithms of the runs or rounds; none with fewer than "
-                     f"{stats.LEAST_RUNS}; each holds for itself alone")
+    rate_per_worker: str = ("for one worker and each run the geometric mean over its undisturbed turns, of their "
+                            "samples over their seconds (without turns: of all timed steps together); the geometric "
+                            "mean over the runs that ended ok")
+    interval: str = (f"95 %, Student's t on the logarithms of the runs; none with fewer than {stats.LEAST_RUNS}; those "
+                     "of ratios are wider")
     ratio: str = ("rate over the baseline's rate in the same round; the geometric mean over the rounds in which both "
-                  "ended ok; its interval is of the sum of two variances, that of those rounds' mean and that between "
-                  "sessions, session_spread squared, with Welch's and Satterthwaite's degrees of freedom, and "
-                  "never narrower than rounds_interval, nor than where sessions differ by session_scatter of the "
-                  "rounds' own standard deviation; rounds_interval is of the rounds alone, as are those of rates")
-    verdict: str = ("faster or slower where the t tests of the log-ratio against 0, with the errors of ratio_interval, "
-                    f"adjusted by Holm for all words of the session, have p at most {stats.ERROR:.2f}: "
-                    "some false word stands in at most 5 % of sessions; none with fewer than "
-                    f"{stats.LEAST_ROUNDS} rounds")
-    steadiness: str = ("of the timed steps of each run, by runner/analysis/steadiness.py; a stack of which two runs "
-                       "and more than one in ten, or all, are not steady or drift, and do so alike (three more with a "
-                       "slow start than with a slow end, or three fewer; or p at most 0.05, t test of first over "
-                       "second halves), or of which fewer than half tell it, gets no word, nor does any stack where "
-                       "the baseline is such a one")
-    smallest_difference: str = (f"that the ratio's standard error would have shown with a power of {stats.POWER:g} at "
-                                "the level of the session's most demanding word (0.05 over their number)")
-    winner: str = ("the stack with the highest rate, where it is faster than every other that ran: the greatest of the "
-                   "p values of its paired ratios, adjusted with the other words; none where a stack was not steady")
+                  "ended ok; its interval is Student's t on the log-ratios of these rounds, at 1 - 0.05 / words "
+                  "(Bonferroni)")
+    verdict: str = ("faster or slower where the ratio's interval excludes 1, and never otherwise: some false word "
+                    f"stands in at most 5 % of sessions; none with fewer than {stats.LEAST_ROUNDS} rounds")
+    withheld: str = ("any word, where programs were compiled within timed steps, or where the turns (without turns: "
+                     "twelfths of the timed steps) of more than half of the runs get faster by more than 5 % from "
+                     "first to last, or slower, and by more than their noise (t test of the slope, 5 %); of the "
+                     "baseline, too")
+    turns: str = ("slices of timed steps while the other stacks wait; disturbed where others took more than 5 % of the "
+                  f"CPUs or a GPU was throttled; a run with fewer than {LEAST_TURNS} undisturbed ones counts all")
+    winner: str = "the stack with the highest rate, where its ratio to every other that ran is shown so to be above 1"
     outlier_rounds: str = f"modified z-score of the run's rate above {stats.OUTLIER_SCORE:g}; flagged, never removed"
-    step_seconds: str = ("the sum of the timed steps over their number, of one worker and each run; the geometric mean "
-                         "over runs, its interval as a rate's: of one worker it is the batch over the rate")
+    step_seconds: str = ("of one worker the batch over the rate, of each run; the geometric mean over runs, its "
+                         "interval as a rate's")
     first_step_seconds: str = "the first warm-up step, compilation included; the median over runs"
     compile_seconds: str = ("of the compiler alone, where the framework keeps an account of it (docs/report.md says "
                             "which do); of one worker, from start to last step, most of it in the first; the median "
@@ -525,20 +505,20 @@ class Methods(_Model):
                            "least of the runs"
     place_peaks: str = ("the peak of the place's control group, page cache and helper processes included (in virtual "
                         "environments the worker's resident memory); the median over runs")
-    claims: str = ("ratios paired by round, each with its own 95 % interval: a claim holds where all of them lie "
-                   "wholly on its side, and does not where one, widened for the number of cases (Bonferroni), lies "
-                   f"wholly on the other; inconclusive with fewer than {stats.LEAST_ROUNDS} rounds, for times of a "
-                   "stack that was not steady, and for accuracies of one seed; no data where a cell is missing and no "
-                   "case contradicts")
+    claims: str = ("ratios paired by round, with intervals as ratios have them, for as many words as the claim has "
+                   "cases: it holds where all of them lie wholly on its side, and does not where one lies wholly on "
+                   f"the other; inconclusive with fewer than {stats.LEAST_ROUNDS} rounds, for times of a stack whose "
+                   "word is withheld, and for accuracies of one seed; no data where a cell is missing and no case "
+                   "contradicts")
     geometric_mean: str = "of the ratios, over comparisons in which every stack has one"
-    lanes: str = ("loop tuned over loop native of the same stack in the same rounds, as ratios of stacks are; its word "
-                  "is adjusted together with theirs; switches are what the first tuned run that ended ok said")
+    lanes: str = ("loop tuned over loop native of the same stack in the same rounds, as ratios of stacks are; switches "
+                  "are what the first tuned run that ended ok said")
 
 
 class Summary(_Model):
     """What a session found. Raw samples stay in events.jsonl beside it."""
 
-    schema_: Literal[7] = Field(7, alias="schema")
+    schema_: Literal[8] = Field(8, alias="schema")
     """Version of this format."""
     id: str
     study: str
@@ -557,10 +537,8 @@ class Summary(_Model):
     rounds: int
     baseline: str
     """The stack that ratios are taken to."""
-    session_spread: float = 0.0
-    """By which a log-ratio moves between sessions beyond its rounds, a standard deviation: 0.03 is 3 %."""
-    session_scatter: float = 0.0
-    """The same as a share of its rounds' own standard deviation, less in a session of more than five minutes."""
+    words: int = 1
+    """That the plan could say: of each stack against the baseline, of the fastest, and of lanes."""
     columns: tuple[Column, ...]
     """The stacks, the baseline first."""
     comparisons: tuple[Comparison, ...]

@@ -14,7 +14,6 @@ import typer
 
 from runner import formatting, paths, screen
 from runner.analysis.between import regression
-from runner.analysis.stats import SESSION_SPREAD
 from runner.cells import built, model_name
 from runner.cli.options import (
     RESULTS,
@@ -70,7 +69,6 @@ class _How(NamedTuple):
     is_proving: bool = False
     stall: float | None = None
     until: Until | None = None
-    session_spread: float | None = None
     is_side_by_side: bool = False
     with_products: bool = True
 
@@ -85,16 +83,11 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
         cap: Annotated[int | None, typer.Option(min=1, max=1000, help=f"Rounds at most, with --until; {CAP} if left "
                                                 "out.")] = None,
         gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
-                                                       "once; they share the host, and are marked.")] = False,
-        spread: Annotated[str | None, typer.Option(
-            "--session-spread", help=f"By how much ratios move from session to session here beyond their rounds: "
-            f"{SESSION_SPREAD * 100:g}% if left out, or more where rounds scatter far; `evenbench history` says it of "
-            "yours.")] = None) -> None:
+                                                       "once; they share the host, and are marked.")] = False) -> None:
     """Measure a study; the same command resumes an interrupted session."""
     asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm,
                    slurm)
-    how = _How(results, fresh, prove, stall, parse_until(width, cap),
-               None if spread is None else share("--session-spread", spread), gpus_in_parallel)
+    how = _How(results, fresh, prove, stall, parse_until(width, cap), gpus_in_parallel)
     is_ok = _every(asked, how) if name == all_studies.NAME else _ran(_named(asked, how), how)
     sys.exit(0 if is_ok else 1)
 
@@ -117,8 +110,6 @@ def _named(asked: jobs.Asked, how: _How) -> jobs.Job:
     if how.is_side_by_side:
         jobs.side_by_side(job)                   # refuses before anything is built
         job = job._replace(facts={"gpus_in_parallel": True})
-    if how.session_spread is not None:
-        job = job._replace(facts={**job.facts, "session_spread": how.session_spread, "session_scatter": 0.0})
     if not how.until:
         return job
     adaptive.check(job.plan)
@@ -127,7 +118,7 @@ def _named(asked: jobs.Asked, how: _How) -> jobs.Job:
 
 def _every(asked: jobs.Asked, how: _How) -> bool:
     """Run every published study in turn, write their pages, and show how each went."""
-    command = all_studies.command((asked, how.until, how.session_spread))
+    command = all_studies.command((asked, how.until))
     turns = all_studies.run(paths.STUDIES, how.results, command, asked.scale, how.is_fresh,
                             lambda name: _ran(_named(asked._replace(study=name), how), how, show_with_page), screen.say)
     screen.show(screen.list_view([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK",

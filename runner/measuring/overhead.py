@@ -227,7 +227,7 @@ def _cost(what: str, stack: Stack, values: list[float], unit: str, goal: float, 
     if ending.word != "ok" or not values:
         problem = f"{ending.word}: {ending.message}"
     elif unit == "x":
-        value, (interval,) = stats.geometric_mean(values), stats.intervals([values])
+        value, interval = stats.geometric_mean(values), stats.interval(values)
     else:
         value = stats.median(values)
     return Cost(what, stack.name, value, interval, unit, goal, len(values), problem, is_more_better)

@@ -9,8 +9,8 @@ it (lag-1 correlation) says whether rounds are as independent as that test takes
 import math
 from typing import Any, NamedTuple
 
-from runner import formatting, own_tasks
-from runner.analysis import stats, student
+from runner import formatting, own_tasks, student
+from runner.analysis import stats
 from runner.analysis.stats import CONFIDENCE, Interval, Ratio, Verdict
 from runner.errors import InputError, unknown
 from runner.results.rows import Measurements
@@ -84,7 +84,7 @@ def judge(measured: Measurements, asked: Plan) -> FalseAlarms:
 
 
 def _false_alarms(ratios: list[Ratio], log_ratios: list[float], log_rates: list[float]) -> FalseAlarms:
-    with_word = [ratio for ratio in ratios if stats.p_value(ratio) is not None]
+    with_word = [ratio for ratio in ratios if ratio.is_judged]
     alarms = sum(stats.verdict(ratio) in _ALARMS for ratio in with_word)
     widths = [(ratio.interval.high - ratio.interval.low) / ratio.value for ratio in with_word
               if ratio.interval and ratio.value]

@@ -78,10 +78,10 @@ def looks(first: int, cap: int) -> list[int]:
 
 
 def widths(summary: Summary) -> list[Width]:
-    """Of every ratio to the baseline that both sides were measured for, as far as rounds can narrow it."""
+    """Of every ratio to the baseline that both sides were measured for."""
     return [Width(result.stack, comparison.label,
-                  (result.rounds_interval.high - result.rounds_interval.low) / result.ratio
-                  if result.rounds_interval else math.inf)
+                  (result.ratio_interval.high - result.ratio_interval.low) / result.ratio
+                  if result.ratio_interval else math.inf)
             for comparison in summary.comparisons for result in comparison.results if result.ratio is not None]
 
 

@@ -66,16 +66,13 @@ def verdict(line: Line) -> str:
     return claim_text.word(line.comparison, line.result) or line.result.verdict.value
 
 
-def _verdict_and_smallest(line: Line) -> str:
-    return " ".join(filter(None, (verdict(line), claim_text.smallest(line.result)))) if line.has_rate else "no data"
+def _verdict_or_no_data(line: Line) -> str:
+    return verdict(line) if line.has_rate else "no data"
 
 
-def _word_and_smallest(line: Line) -> str:
-    """The same for the terminal, which may break the line between; the baseline stands in the ratio's column."""
-    if not line.has_rate:
-        return ""
-    return "\n".join(filter(None, (claim_text.word(line.comparison, line.result, claim_text.WINNER),
-                                   claim_text.smallest(line.result))))
+def _word(line: Line) -> str:
+    """The same for the terminal; the baseline stands in the ratio's column."""
+    return claim_text.word(line.comparison, line.result, claim_text.WINNER) if line.has_rate else ""
 
 
 def _rate(line: Line) -> str:
@@ -98,6 +95,11 @@ def _ratio_or_baseline(line: Line) -> str:
 
 def _ok_runs(line: Line) -> str | None:
     return f"{line.result.endings.get('ok', 0)} of {line.summary.rounds}" if line.has_rate else None
+
+
+def _turns(line: Line) -> str | None:
+    turns, disturbed = line.result.turns, line.result.disturbed_turns
+    return f"disturbed {disturbed} of {turns}" if disturbed else f"{turns}" if turns else None
 
 
 def _loss(line: Line) -> str | None:
@@ -169,14 +171,14 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("Ratio", _of_result("ratio"), "{:.3f}".format, _CSV | _LATEX, "ratio", is_number=True),
     Column("95 %", _ends("ratio_interval", lambda result: 1.0), forms=_LATEX),
     Column("pairs", _of_result("pairs"), forms=_CSV, name="pairs"),
-    Column("verdict", _verdict_and_smallest, forms=_PAGE),
-    Column("", _word_and_smallest, forms=_SCREEN),
+    Column("verdict", _verdict_or_no_data, forms=_PAGE),
+    Column("", _word, forms=_SCREEN),
     Column("Verdict", verdict, forms=_LATEX),
     Column("verdict", lambda line: line.result.verdict.value, forms=_CSV, name="verdict"),
     Column("notes", marks, forms=_PAGE),
     Column("", marks, forms=_SCREEN),
     Column("ok runs", _ok_runs, part=BESIDE),
-    Column("made again", lambda line: line.result.repeated_runs or None, "{:,}".format, part=BESIDE),
+    Column("turns", _turns, part=BESIDE),
     Column("workers", _of_result("workers"), forms=_CSV, name="workers"),
     *_with_interval("step", "step_seconds", "step", formatting.step, RATES, _PAGE),
     measured("first step", "first_step_seconds", formatting.seconds, BESIDE),
@@ -202,7 +204,7 @@ RESULTS: tuple[Column[Line], ...] = (
     measured("GPU memory", "gpu_peak_bytes", formatting.size, ENERGY),
     measured("CPU power", "cpu_watts", "{:.0f} W".format, ENERGY),
     measured("a sample, CPU", "cpu_joules_per_sample", "{:.3g} J".format, ENERGY),
-    *_field(lambda line: line.result, "repeated_runs", "disturbed_runs", "ran_precision"),
+    *_field(lambda line: line.result, "turns", "disturbed_turns", "ran_precision"),
     Column("rate_low", _end("rate_interval", "low"), forms=_CSV, name="rate_low"),
     Column("rate_high", _end("rate_interval", "high"), forms=_CSV, name="rate_high"),
     Column("ratio_low", _end("ratio_interval", "low"), forms=_CSV, name="ratio_low"),

@@ -10,8 +10,8 @@ from runner.report.tables import Column, Form, Table, table
 
 LANES = ("common", "tuned")
 _CAPTION = "Common and tuned: samples a second as each stack stands, and as its experts would tune it"
-_NOTE = ("Ratio: how many times as fast tuned is in the same rounds, with its 95 % interval; its words hold together "
-         "with the session's others. First step (compilation included), compile time and what they ran as are the "
+_NOTE = ("Ratio: how many times as fast tuned is in the same rounds, with the interval that decides its "
+         "word. First step (compilation included), compile time and what they ran as are the "
          "tuned runs' own words; that may be what the common lane has as well. docs/tuned.md says what each "
          "framework's experts switch on, and why.")
 

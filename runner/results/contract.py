@@ -72,6 +72,10 @@ EVENTS: dict[str, Event] = {
         _WORKER)),
     "steps": Event("about once a second, and after the last timed step: the samples of a block of timed steps", (
         Key("first", "count", "", "the first of these steps, from 0"),
+        Key("turn", "object", "", "where the worker takes turns, a line a turn: index, lead_steps, seconds of the slice as "
+            "the machine was read around it, cpus that the worker may use, and of their CPU seconds own_seconds of the "
+            "worker, busy_seconds of all programs and stolen_seconds of the host's other guests; is_throttled", False),
+        Key("before", "count", "steps", "that the worker had taken before these, warm-up and leads too", False),
         Key("seconds", "numbers", "s", "the samples: of each step; of each block with sync = blocks; one of all steps "
             "with sync = end"),
         Key("count", "count", "steps", "that the samples cover in all; without it as many as there are samples", False),

@@ -1,22 +1,19 @@
 """Store records to rows: every cell of the last plan with its runs. Pure; samples stay raw, nothing is averaged."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from runner.cells import Comparison, comparisons
+from runner.cells import Comparison, comparisons, lanes_key
 from runner.errors import InputError
 from runner.results.worker_lines import Begun, ended
 from runner.results.products import Product
 from runner.results.runs import Run, rate_per_worker
-from runner.results.values import Facts, count, least, mapping, text
+from runner.results.turns import Turn
+from runner.results.values import Facts, count, mapping, text
 from runner.results.contract import FINAL
 from workloads.spec.cell import Cell, CellError, parse
-
-
-_SPELL_SECONDS = 300.0         # of runs: in a longer session a wandering machine's spells average out
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +25,7 @@ class Row:
     cell: Cell
     comparison: Comparison                 # that it is in
     runs: tuple[Run, ...]
-    replaced: tuple[Run, ...] = ()         # of rounds that were made again: the runs that do not count
+    is_apart: bool = False                 # the workers of its comparison did not fit into memory together
 
     @cached_property
     def ok_runs(self) -> tuple[Run, ...]:
@@ -40,6 +37,11 @@ class Row:
         """Samples a second and worker of every ok run that has timed steps, by round."""
         rates = {run.round: rate_per_worker(self.cell.batch, run) for run in self.ok_runs}
         return {index: rate for index, rate in rates.items() if rate is not None}
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """All turns of the ok runs, disturbed ones too."""
+        return tuple(turn for run in self.ok_runs for turn in run.turns)
 
 
 class RecordError(InputError):
@@ -63,13 +65,6 @@ class Experiment(NamedTuple):
     assumed: Mapping[str, str]             # where the study is silent
     scaled: tuple[str, ...]                # what the scale changes of the study's own sizes
     node: Mapping[str, int]                # the CPUs and bytes that the study's nodes had, where it says so
-
-
-class SessionSpread(NamedTuple):
-    """How far a log-ratio moves from session to session beyond its rounds, as standard deviations."""
-
-    share: float                           # 0.03 is 3 %
-    of_scatter: float                      # of its rounds' own standard deviation
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -99,7 +94,6 @@ class Measurements:
     settings: Facts = field(default_factory=dict)      # that the user put over the study's
     stacks: tuple[str, ...] = ()           # that the user chose instead of the study's
     products: tuple[Product, ...] = ()     # what matrix products reached, by stack
-    session_spread: SessionSpread = SessionSpread(0.0, 0.0)
 
     def made_of(self) -> dict[str, str]:
         """The fingerprint of what each stack's runs were made of, by the stack's name."""
@@ -153,12 +147,10 @@ class _Gathered:
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)     # by cell key and round
     is_done: bool = False
     products: list[Product] = field(default_factory=list)
-    again: dict[tuple[str, int], Run] = field(default_factory=dict)    # what was made again, by the same
+    apart: set[str] = field(default_factory=set)      # cells.lanes_key of comparisons that did not fit into memory
 
 
 def _session(gathered: _Gathered, record: Mapping[str, Any]) -> None:
-    for name in ("session_spread", "session_scatter"):
-        least(record.get(name, 0.0), 0.0)
     gathered.session = gathered.session or dict(record)
     gathered.is_done = False
 
@@ -172,24 +164,16 @@ def _plan(gathered: _Gathered, record: Mapping[str, Any]) -> None:
     published = tuple(mapping(item) for item in record.get("published", ()))
     claims = tuple(mapping(item) for item in record.get("claims", ()))
     gathered.plan = _Plan(count(record["rounds"]), text(record["baseline"]), rows, skipped, published, claims,
-                          text(record.get("title", "")), _experiments(record, rows, skipped),
+                          text(record.get("title", "")), _experiments(record),
                           mapping(record.get("settings", {})), tuple(map(text, record.get("stacks", ()))))
 
 
-def _experiments(record: Mapping[str, Any], rows: Sequence[Row], skipped: Sequence[Skipped]
-                 ) -> tuple[Experiment, ...]:
-    """The record's experiments, or in older records those that the cells name."""
-    if "experiments" in record:
-        return tuple(Experiment(text(item["id"]), text(item["title"]), tuple(map(text, item["cells"])),
-                                {name: text(why) for name, why in mapping(item["assumed"]).items()},
-                                tuple(map(text, item["scaled"])),
-                                {name: count(value) for name, value in mapping(item.get("node", {})).items()})
-                     for item in record["experiments"])
-    names = (*(row.experiment for row in rows), *(skip.experiment for skip in skipped))
-    keys: dict[str, list[str]] = {name: [] for name in names}
-    for row in rows:
-        keys[row.experiment].append(row.key)
-    return tuple(Experiment(name, "", tuple(of_experiment), {}, (), {}) for name, of_experiment in keys.items())
+def _experiments(record: Mapping[str, Any]) -> tuple[Experiment, ...]:
+    return tuple(Experiment(text(item["id"]), text(item["title"]), tuple(map(text, item["cells"])),
+                            {name: text(why) for name, why in mapping(item["assumed"]).items()},
+                            tuple(map(text, item["scaled"])),
+                            {name: count(value) for name, value in mapping(item.get("node", {})).items()})
+                 for item in record["experiments"])
 
 
 def _begin(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -206,27 +190,23 @@ def _line(gathered: _Gathered, record: Mapping[str, Any]) -> None:
 
 
 def _ending(gathered: _Gathered, record: Mapping[str, Any]) -> None:
-    """Keep the run, unless an earlier attempt was a result and this one is not.
-
-    What was made again is kept beside it: which of the two counts is known when all of a round is there.
-    """
+    """Keep the run, unless an earlier attempt was a result and this one is not."""
     begun = gathered.begun.pop(record["run"], None)
     if begun is None:
         return
     run, key = ended(begun, record), begun.record["key"]
-    runs = gathered.again if run.repeats and (key, run.round) in gathered.runs else gathered.runs
-    earlier = runs.get((key, run.round))
+    earlier = gathered.runs.get((key, run.round))
     if earlier is None or run.ending in FINAL or earlier.ending not in FINAL:
-        runs[key, run.round] = run
+        gathered.runs[key, run.round] = run
 
 
-def _is_whole(gathered: _Gathered, key: str, again: Run) -> bool:
-    """Whether a run that was made again counts: where all that were made again with it ended ok and undisturbed.
+def _rewarmed(gathered: _Gathered, record: Mapping[str, Any]) -> None:
+    if run := gathered.begun.get(record["run"]):
+        run.rewarm()
 
-    Until 2026-11-23 a run was made again by itself.
-    """
-    runs = [gathered.again.get((other, again.round)) for other in again.together or (key,)]
-    return all(run is not None and run.ending == "ok" and not run.is_disturbed for run in runs)
+
+def _apart(gathered: _Gathered, record: Mapping[str, Any]) -> None:
+    gathered.apart.add(text(record["comparison"]))
 
 
 def _product(gathered: _Gathered, record: Mapping[str, Any]) -> None:
@@ -239,29 +219,17 @@ def _closed(gathered: _Gathered, record: Mapping[str, Any]) -> None:
 
 _READERS: dict[str, Callable[[_Gathered, Mapping[str, Any]], None]] = {
     "session": _session, "plan": _plan, "begin": _begin, "line": _line, "ending": _ending, "closed": _closed,
-    "product": _product,
+    "product": _product, "rewarmed": _rewarmed, "apart": _apart,
 }
 
 
 def _measurements(gathered: _Gathered, plan: _Plan) -> Measurements:
     by_key: dict[str, list[Run]] = {}
-    replaced: dict[str, list[Run]] = {}
-    for (key, index), first in gathered.runs.items():
-        again = gathered.again.get((key, index))
-        takes_place = again is not None and _is_whole(gathered, key, again)
-        by_key.setdefault(key, []).append(again if again is not None and takes_place else first)
-        if again is not None:
-            replaced.setdefault(key, []).append(first if takes_place else again)
+    for (key, _), run in gathered.runs.items():
+        by_key.setdefault(key, []).append(run)
     rows = tuple(replace(row, runs=tuple(sorted(by_key.get(row.key, ()), key=lambda run: run.round)),
-                         replaced=tuple(sorted(replaced.get(row.key, ()), key=lambda run: run.round)))
+                         is_apart=bool(gathered.apart) and lanes_key(row.cell) in gathered.apart)
                  for row in plan.rows)
     return Measurements(gathered.session, plan.rounds, plan.baseline, rows, plan.skipped, plan.published,
                         plan.claims, gathered.is_done, plan.title, plan.experiments, plan.settings, plan.stacks,
-                        tuple(gathered.products), _session_spread(gathered.session, rows))
-
-
-def _session_spread(session: Facts, rows: Iterable[Row]) -> SessionSpread:
-    """What the session allowed for, nothing where it does not say it."""
-    share, of_scatter = (float(session.get(name, 0.0)) for name in ("session_spread", "session_scatter"))
-    seconds = math.fsum(run.wall_seconds for row in rows for run in (*row.runs, *row.replaced))
-    return SessionSpread(share, of_scatter * math.sqrt(_SPELL_SECONDS / max(seconds, _SPELL_SECONDS)))
+                        tuple(gathered.products))

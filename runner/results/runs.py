@@ -1,14 +1,19 @@
 """What a run measured: its workers' samples, raw, and what it told of itself. Pure."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from runner.results import turns
 from runner.results.profiles import Compiled, Graph, Kernels, MaxBatch
+from runner.results.turns import Turn
 from runner.results.values import Facts, Readings, Samples
+from workloads.spec.turns import TURNS
 
 
 class Epoch(NamedTuple):
@@ -26,25 +31,61 @@ class Worker:
 
     name: str                              # its place, or its number where a coordinator tells of it
     warmup_seconds: Samples                # of each step of the warm-up
-    warmup_ended: str                      # why it ended: "fixed", "steady", "limit"; "" where nobody said
+    warmup_ended: str                      # why it ended: "fixed", "steady", "limit"; "" of none
     sample_seconds: Samples                # a sample a step, or a block of steps, or all of them, or an epoch
     sample_steps: tuple[int, ...]          # how many steps each sample covers
-    block_seconds: Samples                 # the parts of sync=end's one sample; empty elsewhere, and in older results
+    block_seconds: Samples                 # the parts of sync=end's one sample; empty elsewhere
     block_steps: tuple[int, ...]
     phases: Mapping[str, Samples]          # of the timed steps by name; "load" alone where nothing else was stamped
     losses: Samples                        # the finite ones
+    loss_steps: tuple[int, ...]            # of each of them: how many steps the run had taken before, warm-up and all
     drain_seconds: float                   # reading losses of steps that were said to be over
     device_seconds: Samples                # of each sample or part by the device's own clock, where it has one
     pass_tokens: tuple[int, ...] = ()      # of each batch of a pass over sequences, padding included; () elsewhere
     is_part_of_pass: bool = False          # the timed steps are no whole passes, though the cell leaves open how many
     timed_compiled: int = 0                # programs that the framework compiled within the timed steps
+    turns: tuple[Turn, ...] = ()           # that the timed steps were taken in; () where there were none
+    turn_samples: tuple[int, ...] = ()     # how many of the samples each turn has
+
+    @cached_property
+    def counts(self) -> NDArray[np.bool_]:
+        """Whether each sample counts: all but those of disturbed turns (turns.counting)."""
+        if not self.turns:
+            return np.ones(len(self.sample_seconds), bool)
+        return np.repeat(turns.counting(self.turns), self.turn_samples)
+
+    @cached_property
+    def rates(self) -> tuple[float, ...]:
+        """Steps a second of each turn that counts, or of all timed steps where there are no turns; () of none."""
+        of = ([(turn.steps, turn.seconds) for turn in turns.counted(self.turns)] if self.turns
+              else [(self.steps, self.timed_seconds)])
+        rates = (steps / seconds for steps, seconds in of if seconds > 0)
+        return tuple(rate for rate in rates if 0 < rate < math.inf)
+
+    @property
+    def seconds_a_step(self) -> float | None:
+        """One over the geometric mean of the rates; None where there is none."""
+        if len(self.rates) < 2:
+            return 1 / self.rates[0] if self.rates else None
+        return math.exp(-math.fsum(map(math.log, self.rates)) / len(self.rates))
+
+    @property
+    def trend(self) -> float:
+        """turns.trend of the rates; where there are no turns, of those of as many parts of the timed steps."""
+        return turns.trend(self.rates if self.turns else self._part_rates())
+
+    def _part_rates(self) -> list[float]:
+        counts = np.array(self.curve_steps, dtype=np.float64)
+        if len(counts) != len(self.alike_seconds):
+            return []
+        seconds = self.alike_seconds * counts
+        parts = np.array_split(np.arange(len(counts)), min(TURNS, len(counts)) or 1)
+        with np.errstate(all="ignore"):
+            return [float(counts[part].sum() / seconds[part].sum()) for part in parts]
 
     @cached_property
     def step_seconds(self) -> Samples:
-        """The timed curve: seconds a step, in order. A point a step; a point a block, a part or an epoch elsewhere.
-
-        One point alone says nothing of a course: so it is with sync=end in older results.
-        """
+        """The timed curve: seconds a step, in order. A point a step; a point a block, a part or an epoch elsewhere."""
         if len(self.block_seconds):
             # parts that nobody waited for are timed by the device
             is_by_device = len(self.device_seconds) == len(self.block_seconds)
@@ -54,7 +95,7 @@ class Worker:
 
     @cached_property
     def alike_seconds(self) -> Samples:
-        """step_seconds as they would be if all batches had as many tokens: what steadiness is told by.
+        """step_seconds as they would be if all batches had as many tokens: what a trend is told by.
 
         As they are, where batches are alike, where nobody said, and where dividing by tokens makes neighbours differ
         more: tokens are then not what the time goes into.
@@ -97,9 +138,15 @@ class Worker:
         return float(self.sample_seconds.sum())
 
     def phase_seconds(self, name: str) -> float | None:
-        """Mean seconds of a phase in a step; None where it was not stamped."""
+        """Mean seconds of a phase in a step, of the steps that count; None where it was not stamped."""
         seconds = self.phases.get(name)
-        return float(seconds.sum()) / self.steps if seconds is not None and len(seconds) and self.steps else None
+        if seconds is None or not len(seconds) or not self.steps:
+            return None
+        if not self.turns:
+            return float(seconds.sum()) / self.steps
+        of_steps = np.repeat(self.counts, self.sample_steps)          # a phase has a value a step, or a sample
+        is_counted = self.counts if len(seconds) == len(self.counts) else of_steps
+        return float(seconds[is_counted].sum()) / int(of_steps.sum()) if len(seconds) == len(is_counted) else None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -127,15 +174,22 @@ class Run:
     graph: Graph | None = None
     max_batch: MaxBatch | None = None
     seed: int | None = None                # of this round; None: not recorded, the cell's own
-    is_disturbed: bool = False             # others took of its CPUs, or its GPU was throttled
-    repeats: str = ""                      # the first run of its cell and round, in place of which it was made
-    together: tuple[str, ...] = ()         # the keys of the cells that were made again with it, its own too
     compiled: Compiled | None = None       # where the framework tells of it
 
     @property
     def step_seconds(self) -> Samples:
         """The timed curve of every worker, one after the other: seconds a step (Worker.step_seconds)."""
         return np.concatenate([worker.step_seconds for worker in self.workers])
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """Of its workers; () where there are none."""
+        return tuple(turn for worker in self.workers for turn in worker.turns)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the machine was busy throughout, so that disturbed turns count."""
+        return any(turn.is_disturbed for worker in self.workers for turn in turns.counted(worker.turns))
 
     @property
     def warmup_seconds(self) -> float | None:
@@ -171,19 +225,15 @@ def _scatter(seconds: Samples) -> float:
 
 
 def rate_per_worker(batch: int, run: Run) -> float | None:
-    """Samples a second of a worker over its timed window: rate x seconds = samples; the mean over the workers.
+    """Samples a second of a worker over the timed steps that count, the mean over the workers.
 
     None where a worker has no timed steps.
     """
-    rates = []
-    for worker in run.workers:
-        if worker.timed_seconds <= 0 or not worker.steps:
-            return None
-        rates.append(batch * worker.steps / worker.timed_seconds)
-    return sum(rates) / len(rates)
+    steps = [worker.seconds_a_step for worker in run.workers]
+    return sum(batch / step for step in steps if step) / len(steps) if all(steps) else None
 
 
 def step_seconds(run: Run) -> float | None:
-    """Mean seconds of a worker's timed step, over the workers; None where one has no timed steps."""
-    means = [worker.timed_seconds / worker.steps for worker in run.workers if worker.steps]
-    return sum(means) / len(means) if len(means) == len(run.workers) else None
+    """Seconds of a worker's timed step, the mean over the workers; None where one has no timed steps."""
+    steps = [worker.seconds_a_step for worker in run.workers]
+    return sum(step for step in steps if step) / len(steps) if all(steps) else None

@@ -41,12 +41,8 @@ def runs(measured: Measurements, errors: Iterable[ErrorText], name: str) -> list
     """All runs in order of cells and rounds, or those of a name or of a cell's key."""
     written = _by_run(errors)
     return [Shown(row.cell.stack, row.comparison.label, run, tuple(written.get(run.name, ())))
-            for row in measured.rows for run in sorted((*row.runs, *row.replaced), key=_order)
+            for row in measured.rows for run in row.runs
             if name in ("", run.name, row.key)]
-
-
-def _order(run: Run) -> tuple[int, int]:
-    return run.round, run.attempt
 
 
 def _by_run(errors: Iterable[ErrorText]) -> Mapping[str, Sequence[ErrorText]]:

@@ -3,13 +3,8 @@
 A record is {"event": ...}: session, plan, product, begin, line, ending, closed. A line has the seconds since the
 launch, "at".
 A file SHA256SUMS (runner/results/manifest.py) stands beside the events of a session that has ended.
-"schema" stands in the session record; a reader refuses a schema newer than its own and leaves out a last line that a
-killed writer left torn.
-
-Schema 1 (2026-11-21): the first.
-Schema 2 (2026-11-22): cells may say warm and seconds, and sync=blocks, whose steps have "counts"; "warm" says why it
-    "ended"; steps of sync=end have "blocks", the times of their parts; facts say how batches were loaded ("loading").
-    All of them may be absent, as in schema 1, which is read as it is.
+"schema" stands in the session record; a reader refuses every other than its own, and leaves out a last line that a
+killed writer left torn. Schema 3 (2026-11-27): timed steps come in turns; what is older has none.
 """
 
 import errno
@@ -28,7 +23,7 @@ from pydantic_core import from_json
 from runner.results import manifest
 from runner.errors import DiskFull, InputError
 
-SCHEMA = 2
+SCHEMA = 3
 EVENTS = "events.jsonl"
 Record = dict[str, Any]
 
@@ -146,6 +141,8 @@ def _record(line: bytes) -> Record:
         schema = record.get("schema")
         if not isinstance(schema, int) or schema < 1:
             raise ValueError(f"schema: found {schema!r}, expected a number from 1 to {SCHEMA}")
+        if schema < SCHEMA:
+            raise ValueError(f"schema {schema} is from before turns, which this evenbench does not read: measure it again")
         if schema > SCHEMA:
             raise ValueError(f"schema {schema} is newer than this evenbench reads ({SCHEMA}): update it")
     for name, kinds in _SHAPES.get(record["event"], {}).items():

@@ -3,14 +3,19 @@
 A turn is judged by the machine, never by its own rate: who repeats what came out slow keeps the lucky turns.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
+from runner import student
 from runner.results.values import least
 from workloads.spec.turns import LEAST_TURNS
 
 FOREIGN_SHARE = 0.05     # of the CPUs that a worker may use: what others may take before a turn is repeated
+_LEAST_OF_A_LINE = 3     # turns that have a line with noise around it
+_NOTHING = 1e-12         # of a log rate: what rounding leaves of equal rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +45,30 @@ class Turn:
                    said.get("is_throttled") is True)
 
 
+def counting(turns: Sequence[Turn]) -> tuple[bool, ...]:
+    """Whether each turn counts: the undisturbed ones do, or all where these are fewer than LEAST_TURNS."""
+    calm = tuple(not turn.is_disturbed for turn in turns)
+    return calm if sum(calm) >= LEAST_TURNS else (True,) * len(turns)
+
+
 def counted(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """The turns that count: the undisturbed ones, or all where these are fewer than LEAST_TURNS."""
-    calm = tuple(turn for turn in turns if not turn.is_disturbed)
-    return calm if len(calm) >= LEAST_TURNS else tuple(turns)
+    """The turns that count."""
+    return tuple(compress(turns, counting(turns)))
 
 
 def trend(rates: Sequence[float]) -> float:
-    """The log change of the turns' rates from first to last by a line through them; 0.0 where it is within noise."""
-    return 0.0
+    """The change of the log rate from the first turn to the last on a line through all; 0.0 where it is within noise.
+
+    Within noise: a two-sided t test of the line's slope at 5 %.
+    """
+    count = len(rates)
+    if count < _LEAST_OF_A_LINE or not all(0 < rate < math.inf for rate in rates):
+        return 0.0
+    logs = [math.log(rate) for rate in rates]
+    middle, mean = (count - 1) / 2, math.fsum(logs) / count
+    squares = math.fsum((index - middle)**2 for index in range(count))
+    slope = math.fsum((index - middle) * log for index, log in enumerate(logs)) / squares
+    rest = math.fsum((log - mean - slope * (index - middle))**2 for index, log in enumerate(logs))
+    error = math.sqrt(rest / (count - 2) / squares)
+    is_clear = abs(slope) > max(_NOTHING, student.quantile(0.975, count - 2) * error)
+    return slope * (count - 1) if is_clear else 0.0

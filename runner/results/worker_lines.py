@@ -7,6 +7,7 @@ from typing import Any
 from runner.results.products import Block
 from runner.results.profiles import Compiled, Graph, Kernels, MaxBatch
 from runner.results.runs import Epoch, Run, Worker
+from runner.results.turns import Turn
 from runner.results.values import (
     Facts,
     count,
@@ -24,7 +25,7 @@ from runner.results.values import (
 
 # what a summary tells of a stack and of its data; a worker may tell more
 _FACTS = {"framework": str, "version": str, "python": str, "onednn": bool, "threads": int}
-WARM_ENDED = ("fixed", "steady", "limit", "")       # why a warm-up ended; "": an older worker did not say
+WARM_ENDED = ("fixed", "steady", "limit", "")       # why a warm-up ended; "": an earlier line of a long one
 _DATA_FACTS = {"name": str, "images": int, "stand_in": bool, "sha256": str}
 
 
@@ -40,10 +41,18 @@ class Heard:
     block_counts: list[int] = field(default_factory=list)
     phases: dict[str, list[float]] = field(default_factory=dict)
     losses: list[float] = field(default_factory=list)
+    loss_steps: list[int] = field(default_factory=list)
+    open_losses: list[float | None] = field(default_factory=list)      # of steps whose line is still to come
+    turns: list[Turn] = field(default_factory=list)
+    turn_samples: list[int] = field(default_factory=list)
     drain_seconds: float = 0.0
     device_seconds: list[float] = field(default_factory=list)
     is_part_of_pass: bool = False
     timed_compiled: int = 0
+
+    def rewarmed(self) -> "Heard":
+        """The worker as it goes on warming up: what it timed so far does not count."""
+        return Heard(self.warm, self.warm_ended)
 
 
 @dataclass
@@ -69,6 +78,10 @@ class Begun:
         """The worker of a line. A coordinator numbers its workers; others are known by their node."""
         name = f"worker {count(line['worker'])}" if "worker" in line else text(line.get("place", ""))
         return self.workers.setdefault(name, Heard())
+
+    def rewarm(self) -> None:
+        """All turns so far belong to the warm-up."""
+        self.workers = {name: heard.rewarmed() for name, heard in self.workers.items()}
 
     def hear(self, line: Mapping[str, Any]) -> None:
         """Take what a line says; kinds that are unknown here are passed over."""
@@ -100,12 +113,16 @@ def _warm(run: Begun, line: Mapping[str, Any]) -> None:
 
 def _steps(run: Begun, line: Mapping[str, Any]) -> None:
     worker = run.worker(line)
+    counts, earlier = _counts(line), len(worker.warm) + sum(worker.counts)
     worker.seconds += line["seconds"]
-    counts = _counts(line)
     worker.counts += counts
     if "blocks" in line:
         _blocks(worker, mapping(line["blocks"]), sum(counts))
     _values(run, line)
+    _keep_losses(worker, count(line.get("before", earlier)))
+    if "turn" in line:
+        worker.turns.append(Turn.read(line))
+        worker.turn_samples.append(len(line["seconds"]))
     worker.drain_seconds += number(line.get("drain_seconds")) or 0.0
     worker.device_seconds += line.get("device_seconds", [])
     worker.is_part_of_pass = worker.is_part_of_pass or line.get("is_part_of_pass") is True
@@ -117,7 +134,15 @@ def _values(run: Begun, line: Mapping[str, Any]) -> None:
     worker = run.worker(line)
     for name, values in mapping(line.get("phases", {})).items():
         worker.phases.setdefault(name, []).extend(values)
-    worker.losses += [loss for loss in line.get("loss", []) if loss is not None]
+    worker.open_losses += line.get("loss", [])
+
+
+def _keep_losses(worker: Heard, before: int) -> None:
+    """The finite losses of a block of steps, each with its place; before: the steps that the run had taken by then."""
+    known = [(loss, step) for step, loss in enumerate(worker.open_losses, before) if loss is not None]
+    worker.losses += [loss for loss, _ in known]
+    worker.loss_steps += [step for _, step in known]
+    worker.open_losses = []
 
 
 def _counts(line: Mapping[str, Any]) -> list[int]:
@@ -150,6 +175,7 @@ def _epoch(run: Begun, line: Mapping[str, Any]) -> None:
     worker = run.worker(line)
     worker.seconds.append(line["train_seconds"])
     worker.counts.append(count(line["steps"]))
+    worker.loss_steps.append(len(worker.losses))
     worker.losses.append(line["loss"])
     run.accuracy = number(line.get("accuracy"))
     run.epochs.append(Epoch(least(line["train_seconds"], 0.0), number(line.get("validation_seconds")),
@@ -201,8 +227,7 @@ def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
         usage={name: readings(used) for name, used in sorted(mapping(record.get("places") or {}).items())},
         digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
         graph=begun.graph, max_batch=begun.max_batch, compiled=begun.compiled,
-        seed=None if head.get("seed") is None else count(head["seed"]), is_disturbed=bool(record.get("disturbed")),
-        repeats=text(head.get("repeats", "")), together=tuple(map(text, head.get("together", ()))),
+        seed=None if head.get("seed") is None else count(head["seed"]),
     )
 
 
@@ -211,9 +236,17 @@ def _worker(name: str, heard: Heard, pass_tokens: tuple[int, ...] = ()) -> Worke
                   sample_seconds=seconds(heard.seconds), sample_steps=tuple(heard.counts),
                   block_seconds=seconds(heard.block_seconds), block_steps=tuple(heard.block_counts),
                   phases={phase: samples(values) for phase, values in heard.phases.items()},
-                  losses=samples(heard.losses), drain_seconds=heard.drain_seconds,
+                  losses=samples(heard.losses), loss_steps=tuple(heard.loss_steps), drain_seconds=heard.drain_seconds,
                   device_seconds=seconds(heard.device_seconds), pass_tokens=pass_tokens,
-                  is_part_of_pass=heard.is_part_of_pass, timed_compiled=heard.timed_compiled)
+                  is_part_of_pass=heard.is_part_of_pass, timed_compiled=heard.timed_compiled, turns=tuple(heard.turns) if _has_turns(heard) else (),
+                  turn_samples=tuple(heard.turn_samples))
+
+
+def _has_turns(heard: Heard) -> bool:
+    """Whether its timed steps are turns. Raises ValueError where only some are."""
+    if sum(heard.turn_samples) not in (0, len(heard.seconds)):
+        raise ValueError("found steps in turns and others without, expected one or the other")
+    return bool(heard.turns)
 
 
 _LINES: dict[str, Callable[[Begun, Mapping[str, Any]], None]] = {

@@ -54,7 +54,7 @@ def ran(broken: list[bytes]) -> None:
     launcher = fakes.FakeLauncher(clock, lambda cell, run: broken if ".0." in run else GOOD)
     with tempfile.TemporaryDirectory() as name:
         with store.Store(Path(name)) as opened:
-            opened.append({"event": "session", "schema": 1})
+            opened.append({"event": "session", "schema": store.SCHEMA})
             opened.append(PLAN.record())
             session.run(session.Bench(PLAN, {"torch-x": fakes.stack()}, launcher, Path(), opened, fakes.QuietProgress(),
                                       clock=clock, readings=lambda: fakes.READING))

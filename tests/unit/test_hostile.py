@@ -112,7 +112,8 @@ RECORDS: list[Any] = [
 def test_a_record_of_another_shape_is_refused_by_all_that_read_results(record: Any, tmp_path: Path) -> None:
     folder = tmp_path / "r"
     folder.mkdir()
-    (folder / store.EVENTS).write_text(json.dumps({"event": "session", "schema": 1}) + "\n" + json.dumps(record) + "\n")
+    session = {"event": "session", "schema": store.SCHEMA}
+    (folder / store.EVENTS).write_text(json.dumps(session) + "\n" + json.dumps(record) + "\n")
 
     for read in (lambda: list(store.read(folder)), lambda: rerun.recorded(folder)):
         with pytest.raises(InputError, match=r"events\.jsonl:2: \w+: key \"\w+\": "):

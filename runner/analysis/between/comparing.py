@@ -3,7 +3,7 @@
 The runs of two sessions share no rounds, and whatever changed between the sessions is in every raw rate: with a drift
 of 1 to 5 % between them, 13 to 66 % of words on raw rates of equal stacks were false. So rates are shown without words.
 A ratio to the baseline within a session cancels what the session did to both stacks: ratios of two sessions are held
-against each other by Welch's t on their mean logarithms (stats.between), all of them together by Holm.
+against each other by Welch's t on their mean logarithms (stats.between), in intervals that allow for all of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,19 +11,19 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from runner import formatting
-from runner.analysis import gate, stats
+from runner.analysis import doubts, stats
+from runner.analysis.doubts import Doubts
 from runner.analysis.flags import Flag, flags
-from runner.analysis.gate import NO_STEPS, Runs
 from runner.analysis.stats import Ratio, Verdict
 from runner.cells import key
-from runner.results.rows import Measurements, Row, SessionSpread
+from runner.results.rows import Measurements, Row
 from runner.results.values import Facts, recorded
 from workloads.spec.cell import DEFAULTS, Cell
 
 ABSENT = "-"
 # what the planner takes from the machine: cells that differ by nothing else are compared across machines
 _OF_THE_MACHINE = ("cpus", "memory_bytes")
-_SESSION = ("evenbench", "study", "scale", "launcher", "governor", "session_spread", "session_scatter")
+_SESSION = ("evenbench", "study", "scale", "launcher", "governor")
 # told by the session already, and paths that say where but not what: one of them is another folder in each run
 _LEFT_OUT = frozenset({"launcher", "executable", "data pass_tokens", "environment TORCHINDUCTOR_CACHE_DIR"})
 _LONGEST = 26                # letters of a fact on the screen
@@ -47,8 +47,8 @@ class Moved(StrEnum):
     HIGHER = "higher in B"
     LOWER = "lower in B"
     NO_DIFFERENCE = "no difference shown"
+    COMPILED = "compiled while timed"
     NOT_STEADY = "not steady"
-    TOO_SHORT = "too short to tell"
     TOO_FEW = "needs five rounds"
     NONE = ""
 
@@ -165,6 +165,7 @@ def _compared(one: Row, other: Row) -> Compared:
 class _Ratios(NamedTuple):
     """For each cell, by index: its baseline, the ratios to it in A and in B, and what withholds a verdict."""
 
+    error: float                 # of the intervals
     baselines: list[str]
     a: list[Ratio]
     b: list[Ratio]
@@ -180,20 +181,19 @@ class _Ratios(NamedTuple):
         for keys, group in by_comparison.items():
             group = sorted(group, key=lambda pair: pair[0].cell.stack != a.baseline)
             bases[keys] = group[0] if len(group) > 1 else None
-        ratios = cls([], [], [], [])
-        steady = [gate.of_rows(measured.rows) for measured in (a, b)]
-        for pair in pairs:
-            base = bases[_comparison_keys(pair)]
-            ratios._add(pair, base if base is not pair else None, steady, (a.session_spread, b.session_spread))
+        based = [(pair, base if (base := bases[_comparison_keys(pair)]) is not pair else None) for pair in pairs]
+        ratios = cls(stats.error_of(sum(base is not None for _, base in based)), [], [], [], [])
+        doubted = [doubts.of_rows(measured.rows) for measured in (a, b)]
+        for pair, base in based:
+            ratios._add(pair, base, doubted)
         return ratios
 
-    def _add(self, pair: tuple[Row, Row], base: tuple[Row, Row] | None, steady: Sequence[Mapping[str, Runs]],
-             spreads: Sequence[SessionSpread]) -> None:
+    def _add(self, pair: tuple[Row, Row], base: tuple[Row, Row] | None, doubted: Sequence[Doubts]) -> None:
         self.baselines.append(base[0].cell.stack if base else "")
         for side, ratios in enumerate((self.a, self.b)):
-            ratios.append(stats.ratios([(pair[side].rates, base[side].rates)], *spreads[side])[0] if base else NO_RATIO)
-        of = [steady[side].get(row[side].key, NO_STEPS).verdict for row in (pair, base) if row for side in (0, 1)]
-        self.withheld.append(next((each for each in (Verdict.NOT_STEADY, Verdict.TOO_SHORT) if each in of), None))
+            ratios.append(stats.ratios([(pair[side].rates, base[side].rates)], self.error)[0] if base else NO_RATIO)
+        found = [doubted[side].get(row[side].key) for row in (pair, base) if row for side in (0, 1)]
+        self.withheld.append(next((doubt.verdict for doubt in found if doubt), None))
 
 
 def _comparison_keys(pair: tuple[Row, Row]) -> tuple[str, str]:
@@ -201,16 +201,12 @@ def _comparison_keys(pair: tuple[Row, Row]) -> tuple[str, str]:
 
 
 def _worded(rows: Sequence[Compared], ratios: _Ratios) -> Iterable[Compared]:
-    """The rows with their ratios and verdicts; the p values are adjusted together."""
-    changes = [stats.between(in_b, in_a) for in_a, in_b in zip(ratios.a, ratios.b, strict=True)]
-    own = {index: p for index, change in enumerate(changes)
-           if not ratios.withheld[index] and (p := stats.p_value(change)) is not None}
-    adjusted = stats.adjusted(own)
-    for index, (row, change) in enumerate(zip(rows, changes, strict=True)):
-        said = stats.verdict(change, adjusted.get(index)) if ratios.baselines[index] else Verdict.NO_DATA
-        withheld = ratios.withheld[index] if ratios.baselines[index] else None
-        yield row._replace(baseline=ratios.baselines[index], ratio_a=ratios.a[index], ratio_b=ratios.b[index],
-                           change=change, verdict=_MOVED[withheld or said])
+    """The rows with their ratios and verdicts."""
+    for row, baseline, in_a, in_b, withheld in zip(rows, ratios.baselines, ratios.a, ratios.b, ratios.withheld,
+                                                   strict=True):
+        change = stats.between(in_b, in_a, ratios.error)
+        said = withheld or stats.verdict(change) if baseline else Verdict.NO_DATA
+        yield row._replace(baseline=baseline, ratio_a=in_a, ratio_b=in_b, change=change, verdict=_MOVED[said])
 
 
 def _unmeasured(one: Row, other: Row, names: tuple[str, str]) -> Alone:
@@ -317,9 +313,9 @@ def lines(compared: Comparison) -> list[str | Table | dict[str, Table]]:
     return parts
 
 
-_READING = ("Words are about ratios to the baseline, each taken within its session: higher or lower where a t test of "
-            "the two sessions' log-ratios says so for all words here together (Holm). Rates get no word: whatever "
-            "changed between the sessions is in them.")
+_READING = ("Ratios are to the baseline of the same session: higher or lower in B where the interval of B's over A's "
+            "(Welch's t, for all words here together) excludes 1. Rates get no word: whatever changed between the "
+            "sessions is in them.")
 
 
 def _short(fact: str) -> str:

@@ -2,8 +2,8 @@
 
 A raw rate holds whatever the machine did that day; a ratio to a baseline of the same rounds does not. So a cell's
 course is its ratios, session after session. A step is a ratio that differs from the one before it by more than both
-sessions' noise: Welch's t on their mean log-ratios (stats.between), adjusted for all neighbours of the whole history
-(Holm), so that in nineteen of twenty histories of sessions that differ in nothing no step is marked. What was recorded
+sessions' noise: the interval of their quotient (stats.between), which allows for all neighbours of the whole history,
+excludes 1. So in nineteen of twenty histories of sessions that differ in nothing no step is marked. What was recorded
 around the two sessions and differed stands beside it: versions, kernel, driver, microcode.
 """
 
@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from runner.analysis import stats
 from runner.analysis.between import comparing
 from runner.analysis.between.comparing import Comparison, Difference, Moved, ratio_record
-from runner.analysis.stats import ERROR, Ratio
+from runner.analysis.stats import Ratio
 from runner.results.rows import Measurements
 
-_UNTOLD = (Moved.NOT_STEADY, Moved.TOO_SHORT, Moved.NONE)
+_TOLD = (Moved.HIGHER, Moved.LOWER, Moved.NO_DIFFERENCE)
 
 
 class Point(NamedTuple):
@@ -34,7 +34,6 @@ class Step(NamedTuple):
     before: str                      # the sessions
     after: str
     change: Ratio                    # the later ratio over the earlier one
-    p_value: float                   # adjusted for the whole history
     differences: tuple[Difference, ...]      # of what was recorded around them
 
 
@@ -82,15 +81,15 @@ def over_time(sessions: Sequence[Measurements]) -> History:
     """The history of sessions, in any order."""
     ordered = sorted(sessions, key=lambda session: (_began(session), _name(session)))
     pairs = list(_pairs(ordered))
-    adjusted = stats.adjusted({index: own for index, pair in enumerate(pairs) if (own := _p_value(pair)) is not None})
-    by_cell: dict[tuple[str, str, str], list[tuple[_Pair, float | None]]] = {}
-    for index, pair in enumerate(pairs):
-        by_cell.setdefault(_cell(pair.compared), []).append((pair, adjusted.get(index)))
-    courses = tuple(Course(*cell, tuple(_points([pair for pair, _ in of_cell])), tuple(_steps(of_cell)))
+    error = stats.error_of(len(pairs))
+    by_cell: dict[tuple[str, str, str], list[_Pair]] = {}
+    for pair in pairs:
+        by_cell.setdefault(_cell(pair.compared), []).append(pair)
+    courses = tuple(Course(*cell, tuple(_points(of_cell, error)), tuple(_steps(of_cell, error)))
                     for cell, of_cell in by_cell.items())
     spread = stats.spread_of([[point.ratio for point in course.points] for course in courses])
     return History(tuple((_name(session), _began(session)) for session in ordered), courses,
-                   len(adjusted), *(spread or ()))
+                   len(pairs), *(spread or ()))
 
 
 def _pairs(ordered: Sequence[Measurements]) -> Iterator[_Pair]:
@@ -106,26 +105,22 @@ def _pairs(ordered: Sequence[Measurements]) -> Iterator[_Pair]:
         last.update(dict.fromkeys(keys, later))
 
 
-def _p_value(pair: _Pair) -> float | None:
-    return None if pair.compared.verdict in _UNTOLD else stats.p_value(pair.compared.change)
-
-
 def _cell(compared: comparing.Compared) -> tuple[str, str, str]:
     return compared.label, compared.stack, compared.baseline
 
 
-def _points(pairs: Sequence[_Pair]) -> Iterator[Point]:
+def _points(pairs: Sequence[_Pair], error: float) -> Iterator[Point]:
     first = pairs[0]
-    yield Point(_name(first.earlier), _began(first.earlier), first.compared.ratio_a, first.compared.rate_a)
+    yield Point(_name(first.earlier), _began(first.earlier), first.compared.ratio_a.at(error), first.compared.rate_a)
     for pair in pairs:
-        yield Point(_name(pair.later), _began(pair.later), pair.compared.ratio_b, pair.compared.rate_b)
+        yield Point(_name(pair.later), _began(pair.later), pair.compared.ratio_b.at(error), pair.compared.rate_b)
 
 
-def _steps(pairs: Sequence[tuple[_Pair, float | None]]) -> Iterator[Step]:
-    for pair, p_value in pairs:
-        if p_value is not None and p_value <= ERROR:
-            yield Step(_name(pair.earlier), _name(pair.later), pair.compared.change, p_value,
-                       pair.comparison.differences)
+def _steps(pairs: Sequence[_Pair], error: float) -> Iterator[Step]:
+    for pair in pairs:
+        change = pair.compared.change.at(error)
+        if pair.compared.verdict in _TOLD and change.excludes(1.0):
+            yield Step(_name(pair.earlier), _name(pair.later), change, pair.comparison.differences)
 
 
 def _name(session: Measurements) -> str:

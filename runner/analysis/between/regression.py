@@ -1,10 +1,9 @@
 """Whether a head is slower than its base by more than is allowed, over all comparisons of one session. Pure.
 
-Both sides run once a round, so that each round gives a ratio of head to base. Two one-sided t tests of the log-ratios
-against the allowed ratio, 1 - allow: the head is slower where the ratio is shown to be below it, the smallest p value
-adjusted for the number of comparisons (Holm), so that at most one session in twenty of equal sides is called slower; it
-is within the allowance where every single ratio is shown to lie above it, which needs no adjustment, since all must
-(Berger, 1982). Whatever lies between could not be told, and the rounds that would tell are estimated.
+Both sides run once a round, so that each round gives a ratio of head to base. The head is slower where the ratio's
+interval, which allows for all comparisons of the session (stats.error_of), lies below the allowed ratio, 1 - allow, and
+within the allowance where all intervals lie above it: at most one session in twenty of equal sides is called slower.
+Whatever lies between could not be told, and the rounds that would tell are estimated.
 """
 
 import math
@@ -12,14 +11,16 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from runner import formatting
-from runner.analysis import gate, stats, student
-from runner.analysis.stats import ERROR, LEAST_ROUNDS, POWER, Ratio
+from runner import formatting, student
+from runner.analysis import doubts, stats
+from runner.analysis.doubts import Doubts
+from runner.analysis.stats import LEAST_ROUNDS, Ratio
 from runner.errors import InputError
 from runner.results.rows import Measurements, Row, by_comparison
 
 ALLOW = 0.03
 ROUNDS = 10
+_POWER = 0.8                     # with which the estimated rounds would tell
 _MOST_ROUNDS = 1000
 
 
@@ -43,8 +44,6 @@ class Compared(NamedTuple):
     head: float | None
     ratio: Ratio                     # head over base
     answer: Answer
-    p_slower: float | None           # adjusted for all comparisons
-    p_within: float | None
     reason: str = ""                 # why it could not be told
 
     def record(self) -> dict[str, Any]:
@@ -52,8 +51,7 @@ class Compared(NamedTuple):
         interval = self.ratio.interval
         return {"label": self.label, "measure": self.measure, "base": self.base, "head": self.head,
                 "ratio": self.ratio.value, "interval": interval and interval.record(), "rounds": self.ratio.pairs,
-                "answer": self.answer.value, "p_slower": self.p_slower, "p_within": self.p_within,
-                "reason": self.reason}
+                "answer": self.answer.value, "reason": self.reason}
 
 
 class Outcome(NamedTuple):
@@ -84,53 +82,36 @@ def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome
     if not pairs:
         raise InputError(f"gate: found no cell that both {base} and {head} have; `evenbench plan` says why cells are "
                          "skipped")
-    ratios = stats.ratios([(in_head.rates, in_base.rates) for in_base, in_head in pairs])
-    steady = gate.of_rows(measured.rows)
-    reasons = [_withheld(pair, ratio, steady) for pair, ratio in zip(pairs, ratios, strict=True)]
-    limit = math.log1p(-allow)
-    shares = [None if reason else _below(ratio, limit) for ratio, reason in zip(ratios, reasons, strict=True)]
-    adjusted = stats.adjusted({index: share for index, share in enumerate(shares) if share is not None})
-    return Outcome(base, head, allow, tuple(
-        _compared(pair, ratio, reason, share, adjusted.get(index), limit)
-        for index, (pair, ratio, reason, share) in enumerate(zip(pairs, ratios, reasons, shares, strict=True))))
+    error, doubted = stats.error_of(len(pairs)), doubts.of_rows(measured.rows)
+    ratios = stats.ratios([(in_head.rates, in_base.rates) for in_base, in_head in pairs], error)
+    return Outcome(base, head, allow, tuple(_compared(pair, ratio, _withheld(pair, ratio, doubted), 1 - allow, error)
+                                            for pair, ratio in zip(pairs, ratios, strict=True)))
 
 
-def _withheld(pair: tuple[Row, Row], ratio: Ratio, steady: Any) -> str:
+def _withheld(pair: tuple[Row, Row], ratio: Ratio, doubted: Doubts) -> str:
     """Why nothing may be said of a pair; "" where something may."""
-    if ratio.mean is None or ratio.pairs < LEAST_ROUNDS:
+    if not ratio.is_judged:
         return f"{formatting.count(ratio.pairs, 'round')} in which both ended ok, {LEAST_ROUNDS} are needed"
-    texts = [f"{row.cell.stack}: {steady[row.key].text}" for row in pair if steady.get(row.key, gate.NO_STEPS).verdict]
-    return "; ".join(texts)
+    return "; ".join(f"{row.cell.stack}: {doubted[row.key].text}" for row in pair if row.key in doubted)
 
 
-def _below(ratio: Ratio, limit: float) -> float:
-    """The p value of "the ratio is not below the limit", one-sided."""
-    mean = ratio.mean
-    if mean is None or not mean.error:
-        return 0.0 if mean and mean.value < limit else 1.0
-    t = (mean.value - limit) / mean.error
-    tail = student.two_sided(t, mean.degrees) / 2
-    return tail if t < 0 else 1 - tail
-
-
-def _compared(pair: tuple[Row, Row], ratio: Ratio, reason: str, below: float | None, adjusted: float | None,
-              limit: float) -> Compared:
+def _compared(pair: tuple[Row, Row], ratio: Ratio, withheld: str, limit: float, error: float) -> Compared:
     base, head = (stats.geometric_mean(list(row.rates.values())) for row in pair)
-    row = pair[0]
-    if below is None or adjusted is None:
-        return Compared(row.comparison.label, row.cell.measure, base, head, ratio, Answer.UNCLEAR, None, None, reason)
-    answer = Answer.SLOWER if adjusted <= ERROR else Answer.WITHIN if 1 - below <= ERROR else Answer.UNCLEAR
-    return Compared(row.comparison.label, row.cell.measure, base, head, ratio, answer, adjusted, 1 - below,
-                    _rounds_that_would_tell(ratio, limit) if answer is Answer.UNCLEAR else "")
+    answer, reason = Answer.UNCLEAR, withheld
+    if not withheld and ratio.excludes(limit):
+        answer = Answer.SLOWER if (ratio.value or 0.0) < limit else Answer.WITHIN
+    elif not withheld:
+        reason = _rounds_that_would_tell(ratio, limit, error)
+    return Compared(pair[0].comparison.label, pair[0].cell.measure, base, head, ratio, answer, reason)
 
 
-def _rounds_that_would_tell(ratio: Ratio, limit: float) -> str:
+def _rounds_that_would_tell(ratio: Ratio, limit: float, error: float) -> str:
     """How many rounds would show a ratio like this one to be on its side of the limit, by the normal approximation."""
     mean = ratio.mean
-    away = abs(mean.value - limit) if mean else 0.0
+    away = abs(mean.value - math.log(limit)) if mean else 0.0
     if mean is None or not away:
         return "the ratio is the allowed one"
-    reach = student.quantile(1 - ERROR, _MOST_ROUNDS) + student.quantile(POWER, _MOST_ROUNDS)
+    reach = student.quantile(1 - error / 2, _MOST_ROUNDS) + student.quantile(_POWER, _MOST_ROUNDS)
     rounds = math.ceil(ratio.pairs * (reach * mean.error / away)**2)
     return (f"about {rounds} rounds would tell" if rounds <= _MOST_ROUNDS
             else f"more than {_MOST_ROUNDS} rounds would be needed: the ratio is too near to the allowed one")

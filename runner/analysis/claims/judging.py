@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.analysis import gate, stats
-from runner.analysis.gate import NO_STEPS, Runs
+from runner.analysis import doubts as doubting
+from runner.analysis import stats
 from runner.analysis.stats import ByRound, Interval, Mean
 from runner.analysis.summary_format import ClaimNumber, JudgedClaim
-from runner.results.rows import Measurements, Row, SessionSpread
+from runner.results.rows import Measurements, Row
 from runner.study import quantities
 from runner.study.claims import Case, Claim, Verdict, shown, together
 from runner.study.subjects import Subject, Value
+from workloads.spec.duration import MEASURES
 
 _ONE_SEED = "all rounds have one seed: another could train to another accuracy"
 _TOO_FEW = f"needs {stats.LEAST_ROUNDS} rounds"
@@ -28,17 +29,14 @@ class Side(NamedTuple):
     is_open: bool = False
     is_turned: bool = False      # the values outside of them instead
 
-    def verdict(self, interval: Interval | None, wider: Interval | None = None) -> Verdict:
-        """Holds where the interval lies wholly inside, does not hold where it lies wholly outside; else inconclusive.
-
-        wider: the interval that must lie outside, where one of many numbers can contradict a claim by itself.
-        """
+    def verdict(self, interval: Interval | None) -> Verdict:
+        """Holds where the interval lies wholly inside, does not where it lies wholly outside; else inconclusive."""
         if interval is None:
             return Verdict.INCONCLUSIVE
         inside, outside = (self._outside, self._inside) if self.is_turned else (self._inside, self._outside)
         if inside(*interval):
             return Verdict.HOLDS
-        return Verdict.DOES_NOT_HOLD if outside(*(wider or interval)) else Verdict.INCONCLUSIVE
+        return Verdict.DOES_NOT_HOLD if outside(*interval) else Verdict.INCONCLUSIVE
 
     def _inside(self, low: float, high: float) -> bool:
         return self.low < low and high < self.high if self.is_open else self.low <= low and high <= self.high
@@ -69,10 +67,10 @@ SeriesByCase = Mapping[Case, Mapping[Subject, ByRound]]     # values of every ca
 Doubts = Mapping[Case, Sequence[str]]
 
 
-def judge(asked: Claim, measured: Measurements, steady: Mapping[str, Runs]) -> JudgedClaim:
-    """Whether a claim holds in what was measured; steady: how steady its rows were, by key (gate.of_rows)."""
+def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> JudgedClaim:
+    """Whether a claim holds in what was measured; doubted: the doubts about its rows (doubts.of_rows)."""
     claim = _with_seeds_as_rounds(asked)
-    by_case, doubts, missing = _complete_cases(claim, measured, steady if _is_of_steps(claim) else {})
+    by_case, doubts, missing = _complete_cases(claim, measured, doubted if _is_of_steps(claim) else {})
     claim, by_case, doubts = _averaged(claim, by_case, doubts)
     pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, by_case)]
     if not pairs and not missing:
@@ -81,7 +79,7 @@ def judge(asked: Claim, measured: Measurements, steady: Mapping[str, Runs]) -> J
     numbers = []
     for pair in pairs:
         if pair.one.keys() & pair.other.keys():
-            numbers.append(_number(claim, pair, len(pairs), measured.session_spread))
+            numbers.append(_number(claim, pair, len(pairs)))
         else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
     lacks = [each for each in missing if not (claim.skips_oom and each.endswith(_OOM))]
@@ -134,24 +132,17 @@ def _is_of(claim: Claim, named: Mapping[str, Value], case: Case) -> bool:
     return True
 
 
-def _number(claim: Claim, pair: _Pair, cases: int, spread: SessionSpread) -> ClaimNumber:
-    """The pair's ratio or share with its verdict.
-
-    cases: how many there are, for the wider interval; spread: of ratios of times from session to session.
-    """
+def _number(claim: Claim, pair: _Pair, cases: int) -> ClaimNumber:
+    """The pair's ratio or share with its verdict; cases: how many there are, for all of which intervals allow."""
     mean, scale = _mean_of(claim, pair)
-    if mean and _is_of_times(claim):
-        mean = mean.across_sessions(*spread)
     rounds = len(pair.one.keys() & pair.other.keys())
     too_few = _TOO_FEW.replace("rounds", "rounds or seeds") if _is_of_seeds(claim) else _TOO_FEW
     reason = ", ".join(pair.doubts) or (too_few if rounds < stats.LEAST_ROUNDS else "")
-    value, interval, wider = scale.value, None, None
-    if mean and rounds >= stats.LEAST_RUNS:
-        interval, wider = scale.interval(mean, stats.ERROR), scale.interval(mean, stats.ERROR / cases)
-    if _ONE_SEED in pair.doubts:
-        interval = None
-    verdict = Verdict.INCONCLUSIVE if reason else pair.side.verdict(interval, wider)
-    return _of_pair(pair, value, interval, rounds, verdict, reason)
+    interval = None
+    if mean and rounds >= stats.LEAST_RUNS and _ONE_SEED not in pair.doubts:
+        interval = scale.interval(mean, stats.error_of(cases))
+    verdict = Verdict.INCONCLUSIVE if reason else pair.side.verdict(interval)
+    return _of_pair(pair, scale.value, interval, rounds, verdict, reason)
 
 
 class _Scale(NamedTuple):
@@ -181,7 +172,7 @@ def _lacking(interval: Interval) -> Interval:
 _OOM = ": ended oom"
 
 
-def _complete_cases(claim: Claim, measured: Measurements, steady: Mapping[str, Runs]
+def _complete_cases(claim: Claim, measured: Measurements, of_rows: doubting.Doubts
                     ) -> tuple[SeriesByCase, Doubts, list[str]]:
     """The values of complete cases, the doubts about them, and what the other cases lack."""
     is_about = claim.selection()
@@ -202,7 +193,7 @@ def _complete_cases(claim: Claim, measured: Measurements, steady: Mapping[str, R
             try:
                 if not each:
                     raise _Lacks(skipped.get((subject, case)) or "not planned" + _elsewhere(claim))
-                values[subject], doubt = _series(claim, each, steady)
+                values[subject], doubt = _series(claim, each, of_rows)
             except _Lacks as reason:
                 missing.append(", ".join([str(subject), *shown(claim.named(case))]) + f": {reason}")
                 continue
@@ -237,18 +228,13 @@ def _plain_mean(series: Sequence[ByRound]) -> ByRound:
     return {index: total / len(series) for index, total in _sum(series).items()}
 
 
-def _is_of_times(claim: Claim) -> bool:
-    """Whether its numbers are ratios of seconds, which move from session to session, and no shares."""
-    return quantities.QUANTITIES[claim.quantity].unit == "s" and claim.kind != "share"
-
-
 def _is_of_steps(claim: Claim) -> bool:
-    """Whether the claim is about seconds of steps, which must be steady; memory and profiles need not be."""
+    """Whether the claim is about seconds of steps, which can be doubted; memory and profiles cannot."""
     quantity = quantities.QUANTITIES[claim.quantity]
-    return quantity.unit == "s" and quantity.measure in gate.STEPPED
+    return quantity.unit == "s" and quantity.measure in MEASURES
 
 
-def _series(claim: Claim, rows: Sequence[Row], steady: Mapping[str, Runs]) -> _Series:
+def _series(claim: Claim, rows: Sequence[Row], doubted: doubting.Doubts) -> _Series:
     """The quantity of every ok run that has it, by round; of several rows, which differ in seed, by seed.
 
     Raises _Lacks.
@@ -269,8 +255,8 @@ def _series(claim: Claim, rows: Sequence[Row], steady: Mapping[str, Runs]) -> _S
         raise _Lacks(_reason(claim, last))
     if len(rows) > 1 and _is_of_seeds(claim):
         values = {seed: _middle(of_seed) for seed, of_seed in by_seed.items()}
-    return _Series(values, steady.get(last.key, NO_STEPS).text or (
-        _ONE_SEED if _is_of_seeds(claim) and len(by_seed) < 2 else ""))
+    doubt = doubted.get(last.key)
+    return _Series(values, doubt.text if doubt else _ONE_SEED if _is_of_seeds(claim) and len(by_seed) < 2 else "")
 
 
 def _is_of_seeds(claim: Claim) -> bool:

@@ -5,16 +5,13 @@ from typing import NamedTuple
 
 from runner import __version__, formatting
 from runner.analysis.between.over_time import Course, History, Point, Step
-from runner.analysis.stats import SESSION_SPREAD
 from runner.report.document import Curve, Curves, Report, Section
 from runner.report.tables import Column, Group, Table
 
-_ENOUGH_DEGREES = 10           # of freedom: with fewer a spread may be half of the true one by chance
 _LISTED = 6                    # differences of a step; more are counted
-_READING = ("Ratios are to the baseline of the same session and rounds, geometric means; brackets are 95 % intervals "
-            "(Student's t), each for itself, of rounds and of what sessions allow for beyond them. A step is a "
-            "ratio that moved from one session to the next by more than the noise of both (Welch's t on log-ratios, "
-            "Holm over the whole history).")
+_READING = ("Ratios are to the baseline of the same session and rounds, geometric means; brackets allow for all "
+            "neighbours of the history. A step is a ratio whose change from one session to the next has brackets "
+            "that exclude 1.")
 
 
 def report(history: History, folder: str) -> Report:
@@ -36,9 +33,6 @@ def _in_short(history: History) -> Iterator[str]:
         yield (f"Beyond what their rounds scatter, ratios moved by {formatting.share(history.spread)} from session to "
                f"session (standard deviation, {formatting.count(history.spread_degrees, 'degree')} of freedom), with "
                "whatever else changed between them.")
-        if history.spread_degrees >= _ENOUGH_DEGREES:
-            yield (f"`evenbench run --session-spread {history.spread * 100:.1f}%` allows for that in place of "
-                   f"{formatting.share(SESSION_SPREAD)} and of what rounds scatter.")
     steps = [(course, step) for course in history.courses for step in course.steps]
     if not steps:
         yield (f"No step: {formatting.count(history.neighbours, 'ratio')} of neighbouring sessions, all within their "

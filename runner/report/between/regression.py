@@ -24,9 +24,8 @@ def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
     yield table_row(["---"] * len(rows[0]), is_rule=True)
     yield from (table_row(tuple(row.values())) for row in rows)
     yield ""
-    yield ("Rates are samples a second of one worker, geometric means over runs; brackets are 95 % intervals "
-           "(Student's t), each for itself. Slower than allowed: at most one session in twenty of equal sides "
-           "says it (Holm).")
+    yield ("Rates are samples a second of one worker; the brackets of head / base decide. At most one session in "
+           "twenty of equal sides says slower.")
     yield ""
     yield f"Session: {escaped(folder)}"
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 from runner import formatting
-from runner.analysis import gate, stats
+from runner.analysis import doubts, stats
 from runner.analysis.stats import Interval
 from runner.analysis.summary_format import (
     ClaimNumber,
@@ -17,9 +17,9 @@ from runner.analysis.summary_format import (
 from runner.study.claims import Claim, Verdict
 
 HOW_CLAIMS_ARE_JUDGED = (
-    "Here: the number that decides, and how many of the claim's cases say the same. A claim holds where all their 95 % "
-    "intervals lie wholly on its side, and does not where one, widened for the number of cases, lies wholly on the "
-    "other. Inconclusive without another reason: the interval lies on both, and --rounds narrows it.")
+    "Here: the number that decides, and how many of the claim's cases say the same. A claim holds where all their "
+    "intervals, which allow for the number of cases, lie on its side, and does not where one lies on the other. "
+    "Inconclusive without another reason: the interval lies on both, and --rounds narrows it.")
 
 
 WINNER = "WINNER"              # the fastest, as the terminal says it: where there is no colour, letters stand out
@@ -34,34 +34,15 @@ def word(comparison: Comparison, result: Result, winner: str = "fastest") -> str
     return "" if result.verdict is stats.Verdict.BASELINE else result.verdict.value
 
 
-def smallest(result: Result) -> str:
-    """The difference that would have been shown where none is, or that not even twice the rate would; "" elsewhere."""
-    difference = result.smallest_difference
-    if difference is None:
-        return ""
-    return f"(could show {formatting.share(difference)})" if difference < 1 else "(could not show twofold)"
-
-
 def reading(summary: Summary, winner: str) -> list[str]:
     """Sentences on how to read rates, ratios and verdicts, and on why verdicts are withheld in this session."""
-    count = sum(result.p_value is not None for each in summary.comparisons for result in each.results)
-    shares = (summary.session_spread, "more"), (summary.session_scatter, "of its rounds' scatter")
-    allowed = [f"{formatting.share(share)} {what}" for share, what in shares if share]
-    beyond = (f" A ratio's allow for {' or, where wider, for '.join(allowed)}, by which ratios move between sessions."
-              if allowed else "")
-    said = ["Rates are samples a second of one worker, the geometric mean over runs; brackets are 95 % intervals over "
-            f"runs (Student's t), each for itself.{beyond}",
-            f"1.32x (1.28{formatting.DASH}1.37) is 1.32 times as fast as {summary.baseline} in the same rounds.",
-            f"Faster, slower and {winner} (faster than every other stack) hold together: some false one stands in at "
-            "most 5 % of sessions (Holm)" + (", so an interval may lie beside 1 without a word." if count > 1 else ".")]
-    shown = [result for each in summary.comparisons for result in each.results]
-    if any(result.smallest_difference is not None for result in shown):
-        said.append("Could show: the difference that four such sessions in five would have shown.")
-    withheld = {result.verdict for result in shown} | {
-        verdict for verdict in gate.REMEDIES for result in shown if result.withheld.startswith(verdict.value)}
-    said += [f"{verdict.value.capitalize()}: {remedy}." for verdict, remedy in gate.REMEDIES.items()
-             if verdict in withheld]
-    return said
+    said = [f"1.32x (1.28{formatting.DASH}1.37) is 1.32 times as fast as {summary.baseline} in the same rounds; the "
+            "brackets hold what noise leaves open.",
+            f"A word ({winner}: against every other stack) is said where they exclude 1; in nineteen of twenty "
+            "sessions all words are true."]
+    shown = {result.verdict for each in summary.comparisons for result in each.results}
+    return said + [f"{verdict.value.capitalize()}: {remedy}." for verdict, remedy in doubts.REMEDIES.items()
+                   if verdict in shown]
 
 
 def whose(number: PublishedNumber) -> str:

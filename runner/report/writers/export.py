@@ -20,8 +20,8 @@ from workloads.spec.cell import FIELDS
 
 _OF_CELL = {name: kind for name, kind in FIELDS.items() if name != "table"}      # whose key tells it apart
 RUN = {"result": str, "study": str, "experiment": str, "key": str, **_OF_CELL, "round": int, "attempt": int,
-       "ending": str, "worker": str, "is_repeated": bool, "is_disturbed": bool, "ran_precision": str}
-SAMPLE = {"is_warmup": bool, "index": int, "steps": int, "seconds": float,
+       "ending": str, "worker": str, "ran_precision": str}
+SAMPLE = {"is_warmup": bool, "index": int, "turn": int, "is_disturbed": bool, "steps": int, "seconds": float,
           **{f"{phase}_seconds": float for phase in PHASES}}
 COLUMNS: Mapping[str, type] = {**RUN, **SAMPLE}
 _NO_SAMPLE: dict[str, Any] = dict.fromkeys(SAMPLE)
@@ -42,8 +42,8 @@ def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
     seed = row.cell.seed if run.seed is None else run.seed
     of_cell = {name: getattr(row.cell, name) for name in _OF_CELL}
     told = {"experiment": row.experiment, "key": row.key, **of_cell, "seed": seed, "round": run.round,
-            "attempt": run.attempt, "ending": run.ending, "worker": worker.name, "is_repeated": bool(run.repeats),
-            "is_disturbed": run.is_disturbed, "ran_precision": _precision(run)}
+            "attempt": run.attempt, "ending": run.ending, "worker": worker.name,
+            "ran_precision": _precision(run)}
     return {name: clean(value) if isinstance(value, str) else value for name, value in told.items()}
 
 
@@ -61,8 +61,10 @@ def _samples(worker: Worker) -> Iterator[dict[str, Any]]:
     count = len(worker.sample_seconds)
     phases = {f"{name}_seconds": samples for name, samples in worker.phases.items()
               if f"{name}_seconds" in SAMPLE and len(samples) == count}
+    turns = [{"turn": place, "is_disturbed": turn.is_disturbed} for place, turn in enumerate(worker.turns)
+             for _ in range(worker.turn_samples[place])] or [{}] * count
     for index, seconds in enumerate(worker.sample_seconds.tolist()):
-        yield {**_NO_SAMPLE, "is_warmup": False, "index": index, "steps": worker.sample_steps[index],
+        yield {**_NO_SAMPLE, "is_warmup": False, "index": index, **turns[index], "steps": worker.sample_steps[index],
                "seconds": seconds, **{name: _at(samples, index) for name, samples in phases.items()}}
 
 

@@ -26,7 +26,7 @@ _FOLDER = Path(__file__).parent
 _SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf-8")
 _MOODS = {"holds": "good", "does not hold": "bad", "inconclusive": "open", "no data": "none", "fastest": "good",
           "faster": "good", "slower": "bad", "no difference shown": "open", "needs five rounds": "open",
-          "not steady": "open", "too short to tell": "open", "baseline": "none"}
+          "not steady": "open", "compiled while timed": "open", "baseline": "none"}
 # a word, and what may stand after it: a number in brackets, a reason, of whom it is said
 _WORD = re.compile(rf"({'|'.join(_MOODS)})(?=$| \(|:| of those that ran)")
 

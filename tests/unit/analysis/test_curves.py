@@ -56,6 +56,16 @@ def test_a_curve_cut_short_is_not_compared() -> None:
     assert [] == measured(({}, [1.0, 2.0]), ({"stack": "tf", "steps": 2}, [1.0]))
 
 
+def test_losses_of_turns_are_compared_where_both_took_the_same_step() -> None:
+    cells = [made.cell(name, precision="float64") for name in ("torch", "tf")]
+    own, other = made.turn([0.1] * 3, before=5, loss=[9.0, 2.0, 4.0]), made.turn([0.1] * 3, before=6,
+                                                                             loss=[2.0, 4.002, 7.0])
+    found, = curves.compared(rows.measurements([
+        made.session(), made.plan(*cells, rounds=1), *made.run(cells[0], 0, own), *made.run(cells[1], 0, other)]))
+
+    assert (2, pytest.approx(0.0005)) == (found.steps, found.most_apart)
+
+
 def test_curves_are_listed_by_training_a_line_a_stack() -> None:
     found = measured(({}, [2.0]), ({"stack": "tf"}, [2.0]), ({"stack": "mxnet"}, [2.0]),
                      ({"init": "framework"}, [2.0]), ({"stack": "tf", "init": "framework"}, [3.0]))

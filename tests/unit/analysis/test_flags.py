@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from runner.analysis.flags import FOOTNOTES, Flag, flags, is_not_falling
+from runner.cells import lanes_key
 from runner.results.rows import measurements
 from tests import made_rows as made
 
@@ -140,11 +141,6 @@ def test_the_last_quarter_of_the_losses_is_held_against_the_first(losses: list[f
     assert expected is is_not_falling(np.array(losses, dtype=float))
 
 
-@pytest.mark.parametrize(("first", "expected"), [(1.0, set()), (1.2, {Flag.UNSTEADY}), (0.8, {Flag.UNSTEADY})])
-def test_a_run_whose_halves_differ_is_flagged(first: float, expected: set[Flag]) -> None:
-    assert expected == found(lines=(made.steps([first] * 10 + [1.0] * 10, loss=[2.0, 1.0]),))
-
-
 @pytest.mark.parametrize(("device", "expected"), [
     ([1.0, 1.03], set()), ([1.0, 1.05], {Flag.CLOCKS_DISAGREE}), ([0.9, 1.0], {Flag.CLOCKS_DISAGREE}),
     ([1.1, 0.9], set()), ([3.0], set())])
@@ -153,10 +149,25 @@ def test_two_clocks_that_differ_by_more_than_2_per_cent_over_the_steps_are_flagg
     assert expected == found(lines=(made.steps([1.0, 1.0], loss=[2.0, 1.0], device_seconds=device),))
 
 
-def test_a_run_that_was_made_again_a_part_of_a_pass_and_compiling_are_flagged() -> None:
-    cell = made.cell()
-    records = list(made.run(cell, 0, made.steps([0.5] * 20, is_part_of_pass=True, compiled=1), attempt=2))
-    records[0]["repeats"] = "-"
-    (row,) = measurements([made.session(), made.plan(cell), *records]).rows
+def test_a_part_of_a_pass_and_compiling_are_flagged() -> None:
+    assert {Flag.PART_OF_PASS, Flag.COMPILED} == found(lines=(made.steps([0.5] * 2, is_part_of_pass=True, compiled=1),))
 
-    assert {Flag.MADE_AGAIN, Flag.PART_OF_PASS, Flag.COMPILED} <= set(flags(row, 2, PROVED))
+
+@pytest.mark.parametrize(("calm", "expected"), [(4, Flag.TURNS_REPEATED), (3, Flag.TURNS_REPEATED), (2, Flag.BUSY)])
+def test_disturbed_turns_are_flagged_by_whether_they_count(calm: int, expected: Flag) -> None:
+    lines = [made.turn([0.1], 0.0) for _ in range(calm)] + [made.turn([0.1], 0.3)]
+
+    assert {expected} == found(lines=lines) and set() == found(lines=lines[:calm])
+
+
+def test_the_share_that_others_took_in_a_whole_run_says_nothing_of_its_turns() -> None:
+    after = {**made.AFTER, "foreign_cpu_share": 0.5}
+
+    assert set() == found(lines=[made.turn([0.1])] * 3, after=after)
+
+
+def test_runs_that_did_not_fit_into_memory_together_are_flagged() -> None:
+    apart = {"event": "apart", "comparison": lanes_key(CELL), "why": "no room"}
+    rows = measurements([made.session(), made.plan(CELL, made.cell(batch=20)), apart, *made.run(CELL, 0)]).rows
+
+    assert [True, False] == [Flag.APART in flags(row, 2, PROVED) for row in rows]

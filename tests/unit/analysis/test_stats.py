@@ -5,20 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from runner.analysis import student
 from runner.analysis.stats import (
-    Mean,
+    Interval,
     Ratio,
     Verdict,
     between,
+    error_of,
     geometric_mean,
-    holm,
-    intervals,
+    interval,
     lag_one,
     mean_of,
     median,
     outliers,
-    p_value,
     ratios,
     verdict,
 )
@@ -26,17 +24,20 @@ from runner.analysis.stats import (
 
 def test_an_interval_is_student_s_on_logarithms() -> None:
     # logarithms 0, 1, 2: mean 1, standard error 1 / sqrt(3), t of two degrees 4.3027
-    (interval,) = intervals([[1.0, math.e, math.e**2]])
+    found = interval([1.0, math.e, math.e**2])
     half = 4.30265 / 3**0.5
 
-    assert interval and tuple(interval) == pytest.approx((math.exp(1 - half), math.exp(1 + half)), rel=1e-4)
+    assert found and tuple(found) == pytest.approx((math.exp(1 - half), math.exp(1 + half)), rel=1e-4)
 
 
-def test_the_p_value_of_a_ratio_is_that_of_the_paired_t_test() -> None:
-    # log-ratios 1, 2, 3, 4, 5: t = 3 / (1.5811 / sqrt(5)) = 4.2426 of 4 degrees, p = 0.01324
-    (ratio,) = ratios([({index: math.exp(index + 1) for index in range(5)}, dict.fromkeys(range(5), 1.0))])
+@pytest.mark.parametrize(("words", "t"), [(1, 2.7764), (5, 4.6041), (50, 8.6103)])
+def test_a_ratio_s_interval_allows_for_so_many_words(words: int, t: float) -> None:
+    # log-ratios 1 to 5: mean 3, error 1.5811 / sqrt(5); t of 4 degrees at 97.5 %, 99.5 % and 99.95 %, as published
+    (ratio,) = ratios([({index: math.exp(index + 1) for index in range(5)}, dict.fromkeys(range(5), 1.0))],
+                      error_of(words))
 
-    assert p_value(ratio) == pytest.approx(0.01324, abs=1e-5)
+    assert ratio.interval and tuple(map(math.log, ratio.interval)) == pytest.approx(
+        (3 - t * 0.70711, 3 + t * 0.70711), rel=1e-4)
 
 
 def test_a_drift_that_both_stacks_share_cancels() -> None:
@@ -62,7 +63,7 @@ def test_without_a_common_round_there_is_no_ratio() -> None:
 
 def test_an_interval_scales_with_its_values() -> None:
     values = np.array([1.0, 1.1, 1.3, 1.2])
-    (one,), (ten,) = intervals([values]), intervals([10 * values])
+    one, ten = interval(values), interval(10 * values)
 
     assert one and ten
     assert tuple(ten) == pytest.approx((10 * one.low, 10 * one.high))
@@ -80,24 +81,16 @@ def test_the_interval_of_a_ratio_turned_round_is_turned_round() -> None:
 
 
 def test_fewer_than_three_values_have_no_interval() -> None:
-    assert [None, None] == intervals([[1.0, 2.0], []])
+    assert interval([1.0, 2.0]) is None and interval([]) is None
 
 
-@pytest.mark.parametrize(("value", "rounds", "adjusted", "expected"), [
-    (1.2, 5, 0.04, "faster"), (0.8, 5, 0.05, "slower"), (1.2, 5, 0.051, "no difference shown"),
-    (1.2, 4, None, "needs five rounds"), (9.0, 1, None, "needs five rounds"), (None, 0, None, "no data")])
-def test_a_verdict_needs_five_rounds_and_a_small_p_value(value: float | None, rounds: int, adjusted: float | None,
-                                                         expected: str) -> None:
-    mean = Mean(math.log(value), 0.1, rounds - 1) if value and rounds > 2 else None
-
-    assert expected == verdict(Ratio(value, mean and mean.interval(), rounds, mean), adjusted)
-
-
-def test_without_others_beside_it_a_verdict_is_the_interval_s() -> None:
-    up = dict(enumerate([1.1, 1.12, 1.09, 1.11, 1.1]))
-    flat = dict.fromkeys(up, 1.0)
-
-    assert [Verdict.FASTER, Verdict.SLOWER] == [verdict(ratio) for ratio in ratios([(up, flat), (flat, up)])]
+@pytest.mark.parametrize(("value", "ends", "rounds", "expected"), [
+    (1.2, (1.001, 1.4), 5, "faster"), (0.8, (0.7, 0.999), 5, "slower"), (1.2, (1.0, 1.4), 5, "no difference shown"),
+    (1.2, (0.9, 1.4), 5, "no difference shown"), (1.2, (1.1, 1.3), 4, "needs five rounds"),
+    (9.0, None, 1, "needs five rounds"), (None, None, 0, "no data")])
+def test_a_word_is_said_where_the_interval_of_five_rounds_excludes_one(
+        value: float | None, ends: tuple[float, float] | None, rounds: int, expected: str) -> None:
+    assert expected == verdict(Ratio(value, Interval(*ends) if ends else None, rounds))
 
 
 def test_equal_rates_are_no_difference_however_little_they_scatter() -> None:
@@ -105,17 +98,6 @@ def test_equal_rates_are_no_difference_however_little_they_scatter() -> None:
     (ratio,) = ratios([(third, {index: rate * (1 + 2e-16) for index, rate in third.items()})])
 
     assert Verdict.NO_DIFFERENCE is verdict(ratio)
-
-
-def test_holm_multiplies_the_least_by_all_and_never_falls() -> None:
-    # 3 x 0.01; 2 x 0.02; 1 x 0.03 is less than the one before it
-    assert holm([0.02, 0.01, 0.03]) == pytest.approx([0.04, 0.03, 0.04])
-    assert holm([0.9, 0.8]) == [1.0, 1.0] and holm([]) == []
-
-
-def test_the_smallest_difference_is_what_four_sessions_of_five_would_show() -> None:
-    # t of 4 degrees: 2.7764 at 97.5 % and 0.9410 at 80 %
-    assert Mean(0.0, 0.01, 4).smallest() == pytest.approx(math.exp(0.01 * (2.7764 + 0.9410)) - 1, rel=1e-4)
 
 
 def test_a_value_that_follows_its_neighbour_is_correlated_with_it() -> None:
@@ -174,53 +156,13 @@ def test_a_ratio_of_too_few_rounds_beside_another_has_no_interval() -> None:
     assert (None, None, 0) == between(Ratio(None, None, 0), many)[:3]
 
 
-def test_the_variance_between_sessions_is_added_to_that_of_the_rounds() -> None:
-    pair = [(dict(enumerate([2.0, 2.2, 1.8, 2.1, 1.9])), dict.fromkeys(range(5), 1.0))]
-    (alone,), (found,) = ratios(pair), ratios(pair, 0.03)
+def test_a_ratio_of_two_sessions_allows_for_so_many_words_too() -> None:
+    # variance 1, error 0.4472; of two 0.6325; t of eight degrees at 99.5 %
+    logs = [1.0, -1.0, 1.0, -1.0, 0.0]
+    (one,) = ratios([({index: math.exp(log) for index, log in enumerate(logs)}, dict.fromkeys(range(5), 1.0))])
+    found = between(one, one, error_of(5))
 
-    assert alone.mean and found.mean and alone.mean == alone.of_rounds == found.of_rounds
-    assert found.mean.error == pytest.approx(math.hypot(alone.mean.error, 0.03)) and alone.value == found.value
-    assert 4 < found.mean.degrees < 34                      # between those of the two variances
-
-
-def test_a_spread_makes_nothing_surer_however_far_the_rounds_scatter() -> None:
-    # by Welch and Satterthwaite 5.5 degrees where the rounds' error is 7 %: 2.50 * 7.6 % is less than 2.78 * 7 %
-    rounds = Mean(0.2, 0.07, 4)
-    found = rounds.across_sessions(0.03)
-
-    assert 5 < found.degrees < 6 and found.error == pytest.approx(math.hypot(0.07, 0.03))
-    assert (rounds.interval(), rounds.interval(0.005)) == (found.interval(), found.interval(0.005))
-    assert rounds.plain_interval() == found.plain_interval()
-    assert found.p_value() == max(rounds.p_value(), student.two_sided(0.2 / found.error, found.degrees))
-    assert found.smallest(0.005) == rounds.smallest(0.005) and found.smallest(0.5) > rounds.smallest(0.5)
-
-
-def test_words_hold_at_holm_s_small_levels_where_rounds_and_sessions_scatter() -> None:
-    draw, spread, level, sessions = np.random.default_rng(3), 0.03, 0.05 / 9, 20_000
-    logs = draw.normal(0.0, 0.2, (sessions, 5)) + draw.normal(0.0, spread, (sessions, 1))
-    means = [mean for mean in map(mean_of, logs.tolist()) if mean]
-    false = np.mean([mean.across_sessions(spread).p_value() <= level for mean in means])
-
-    assert false == pytest.approx(0.0062, abs=0.0018)        # three standard errors; by the sum alone 1.1 %
-
-
-def test_a_short_session_is_known_no_better_than_a_share_of_its_rounds_scatter_says() -> None:
-    # five rounds that scatter by 15.7 %: its square / 5 and (0.4 x 15.7 %) squared are 9.4 % squared, of four degrees
-    far = Mean(0.2, 0.07, 4).across_sessions(0.03, 0.4)
-    assert (pytest.approx(0.07 * math.sqrt(1.8)), 4, ()) == far[1:]
-
-    near = Mean(0.2, 0.01, 4)
-    assert near.across_sessions(0.03).interval() == near.across_sessions(0.03, 0.4).interval()
-    middle = Mean(0.2, 0.03, 4)
-    assert middle.across_sessions(0.03, 0.4).interval() == middle.across_sessions(0.0, 0.4).interval()
-    assert middle.across_sessions(0.03, 0.4).error == middle.across_sessions(0.03).error
-    assert middle.across_sessions(0.03, 0.4).p_value() == middle.across_sessions(0.0, 0.4).p_value()
-
-
-def test_a_spread_alone_withholds_a_word_however_alike_the_rounds_are() -> None:
-    pair = [(dict.fromkeys(range(5), 1.05), dict.fromkeys(range(5), 1.0))]
-
-    assert [Verdict.FASTER, Verdict.NO_DIFFERENCE] == [verdict(ratios(pair, spread)[0]) for spread in (0.0, 0.03)]
+    assert found.interval and math.log(found.interval.high) == pytest.approx(3.3554 * 0.63246, rel=1e-4)
 
 
 def test_of_one_value_nothing_is_known() -> None:

@@ -323,19 +323,37 @@ def test_what_stamping_costs_is_of_the_same_means() -> None:
     assert row.results[0].stamping_cost == pytest.approx(1.0)                           # 0.2 s, not the median of 0.25
 
 
-def test_repeated_and_disturbed_runs_are_counted_and_marked() -> None:
-    first = [*made.runs(TORCH, SLOW)]
-    repeated = [*made.run(TORCH, 2, made.steps([0.1] * 20), attempt=2)]
-    repeated[0].update(repeats="-", together=[first[0]["key"]])
-    for record in first:
-        if record["event"] == "ending" and record["run"].split(".")[1:] in (["2", "1"], ["3", "1"]):
-            record["disturbed"] = {"foreign_cpu_share": 0.3, "is_throttled": False}
-    found = result(summarise([made.session(), made.plan(TORCH), *first, *repeated]), "torch")
+def test_turns_are_counted_and_disturbed_ones_noted() -> None:
+    shares = [0.0] * 12 + [0.3, 0.3]
+    calm = [record for index in range(3) for record in made.run(
+        TORCH, index, *(made.turn([0.1], share) for share in shares[index:]))]
+    busy = made.run(TORCH, 3, *[made.turn([0.1], 0.3)] * 4)
+    found = summarise([made.session(), made.plan(TORCH), *calm, *busy], PROVED)
+    row = result(found, "torch")
 
-    assert (1, 1) == (found.repeated_runs, found.disturbed_runs)
-    assert "made_again" in found.flags
+    assert (14 + 13 + 12 + 4, 2 + 2 + 2 + 4) == (row.turns, row.disturbed_turns)
+    texts = [note.text for note in found.footnotes]
+    assert "1 of 4 runs: the machine was busy throughout; all their turns count." == texts[0]
+    assert texts[1].startswith("10 of 43 turns were disturbed: ")
     untouched = result(summary({TORCH: SLOW}), "torch")
-    assert (0, 0, False) == (untouched.repeated_runs, untouched.disturbed_runs, "made_again" in untouched.flags)
+    assert (0, 0) == (untouched.turns, untouched.disturbed_turns)
+
+
+@pytest.mark.parametrize(("stacks", "words"), [
+    (("torch",), 0), (("torch", "tf"), 1), (("torch", "tf", "mxnet"), 3), (("tf", "mxnet"), 1)])
+def test_words_are_counted_by_what_the_plan_could_say(stacks: tuple[str, ...], words: int) -> None:
+    cells = [made.cell(name, batch=batch) for batch in (1, 2) for name in stacks]
+
+    assert 2 * words == summarise([made.session(), made.plan(*cells)]).words
+
+
+def test_the_interval_that_is_shown_decides_the_word() -> None:
+    rates = {name: [100 * (1 + step * slope / 100) for step in (1, 2, 3, 4, 5)]
+             for name, slope in (("torch", 0), ("tf", 1), ("mxnet", 2))}
+    found = only(summary({made.cell(name): of for name, of in rates.items()}))
+    for each in found.results[1:]:
+        assert each.ratio_interval
+        assert (each.ratio_interval.low > 1) is (each.verdict == "faster")
 
 
 def test_summary_json_repeats_every_field_of_a_study_s_numbers_and_adds_what_was_measured() -> None:

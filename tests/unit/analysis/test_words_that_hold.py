@@ -3,76 +3,38 @@
 `python -m tests.coverage` writes the same of more draws.
 """
 
-from functools import cache
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from runner.analysis import stats
-from tests.coverage import CELLS, KINDS, LOSSES, SHARES, Errors, errors, limit, whole_sessions, words_beside_slow_starts
+from runner.results import turns
+from runner.results.turns import Turn
+from tests.coverage import COMPARISONS, KINDS, STACKS, WORDS, counting, errors, limit, true_words
 
-SESSIONS = 150               # of twelve ratios each
-
-
-@cache
-def found(kind: str, rounds: int) -> Errors:
-    return errors(kind, rounds, SESSIONS)
+SESSIONS = 120
 
 
-@pytest.mark.parametrize("rounds", [5, 7, 10, 20])
 @pytest.mark.parametrize("kind", KINDS)
-def test_at_most_one_word_in_twenty_on_equal_stacks_is_false(kind: str, rounds: int) -> None:
-    assert found(kind, rounds).words <= limit(SESSIONS * CELLS)
+def test_at_most_one_session_in_twenty_of_equal_stacks_has_a_false_word(kind: str) -> None:
+    found = errors(kind, SESSIONS)
+
+    assert found.sessions <= limit(SESSIONS) and found.coverage >= 0.99
 
 
-@pytest.mark.parametrize("rounds", [5, 7, 10, 20])
-@pytest.mark.parametrize("kind", KINDS)
-def test_at_least_95_intervals_of_a_hundred_hold_the_truth(kind: str, rounds: int) -> None:
-    assert 1 - found(kind, rounds).coverage <= limit(SESSIONS * CELLS)
+def test_what_is_faster_by_a_fifth_is_said_beside_neighbours() -> None:
+    assert true_words("neighbours", SESSIONS) > 0.95
 
 
-@pytest.mark.parametrize("rounds", [5, 7, 10, 20])
-@pytest.mark.parametrize("kind", KINDS)
-def test_at_most_one_session_in_twenty_of_twelve_equal_cells_has_a_false_word(kind: str, rounds: int) -> None:
-    assert found(kind, rounds).sessions <= limit(SESSIONS)
+def test_the_simulation_counts_the_turns_that_a_run_counts() -> None:
+    shares = np.random.default_rng(1).choice([0.0, 0.5], (50, 24), p=[0.2, 0.8])
+    for run, counts in zip(shares, counting(shares), strict=True):
+        taken = next((index for index in range(24) if (run[:index] < 0.05).sum() == 12), 24)
+        assert counts[:taken].tolist() == list(turns.counting([Turn(1, 0.1, share, 0.0) for share in run[:taken]]))
+        assert not counts[taken:].any()
 
 
-@pytest.mark.parametrize("rounds", [5, 7, 10, 20])
-@pytest.mark.parametrize("share", SHARES)
-def test_slow_starts_in_some_runs_make_no_more_false_words_than_chance(share: float, rounds: int) -> None:
-    trials = 1000
-    assert max(words_beside_slow_starts(share, loss, rounds, trials) for loss in LOSSES) <= limit(trials)
-
-
-def test_words_of_stacks_that_share_a_baseline_hold_together_with_the_winners() -> None:
-    assert whole_sessions("lognormal", 5, 60) <= limit(60)
-
-
-def false_words(sessions: NDArray[np.float64], *spread: float) -> float:
-    """The share of sessions with a word, of log-ratios by round of equal stacks."""
-    pairs = [(dict(enumerate(rates)), dict.fromkeys(range(5), 1.0)) for rates in np.exp(sessions).tolist()]
-    words = [stats.verdict(ratio) for ratio in stats.ratios(pairs, *spread)]
-    return sum(word is not stats.Verdict.NO_DIFFERENCE for word in words) / len(words)
-
-
-@pytest.mark.parametrize("noise", [0.01, 0.03, 0.1])
-def test_intervals_hold_what_other_sessions_find_where_the_spread_between_them_is_allowed_for(noise: float) -> None:
-    trials = 1500
-    random = np.random.default_rng(25)
-    sessions = 0.03 * random.standard_normal((trials, 1)) + noise * random.standard_normal((trials, 5))
-
-    assert false_words(sessions, 0.03) <= limit(trials) < false_words(sessions)
-
-
-@pytest.mark.parametrize("noise", [0.02, 0.075, 0.15, 0.3])
-def test_words_hold_where_sessions_differ_by_two_fifths_of_what_rounds_scatter(noise: float) -> None:
-    trials = 1500
-    random = np.random.default_rng(27)
-    sessions = noise * (0.4 * random.standard_normal((trials, 1)) + random.standard_normal((trials, 5)))
-
-    assert false_words(sessions, 0.03, 0.4) <= limit(trials)
-    assert noise < 0.15 or false_words(sessions, 0.03) > limit(trials)
+def test_the_simulation_s_words_are_those_of_a_session() -> None:
+    assert WORDS == COMPARISONS * (STACKS - 1) + COMPARISONS
 
 
 def test_the_spread_between_sessions_is_found_from_their_ratios() -> None:

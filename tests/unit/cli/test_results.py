@@ -1,6 +1,5 @@
 """Commands that read results: what they answer where one cannot be read, or where options do not go together."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,15 @@ from typer.testing import CliRunner
 from runner.cli import app
 from runner.errors import InputError
 from runner.report import forms
+from runner.results import store
+from tests import made_report
 
-OLD = Path(__file__).parents[2] / "old_results"
+
+def stored(folder: Path) -> None:
+    """A session of two stacks."""
+    with store.Store(folder) as opened:
+        for record in made_report.records(made_report.DONE):
+            opened.append(record)
 
 
 def said(*words: object) -> str:
@@ -21,13 +27,13 @@ def said(*words: object) -> str:
 
 
 def test_a_session_without_a_plan_is_refused_with_its_file(tmp_path: Path) -> None:
-    (tmp_path / "events.jsonl").write_text('{"event": "session", "schema": 2, "id": "a"}\n')
+    (tmp_path / "events.jsonl").write_text('{"event": "session", "schema": 3, "id": "a"}\n')
     assert f"{tmp_path}/events.jsonl: there is no plan" in said("report", tmp_path)
 
 
 def test_history_tells_of_a_result_that_cannot_be_read_and_shows_the_others(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        shutil.copytree(OLD / "quick", tmp_path / name)
+        stored(tmp_path / name)
     (tmp_path / "c").mkdir()
     (tmp_path / "c/events.jsonl").write_text("{\n")
     answer = CliRunner().invoke(app, ["history", str(tmp_path)])
@@ -36,9 +42,17 @@ def test_history_tells_of_a_result_that_cannot_be_read_and_shows_the_others(tmp_
     assert "History of 2 sessions" in answer.output
 
 
-def test_a_run_s_words_have_no_other_form() -> None:
-    assert "found --run and --csv" in said("report", OLD / "quick", "--run", "all", "--csv")
-    assert "--run all` lists them" in said("report", OLD / "quick", "--run", "nobody")
+def test_a_run_s_words_have_no_other_form(tmp_path: Path) -> None:
+    stored(tmp_path / "a")
+    assert "found --run and --csv" in said("report", tmp_path / "a", "--run", "all", "--csv")
+    assert "--run all` lists them" in said("report", tmp_path / "a", "--run", "nobody")
+
+
+def test_a_result_from_before_turns_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text('{"event": "session", "schema": 2, "id": "a"}\n')
+    text = said("report", tmp_path)
+    assert "schema 2 is from before turns, which this evenbench does not read: measure it again" in text
+    assert "\n" not in text
 
 
 def test_a_file_in_no_folder_is_refused_with_the_folder(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def bench(folder: Path, found: gpus.Gpus, script: Any, rounds: int = 1, **settin
         return RunOnGpus(launcher, lambda planned: None)
 
     opened = store.Store(folder)
-    opened.append({"event": "session", "schema": 1, "command": "c"})
+    opened.append({"event": "session", "schema": store.SCHEMA, "command": "c"})
     return Bench(planned, STACKS, launcher, folder, opened, QuietProgress(), clock=clock, readings=lambda: READING,
                  side_by_side=SideBySide(found, given)), seen
 

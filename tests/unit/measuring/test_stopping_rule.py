@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from runner.analysis.stats import Interval, intervals
+from runner.analysis.stats import Interval, interval
 from runner.analysis.summary import summarise
 from runner.errors import InputError
 from runner.measuring.stopping_rule import CAP, Outcome, Until, Width, lines, looks, outcome, parse, widths
@@ -79,15 +79,14 @@ def test_the_words_say_what_repeated_looking_costs() -> None:
 def test_five_to_seven_of_a_hundred_intervals_of_equal_stacks_miss_one() -> None:
     sessions, at = 600, looks(5, 40)
     ratios = np.exp(0.011 * np.random.default_rng(11).standard_normal((sessions, at[-1])))
-    by_rounds = {rounds: intervals(list(ratios[:, :rounds])) for rounds in at}
     alarms = 0
     for session in range(sessions):
         seen: list[list[Width]] = []
         for rounds in at:
-            interval = by_rounds[rounds][session] or Interval(0, math.inf)
-            seen.append([Width("b", "c", interval.high - interval.low)])
+            found = interval(ratios[session, :rounds]) or Interval(0, math.inf)
+            seen.append([Width("b", "c", found.high - found.low)])
             if outcome(seen, rounds, Until(0.02, at[-1])):
-                alarms += not interval.low <= 1 <= interval.high
+                alarms += not found.low <= 1 <= found.high
                 break
 
     assert 0.03 <= alarms / sessions <= 0.085

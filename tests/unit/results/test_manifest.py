@@ -10,7 +10,7 @@ from runner.cli import app
 from runner.errors import InputError
 from runner.results import manifest, store
 
-SESSION = {"event": "session", "schema": 1, "command": "c"}
+SESSION = {"event": "session", "schema": store.SCHEMA, "command": "c"}
 
 
 def ended(folder: Path) -> Path:

@@ -7,7 +7,7 @@ import pytest
 
 from runner.errors import InputError
 from runner.results.rows import Row, measurements
-from runner.results.runs import Run, rate_per_worker
+from runner.results.runs import Run, rate_per_worker, step_seconds
 from runner.results.worker_lines import mistake
 from tests import made_rows as made
 
@@ -113,15 +113,6 @@ def test_a_session_is_done_when_it_was_closed_so(reason: str, is_done: bool) -> 
     found = measurements([made.session(), made.plan(CELL), {"event": "closed", "reason": reason}])
 
     assert is_done is found.is_done
-
-
-@pytest.mark.parametrize(("runs", "of_scatter"), [(5, 0.4), (75, 0.4), (300, 0.2)])
-def test_a_long_session_allows_for_less_of_its_rounds_scatter(runs: int, of_scatter: float) -> None:
-    cell = made.cell()
-    of_each = (record for index in range(runs) for record in made.run(cell, index))       # each takes 4 s
-    records = [made.session(session_spread=0.03, session_scatter=0.4), made.plan(cell, rounds=runs), *of_each]
-    assert (0.03, pytest.approx(of_scatter)) == measurements(records).session_spread
-    assert (0.03, 0.0) == measurements([made.session(session_spread=0.03), *records[1:]]).session_spread
 
 
 def test_a_run_that_never_started_has_no_place() -> None:
@@ -242,7 +233,7 @@ def test_the_parts_of_one_sample_are_its_curve_and_not_its_rate() -> None:
     assert [2.0, 1.0] == run.first.device_seconds.tolist()
 
 
-def test_one_sample_of_an_older_worker_is_a_curve_of_one_point() -> None:
+def test_one_sample_without_parts_is_a_curve_of_one_point() -> None:
     assert [0.5] == of_lines(made.steps([3.0], count=6)).step_seconds.tolist()
 
 
@@ -251,7 +242,7 @@ def test_a_warm_up_has_its_steps_seconds_and_why_it_ended() -> None:
     assert (pytest.approx(2.0), "steady") == (run.warmup_seconds, run.warmup_ended)
 
 
-def test_of_an_older_warm_up_nobody_knows_why_it_ended() -> None:
+def test_of_a_warm_up_whose_last_line_is_missing_nobody_knows_why_it_ended() -> None:
     run = of_lines(made.steps([1.0]))
     assert (pytest.approx(1.6), "") == (run.warmup_seconds, run.warmup_ended)
 
@@ -316,38 +307,63 @@ def test_a_run_says_whether_it_timed_only_a_part_of_a_pass() -> None:
     assert part.first.is_part_of_pass and not of_lines(made.steps([1.0])).first.is_part_of_pass
 
 
-def session_with(*again: made.Record, together: list[str] | None = None) -> list[Any]:
-    """Two stacks whose round was made again by these runs; the first run of torch took 1 s a step, the second 0.5 s."""
-    torch, tf = made.cell("torch"), made.cell("tf")
-    records = [*made.run(torch, 0, made.steps([1.0])), *made.run(tf, 0, made.steps([1.0])), *again]
-    for record in records:
-        if record["event"] == "begin" and record["attempt"] == 2:
-            record["repeats"] = record["run"][:-1] + "1"
-            record.update({} if together is None else {"together": together})
-    return [made.session(), made.plan(torch, tf), *records]
+def test_a_run_s_rate_is_the_geometric_mean_of_its_undisturbed_turns() -> None:
+    # 2 / 0.25 = 8, 1 / 0.5 = 2 and 4 / 1.0 = 4 steps a second: 4 on geometric average; the slow turn was disturbed
+    turns = [made.turn(seconds, foreign) for seconds, foreign in (
+        ([0.125, 0.125], 0.0), ([9.0], 0.3), ([0.5], 0.04), ([0.25] * 4, 0.0))]
+    row = only_row(*made.run(CELL, 0, *turns))
+    worker = row.runs[0].first
+
+    assert {0: pytest.approx(40.0)} == row.rates and pytest.approx(0.25) == step_seconds(row.runs[0])
+    assert [True, True, False, True, True, True, True, True] == worker.counts.tolist()
+    assert (8, 4, [0.0, 0.3, 0.04, 0.0]) == (len(worker.sample_seconds), len(row.turns), pytest.approx(
+        [turn.foreign_share for turn in row.turns]))
 
 
-def seconds_and_replaced(records: list[Any]) -> list[tuple[float, int]]:
-    return [(row.runs[0].first.timed_seconds, len(row.replaced)) for row in measurements(records).rows]
+def test_all_turns_of_a_run_on_a_busy_machine_count() -> None:
+    turns = [made.turn([seconds], 0.3) for seconds in (0.25, 0.5, 1.0)]
+    row = only_row(*made.run(CELL, 0, *turns))
+
+    assert {0: pytest.approx(20.0)} == row.rates and row.runs[0].is_busy
 
 
-def again(stack: str, seconds: float = 0.5, **values: Any) -> list[made.Record]:
-    return list(made.run(made.cell(stack), 0, made.steps([seconds]), attempt=2, **values))
+def test_phases_are_of_the_turns_that_count() -> None:
+    turns = [made.turn([0.5, 0.5], foreign, phases={"forward": [each, each]})
+             for foreign, each in ((0.0, 0.1), (0.3, 0.4), (0.0, 0.2), (0.0, 0.3))]
+    run = only_row(*made.run(CELL, 0, *turns)).runs[0]
+
+    assert pytest.approx(0.2) == run.phase_seconds("forward")
+    blocks = [made.turn([1.0], foreign, count=2, counts=[2], phases={"forward": [each, each]})
+              for foreign, each in ((0.0, 0.1), (0.3, 0.4), (0.0, 0.2), (0.0, 0.3))]
+    assert pytest.approx(0.2) == only_row(*made.run(CELL, 0, *blocks)).runs[0].phase_seconds("forward")
 
 
-def test_a_round_that_was_made_again_whole_counts_in_place_of_the_first() -> None:
-    keys = [item["key"] for item in session_with()[1]["cells"]]
-    assert [(0.5, 1), (0.25, 1)] == seconds_and_replaced(
-        session_with(*again("torch"), *again("tf", 0.25), together=keys))
+def test_turns_before_a_longer_warm_up_belong_to_it() -> None:
+    first, again = made.turn([1.0], loss=[5.0], compiled=1), made.turn([0.5], loss=[1.0])
+    records = list(made.run(CELL, 0, first, {"event": "warm", "seconds": [0.3], "ended": "steady"}, again))
+    place = next(index for index, record in enumerate(records) if record.get("line") == first)
+    records.insert(place + 1, {"event": "rewarmed", "run": records[0]["run"]})
+    worker = only_row(*records).runs[0].first
+
+    assert ([0.5], [1.0], 1, 0) == (worker.sample_seconds.tolist(), worker.losses.tolist(), len(worker.turns),
+                                    worker.timed_compiled)
+    assert [1.5, 0.1, 0.3] == worker.warmup_seconds.tolist()
 
 
-def test_a_round_that_was_not_made_again_whole_does_not_count() -> None:
-    keys = [item["key"] for item in session_with()[1]["cells"]]
-    cut = session_with(*again("torch"), *again("tf", 0.25)[:-1], together=keys)
-    failed = session_with(*again("torch"), *again("tf", ending="error"), together=keys)
-    assert [(1.0, 1), (1.0, 0)] == seconds_and_replaced(cut)
-    assert [(1.0, 1), (1.0, 1)] == seconds_and_replaced(failed)
+def test_losses_know_at_which_step_of_the_run_they_were() -> None:
+    run = of_lines(made.turn([0.1, 0.1, 0.1], before=7, loss=[3.0, None, 2.0]),
+                   {"event": "values", "loss": [1.0]}, made.turn([0.1], before=15))
+    plain = of_lines(made.steps([0.1], loss=[2.0]), made.steps([0.1], loss=[1.0]))
+
+    assert (7, 9, 15) == run.first.loss_steps
+    assert (2, 3) == plain.first.loss_steps                  # after a warm-up of two
 
 
-def test_in_an_older_session_a_run_was_made_again_by_itself() -> None:
-    assert [(0.5, 1), (1.0, 0)] == seconds_and_replaced(session_with(*again("torch")))
+def test_steps_in_turns_and_others_do_not_go_together() -> None:
+    with pytest.raises(InputError, match="found steps in turns and others without"):
+        of_lines(made.turn([0.1]), made.steps([0.1]))
+
+
+@pytest.mark.parametrize("turn", [{}, {"seconds": -1.0}, {"seconds": 1.0, "cpus": 1, "own_seconds": "a"}])
+def test_a_turn_of_another_shape_is_a_broken_event(turn: dict[str, Any]) -> None:
+    assert mistake(made.steps([0.1], turn=turn))

@@ -8,7 +8,7 @@ import pytest
 from runner.errors import InputError
 from runner.results import history, store
 
-SESSION = {"event": "session", "schema": 1, "command": "c"}
+SESSION = {"event": "session", "schema": store.SCHEMA, "command": "c"}
 
 
 def made(folder: Path, *records: dict[str, object]) -> Path:
@@ -30,7 +30,7 @@ def test_a_torn_last_line_is_left_out_and_cut_off_before_the_next_append(tmp_pat
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     with store.Store(tmp_path) as opened:
         opened.append({"event": "session", "schema": store.SCHEMA + 1})
-    with pytest.raises(InputError, match=r"events\.jsonl:1: schema 3 is newer"):
+    with pytest.raises(InputError, match=r"events\.jsonl:1: schema 4 is newer"):
         list(store.read(tmp_path))
 
 

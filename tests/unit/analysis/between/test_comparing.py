@@ -51,14 +51,14 @@ def test_a_ratio_that_fell_is_lower() -> None:
 
 
 def test_a_session_that_was_not_steady_moves_nothing() -> None:
-    def shaken(name: str, first: float) -> Measurements:
+    def shaken(name: str, by: float) -> Measurements:
         cells = made.cell("torch"), made.cell("tf")
         runs = [record for cell in cells for index in range(5)
-                for record in made.run(cell, index, made.steps([first] * 10 + [0.1] * 10))]
+                for record in made.run(cell, index, made.steps([0.1 * by**step for step in range(20)]))]
         return measurements([made.session(id=name), made.plan(*cells), *runs])
 
-    assert Moved.NOT_STEADY is beside(shaken("a", 0.1), shaken("b", 0.2)).rows[1].verdict
-    assert Moved.NO_DIFFERENCE is beside(shaken("a", 0.1), shaken("b", 0.1)).rows[1].verdict
+    assert Moved.NOT_STEADY is beside(shaken("a", 1.0), shaken("b", 1.02)).rows[1].verdict
+    assert Moved.NO_DIFFERENCE is beside(shaken("a", 1.0), shaken("b", 1.0)).rows[1].verdict
 
 
 def test_equal_sessions_differ_in_nothing_and_no_difference_is_shown() -> None:

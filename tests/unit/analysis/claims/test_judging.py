@@ -282,7 +282,7 @@ def of_twenty(**last: Sequence[float]) -> Measurements:
     return took(cells)
 
 
-def test_one_case_of_twenty_contradicts_only_where_its_interval_is_widened_for_twenty() -> None:
+def test_intervals_of_a_claim_s_cases_allow_for_all_of_them() -> None:
     # 4 % slower, t = 5.3 of 4 degrees: p = 0.006 is below 0.05 and above 0.05 / 20
     close, far = ([each * factor for each in (1.0, 1.02, 0.98, 1.01, 1.0)] for factor in (1.04, 1.5))
 
@@ -307,15 +307,15 @@ def test_a_mean_over_some_of_its_cases_is_no_data() -> None:
 
 
 def slow_starts(stack: str, runs: int, measure: str = "train") -> list[Any]:
-    """Five runs of a stack, of which the first took twice the time for half of their steps."""
+    """Five runs of a stack, of which the first got faster by 2 % a step."""
     return [record for index in range(5) for record in made.run(
         made.cell(stack, measure=measure), index,
-        made.steps([0.2] * (10 if index < runs else 0) + [0.1] * 10, phases={"load": [0.01] * 20}),
-        after={"peak_bytes": 10**9})]
+        made.steps([0.1 * (1.02 if index < runs else 1.0)**(20 - step) for step in range(20)],
+                   phases={"load": [0.01] * 20}), after={"peak_bytes": 10**9})]
 
 
 @pytest.mark.parametrize(("runs", "expected", "reason"), [
-    (2, DOES_NOT, ""), (3, INCONCLUSIVE, "tf: not steady (3 of 5 runs)")])
+    (2, DOES_NOT, ""), (3, INCONCLUSIVE, "tf: not steady (getting faster in 3 of 5 runs)")])
 def test_nothing_is_said_of_times_of_a_stack_that_was_not_steady(runs: int, expected: Verdict, reason: str) -> None:
     cells = made.cell("tf"), made.cell("torch")
     measured = measurements([made.session(), made.plan(*cells), *slow_starts("tf", runs),

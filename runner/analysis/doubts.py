@@ -1,0 +1,52 @@
+"""Why a stack gets no word, whatever its interval says: its timed steps were not all of what they stand for. Pure.
+
+A program that the framework compiles within the timed steps is in their rate. And a stack whose turns get faster or
+slower through most of its rounds has no one rate: its warm-up was too short, or it slows down by itself. What the
+machine does to some rounds is no doubt: it makes them differ, and the interval wider.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from runner import formatting
+from runner.analysis.stats import LEAST_ROUNDS, Verdict
+from runner.results.rows import Row
+from runner.results.runs import Run
+from workloads.spec.duration import MEASURES
+
+TREND = math.log1p(0.05)       # from the first turn to the last: less moves no rate by more than 2.5 %
+REMEDIES = {Verdict.COMPILED: "more --set warmup=", Verdict.NOT_STEADY: "--set warm=steady, or more --set seconds=",
+            Verdict.TOO_FEW: f"--rounds {LEAST_ROUNDS}"}
+
+
+class Doubt(NamedTuple):
+    """What withholds a word."""
+
+    verdict: Verdict
+    text: str                  # the same with the number of runs behind it
+
+
+Doubts = Mapping[str, Doubt]   # by the key of the row
+
+
+def of_rows(rows: Iterable[Row]) -> Doubts:
+    """The doubts about rows that time the same step over and over: epochs are measured whole, profiles are no rates."""
+    found = ((row.key, _doubt(row.ok_runs)) for row in rows if row.cell.measure in MEASURES)
+    return {key: doubt for key, doubt in found if doubt}
+
+
+def _doubt(runs: tuple[Run, ...]) -> Doubt | None:
+    compiled = sum(any(worker.timed_compiled for worker in run.workers) for run in runs)
+    if compiled:
+        return _counted(Verdict.COMPILED, "", compiled, len(runs))
+    trends = [math.fsum(worker.trend for worker in run.workers) / len(run.workers) for run in runs]
+    for word, count in (("getting faster", sum(each > TREND for each in trends)),
+                        ("slowing down", sum(each < -TREND for each in trends))):
+        if 2 * count > len(runs):
+            return _counted(Verdict.NOT_STEADY, f"{word} in ", count, len(runs))
+    return None
+
+
+def _counted(verdict: Verdict, how: str, count: int, runs: int) -> Doubt:
+    return Doubt(verdict, f"{verdict.value} ({how}{count} of {formatting.count(runs, 'run')})")

@@ -1,0 +1,124 @@
+"""Which stacks get no word whatever their intervals say, and what is said instead."""
+
+from typing import Any
+
+import pytest
+
+from runner.analysis import doubts
+from runner.analysis.between import regression
+from runner.analysis.stats import Verdict
+from runner.analysis.summary import summarise
+from runner.analysis.summary_format import Comparison
+from runner.report.claims.claim_text import word
+from runner.results.rows import measurements
+from tests import made_rows as made
+from tests.made_claims import claim
+
+EVEN = [0.1] * 12                                               # seconds of a turn's one step
+FASTER, SLOWER = [0.1 * 1.02**(11 - index) for index in range(12)], [0.1 * 1.02**index for index in range(12)]
+SLIGHTLY = [0.1 * 1.004**index for index in range(12)]          # 4.5 % from first to last
+
+
+def records(rounds: dict[str, list[list[float]]], by_turns: bool = True, **values: Any) -> list[made.Record]:
+    """Of each stack and round the seconds of twelve turns, or of as many steps; tf takes half of it."""
+    cells = {name: made.cell(name, **values) for name in rounds}
+    runs = []
+    for name, of_rounds in rounds.items():
+        for index, seconds in enumerate(of_rounds):
+            shown = [each * (1 + index / 1000) * (0.5 if name == "tf" else 1) for each in seconds]
+            lines = [made.turn([each]) for each in shown] if by_turns else [made.steps(shown)]
+            runs += made.run(cells[name], index, *lines)
+    return [made.session(), made.plan(*cells.values(), claims=[claim("faster").record()]), *runs]
+
+
+def words(found: list[made.Record]) -> dict[str, str]:
+    comparison: Comparison = summarise(found).comparisons[0]
+    return {result.stack: word(comparison, result, "WINNER") for result in comparison.results}
+
+
+def said(**rounds: list[list[float]]) -> dict[str, str]:
+    return words(records(rounds))
+
+
+def test_stacks_whose_turns_are_even_get_their_words() -> None:
+    assert {"torch": "", "tf": "WINNER"} == said(torch=[EVEN] * 5, tf=[EVEN] * 5)
+
+
+@pytest.mark.parametrize(("rounds", "expected"), [
+    ([FASTER] * 3 + [EVEN] * 2, "not steady (getting faster in 3 of 5 runs)"),
+    ([SLOWER] * 5, "not steady (slowing down in 5 of 5 runs)"),
+    ([FASTER] * 2 + [SLOWER] * 2 + [EVEN], "WINNER"), ([SLOWER] * 2 + [EVEN] * 3, "WINNER"),
+    ([SLIGHTLY] * 5, "WINNER")])
+def test_turns_that_lead_one_way_in_most_rounds_take_the_word_away(rounds: list[list[float]], expected: str) -> None:
+    assert {"torch": "", "tf": expected} == said(torch=[EVEN] * 5, tf=rounds)
+
+
+def test_a_baseline_in_doubt_takes_all_words_away() -> None:
+    found = said(torch=[FASTER] * 5, tf=[EVEN] * 5)
+
+    assert {"torch": "not steady (getting faster in 5 of 5 runs)", "tf": "not steady: torch"} == found
+
+
+def test_of_runs_without_turns_twelfths_of_the_steps_are_asked() -> None:
+    steps = [each for each in FASTER for _ in range(10)]
+
+    assert {"torch": "", "tf": "not steady (getting faster in 5 of 5 runs)"} == words(
+        records({"torch": [[0.1] * 120] * 5, "tf": [steps] * 5}, by_turns=False))
+
+
+def test_the_parts_of_one_sync_at_the_end_are_asked_too() -> None:
+    cell = made.cell(sync="end")
+    blocks = {"seconds": FASTER, "counts": [100] * 12}
+    runs = [record for index in range(5)
+            for record in made.run(cell, index, made.steps([sum(FASTER)], count=1200, blocks=blocks))]
+    (row,) = measurements([made.session(), made.plan(cell), *runs]).rows
+
+    assert Verdict.NOT_STEADY is doubts.of_rows([row])[row.key].verdict
+
+
+def test_programs_compiled_within_timed_steps_take_the_word_away() -> None:
+    found = records({"torch": [EVEN] * 5, "tf": [EVEN] * 5})
+    lines = [record for record in found if record["event"] == "line" and record["line"]["event"] == "steps"]
+    lines[-1]["line"]["compiled"] = 2
+
+    assert {"torch": "", "tf": "compiled while timed (1 of 5 runs)"} == words(found)
+
+
+def test_an_epoch_is_measured_whole_and_is_not_doubted() -> None:
+    found = records({"torch": [FASTER] * 5, "tf": [FASTER] * 5}, measure="epochs")
+
+    assert {} == doubts.of_rows(measurements(found).rows)
+
+
+def test_all_who_judge_say_the_same() -> None:
+    found = records({"torch": [EVEN] * 5, "tf": [FASTER] * 5})
+    text = "tf: not steady (getting faster in 5 of 5 runs)"
+
+    assert text == summarise(found).claims[0].numbers[0].reason
+    assert text == regression.judge(measurements(found), "torch", "tf", 0.03).compared[0].reason
+
+
+def test_a_stack_whose_runs_all_failed_is_left_out_aloud() -> None:
+    found = records({"torch": [EVEN] * 5, "tf": [EVEN] * 5, "mxnet": []})
+    found += made.run(made.cell("mxnet"), 0, ending="died")
+    (comparison,) = summarise(found).comparisons
+
+    assert ("tf", ("mxnet",)) == (comparison.winner, comparison.left_out)
+    assert "WINNER of those that ran" == words(found)["tf"]
+
+
+def test_four_rounds_get_no_word() -> None:
+    assert {"torch": "", "tf": "needs five rounds"} == said(torch=[EVEN] * 4, tf=[EVEN] * 4)
+
+
+def test_a_hundred_words_are_held_to_more_than_one_alone() -> None:
+    """The log-ratios 0.01 to 0.049, t = 4.3 of four degrees: p = 0.013 is enough for one word, and not for fifty."""
+    rates = [100 * (1 + step / 100) for step in (1, 2, 3, 4, 5)]
+
+    def verdicts(comparisons: int) -> set[str]:
+        cells = [made.cell(name, batch=10 + index) for index in range(comparisons) for name in ("torch", "tf")]
+        runs = [record for cell in cells for record in made.runs(cell, rates if cell.stack == "tf" else [100.0] * 5)]
+        found = summarise([made.session(), made.plan(*cells), *runs]).comparisons
+        return {result.verdict.value for each in found for result in each.results if result.stack == "tf"}
+
+    assert ({"faster"}, {"no difference shown"}) == (verdicts(1), verdicts(50))

@@ -1,0 +1,55 @@
+"""Which turns of a run count, and whether they get faster; values by hand."""
+
+import math
+
+import pytest
+
+from runner.results.turns import Turn, counted, counting, trend
+from tests import made_rows as made
+
+
+def turn(foreign: float, stolen: float = 0.0, is_throttled: bool = False) -> Turn:
+    return Turn(10, 0.1, foreign, stolen, is_throttled)
+
+
+CALM, DISTURBED = turn(0.05), turn(0.051)
+
+
+@pytest.mark.parametrize(("one", "is_disturbed"), [
+    (turn(0.05), False), (turn(0.03, 0.03), True), (turn(0.0, is_throttled=True), True)])
+def test_a_turn_is_judged_by_the_machine(one: Turn, is_disturbed: bool) -> None:
+    assert is_disturbed is one.is_disturbed
+
+
+def test_shares_are_of_the_cpus_that_the_worker_may_use() -> None:
+    said = {"index": 0, "lead_steps": 1, "seconds": 0.2, "cpus": 2, "own_seconds": 0.2, "busy_seconds": 0.3,
+            "stolen_seconds": 0.04}
+    read = Turn.read(made.steps([0.05, 0.05], turn=said))
+
+    assert (2, 0.1) == (read.steps, read.seconds)
+    assert (0.25, 0.1) == pytest.approx((read.foreign_share, read.stolen_share))          # of 0.4 CPU seconds
+
+
+def test_undisturbed_turns_count_or_all_where_they_are_few() -> None:
+    assert (True, False, True, True) == counting([CALM, DISTURBED, CALM, CALM])
+    assert (True,) * 4 == counting([CALM, DISTURBED, CALM, DISTURBED])
+    assert (CALM,) * 3 == counted([DISTURBED, CALM, CALM, CALM])
+
+
+def test_a_trend_is_the_change_on_a_line_through_the_logarithms() -> None:
+    assert trend([math.exp(0.1 * index) for index in range(12)]) == pytest.approx(1.1)
+    assert trend([math.exp(-0.1 * index) for index in range(12)]) == pytest.approx(-1.1)
+
+
+@pytest.mark.parametrize(("noise", "expected"), [(0.5, 0.0), (0.1, 2.0)])
+def test_a_trend_within_its_noise_is_none(noise: float, expected: float) -> None:
+    # logs 0, 1 + a, 2 - a, 3: by hand the slope is 1 - a / 5 x 1 = 1 - 0.2 a, the rest 1.8 a^2, its error
+    # sqrt(1.8 / 2 / 5) a = 0.4243 a; t of two degrees at 97.5 % is 4.303: 0.9 < 0.913 for 0.5, 0.98 > 0.18 for 0.1
+    found = trend([math.exp(log) for log in (0.0, 1 + noise, 2 - noise, 3.0)])
+
+    assert found == (pytest.approx(3 * (1 - 0.2 * noise)) if expected else 0.0)
+
+
+@pytest.mark.parametrize("rates", [[], [1.0, 2.0], [5.0] * 12, [1.0, 0.0, 2.0], [1 / 3, 1 / 3 * (1 + 1e-16), 1 / 3]])
+def test_without_a_line_there_is_no_trend(rates: list[float]) -> None:
+    assert 0.0 == trend(rates)
