@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from runner import __version__
 from runner.cells import key
 from runner.results.store import SCHEMA
 from workloads.spec.cell import Cell
@@ -30,7 +31,7 @@ def cell(stack: str = "torch", **values: Any) -> Cell:
 
 def session(**values: Any) -> Record:
     return {"schema": SCHEMA, "event": "session", "id": "made", "study": "quick", "scale": "quick", "seed": 7,
-            "evenbench": "0.1.0", "argv": [], "began": "2026-11-21T03:40:00+00:00", "machine": MACHINE,
+            "evenbench": __version__, "argv": [], "began": "2026-11-21T03:40:00+00:00", "machine": MACHINE,
             "launcher": "docker", **values}
 
 

@@ -108,30 +108,43 @@ def test_a_wrong_command_option_and_study_are_seen() -> None:
     assert [studies_named(line) for line in lines] == [["quack"], [], []]
 
 
-def test_the_readme_names_every_command() -> None:
-    lines = named((ROOT / "README.md").read_text(), "evenbench")
+def test_the_page_of_commands_names_every_command() -> None:
+    lines = named((ROOT / "docs/commands.md").read_text(), "evenbench")
 
     assert set(COMMANDS.commands) - {line.words[0] for line in lines} == set()
 
 
-def test_the_stacks_of_the_readme_have_folders() -> None:
-    table = re.search(r"^\| stack \|.*?\n\n", (ROOT / "README.md").read_text(), flags=re.MULTILINE | re.DOTALL)
+def test_the_page_of_stacks_has_every_stack() -> None:
+    table = re.search(r"^\| stack \|.*?\n\n", (ROOT / "docs/stacks.md").read_text(), flags=re.MULTILINE | re.DOTALL)
     assert table
     names = [name for row in table.group().strip().splitlines()[2:] for name in row.split("|")[1].strip().split(", ")]
 
-    assert names
-    assert [name for name in names if not (STACKS / name / "stack.toml").exists()] == []
+    assert sorted(names) == sorted(path.parent.name for path in STACKS.glob("*/stack.toml"))
 
 
 def test_the_studies_of_the_readme_have_as_many_experiments_and_claims() -> None:
     readme = (ROOT / "README.md").read_text()
-    rows = re.findall(r"^\| (\w+) \|.*\| (\d+) \| (\d+) \| \d+ \|$", readme, flags=re.MULTILINE)
+    rows = re.findall(r"^\| (\w+) \|.*\| (\d+) \| (\d+) \|$", readme, flags=re.MULTILINE)
     studies = {name: file.read(name, STUDIES) for name, _, _ in rows}
 
     assert len(rows) == 5
     assert {name: (int(experiments), int(claims)) for name, experiments, claims in rows} == {
         name: (len(study.experiments), len({paper_claim(claim.id) for claim in study.claims}))
         for name, study in studies.items()}
+
+
+@pytest.mark.parametrize(("name", "most"), [("README.md", 130), ("CONTRIBUTING.md", 150)])
+def test_pages_that_everybody_reads_are_short(name: str, most: int) -> None:
+    assert len((ROOT / name).read_text().splitlines()) <= most
+
+
+def test_the_changelog_has_each_version_and_each_topic_in_it_once() -> None:
+    sections = (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1:]
+    versions = [tuple(map(int, section.split()[0].split("."))) for section in sections]
+    topics = [re.findall(r"^\*\*.+", section, flags=re.MULTILINE) for section in sections]
+
+    assert versions == sorted(set(versions), reverse=True)
+    assert [sorted(set(names)) for names in topics] == [sorted(names) for names in topics]
 
 
 def test_the_format_of_studies_lists_every_kind_of_claim() -> None:
