@@ -7,10 +7,9 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from runner.launchers.protocol import Launcher
+from runner.machine import gpus, telemetry
 from runner.machine import host as machine
-from runner.machine import telemetry
 from runner.machine.cpu_energy import Meter
-from runner.measuring.gpu_slots import SideBySide
 from runner.planning.plan import Plan, Planned
 from runner.results.history import Left
 from runner.results.store import Store
@@ -38,6 +37,20 @@ class Progress(Protocol):
 
     def close(self) -> None:
         """No more runs."""
+
+
+class RunOnGpus(NamedTuple):
+    """What a run that has some of the GPUs is made with."""
+
+    launcher: Launcher
+    watches: Callable[[Planned], telemetry.Watch | None]
+
+
+class SideBySide(NamedTuple):
+    """The machine's GPUs, and what a run on some of them is made with."""
+
+    all_gpus: gpus.Gpus
+    on: Callable[[gpus.Gpus], RunOnGpus]
 
 
 class Bench(NamedTuple):

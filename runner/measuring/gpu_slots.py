@@ -8,29 +8,13 @@ CPU runs alone.
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from runner.launchers.protocol import Launcher
 from runner.machine import gpus
-from runner.machine.telemetry import Watch
 from runner.planning.plan import Planned
 from runner.stacks.definition import Stack
 
 T = TypeVar("T")
-
-
-class RunOnGpus(NamedTuple):
-    """What a run that has some of the GPUs is made with."""
-
-    launcher: Launcher
-    watches: Callable[[Planned], Watch | None]
-
-
-class SideBySide(NamedTuple):
-    """The machine's GPUs, and what a run on some of them is made with."""
-
-    all_gpus: gpus.Gpus
-    on: Callable[[gpus.Gpus], RunOnGpus]
 
 
 class Slots:

@@ -22,7 +22,7 @@ from runner.launchers.protocol import Launcher
 from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
 from runner.machine.gpus import NONE, Gpus
 from runner.measuring import at_once, own_stacks
-from runner.measuring.gpu_slots import RunOnGpus, SideBySide
+from runner.measuring.bench import RunOnGpus, SideBySide
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder
 from runner.planning.plan import Plan, Planned, Wishes, of_fullest_form, plan
 from runner.results import history, store

@@ -11,8 +11,8 @@ from runner.launchers.compose import ComposeLauncher
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
 from runner.measuring import job
-from runner.measuring.bench import Bench
-from runner.measuring.gpu_slots import RunOnGpus, SideBySide, Slots
+from runner.measuring.bench import Bench, RunOnGpus, SideBySide
+from runner.measuring.gpu_slots import Slots
 from runner.measuring.session import run
 from runner.planning.plan import Wishes, plan
 from runner.results import store

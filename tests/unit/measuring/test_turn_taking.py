@@ -14,7 +14,7 @@ from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning
 from runner.launchers.protocol import Exit
 from runner.measuring import products, session
 from runner.measuring.bench import Bench
-from runner.measuring.turn_taking import Patience, Room
+from runner.measuring.session.turn_taking import Patience, Room
 from runner.paths import ROOT
 from runner.planning.plan import Wishes, plan
 from runner.results import store

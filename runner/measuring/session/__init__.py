@@ -9,10 +9,11 @@ from runner.cells import comparisons, lanes_key
 from runner.errors import Stopped
 from runner.launchers.protocol import Launcher
 from runner.machine import gpus
-from runner.measuring import gpu_slots, turn_taking
-from runner.measuring.bench import Bench, PendingRun
-from runner.measuring.live_run import LiveRun, head
-from runner.measuring.turn_taking import Patience, Room
+from runner.measuring import gpu_slots
+from runner.measuring.bench import Bench, PendingRun, SideBySide
+from runner.measuring.session import turn_taking
+from runner.measuring.session.live_run import LiveRun, head
+from runner.measuring.session.turn_taking import Patience, Room
 from runner.planning.plan import Plan
 from runner.results import store
 from runner.results.contract import FINAL, WELL
@@ -93,7 +94,7 @@ def _round(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> It
         raise Stopped
 
 
-def _on_gpus(bench: Bench, many: gpu_slots.SideBySide, pending_runs: list[PendingRun], memory: "Memory"
+def _on_gpus(bench: Bench, many: SideBySide, pending_runs: list[PendingRun], memory: "Memory"
              ) -> Iterator[str]:
     def on(pending: PendingRun, own: gpus.Gpus) -> str:
         return next(_group(bench._replace(**many.on(own)._asdict()), [pending], memory))

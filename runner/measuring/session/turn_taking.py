@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from runner.machine import host
 from runner.measuring.bench import Bench
-from runner.measuring.live_run import Event, LiveRun
+from runner.measuring.session.live_run import Event, LiveRun
 from runner.results.turns import FOREIGN_SHARE, Turn
 from workloads.spec import turns
 
