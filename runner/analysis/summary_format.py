@@ -365,7 +365,17 @@ class PublishedNumber(_Model):
     steps: int = 1
     """Of how many steps its seconds are."""
     statistic: str = "mean"
-    """Over its cells: mean, total or greatest."""
+    """Over its cells: mean, total, greatest or difference."""
+    said: dict[str, tuple[str | int | float, ...]] = {}
+    """What of `where` the study's file says itself."""
+    paper: dict[str, tuple[str | int | float, ...]] = {}
+    """Devices and sizes of its cells at the paper's scale, by field."""
+    paper_cells: int = 0
+    """At the paper's scale, of a ratio pairs; 0: not known."""
+    differs: tuple[str, ...] = ()
+    """How the cells that ours is of differ from the paper's, in words."""
+    stand_ins: dict[str, str] = {}
+    """What ran in place of a subject's stack."""
 
 
 class ClaimNumber(_Model):
@@ -399,6 +409,10 @@ class JudgedClaim(claims.Statement):
     numbers: tuple[ClaimNumber, ...]
     missing: tuple[str, ...]
     """Cells without data, with reasons."""
+    differs: tuple[str, ...] = ()
+    """How the cells that it was judged by differ from the paper's, in words."""
+    stand_ins: dict[str, str] = Field(default={})
+    """What ran in place of a subject's stack."""
 
 
 class PaperClaim(_Model):

@@ -107,6 +107,8 @@ def _with_device(pairs: list[str] | None, device: str | None) -> list[str]:
 def _named(asked: jobs.Asked, how: _How) -> jobs.Job:
     """The job of a study; what options ask for is part of it, so that only the same command resumes it."""
     job = jobs.planned(asked, screen.say)
+    if hint := _on_a_cpu(asked, job):
+        raise InputError(f"nothing can run here: {_reasons(job)}; {hint}")
     if how.is_side_by_side:
         jobs.side_by_side(job)                   # refuses before anything is built
         job = job._replace(facts={"gpus_in_parallel": True})
@@ -114,6 +116,15 @@ def _named(asked: jobs.Asked, how: _How) -> jobs.Job:
         return job
     adaptive.check(job.plan)
     return job._replace(facts={**job.facts, **how.until.record()})
+
+
+def _on_a_cpu(asked: jobs.Asked, job: jobs.Job) -> str:
+    """What of a study for GPUs runs on a CPU, where nothing of it runs as it is; "" else."""
+    if job.plan.cells or "device" in asked.wishes.settings:
+        return ""
+    wishes = asked.wishes._replace(settings={**asked.wishes.settings, "device": "cpu"})
+    count = len(jobs.planned(asked._replace(wishes=wishes), lambda line: None).plan.cells)
+    return f"{formatting.count(count, 'cell')} of it can run on a CPU with --device cpu" if count else ""
 
 
 def _every(asked: jobs.Asked, how: _How) -> bool:
@@ -233,6 +244,8 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
         print(json.dumps({**job.plan.record(), "estimate_seconds": seconds}, indent=2))
     else:
         screen.show(screen.plan_view(job.plan.record(), seconds))
+        if hint := _on_a_cpu(asked, job):
+            screen.say(hint)
 
 
 def _plan_every(asked: jobs.Asked, known: Mapping[str, float], is_json: bool) -> None:

@@ -13,8 +13,8 @@ from runner.stacks.definition import Stack, read_all
 from runner.study.file import read
 from workloads.spec.cell import Cell
 
-MODELS = {"V100": ("7.0", 16), "RTX 2080 Ti": ("7.5", 11), "A100": ("8.0", 80), "H100": ("9.0", 80),
-          "RTX 5090": ("12.0", 32)}              # compute capability, GiB
+MODELS = {"P100": ("6.0", 16), "V100": ("7.0", 16), "RTX 2080 Ti": ("7.5", 11), "A100": ("8.0", 80),
+          "H100": ("9.0", 80), "RTX 5090": ("12.0", 32)}              # compute capability, GiB
 DRIVER = "580.95.05"                             # the last series for the V100
 STUDIES = ("gpu", "dai2022", "patel", "tian")
 _WAYS = {"native": "native", "jit": "compiled first", "unsupported": "-"}
@@ -39,10 +39,10 @@ def of_model(model: str, count: int = 4) -> Gpus:
                        for index in range(count)), DRIVER, "")
 
 
-def planned(study: str, stacks: Mapping[str, Stack], model: str) -> Plan:
+def planned(study: str, stacks: Mapping[str, Stack], model: str, count: int = 4) -> Plan:
     """The study at the scale of its paper there, on a host that has CPUs and memory enough."""
     machine = Machine("a CPU", 64, 512 * GIB, "", "", "")
-    return plan(read(study, paths.STUDIES, "paper"), stacks, machine, Wishes(), _missing, of_model(model))
+    return plan(read(study, paths.STUDIES, "paper"), stacks, machine, Wishes(), _missing, of_model(model, count))
 
 
 def _missing(stack: Stack) -> str | None:

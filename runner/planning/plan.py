@@ -17,7 +17,7 @@ from runner.stacks.definition import Stack
 from runner.study.file import EVERY, Experiment, Study
 from runner.study.node import Node
 from workloads.spec import cell as cells
-from workloads.spec import cluster, duration, frameworks, sequence_tasks, tasks
+from workloads.spec import cluster, duration, frameworks, refusals, sequence_tasks, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.data.datasets import train_images
 
@@ -196,17 +196,35 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
         if needed not in stacks:
             whose = "--stack" if needed in wishes.stacks else f"study {study.id}: experiment {experiment.id}"
             raise unknown(f"{whose}: stack", needed, sorted(stacks))
-    forms = {name: [stacks[form] for form in (name, *study.forms.get(name, ()))] for name in names}
+    here = here._replace(node=experiment.node)
+    every = [(name, _settings(combination, own, wishes)) for combination in experiment.combinations() for name in names
+             for own in experiment.variants_of(name)]
+    forms = {name: _forms([stacks[form] for form in (name, *study.forms.get(name, ()))],
+                          [settings for owner, settings in every if owner == name], here) for name in names}
     expanded = []
-    for combination in experiment.combinations():
-        for name in names:
-            for own in experiment.variants_of(name):
-                own_data = combination.get("data") or _own_data(combination["task"])
-                settings = {**combination, **own, **wishes.settings,
-                            **({"data": own_data} if own_data in wishes.data else {})}
-                cell = _of_forms(forms[name], settings, here._replace(node=experiment.node))
-                expanded.append((cell, experiment.exception(cell._replace(stack=name)), "seed" in settings))
+    for name, settings in every:
+        cell = _of_forms(forms[name], settings, here)
+        expanded.append((cell, experiment.exception(cell._replace(stack=name)), "seed" in settings))
     return expanded
+
+
+def _settings(combination: Mapping[str, Any], own: Mapping[str, Any], wishes: Wishes) -> dict[str, Any]:
+    """A cell's fields, of its experiment, its stack and the user."""
+    own_data = combination.get("data") or _own_data(combination["task"])
+    return {**combination, **own, **wishes.settings, **({"data": own_data} if own_data in wishes.data else {})}
+
+
+def _forms(forms: Sequence[Stack], settings: Sequence[Mapping[str, Any]], here: Here) -> Sequence[Stack]:
+    """The form of a stack that runs the most of an experiment's cells, so that all are of one; all where none runs any.
+
+    The first of two that run as many; one that is missing only where no other runs any.
+    """
+    if len(forms) == 1:
+        return forms
+    can = {stack.name: sum(_impossible(_cell(stack, each, here), here) is None for each in settings) for stack in forms}
+    able = [stack for stack in forms if can[stack.name]]
+    there = [stack for stack in able if not here.missing(stack.name)] or able if len(able) > 1 else able
+    return [max(there, key=lambda stack: can[stack.name])] if there else forms
 
 
 def _own_data(task: str) -> str:
@@ -230,16 +248,10 @@ def _has(stack: Stack, measure: str) -> bool:
 
 
 def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -> Cell:
-    """The cell in the first form of a stack that can run it and is not missing, else in one that could run it.
-
-    Where none could, in one for its device, else in the first.
-    """
+    """The cell in the first form of a stack that is for its device, else in the first."""
     formed = [(_cell(stack, settings, here), stack) for stack in forms]
-    able = [cell for cell, _ in formed if _impossible(cell, here) is None]
-    if len(able) > 1:
-        able = [cell for cell in able if not here.missing(cell.stack)] or able
     near = [cell for cell, stack in formed if cell.device in stack.devices]
-    return next(iter(able or near or [cell for cell, _ in formed]))
+    return next(iter(near or [cell for cell, _ in formed]))
 
 
 def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
@@ -281,7 +293,8 @@ def _impossible(cell: Cell, here: Here) -> str | None:
         return f"measure {cell.measure} is of one node; on many there are {', '.join(cluster.MEASURES)}"
     if not _has(stack, cell.measure):
         return f"{stack.name} only infers: it has no measure {cell.measure}"
-    reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes)
+    reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes) or refusals.refused(
+        refusals.of_version(stack.framework, stack.version), cell)
     return reason
 
 

@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 
 from runner import formatting
 from runner.analysis.stats import Interval, Verdict
-from runner.analysis.summary_format import Comparison, Result, Summary
+from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
 from runner.report.claims import claim_text
 from runner.report.tables import EVERY, READ, Column, Form
+from runner.study import quantities
+from runner.study.subjects import selection
+from workloads.spec.cell import Cell, parse
 
 # the tables of results: the rates, what was measured beside them, and three that few sessions have
 RATES, BESIDE, SEQUENCES, EPOCHS, ENERGY = "", "beside", "sequences", "epochs", "energy"
@@ -153,6 +156,23 @@ def _with_interval(title: str, name: str, interval: str, text: Callable[[float, 
     return (Column(title, shown, forms=forms, part=part), Column(name, _of_result(name), forms=_CSV, name=name), *ends)
 
 
+def _published(name: str) -> Column[Line]:
+    """Of the paper's numbers about the result's own cell, several as "one; other"; of ratios there are none."""
+    def text(number: PublishedNumber) -> str:
+        value = claim_text.differs(number) if name == "differs" else getattr(number, name)
+        return "" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
+
+    title = {"id": "published_id", "value": "published", "ours": "published_here"}.get(name, f"published_{name}")
+    return Column(title, lambda line: "; ".join(map(text, _numbers(line))), forms=_CSV, name=title)
+
+
+def _numbers(line: Line) -> list[PublishedNumber]:
+    """The published numbers of one subject that the result's cell is of."""
+    cell: Cell = parse({**line.comparison.settings, "stack": line.result.stack})
+    return [number for number in line.summary.published if number.to is None and number.of.owns(cell)
+            and selection((number.of,), quantities.measure(number.quantity), number.where)(cell)]
+
+
 SETTINGS = ("batch", "image", "steps", "nodes", "cpus", "device", "parallel", "precision")
 
 RESULTS: tuple[Column[Line], ...] = (
@@ -218,4 +238,5 @@ RESULTS: tuple[Column[Line], ...] = (
         f"{name}:{value}" for name, value in line.comparison.settings.items()
         if name not in (*SETTINGS, "task", "measure")), forms=_CSV, name="other_settings"),
     Column("again", _of_result("rerun"), forms=_PAGE | _CSV, name="rerun"),
+    *map(_published, ("id", "quantity", "value", "unit", "ours", "differs")),
 )

@@ -94,9 +94,18 @@ def _in_short(summary: Summary) -> Iterator[str]:
     if summary.paper_claims:
         verdicts = [claim.verdict for claim in summary.paper_claims]
         yield f"{formatting.count(len(verdicts), 'claim')}: {_tally(verdicts)}."
+        yield from _on_a_cpu(summary)
     for measure, is_tuned in dict.fromkeys((each.measure, each.is_tuned) for each in summary.comparisons):
         yield from _wins(summary, measure, is_tuned)
     yield from (f"{line}." for line in (*_means(summary), *rates.machine_limits(summary)))
+
+
+def _on_a_cpu(summary: Summary) -> Iterator[str]:
+    """How many of the verdicts are of a CPU where the paper speaks of a GPU."""
+    count = sum(map(claim_text.is_on_a_cpu, summary.claims))
+    if count:
+        yield (f"{formatting.count(count, 'verdict')} on a CPU: the paper speaks of a GPU there, and what holds on one "
+               "need not hold on the other.")
 
 
 def _lane(summary: Summary, measure: str, is_tuned: bool) -> str:
@@ -160,9 +169,9 @@ def _claims(summary: Summary) -> Iterator[Table[Any]]:
 
 def _of_paper(judged: Sequence[JudgedClaim]) -> tuple[Column[PaperClaim], ...]:
     """The columns of the paper's own claims, of which the judged ones are parts."""
-    verdicts = {claim.id: claim.verdict for claim in judged}
+    verdicts, by_id = {claim.id: claim.verdict for claim in judged}, {claim.id: claim for claim in judged}
     return (Column("claim", lambda claim: claim.id),
-            Column("verdict", lambda claim: claim.verdict.value),
+            Column("verdict", lambda claim: claim_text.paper_verdict(claim, [by_id[part] for part in claim.parts])),
             Column("parts", lambda claim: ", ".join(claim.parts), forms=_PAGE),
             Column("its parts", lambda claim: _tally([verdicts[part] for part in claim.parts]), forms=_SCREEN))
 

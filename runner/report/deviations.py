@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from runner import formatting
 from runner.analysis.flags import Flag
 from runner.analysis.summary_format import Summary
+from runner.report.claims import claim_text
 from runner.report.document import Deviation
 from runner.results.rows import Measurements
 
@@ -19,7 +20,8 @@ _GENERAL = {
 
 def deviations(summary: Summary, measured: Measurements) -> tuple[Deviation, ...]:
     """All deviations, the one that changes most first."""
-    return (*_unfinished(summary), *_scaled(summary, measured), *_chosen(measured),
+    return (*_unfinished(summary), *_stand_ins(summary), *_on_a_cpu(summary), *_scaled(summary, measured),
+            *_chosen(measured),
             *_places(summary, measured), *_nodes(measured), *_flagged(summary), *_left_out(summary),
             *_assumed(measured))
 
@@ -32,6 +34,28 @@ def is_published(summary: Summary) -> bool:
 def _unfinished(summary: Summary) -> Iterator[Deviation]:
     if not summary.is_complete:
         yield Deviation("not complete", "The session has not run to its end; the same command resumes it.")
+
+
+def _stand_ins(summary: Summary) -> Iterator[Deviation]:
+    """Which stacks ran in place of the study's, with their versions."""
+    versions = {column.stack: column.version for column in summary.columns}
+    ran_instead = (*(each.stand_ins for each in summary.published), *(each.stand_ins for each in summary.claims))
+    pairs = dict.fromkeys(pair for each in ran_instead for pair in each.items())
+    if pairs:
+        said = ", ".join(f"{ran}{_versions(ran, versions)} ran for {stack}" for stack, ran in pairs)
+        yield Deviation("stand-ins", f"Numbers and claims of the study's stacks are of others here: {said}.")
+
+
+def _versions(ran: str, versions: Mapping[str, str | None]) -> str:
+    known = [version for name in ran.split("/") if (version := versions.get(name))]
+    return f" (version {', '.join(known)})" if known else ""
+
+
+def _on_a_cpu(summary: Summary) -> Iterator[Deviation]:
+    count = sum(map(claim_text.is_on_a_cpu, summary.claims))
+    if count:
+        yield Deviation("on a CPU", f"{formatting.count(count, 'claim')} of the paper's on a GPU are judged here on a "
+                        "CPU; their verdicts say so.")
 
 
 def _scaled(summary: Summary, measured: Measurements) -> Iterator[Deviation]:

@@ -29,7 +29,7 @@ def _section(context: Context, experiment: Experiment, numbers: published.Number
     results = {result.key: result for shown in compared for result in shown.results}
     profiled = breakdown.of_rows(context.summary.operators, rows)
     charts = [*published.charts(numbers), *curves.step_charts(rows, context.measured.baseline, context.series),
-              *rates.charts(context, compared), *breakdown.phase_charts(compared),
+              *rates.charts(context, compared, experiment.id), *breakdown.phase_charts(compared),
               *breakdown.operator_charts(context, profiled), *curves.charts(rows, context.series),
               *steps.charts(rows, results, context.series), *samples.charts(spreads, context.series)]
     summary = context.summary

@@ -11,6 +11,8 @@ each a ratio of two series of runs paired by round, with its interval (stats.rat
             line fitted to all values, both on logarithms: above 1 up, below 1 down, between 1 / (1 + within) and
             1 + within flat
     order   of each subject over the one before it, above 1: the least stands first
+    least   the quantity, or of / to, in each other case over that in the case `at`: above 1
+    most    the same, below 1
     equal   of / to, between 1 / (1 + within) and 1 + within, so that it reads the same both ways
     differ  of / to, outside of these
     mpe     the mean over all cases of (of - to) / of, the statistic of mahorker's Table 2; below 0 where `to` takes
@@ -21,7 +23,10 @@ the opposite is claimed. Cases that differ only in `averaged` fields are one cas
 values in each round: what a figure of averages shows. A claim holds where all 95 % intervals lie wholly on its side:
 that all do by chance is no likelier than that one does. It does not where one lies wholly on the other, widened so that
 all of them together are wrong in 5 % (Bonferroni): among many cases one is now and then off by chance. A case that
-contradicts is enough beside others that are missing, but not of a mean, an mpe or a slope, which are of all cases.
+contradicts is enough beside others that are missing, but not of a mean, an mpe or a slope, which are of all cases. With
+"majority" more than half of the cases must hold, and half of them that do not are enough. With "difference" the number
+is the geometric mean of how far each ratio is from 1, whichever is the greater: a case of 1.04 and one of 1 / 1.04
+differ by 4 %. `than` are two more subjects: the number is (of / to) over their ratio.
 
 Why slope is a test of a trend (patel: "falls up to a limit"): every round gives one fitted slope, so that the unit of
 replication is the run, as in all other numbers, and the t test over rounds tests the slope against none. A
@@ -43,17 +48,19 @@ from workloads.spec.cell import FIELDS, Cell
 _THRESHOLDS = ("at_least", "at_most", "about", "within")
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {    # the keys that a kind must have, and may have
     "faster": (("of", "to"), ("turned_for",)),
-    "ratio": (("of", "to"), _THRESHOLDS),
+    "ratio": (("of", "to"), (*_THRESHOLDS, "than")),
     "share": (("of",), _THRESHOLDS),
     "trend": (("of", "along", "direction"), ("to", "turned_for")),
     "slope": (("of", "along", "direction"), ("to", "turned_for", "within")),
     "order": (("order",), ("turned_for",)),
-    "equal": (("of", "to", "within"), ()),
-    "differ": (("of", "to", "within"), ()),
+    "least": (("of", "at"), ("to",)),
+    "most": (("of", "at"), ("to",)),
+    "equal": (("of", "to", "within"), ("than",)),
+    "differ": (("of", "to", "within"), ("than",)),
     "mpe": (("of", "to"), _THRESHOLDS),
 }
 _OF_KINDS = sorted({name for both in KINDS.values() for names in both for name in names})
-HOLDS_FOR = ("each", "mean", "total", "greatest")
+HOLDS_FOR = ("each", "mean", "total", "greatest", "majority", "difference")
 DIRECTIONS = ("up", "down", "flat")
 
 Case = tuple[Value, ...]             # a value for each of a claim's fields
@@ -79,7 +86,7 @@ class Statement(BaseModel):
     over: tuple[str, ...] = ()
     """Cell fields that tell its cases apart."""
     holds_for: str = "each"
-    """each case, or over them the mean, the ratio of totals, or the greatest."""
+    """each case, or over them the mean, the ratio of totals, the greatest, the majority, or the mean difference."""
     along: str = ""
     """The cell field of a trend."""
     direction: str = ""
@@ -105,6 +112,12 @@ class Statement(BaseModel):
     """Cell fields over whose values each case is the mean."""
     fuller: str = ""
     """The scale of the study that has the most of its cells; "" where this one has as many."""
+    than: tuple[Subject, ...] = ()
+    """Two subjects whose ratio that of `of` and `to` is held against."""
+    at: Mapping[str, Value] = {}
+    """Of `least` and `most`: the fields of the case that is the least, or the most."""
+    paper: Mapping[str, tuple[Value, ...]] = {}
+    """Sizes and devices of its cells at the paper's scale, by field; empty in older results."""
 
 
 class Claim(Statement):
@@ -115,7 +128,12 @@ class Claim(Statement):
     @property
     def subjects(self) -> tuple[Subject, ...]:
         """Whose numbers it needs."""
-        return self.order or tuple(one for one in (self.of, self.to) if one)
+        return self.order or tuple(dict.fromkeys((*self.compared, *self.than)))
+
+    @property
+    def compared(self) -> tuple[Subject, ...]:
+        """`of`, and `to` where it has one."""
+        return tuple(one for one in (self.of, self.to) if one)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -194,8 +212,10 @@ def _wrong_keys(claim: Claim) -> str | None:
 
 
 def _wrong_subjects(claim: Claim) -> str | None:
-    if len(set(claim.subjects)) < len(claim.subjects):
-        return f"found {', '.join(map(str, claim.subjects))}, expected different subjects"
+    if any(len(set(each)) < len(each) for each in (claim.order, claim.compared, claim.than)):
+        return f"found {', '.join(map(str, (*claim.order, *claim.compared, *claim.than)))}, expected different subjects"
+    if claim.than and len(claim.than) != 2:
+        return f'key "than": found {len(claim.than)} subjects, expected two'
     if claim.kind == "order" and len(claim.order) < 2:
         return 'key "order": expected two subjects or more'
     if claim.kind == "faster" and QUANTITIES[claim.quantity].unit != "s":
@@ -222,7 +242,8 @@ def _out_of_range(claim: Claim) -> str | None:
     """A threshold that the kind's numbers cannot reach, or None."""
     for name in ("at_least", "at_most", "about"):
         threshold = getattr(claim, name)
-        if threshold is not None and claim.kind != "mpe" and threshold <= 0:
+        if threshold is not None and claim.kind != "mpe" and threshold <= 0 and (
+                claim.quantity not in _MAY_BE_BELOW_NOTHING):
             return f'key "{name}": found {threshold:g}, expected a number above 0'
         if threshold is not None and claim.kind == "mpe" and (threshold >= 1 or (name == "about" and threshold == 0)):
             return f'key "{name}": found {threshold:g}, expected a share below 1 of the time of "of", and not 0'
@@ -233,6 +254,9 @@ def _out_of_range(claim: Claim) -> str | None:
 
 
 _OF_TOTALS = ("faster", "ratio", "order", "equal", "differ")
+_OF_HOLDS_FOR = {"total": _OF_TOTALS, "greatest": _OF_TOTALS, "difference": ("ratio", "equal", "differ"),
+                 "majority": ("faster", "ratio", "share", "equal", "differ")}
+_MAY_BE_BELOW_NOTHING = ("constant_folding", "arithmetic", "dependency", "pruning")     # passes may add nodes
 _ABOVE_ONE = ("first_epoch", "first_epoch_extra")     # held against a later epoch, of which they are no part
 
 
@@ -263,14 +287,15 @@ def _wrong_turns(claim: Claim) -> str | None:
         return 'key "holds_for": an mpe is a mean over the cases already'
     if claim.turned_for and claim.direction == "flat":
         return 'key "turned_for": what is flat has no other way'
-    if claim.holds_for in ("total", "greatest") and claim.kind not in _OF_TOTALS:
-        return f'key "holds_for": a {claim.holds_for} is of kinds {", ".join(_OF_TOTALS)}'
+    if claim.kind not in (of_kinds := _OF_HOLDS_FOR.get(claim.holds_for, (claim.kind,))):
+        return f'key "holds_for": {claim.holds_for} is of kinds {", ".join(of_kinds)}'
     if claim.turned_for and claim.holds_for != "each":
         return f'key "turned_for": a {claim.holds_for} over the cases has no exceptions'
-    for case in claim.turned_for:
+    for key, case in (*(("turned_for", case) for case in claim.turned_for), ("at", claim.at)):
         for name in case:
             if name not in claim.over:
-                return f'turned_for: field "{name}" is not in over'
+                return f'{key}: field "{name}" is not in over'
+    for case in claim.turned_for:
         if not case:
             return "turned_for: expected fields and their values"
     return None

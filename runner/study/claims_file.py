@@ -9,7 +9,7 @@ from runner.study import claims, quantities
 from runner.study.claims import Claim
 from runner.study.published import STATISTICS, Published
 from runner.study.quantities import QUANTITIES
-from runner.study.subjects import Subject, named, selection
+from runner.study.subjects import Subject, named, selection, sizes
 from workloads.spec.cell import Cell
 
 
@@ -24,8 +24,13 @@ class Grounds(NamedTuple):
     """The cells that numbers and claims can be about, and the stacks that stand for others."""
 
     here: Sequence[OfStudy]      # at the study's scale
-    by_scale: Mapping[str, Sequence[OfStudy]]
+    by_scale: Mapping[str, Sequence[OfStudy]]      # the paper's own first
     forms: Mapping[str, tuple[str, ...]]
+
+    @property
+    def of_paper(self) -> Sequence[OfStudy]:
+        """At the paper's scale."""
+        return next(iter(self.by_scale.values()))
 
     @property
     def anywhere(self) -> Sequence[OfStudy]:
@@ -49,7 +54,7 @@ def claimed(document: Table, position: Position, grounds: Grounds) -> tuple[Clai
 
 def _published(entry: Any, position: Position, grounds: Grounds) -> Published:
     position = position.entry(entry, "published")
-    strict_toml.refuse_unknown(entry, Published._fields, position)
+    strict_toml.refuse_unknown(entry, _PUBLISHED_KEYS, position)
     quantity = strict_toml.one_of(entry, "quantity", tuple(QUANTITIES), position)
     to = _subject(entry, "to", position, grounds) if "to" in entry else None
     unit = strict_toml.one_of(entry, "unit", quantities.UNITS, position)
@@ -68,10 +73,21 @@ def _published(entry: Any, position: Position, grounds: Grounds) -> Published:
                        strict_toml.one_of(entry, "statistic", STATISTICS, position, STATISTICS[0]))
     if number.statistic != "mean" and unit != "x":
         raise position.wrong(f'key "statistic": found unit "{unit}", expected "x"; other numbers are means')
-    return number._replace(where=_narrowed(number.where, number.experiment, number.subjects, quantity, (), grounds))
+    here, there = (_narrowed(number.where, number.experiment, number.subjects, quantity, (), cells)
+                   for cells in (grounds.here, grounds.of_paper))
+    is_about = selection(number.subjects, quantities.measure(quantity), there)
+    cells = _of(number.experiment, (each for each in grounds.of_paper if is_about(each.cell)))
+    return number._replace(where=here, said=number.where, paper=_sizes(number.subjects, cells),
+                           paper_cells=sum(number.of.owns(cell) for cell in cells))
 
 
-_CLAIM_KEYS = tuple(name for name in Claim.model_fields if name not in ("cases", "fuller"))
+def _sizes(subjects: Sequence[Subject], cells: Iterable[Cell]) -> dict[str, tuple[Any, ...]]:
+    return sizes(cell for cell in cells if any(one.owns(cell) for one in subjects))
+
+
+MADE = ("said", "paper", "paper_cells", "cases", "fuller")       # of the study's cells: no key of its file
+_PUBLISHED_KEYS = tuple(name for name in Published._fields if name not in MADE)
+_CLAIM_KEYS = tuple(name for name in Claim.model_fields if name not in MADE)
 
 
 def _claim(entry: Any, position: Position, grounds: Grounds) -> Claim:
@@ -83,8 +99,8 @@ def _claim(entry: Any, position: Position, grounds: Grounds) -> Claim:
         quantity=strict_toml.one_of(entry, "quantity", tuple(QUANTITIES), position), where=_where(entry, position),
         of=_subject(entry, "of", position, grounds) if "of" in entry else None,
         to=_subject(entry, "to", position, grounds) if "to" in entry else None,
-        order=tuple(_subject({"order": item}, "order", position, grounds)
-                    for item in strict_toml.listed(entry, "order", position)),
+        order=_subjects(entry, "order", position, grounds), than=_subjects(entry, "than", position, grounds),
+        at=strict_toml.case(entry["at"], position, "at") if "at" in entry else {},
         over=strict_toml.strings(entry, "over", position) if "over" in entry else (),
         holds_for=strict_toml.one_of(entry, "holds_for", claims.HOLDS_FOR, position, "each"),
         along=strict_toml.string(entry, "along", position, ""),
@@ -101,9 +117,13 @@ def _claim(entry: Any, position: Position, grounds: Grounds) -> Claim:
         averaged=strict_toml.strings(entry, "averaged", position) if "averaged" in entry else (),
     )
     position.refuse(claims.mistake(claim))
+    there = claim.model_copy(update={"where": _narrowed(claim.where, claim.experiment, claim.subjects, claim.quantity,
+                                                        claim.fields, grounds.of_paper)}).selection()
+    in_paper = _sizes(claim.subjects, filter(there, _of(claim.experiment, grounds.of_paper)))
     claim = claim.model_copy(update={"where": _narrowed(claim.where, claim.experiment, claim.subjects, claim.quantity,
-                                                        claim.fields, grounds)})
-    claim = claim.model_copy(update={"cases": _cases(claim, grounds, position), "fuller": _fuller(claim, grounds)})
+                                                        claim.fields, grounds.here)})
+    claim = claim.model_copy(update={"cases": _cases(claim, grounds, position), "fuller": _fuller(claim, grounds),
+                                     "paper": in_paper})
     position.refuse(claims.mistake(claim))
     return claim
 
@@ -139,6 +159,10 @@ def _experiment(entry: Table, position: Position, grounds: Grounds) -> str:
     return strict_toml.one_of(entry, "experiment", known, position)
 
 
+def _subjects(entry: Table, key: str, position: Position, grounds: Grounds) -> tuple[Subject, ...]:
+    return tuple(_subject({key: item}, key, position, grounds) for item in strict_toml.listed(entry, key, position))
+
+
 def _subject(entry: Table, key: str, position: Position, grounds: Grounds) -> Subject:
     values = strict_toml.table(entry, key, position)
     position = position.at(key)
@@ -158,7 +182,7 @@ _LAST = ("steps", "warmup", "epochs", "learning_rate", "seed", "data", "device")
 
 
 def _narrowed(where: Mapping[str, tuple[Any, ...]], experiment: str, subjects: Sequence[Subject], quantity: str,
-              fields: Sequence[str], grounds: Grounds) -> dict[str, tuple[Any, ...]]:
+              fields: Sequence[str], grounds: Sequence[OfStudy]) -> dict[str, tuple[Any, ...]]:
     """Extends `where` until it selects only this experiment's cells.
 
     A store knows a cell that two experiments share by the first of them alone, so claims look at fields.
@@ -167,7 +191,7 @@ def _narrowed(where: Mapping[str, tuple[Any, ...]], experiment: str, subjects: S
     if not experiment:
         return narrowed
     is_about = selection(subjects, quantities.measure(quantity), where)
-    cells = [each for each in grounds.here if is_about(each.cell) and any(one.owns(each.cell) for one in subjects)]
+    cells = [each for each in grounds if is_about(each.cell) and any(one.owns(each.cell) for one in subjects)]
     own = dict.fromkeys(each.cell for each in cells if each.experiment == experiment)     # in their order
     others = {each.cell for each in cells} - own.keys()
     free = [name for name in Cell._fields if name not in (*fields, *named(subjects))]
@@ -198,7 +222,8 @@ def _cases(claim: Claim, grounds: Grounds, position: Position) -> tuple[claims.C
                 if not any(subject in alike for alike in subjects_cells.values())}
     for case, alike in subjects_cells.items():
         for subject in claim.subjects:
-            if subject not in alike and subject not in left_out:     # that a scale leaves out is told with the verdict
+            if subject not in alike and subject not in left_out and not any(     # a scale may leave it out: told later
+                    subject.owns(cell) and claim.case(cell) == case for cell in filter(is_about, anywhere)):
                 raise position.wrong("no experiment has "
                                   + ", ".join([str(subject), *claims.shown(claim.named(case))]))
     return (*subjects_cells, *_left_out(claim, subjects_cells, anywhere))

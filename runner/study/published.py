@@ -8,7 +8,8 @@ from pydantic import FiniteFloat, TypeAdapter
 from runner.study import quantities
 from runner.study.subjects import Subject, unknown_fields
 
-STATISTICS = ("mean", "total", "greatest")     # of ratios: their mean, the ratio of the sums, the greatest of them
+# of ratios: their mean, the ratio of the sums, the greatest of them, the mean of how far they are from 1
+STATISTICS = ("mean", "total", "greatest", "difference")
 
 
 class Published(NamedTuple):
@@ -27,6 +28,9 @@ class Published(NamedTuple):
     contradiction: str = ""      # why it does not follow from the paper's other numbers, as arithmetic
     steps: int = 1               # of how many steps its seconds are: a study may print those of a whole run
     statistic: str = "mean"      # over its cells, of STATISTICS
+    said: Mapping[str, tuple[Any, ...]] = {}      # the fields of `where` that the study's file says
+    paper: Mapping[str, tuple[Any, ...]] = {}     # sizes of its cells at the paper's scale, by field
+    paper_cells: int = 0         # how many there are at the paper's scale, of a ratio pairs; 0: not known
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -36,7 +40,8 @@ class Published(NamedTuple):
     def record(self) -> dict[str, Any]:
         """As the store keeps it."""
         return {**self._asdict(), "of": self.of.record(), "to": self.to.record() if self.to else None,
-                "where": {name: list(values) for name, values in self.where.items()}}
+                **{each: {name: list(values) for name, values in getattr(self, each).items()}
+                   for each in ("where", "said", "paper")}}
 
 
 _PUBLISHED = TypeAdapter(Published)

@@ -1,5 +1,6 @@
 """Quantities: what studies print and claim, each with the measure, the unit and the way it is read from a run. Pure."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -8,6 +9,8 @@ from runner.results.runs import Run, step_seconds
 from runner.study import operators
 from workloads.spec.cell import Cell
 
+EARLY_EPOCHS = 20              # of tian's Figure 9: before epoch 20
+OF_SEEDS = ("accuracy", "early_accuracy")          # how well a model was trained: seeds change it, not rounds
 # dispatch: what a coordinator takes to hand a worker its next step
 PHASES = ("load", "forward", "backward", "communication", "update", "dispatch")
 PASSES = ("pruning", "constant_folding", "arithmetic", "dependency")
@@ -128,6 +131,11 @@ def _accuracy(row: Row, run: Run) -> float | None:
     return max((epoch.accuracy for epoch in run.epochs if epoch.accuracy is not None), default=None)
 
 
+def _early_accuracy(row: Row, run: Run) -> float | None:
+    """The mean of the first 20 epochs': of two that end alike, that of the one which rises faster is the higher."""
+    return _mean([epoch.accuracy for epoch in run.epochs[:EARLY_EPOCHS] if epoch.accuracy is not None])
+
+
 def _mean(values: list[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
@@ -144,12 +152,22 @@ def _of_kernels(field: str) -> Reader:
     return lambda row, run: run.kernels.share(getattr(run.kernels, field)) if run.kernels else None
 
 
+def _lstm_share(row: Row, run: Run) -> float | None:
+    """The share of the operations' time in those whose names say LSTM or RNN; None where none has a name."""
+    seconds = {name: each for name, _, each in run.kernels.top} if run.kernels else {}
+    whole = sum(seconds.values())
+    return sum(each for name, each in seconds.items() if _LSTM.search(name)) / whole if whole else None
+
+
+_LSTM = re.compile("lstm|rnn", re.IGNORECASE)
+
+
 def _removed(kind: str) -> Reader:
     return lambda row, run: run.graph.share_of_removed(kind) if run.graph else None
 
 
-def _pass(name: str) -> Reader:
-    return lambda row, run: run.graph.removed_by(name) if run.graph else None
+def _passes(*names: str) -> Reader:
+    return lambda row, run: sum(map(run.graph.removed_by, names)) if run.graph else None
 
 
 QUANTITIES: dict[str, Quantity] = {
@@ -167,14 +185,18 @@ QUANTITIES: dict[str, Quantity] = {
     "first_epoch_extra": Quantity("epochs", "s", _first_epoch_extra, "epoch"),
     "validation": Quantity("epochs", "s", _validation),
     "accuracy": Quantity("epochs", "share", _accuracy),
+    "early_accuracy": Quantity("epochs", "share", _early_accuracy),
     "kernel_share": Quantity("kernels", "share", _of_kernels("kernel_seconds")),
     "copy_share": Quantity("kernels", "share", _of_kernels("copy_seconds")),
     "launch_share": Quantity("kernels", "share", _of_kernels("launch_seconds")),
     "kernels": Quantity("kernels", "count",
                         lambda row, run: run.kernels.kernels / run.kernels.steps if run.kernels else None),
+    "lstm_share": Quantity("kernels", "share", _lstm_share),
     "max_batch": Quantity("max_batch", "count",
                           lambda row, run: run.max_batch.largest if run.max_batch else None, is_least=True),
     "nodes_removed": Quantity("graph", "share", lambda row, run: run.graph.removed_share if run.graph else None),
     **{f"removed_{kind}": Quantity("graph", "share", _removed(kind)) for kind in ("expensive", "cheap", "noop")},
-    **{name: Quantity("graph", "share", _pass(name)) for name in PASSES},
+    **{name: Quantity("graph", "share", _passes(name)) for name in PASSES},
+    "arithmetic_dependency": Quantity("graph", "share", _passes("arithmetic", "dependency")),
+    "parameters": Quantity("train", "count", lambda row, run: run.parameters),
 }

@@ -59,8 +59,9 @@ def named(entry: Table, kind: str, names: Names, position: Position) -> Table:
     for key in ("of", "to"):
         if key in written:
             written[key] = names.subject(written[key], position.at(key))
-    if isinstance(written.get("order"), list):
-        written["order"] = [names.subject(each, position.at("order")) for each in written["order"]]
+    for key in ("order", "than"):
+        if isinstance(written.get(key), list):
+            written[key] = [names.subject(each, position.at(key)) for each in written[key]]
     where = strict_toml.table(written, "where", position, {})
     if "model" in entry:
         where = {"task": names.tasks(entry["model"], position), **where}
@@ -83,8 +84,8 @@ def _text(entry: Table) -> Table:
 
 def _over(claim: Table) -> list[str]:
     """The fields of which a claim picks several values: they tell its cases apart."""
-    subjects = [each for each in (claim.get("of"), claim.get("to"), *_tables(claim.get("order")))
-                if isinstance(each, dict)]
+    subjects = [each for each in (claim.get("of"), claim.get("to"), *_tables(claim.get("order")),
+                                  *_tables(claim.get("than"))) if isinstance(each, dict)]
     apart = {claim.get("along") if isinstance(claim.get("along"), str) else "", *(name for each in subjects
                                                                                  for name in each)}
     return [name for name, values in claim.get("where", {}).items() if len(values) > 1 and name not in apart]

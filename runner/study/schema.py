@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter
 
 from runner import strict_toml
-from runner.study import claims, file, inheritance, quantities, rows
+from runner.study import claims, claims_file, file, inheritance, quantities, rows
 from runner.study.claims import Claim
 from runner.study.node import FORM
 from runner.study.published import STATISTICS, Published
@@ -32,6 +32,7 @@ _CLAIM: dict[str, Schema] = {
     "kind": {"enum": list(claims.KINDS)}, "quantity": _QUANTITY, "where": _WHERE, "of": _SUBJECT,
     "to": _SUBJECT, "order": {"type": "array", "items": _SUBJECT}, "holds_for": {"enum": list(claims.HOLDS_FOR)},
     "direction": {"enum": list(claims.DIRECTIONS)}, "turned_for": {"type": "array", "items": _CELL},
+    "than": {"type": "array", "items": _SUBJECT, "minItems": 2, "maxItems": 2}, "at": _CELL,
 }
 _PUBLISHED: dict[str, Schema] = {
     "quantity": _QUANTITY, "unit": {"enum": [*quantities.UNITS, rows.MORE]}, "where": _WHERE, "of": _SUBJECT,
@@ -66,9 +67,10 @@ def json_schema() -> Schema:
                  ("study", "experiment")),
         "$defs": {**_heads(), **_of_cells(),
                   "published": _of_fields(Published, _PUBLISHED,
-                                          ("id", "source", "quantity", "of", "value", "unit"), _ROWS),
+                                          ("id", "source", "quantity", "of", "value", "unit"), _ROWS,
+                                          left_out=claims_file.MADE),
                   "claim": _of_fields(Claim, _CLAIM, ("id", "text", "kind", "quantity"),
-                                      {**_ROWS, "number": _TEXT, "printed": _TEXT}, left_out=("cases", "fuller")),
+                                      {**_ROWS, "number": _TEXT, "printed": _TEXT}, left_out=claims_file.MADE),
                   "told": _of_fields(Told, {}, Told._fields, _ROWS)},
     }
 

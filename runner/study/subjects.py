@@ -1,15 +1,17 @@
 """Subjects: whose number it is. A stack, its parallel mode, and settings of its cells where a study compares those."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, ConfigDict, PlainSerializer
 
-from workloads.spec import cluster
+from workloads.spec import cluster, tasks
 from workloads.spec.cell import FIELDS, Cell
 
 Value = str | int | float
+# a number of cells that differ in these is another number; other fields change how well it is known, not what it is of
+_SIZES = ("device", "nodes", "gpus", "batch", "images", "input", "epochs", "length", "hidden")
 OF_EVERY_SUBJECT = ("stack", "parallel", "measure")     # cell fields that subjects and quantity say
 
 
@@ -46,9 +48,29 @@ class Subject:
         return (cell.stack in (self.stack, *self.also) and self.parallel == ("" if kind == "none" else kind)
                 and all(getattr(cell, name) == value for name, value in self.settings))
 
+    def called(self, name: str) -> "Subject":
+        """The same subject, its stack under another name."""
+        return replace(self, stack=name, also=(self.stack, *self.also))
+
     def record(self) -> dict[str, Any]:
         """As the store keeps it."""
         return {**vars(self), "settings": dict(self.settings), "also": list(self.also)}
+
+
+def sizes(cells: Iterable[Cell]) -> dict[str, tuple[Value, ...]]:
+    """The devices and sizes of cells, by field, each value once."""
+    values: dict[str, dict[Value, None]] = {}
+    for cell in cells:
+        for name in (*_SIZES, *(("preset",) if tasks.is_sequence(cell.task) else ("image", "classes"))):
+            values.setdefault(name, {})[getattr(cell, name)] = None
+    return {name: tuple(each) for name, each in values.items()}
+
+
+def stand_ins(subjects: Iterable[Subject], cells: Iterable[Cell]) -> dict[str, str]:
+    """What ran in place of the subjects' stacks, by these: several as "a/b"."""
+    ran = [(one.stack, cell.stack) for cell in cells for one in subjects if one.owns(cell)]
+    return {stack: "/".join(names) for stack in dict.fromkeys(stack for stack, _ in ran)
+            if (names := sorted({name for own, name in ran if own == stack})) != [stack]}
 
 
 def unknown_fields(subjects: Iterable[Subject], where: Iterable[str] = ()) -> str | None:

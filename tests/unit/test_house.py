@@ -25,11 +25,12 @@ FRAMEWORKS = {"frameworks/pytorch": {"torch"},
 RUNTIMES = ("frameworks/onnxruntime", "frameworks/openvino")        # they share the graphs that they run
 # of workloads/, what every adapter may import
 SHARED = ("workloads.spec", "workloads.profiles", "workloads.frameworks.contract", "workloads.frameworks.mode",
-          "workloads.frameworks.peers", "workloads.process.errors", "workloads.process.processor",
+          "workloads.frameworks.peers", "workloads.frameworks.surroundings", "workloads.process.errors",
+          "workloads.process.processor",
           "workloads.inputs.images", "workloads.inputs.loading", "workloads.inputs.lstm_vector",
           "workloads.inputs.passes")
 # of workloads/: where frameworks' names are data, and the formats of their profilers
-TABLES = {"spec/frameworks.py", "spec/cluster.py", "spec/lstm_kernels.py", "profiles/traces.py"}
+TABLES = {"spec/frameworks.py", "spec/cluster.py", "spec/lstm_kernels.py", "spec/refusals.py", "profiles/traces.py"}
 # where the time of day is read: moments for people, TensorFlow's own stamps inside a graph, which know no other, and
 # the probe that tells how far the clocks of a Swarm's nodes lie apart
 WALL_CLOCK = {"runner/measuring/equality.py": 1, "runner/measuring/job.py": 2,

@@ -28,6 +28,7 @@ Python 3.6 and later, no framework.
 from typing import NamedTuple
 
 from workloads.process.errors import Unsupported
+from workloads.spec import refusals
 
 
 class Function(NamedTuple):
@@ -162,7 +163,7 @@ class Workload:
 
     def graph(self, batches):
         """What the framework's optimisers remove from the graph of a training step. Raises Unsupported."""
-        raise Unsupported("the nodes of a whole graph are counted in TensorFlow 1 alone")
+        raise Unsupported(refusals.NO_GRAPH)
 
     def sync(self, handle):
         """Return when all work is done that was issued so far, not the handle's alone."""

@@ -1,5 +1,7 @@
 """What ends a run early inside a worker, each with the word it ends with. Python 3.6 and later."""
 
+from workloads.spec import refusals
+
 # in lower case: what allocators of hosts and GPUs, C++ and the frameworks say where memory ran out
 _OUT_OF_MEMORY = ("out of memory", "memoryerror", "bad_alloc", "alloc_failed", "cannot allocate", "can't allocate",
                   "failed to allocate", "memory allocation failed", "not enough memory", "resource_exhausted",
@@ -12,10 +14,9 @@ class Unsupported(Exception):
 
 def refuse_convolutions(cell, has_fixed):
     """Raise Unsupported for a choice of convolution algorithms that a CPU, or a framework, does not have."""
-    if cell.conv != "default" and cell.device == "cpu":
-        raise Unsupported("conv is the choice of a GPU's convolution algorithms: a CPU has none")
-    if cell.conv == "fixed" and not has_fixed:
-        raise Unsupported("this framework has no switch for one fixed convolution algorithm")
+    reason = refusals.convolutions(cell, has_fixed)
+    if reason:
+        raise Unsupported(reason)
 
 
 def refuse_emulated_bfloat16(capability):

@@ -9,12 +9,13 @@ import numpy as np
 
 from runner.analysis import doubts as doubting
 from runner.analysis import stats
+from runner.analysis.claims.differing import differences
 from runner.analysis.stats import ByRound, Interval, Mean
 from runner.analysis.summary_format import ClaimNumber, JudgedClaim
 from runner.results.rows import Measurements, Row
 from runner.study import quantities
 from runner.study.claims import Case, Claim, Verdict, shown, together
-from runner.study.subjects import Subject, Value
+from runner.study.subjects import Subject, Value, stand_ins
 from workloads.spec.duration import MEASURES
 
 _ONE_SEED = "all rounds have one seed: another could train to another accuracy"
@@ -69,12 +70,17 @@ Doubts = Mapping[Case, Sequence[str]]
 
 def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> JudgedClaim:
     """Whether a claim holds in what was measured; doubted: the doubts about its rows (doubts.of_rows)."""
-    claim = _with_seeds_as_rounds(asked)
+    is_about = asked.selection()
+    ran = [row for row in measured.rows if row.ok_runs and is_about(row.cell)
+           and any(one.owns(row.cell) for one in asked.subjects)]
+    ran_instead = stand_ins(asked.subjects, (row.cell for row in ran))
+    claim = _named_as_ran(_with_seeds_as_rounds(asked), ran_instead)
     by_case, doubts, missing = _complete_cases(claim, measured, doubted if _is_of_steps(claim) else {})
     claim, by_case, doubts = _averaged(claim, by_case, doubts)
     pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, by_case)]
     if not pairs and not missing:
-        missing.append(f"the study has only one value of {claim.along} at this scale" + _elsewhere(claim))
+        missing.append(f"the study has only one {f'value of {claim.along}' if claim.along else 'case'} at this scale"
+                       + _elsewhere(claim))
     pairs = _over_cases(claim, pairs)
     numbers = []
     for pair in pairs:
@@ -83,12 +89,35 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
         else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
     lacks = [each for each in missing if not (claim.skips_oom and each.endswith(_OOM))]
-    if lacks and asked.is_over_cases:
+    if asked.holds_for == "majority":
+        verdict = _of_majority([number.verdict for number in numbers], len(claim.cases), bool(lacks))
+    elif lacks and asked.is_over_cases:
         verdict = Verdict.NO_DATA
     else:
         verdict = together([*(number.verdict for number in numbers), *[Verdict.NO_DATA][:len(lacks)]])
     return JudgedClaim(**{name: value for name, value in asked if name != "cases"}, verdict=verdict,
-                       numbers=tuple(numbers), missing=tuple(missing))
+                       numbers=tuple(numbers), missing=tuple(missing), differs=differences(asked.paper, ran),
+                       stand_ins=ran_instead)
+
+
+def _named_as_ran(claim: Claim, ran_instead: Mapping[str, str]) -> Claim:
+    """The claim with subjects that are called what ran: "tf-2.21-gpu (for tf-1.15)"."""
+    def named(one: Subject) -> Subject:
+        name = ran_instead.get(one.stack)
+        return one.called(f"{name} (for {one.stack})") if name else one
+
+    return claim.model_copy(update={
+        **{key: named(one) for key in ("of", "to") if (one := getattr(claim, key))},
+        **{key: tuple(map(named, getattr(claim, key))) for key in ("order", "than")}})
+
+
+def _of_majority(verdicts: Sequence[Verdict], cases: int, is_lacking: bool) -> Verdict:
+    """Whether more than half of the cases hold; half of them that do not are enough against it."""
+    if 2 * verdicts.count(Verdict.HOLDS) > cases:
+        return Verdict.HOLDS
+    if verdicts and 2 * verdicts.count(Verdict.DOES_NOT_HOLD) >= cases:
+        return Verdict.DOES_NOT_HOLD
+    return Verdict.NO_DATA if is_lacking else Verdict.INCONCLUSIVE
 
 
 def judge_values(claim: Claim, values: Mapping[Case, Mapping[Subject, float]]) -> tuple[ClaimNumber, ...]:
@@ -123,6 +152,8 @@ def _doubted(claim: Claim, pair: _Pair, doubts: Doubts) -> _Pair:
 def _is_of(claim: Claim, named: Mapping[str, Value], case: Case) -> bool:
     """Whether a pair named so includes the case. A trend's pair covers two values of `along`, or all of them."""
     values = claim.named(case)
+    if claim.at and all(values[name] == value for name, value in claim.at.items()):
+        return True                      # which all others are held against
     for name, value in named.items():
         if name == claim.along and claim.kind == "trend":
             if str(values[name]) not in str(value).split(" to "):
@@ -261,7 +292,7 @@ def _series(claim: Claim, rows: Sequence[Row], doubted: doubting.Doubts) -> _Ser
 
 def _is_of_seeds(claim: Claim) -> bool:
     """Whether the claim is about what a seed changes: how well a model was trained, not how fast."""
-    return claim.quantity == "accuracy"
+    return claim.quantity in quantities.OF_SEEDS
 
 
 def _with_seeds_as_rounds(claim: Claim) -> Claim:
@@ -285,11 +316,14 @@ def _reason(claim: Claim, row: Row) -> str:
 
 def _over_cases(claim: Claim, pairs: Sequence[_Pair]) -> list[_Pair]:
     """The pairs as `holds_for` asks: each one, one of the means or sums over the cases, or the greatest."""
-    if claim.holds_for == "each":
+    if claim.holds_for in ("each", "majority"):
         return list(pairs)
+    paired = [pair for pair in pairs if pair.one.keys() & pair.other.keys()]
     if claim.holds_for == "greatest":
-        paired = [pair for pair in pairs if pair.one.keys() & pair.other.keys()]
         return [max(paired, key=lambda pair: _mean_of(claim, pair)[1].value)] if paired else []
+    if claim.holds_for == "difference":
+        return _joined([pair if _mean_of(claim, pair)[1].value >= 1 else pair._replace(one=pair.other, other=pair.one)
+                        for pair in paired], _mean)
     return _joined(pairs, _mean if claim.holds_for == "mean" else _sum)
 
 
@@ -326,9 +360,14 @@ def _faster(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
 
 
 def _ratio(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
-    of, to = claim.subjects
+    of, to = claim.compared
     for case, values in by_case.items():
-        yield _pair(claim, of, to, case, values, _between(claim))
+        pair = _pair(claim, of, to, case, values, _between(claim))
+        if claim.than:
+            one, other = claim.than
+            pair = pair._replace(what=f"({pair.what}) / ({one} / {other})", one=_quotient(values[of], values[to]),
+                                 other=_quotient(values[one], values[other]))
+        yield pair
 
 
 def _share(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
@@ -382,12 +421,21 @@ def _followed_name(claim: Claim) -> str:
 def _mpe(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     """The arithmetic mean over the cases of to / of, in the rounds that all have."""
     of, to = claim.subjects
-    quotients = [{index: values[to][index] / values[of][index] for index in values[of] if index in values[to]}
-                 for values in by_case.values()]
+    quotients = [_quotient(values[to], values[of]) for values in by_case.values()]
     if quotients:
         rounds = sorted(set.intersection(*(set(each) for each in quotients)))
         means = {index: math.fsum(each[index] for each in quotients) / len(quotients) for index in rounds}
         yield _Pair(f"{of}, {to}", {}, means, dict.fromkeys(means, 1.0), _between(claim))
+
+
+def _extreme(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
+    """Every other case over the one that is the least, or the most."""
+    own = next((case for case in by_case if claim.at.items() <= claim.named(case).items()), None)
+    side = Side(1.0, math.inf, is_open=True) if claim.kind == "least" else Side(0.0, 1.0, is_open=True)
+    for case, values in by_case.items():
+        if own is not None and case != own:
+            yield _Pair(_followed_name(claim), claim.named(case), _followed(claim, values),
+                        _followed(claim, by_case[own]), side)
 
 
 def _order(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
@@ -398,7 +446,7 @@ def _order(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
 
 _PAIRS: dict[str, Callable[[Claim, SeriesByCase], Iterator[_Pair]]] = {
     "faster": _faster, "ratio": _ratio, "share": _share, "trend": _trend, "slope": _slope, "order": _order,
-    "equal": _ratio, "differ": _ratio, "mpe": _mpe,
+    "equal": _ratio, "differ": _ratio, "mpe": _mpe, "least": _extreme, "most": _extreme,
 }
 
 
@@ -416,9 +464,11 @@ def _in_order(claim: Claim, values: Sequence[Value]) -> list[Value]:
 def _followed(claim: Claim, values: Mapping[Subject, ByRound]) -> ByRound:
     """What a trend follows: the quantity, or its ratio to the other subject's."""
     one, *others = (values[subject] for subject in claim.subjects)
-    for other in others:
-        one = {index: value / other[index] for index, value in one.items() if index in other}
-    return one
+    return _quotient(one, others[0]) if others else one
+
+
+def _quotient(one: ByRound, other: ByRound) -> ByRound:
+    return {index: value / other[index] for index, value in one.items() if index in other}
 
 
 def _above_one(claim: Claim, case: Case) -> Side:

@@ -51,6 +51,8 @@ def check(study: Study) -> tuple[Judged, ...]:
 def _claim(claim: Claim, published: Iterable[Published], cells: Sequence[OfStudy]) -> Judged:
     printed = [(number, covered) for number in published if (covered := _covered(claim, number, cells))]
     numbers = [number for values in _readings(claim, printed) for number in judge_values(claim, values)]
+    if any(len(covered) > 1 for _, covered in printed) and claim.holds_for == "greatest":
+        numbers = [number.model_copy(update={"case": {}}) for number in numbers]      # of which is not printed
     verdict = together(number.verdict for number in numbers)
     word = {Verdict.HOLDS: HOLDS, Verdict.NO_DATA: NO_DATA}.get(
         verdict, CONTRADICTION if claim.contradiction else DOES_NOT_HOLD)

@@ -3,14 +3,17 @@
 A published number is never used to compute one of ours.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from runner import formatting
 from runner.analysis import stats
+from runner.analysis.claims.differing import differences
 from runner.results.rows import Row
 from runner.study import quantities
 from runner.study.published import Published
-from runner.study.subjects import Subject, named, selection
+from runner.study.subjects import Subject, named, selection, stand_ins
 from workloads.spec.cell import Cell
 
 # cell fields by which subjects' cells are not told apart: their nodes may share a machine differently
@@ -22,6 +25,8 @@ class Ours(NamedTuple):
 
     value: float | None
     cells: int                   # that it was computed from, or pairs of them
+    differs: tuple[str, ...] = ()                              # from the paper's cells, in words
+    stand_ins: Mapping[str, str] = MappingProxyType({})        # what ran in place of a subject's stack
 
 
 def ours(published: Published, rows: Sequence[Row]) -> Ours:
@@ -30,18 +35,30 @@ def ours(published: Published, rows: Sequence[Row]) -> Ours:
     Of "mpe" and "%" of two subjects it is the mean over pairs of (of - to) / of.
     """
     own = _by_cell(published, published.of, rows)
+    others = _by_cell(published, published.to, rows) if published.to else own
+    both = [(own[same], others[same]) for same in own if same in others and others[same][1]]
+    if not both:
+        return Ours(None, 0)
+    used = [row for pair in both for row, _ in pair]
+    fewer = f"{len(both)} of {formatting.count(published.paper_cells, 'cell')}"
+    return Ours(_value(published, [(row.cell, one, other) for (row, one), (_, other) in both]), len(both),
+                (*((fewer,) if len(both) < published.paper_cells else ()), *differences(published.paper, used)),
+                stand_ins(published.subjects, (row.cell for row in used)))
+
+
+def _value(published: Published, values: Sequence[tuple[Cell, float, float]]) -> float | None:
+    """Of cells with their quantity and the other subject's, in the published unit and statistic."""
     if published.to is None:
-        values = [quantities.converted(published.quantity, published.unit, cell, value)
-                 for cell, value in own.values()]
-        return Ours(sum(values) / len(values) * published.steps if values else None, len(values))
-    others = _by_cell(published, published.to, rows)
-    both = [(value, others[same][1]) for same, (_, value) in own.items() if same in others and others[same][1]]
-    if both and published.statistic == "total":
-        return Ours(sum(one for one, _ in both) / sum(other for _, other in both), len(both))
-    if both and published.statistic == "greatest":
-        return Ours(max(one / other for one, other in both), len(both))
-    ratios = [value / other for value, other in both]
-    return Ours(_IN_UNIT[published.unit](ratios), len(ratios))
+        converted = [quantities.converted(published.quantity, published.unit, cell, value) for cell, value, _ in values]
+        return sum(converted) / len(converted) * published.steps
+    if published.statistic == "total":
+        return sum(one for _, one, _ in values) / sum(other for *_, other in values)
+    ratios = [one / other for _, one, other in values]
+    if published.statistic == "greatest":
+        return max(ratios)
+    if published.statistic == "difference":
+        ratios = [max(ratio, 1 / ratio) for ratio in ratios if ratio > 0]
+    return _IN_UNIT[published.unit](ratios)
 
 
 def _ratio(ratios: Sequence[float]) -> float | None:
@@ -61,8 +78,8 @@ def _error_percent(ratios: Sequence[float]) -> float | None:
 _IN_UNIT: dict[str, Callable[[Sequence[float]], float | None]] = {"x": _ratio, "mpe": _error, "%": _error_percent}
 
 
-def _by_cell(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[Cell, float]]:
-    """Each of the subject's cells with its quantity, by all cell fields that subjects do not name."""
+def _by_cell(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[Row, float]]:
+    """Each of the subject's cells' rows with its quantity, by all cell fields that subjects do not name."""
     theirs = (*named(published.subjects), *_OF_THE_MACHINE)
     same = [name for name in Cell._fields if name not in theirs]
     is_about = selection(published.subjects, quantities.measure(published.quantity), published.where)
@@ -72,7 +89,7 @@ def _by_cell(published: Published, subject: Subject, rows: Sequence[Row]) -> dic
             of_runs = (quantities.of(published.quantity, row, run) for run in row.ok_runs)
             value = _over_runs(published.quantity, [value for value in of_runs if value is not None])
             if value is not None:
-                values[tuple(getattr(row.cell, name) for name in same)] = (row.cell, value)
+                values[tuple(getattr(row.cell, name) for name in same)] = (row, value)
     return values
 
 

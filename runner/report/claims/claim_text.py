@@ -1,15 +1,17 @@
 """Words, published numbers and claims as people read them, from a Summary. Pure."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from runner import formatting
 from runner.analysis import doubts, stats
+from runner.analysis.claims.differing import ON_A_CPU
 from runner.analysis.stats import Interval
 from runner.analysis.summary_format import (
     ClaimNumber,
     Comparison,
     JudgedClaim,
+    PaperClaim,
     PublishedNumber,
     Result,
     Summary,
@@ -45,9 +47,34 @@ def reading(summary: Summary, winner: str) -> list[str]:
                    if verdict in shown]
 
 
+def verdict(claim: JudgedClaim) -> str:
+    """The verdict, and that it is of a CPU where the paper's sentence is of a GPU."""
+    return claim.verdict.value + _on_a_cpu([claim])
+
+
+def _on_a_cpu(claims: Sequence[JudgedClaim]) -> str:
+    return f" {ON_A_CPU}" if any(map(is_on_a_cpu, claims)) else ""
+
+
+def is_on_a_cpu(claim: JudgedClaim) -> bool:
+    """Whether it says something here, of a CPU, where the paper speaks of a GPU."""
+    return ON_A_CPU in claim.differs and claim.verdict is not Verdict.NO_DATA
+
+
+def paper_verdict(claim: PaperClaim, parts: Sequence[JudgedClaim]) -> str:
+    """The same of the paper's own claim, of which those are parts."""
+    return claim.verdict.value + (_on_a_cpu(parts) if claim.verdict is not Verdict.NO_DATA else "")
+
+
+def differs(number: PublishedNumber | JudgedClaim) -> str:
+    """What is here another thing than in the paper: what ran in place of a stack, cells, sizes, the device."""
+    return "; ".join((*(f"{ran} for {stack}" for stack, ran in number.stand_ins.items()), *number.differs))
+
+
 def whose(number: PublishedNumber) -> str:
-    """The subjects of a published number, and in brackets what it is about."""
-    about = ", ".join("/".join(map(str, values)) for values in number.where.values())
+    """The subjects of a published number, and in brackets what the paper says that it is about."""
+    fields = number.said if number.paper else number.where           # older results do not say
+    about = ", ".join("/".join(map(str, values)) for values in fields.values())
     return " / ".join(str(one) for one in (number.of, number.to) if one) + (f" ({about})" if about else "")
 
 
@@ -57,13 +84,18 @@ def quantity(number: PublishedNumber) -> str:
 
 
 def printed(number: PublishedNumber) -> str:
-    """What the study printed, in the number's unit."""
-    return IN_UNIT[number.unit](number.value)
+    """What the study printed, in the number's unit, with its remark where it says how near that is."""
+    value = IN_UNIT[number.unit](number.value)
+    near = next((near for near in _NEAR if number.text.startswith(near)), "")
+    return f"{near} {value}" if near else value
 
 
 def measured(number: PublishedNumber) -> str:
     """The same quantity here, in the number's unit."""
     return "no data" if number.ours is None else IN_UNIT[number.unit](number.ours)
+
+
+_NEAR = ("about", "close to", "near", "over", "under", "up to", "at most")      # with which a remark begins
 
 
 def _over(number: PublishedNumber) -> str:
@@ -81,8 +113,10 @@ def _count(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else formatting.number(value)
 
 
+_NEAR_ONE = 0.1                # a ratio so near to 1 that two digits do not tell 0.6 % from 1 %
 IN_UNIT: dict[str, Callable[[float], str]] = {
-    "x": lambda value: formatting.ratio(value, None), "s": _seconds, "bytes": formatting.size,
+    "x": lambda value: f"{value:.3f}x" if abs(value - 1) < _NEAR_ONE else formatting.ratio(value, None), "s": _seconds,
+    "bytes": formatting.size,
     "share": formatting.share,
     "%": lambda value: f"{value:.3g} %", "mpe": lambda value: f"{value:.3f}", "W": lambda value: f"{value:.0f} W",
     "count": _count, "samples/s": lambda value: f"{formatting.number(value)}/s",
@@ -118,6 +152,8 @@ def theirs(claim: JudgedClaim) -> str:
     """What the study claims, in a few words."""
     if claim.kind in ("faster", "order"):
         return "faster" if claim.kind == "faster" else "in this order"
+    if claim.at:
+        return f"the {claim.kind} in {_at(claim)}"
     if claim.kind == "trend" or (claim.kind == "slope" and claim.within is None):
         return claim.direction
     if claim.about is not None and claim.within is not None:
@@ -136,14 +172,21 @@ def condition(claim: Claim) -> str:
     """Where a claim holds, as a comparison of its subjects."""
     of, to = (str(one) if one else "" for one in (claim.of, claim.to))
     ratio = f"{of} / {to}" if to else of
+    if claim.than:
+        ratio = f"({ratio}) / ({' / '.join(map(str, claim.than))})"
     said = {"faster": f"{of} < {to}", "ratio": f"{ratio} {_limits(claim)}", "share": f"{ratio} {_limits(claim)}",
             "trend": f"{ratio} {claim.direction} from each {claim.along} to the next",
             "slope": f"{ratio} {claim.direction} over {claim.along}" + (f", within {claim.within:g}" if claim.within
                                                                         else ""),
             "order": " < ".join(map(str, claim.order)), "equal": f"{ratio} is 1, within {claim.within}",
             "differ": f"{ratio} is not 1, by more than {claim.within}",
+            "least": f"{ratio} is the least in {_at(claim)}", "most": f"{ratio} is the most in {_at(claim)}",
             "mpe": f"mean of ({of} - {to}) / {of} {_limits(claim)}"}[claim.kind]
     return said + _in_cases(claim)
+
+
+def _at(claim: Claim | JudgedClaim) -> str:
+    return ", ".join(map(str, claim.at.values()))
 
 
 def _limits(claim: Claim) -> str:
@@ -156,8 +199,10 @@ def _limits(claim: Claim) -> str:
 def _in_cases(claim: Claim) -> str:
     """Of which of its cases that is said, where it has several; and where the opposite is."""
     several = {"each": "in each of {} cases", "mean": "in the geometric mean of {} cases",
-               "total": "in the sum of {} cases", "greatest": "in the greatest of {} cases"}[claim.holds_for]
-    count = len(claim.averages.cases)
+               "total": "in the sum of {} cases", "greatest": "in the greatest of {} cases",
+               "majority": "in more than half of {} cases",
+               "difference": "in the mean difference, either way, of {} cases"}[claim.holds_for]
+    count = len(claim.averages.cases) if not claim.at else 0
     said = "; " + several.format(count) if count > 1 and claim.kind != "mpe" else ""
     said += f"; averages over {', '.join(claim.averaged)}" if claim.averaged else ""
     turned = ", ".join(str(value) for case in claim.turned_for for value in case.values())

@@ -60,7 +60,8 @@ def _is_of(number: PublishedNumber, cell: Cell) -> bool:
 
 
 def _ours_to_theirs(number: PublishedNumber) -> str:
-    if number.ours is None or not number.value or number.unit == "mpe" or number.ours / number.value <= 0:
+    if number.ours is None or number.differs or not number.value or number.unit == "mpe" or (
+            number.ours / number.value <= 0):
         return ""
     return formatting.ratio(number.ours / number.value, None)
 
@@ -72,19 +73,22 @@ NUMBERS: tuple[Column[PublishedNumber], ...] = (
     Column("published", claim_text.printed),
     Column("here", claim_text.measured),
     Column("here / published", _ours_to_theirs, forms=_PAGE),
+    Column("here it is of", claim_text.differs),
+    Column("remark", lambda number: number.text, forms=_PAGE),
 )
 
 
 def _remark(claim: JudgedClaim) -> str:
     """Its place in the paper, what that leaves open of it, and where its own numbers contradict it."""
     remarks = [claim.source, *(f"{what}: {text}" for what, text in (
-        ("assumed", claim.assumed), ("the paper's own contradiction", claim.contradiction)) if text)]
+        ("here", claim_text.differs(claim)), ("assumed", claim.assumed),
+        ("the paper's own contradiction", claim.contradiction)) if text)]
     return "; ".join(filter(None, remarks))
 
 
 CLAIMS: tuple[Column[JudgedClaim], ...] = (
     Column("claim", lambda claim: claim.id),
-    Column("verdict", lambda claim: claim.verdict.value),
+    Column("verdict", claim_text.verdict),
     Column("what the study says", lambda claim: claim.text, forms=_PAGE),
     Column("here", lambda claim: claim_text.here(claim) or None),
     Column("theirs", lambda claim: claim_text.theirs(claim) or None),
@@ -92,7 +96,8 @@ CLAIMS: tuple[Column[JudgedClaim], ...] = (
 )
 
 
-_NOTE = "On other hardware; seconds here are of one step unless the quantity says otherwise."
+_NOTE = ("On other hardware; seconds here are of one step unless the quantity says otherwise. Where ours is of fewer "
+         "cells, other sizes or another device than the paper's, the row says it, and no ratio and chart has it.")
 
 
 def of_study(summary: Summary) -> Iterator[Table[PublishedNumber]]:
@@ -112,7 +117,8 @@ def tables(numbers: Numbers) -> Iterator[Table[Any]]:
 def charts(numbers: Numbers) -> Iterator[Chart]:
     """A chart a unit, of the numbers that have one here; ratios are read against 1."""
     for unit in dict.fromkeys(number.unit for number in numbers):
-        both = [number for number in numbers if number.unit == unit and (number.ours or 0) > 0 and number.value > 0]
+        both = [number for number in numbers if number.unit == unit and not number.differs and (number.ours or 0) > 0
+                and number.value > 0]
         kept = fitting([_group(number) for number in both])
         if kept:
             yield Dots("Published and here" + cut(len(kept), len(both)), _AXES.get(unit, unit), kept,
@@ -122,4 +128,5 @@ def charts(numbers: Numbers) -> Iterator[Chart]:
 def _group(number: PublishedNumber) -> tuple[str, tuple[Mark, ...]]:
     return f"{number.source}: {claim_text.quantity(number)}, {claim_text.whose(number)}", (
         Mark("published", THEIRS, number.value, None, None, claim_text.printed(number)),
-        Mark("here", OURS, number.ours or 0.0, None, None, claim_text.measured(number)))
+        Mark("/".join(number.stand_ins.values()) or "here", OURS, number.ours or 0.0, None, None,
+             claim_text.measured(number)))

@@ -357,4 +357,5 @@ def test_the_interval_that_is_shown_decides_the_word() -> None:
 
 
 def test_summary_json_repeats_every_field_of_a_study_s_numbers_and_adds_what_was_measured() -> None:
-    assert set(PublishedNumber.model_fields) == set(published.Published._fields) | {"ours", "cells"}
+    assert set(PublishedNumber.model_fields) == set(published.Published._fields) | {
+        "ours", "cells", "differs", "stand_ins"}

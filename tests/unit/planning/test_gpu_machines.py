@@ -5,6 +5,7 @@ import pytest
 from runner import paths
 from runner.planning import gpu_machines
 from runner.stacks.definition import read_all
+from workloads.spec import refusals
 
 STACKS = read_all(paths.STACKS)
 
@@ -23,9 +24,37 @@ def test_the_study_gpu_compares_tensorflow_and_pytorch_on_each_of_them(model: st
     assert frameworks == {STACKS[each.cell.stack].framework for each in made.cells}
 
 
+PAPERS = ("dai2022", "krisilias", "mahorker", "patel", "tian")
+
+
+@pytest.mark.parametrize(("model", "count"), [("V100", 4), ("P100", 1), ("H100", 1), ("RTX 2080 Ti", 2)])
+def test_no_cell_is_planned_that_its_worker_refuses(model: str, count: int) -> None:
+    """By the rules that the workers have themselves: choices of convolutions, graphs, LSTMs, many places and GPUs."""
+    for name in PAPERS:
+        for each in gpu_machines.planned(name, STACKS, model, count).cells:
+            stack = STACKS[each.cell.stack]
+            able = refusals.of_version(stack.framework, stack.version)
+            assert None is refusals.refused(able, each.cell), each.cell
+
+
+def test_all_of_a_stack_s_cells_of_a_figure_are_in_one_form_of_it() -> None:
+    """Table 7 holds many GPUs against one: TensorFlow 1.15 trains on many by Horovod alone, which this stack lacks."""
+    of_figure = [each.cell for each in gpu_machines.planned("dai2022", STACKS, "V100").cells
+                 if each.experiment == "dai-t7" and STACKS[each.cell.stack].framework == "tensorflow"]
+
+    assert {"tf-2.21-gpu"} == {cell.stack for cell in of_figure}
+    assert {1, 2, 4} == {cell.gpus for cell in of_figure}
+
+
+def test_patel_s_pytorch_is_its_own_version_on_a_2080_ti() -> None:
+    made = gpu_machines.planned("patel", STACKS, "RTX 2080 Ti", 2)
+    assert "torch-2.0" in {each.cell.stack for each in made.cells if each.cell.device == "gpu"}
+    assert "torch-2.13-gpu" not in {each.cell.stack for each in made.cells}
+
+
 def test_where_nobody_can_build_nvidia_s_tensorflow_the_study_of_it_takes_today_s() -> None:
     made = gpu_machines.planned("dai2022", STACKS, "H100")
-    assert () == made.skipped
+    assert {"fixed", "default"} == {each.cell.conv for each in made.skipped}
     assert {"tf-2.21-gpu", "torch-2.13-gpu"} == {each.cell.stack for each in made.cells if each.cell.device == "gpu"}
 
 

@@ -12,6 +12,7 @@ from runner.report.tables import Form, Written
 from runner.results.rows import measurements
 from tests import made_report
 from tests import made_rows as made
+from tests.made_claims import claim
 from tests.made_report import FAST, SLOW, TF, TORCH
 
 NUMBER = {"id": "n", "source": "Table 5", "text": "", "quantity": "step", "of": {"stack": "torch"},
@@ -190,6 +191,36 @@ def test_a_number_with_three_values_is_drawn_as_curves() -> None:
 
     assert [("torch", (1.0, 2.0, 4.0)), ("tf", (1.0, 2.0, 4.0))] == [(curve.name, curve.x) for curve in chart.curves]
     assert chart.curves[0].y == pytest.approx((100.0, 100.0, 100.0), rel=1e-4)
+
+
+def test_switches_that_a_figure_compares_are_curves_of_one_panel() -> None:
+    cells = {made.cell("torch", batch=batch, conv=conv, device="gpu"): SLOW
+             for batch in (1, 2, 4) for conv in ("heuristic", "fixed")}
+    (chart,) = [chart for chart in contents(cells=cells).sections[0].charts if isinstance(chart, Curves)]
+
+    assert ["torch heuristic", "torch fixed"] == [curve.name for curve in chart.curves]
+
+
+def test_nine_panels_are_nine_small_charts_named_after_what_tells_them_apart() -> None:
+    cells = {made.cell("torch", batch=batch, image=image, steps=steps): SLOW
+             for batch in (1, 2, 4) for image in (32, 64, 128) for steps in (5, 6, 7)}
+    drawn = [chart for chart in contents(cells=cells).sections[0].charts if isinstance(chart, Curves)]
+
+    assert 9 == len(drawn)
+    assert drawn[0].caption.startswith("image 32, steps 5 train: ")
+
+
+def test_a_figure_of_averages_is_drawn_as_the_claim_on_it_has_them() -> None:
+    """Steps of 10 / 100 and 10 / 50 s at each batch: a mean of 150 ms."""
+    cells = {made.cell("torch", image=image, batch=10, hidden=hidden): [rate] * 3
+             for hidden in (1, 2, 3) for image, rate in ((32, 100.0), (64, 50.0))}
+    asked = claim("trend", to=None, averaged=("image",), along="hidden", direction="up", experiment="e",
+                  cases=tuple((image, hidden) for image in (32, 64) for hidden in (1, 2, 3)))
+    (chart,) = [chart for chart in contents(cells=cells, plan={"claims": [asked.record()]}).sections[0].charts
+                if isinstance(chart, Curves)]
+
+    assert ((1.0, 2.0, 3.0), pytest.approx((150.0, 150.0, 150.0))) == (chart.curves[0].x, chart.curves[0].y)
+    assert "means over image" in chart.caption
 
 
 def test_a_chart_holds_what_fits_and_says_what_it_left_out() -> None:

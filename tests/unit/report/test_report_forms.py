@@ -173,6 +173,17 @@ def test_latex_has_a_booktabs_table_a_comparison() -> None:
     assert "\\input" not in latex.latex(made_report.contents(made_report.evil())[2])
 
 
+def test_the_csv_has_the_paper_s_numbers_beside_ours() -> None:
+    number = {"id": "n", "source": "Table 1", "text": "", "quantity": "step", "of": {"stack": "torch"}, "to": None,
+              "where": {}, "value": 216.14, "unit": "samples/s", "paper": {"batch": [64]}, "paper_cells": 1}
+    found = made_report.contents(made_report.records(plan={"published": [number]}))[2]
+    lines = {line["stack"]: line for line in csv.DictReader(io.StringIO(spreadsheet.comma_separated(found)))}
+
+    assert ("n", "216.14", "samples/s") == tuple(lines["torch"][name] for name in (
+        "published_id", "published", "published_unit"))
+    assert "batch" in lines["torch"]["published_differs"] and "" == lines["tf"]["published"]
+
+
 def in_another_precision() -> Report:
     """Of a session whose tuned runs computed in bfloat16."""
     cell = made.cell(loop="tuned")

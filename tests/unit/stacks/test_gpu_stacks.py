@@ -15,11 +15,11 @@ UBUNTU = "152dc042452c496007f07ca9127571cb9c29697f42acbfad72324b2bb2e43c98"
 DEBIAN = "96e378d7e6531ac9a15ad505478fcc2e69f371b10f5cdf87857c4b8188404716"
 # the oldest driver of a CUDA release, for Linux on x86-64 (NVIDIA's table); 12.x by compatibility of minor versions
 DRIVERS = {"10.0": "410.48", "10.1": "418.39", "10.2": "440.33", "11.2": "460.32.03", "12.6": "525.60.13",
-           "12.4": "525.60.13",
+           "12.4": "525.60.13", "11.7": "450.80.02", "11.8": "450.80.02",        # 11.x by compatibility, too
            "12.1": "530.30.02", "13.0": "580.65.06", "13.5": "580.65.06"}          # 13.x by compatibility, too
 
 # the driver that came with a CUDA of such a series, which alone takes its intermediate code
-COMPILING_DRIVERS = {"12.6": "560.28.03"}
+COMPILING_DRIVERS = {"12.6": "560.28.03", "11.8": "520.61.05"}
 
 
 class Fact(NamedTuple):
@@ -48,6 +48,12 @@ FACTS = {
     "tf-2.21-gpu": Fact(                  # code for 9.0 is in 249 of its 1398 parts: the others are compiled
         ("tensorflow==2.21.0", "9056fbc9ba04235810b71ae6cbd958a196e8804fb53bbcffbf3e23b56155f124"),
         DEBIAN, "12.6", ("6.0", "7.0", "8.0", "8.9"), "9.0", "12.0"),
+    "tf-2.12-gpu": Fact(                  # code for 8.0 is in 265 of its 2513 parts: the others are compiled
+        ("tensorflow==2.12.0", "6ec4a2934ea19e92f27a9668ece43025ed5efe14b5d19be53b07692bc8a4189d"),
+        DEBIAN, "11.8", ("6.0", "7.0", "7.5"), "8.0", "9.0"),
+    "torch-2.0": Fact(
+        ("torch==2.0.1", "e617b1d0abaf6ced02dbb9486803abfef0d581609b09641b34fa315c9c40766d"),
+        DEBIAN, "11.7", ("6.0", "7.0", "7.5", "8.0", "8.6"), "", "8.9"),
     "torch-1.4": Fact(
         ("torch==1.4.0", "8856f334aa9ecb742c1504bd2563d0ffb8dceb97149c8d72a04afa357f667dbc"),
         UBUNTU, "10.1", ("6.0", "6.1", "7.0", "7.5"), "", "7.5"),

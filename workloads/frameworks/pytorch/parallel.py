@@ -14,6 +14,7 @@ from workloads.frameworks import pytorch
 from workloads.frameworks.pytorch import sequences, settings
 from workloads.inputs import images
 from workloads.process.errors import Unsupported
+from workloads.spec import refusals
 
 _SECONDS = 60                    # without a word from another worker
 _PROBES = 10
@@ -32,7 +33,7 @@ def Workload(table, cell, cluster):
 def Sequences(cell, cluster):
     """The same of a sequence model. Raises Unsupported."""
     if not cluster:
-        raise Unsupported("DataParallel cuts images: sequence models train on many GPUs with parallel = sync")
+        raise Unsupported(refusals.many(refusals.of_version("pytorch", ""), cell))
     return DistributedSequences(cell, cluster)
 
 

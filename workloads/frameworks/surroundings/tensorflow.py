@@ -1,5 +1,9 @@
 """What TensorFlow needs around it. TensorFlow 1.15 and 2.x, Python 3.6."""
+import ctypes
+import glob
 import json
+import os
+import sys
 
 from workloads.places.addresses import resolved
 
@@ -50,6 +54,22 @@ def _horovod(cluster):
     if resolved(cluster.addresses[cluster.rank][0]).startswith("127."):      # a container without a network
         own.update(HOROVOD_GLOO_IFACE="lo", NCCL_SOCKET_IFNAME="lo")
     return {name: str(value) for name, value in own.items()}
+
+
+def load_cuda():
+    """Load CUDA 11 from its wheels, where they are there: TensorFlow looks for it in the system alone up to 2.13.
+
+    It asks for each library by its name, which is then the loaded one's.
+    """
+    for name in _CUDA_11:
+        for folder in sys.path:
+            for path in glob.glob(os.path.join(folder, "nvidia", "*", "lib", name)):
+                ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
+
+
+# in an order in which each finds those that it needs
+_CUDA_11 = ("libcudart.so.11.0", "libcublasLt.so.11", "libcublas.so.11", "libcufft.so.10", "libcurand.so.10",
+            "libcusparse.so.11", "libcusolver.so.11", "libcudnn.so.8", "libcupti.so.11.8", "libnccl.so.2")
 
 
 def gpu_code(tensorflow):

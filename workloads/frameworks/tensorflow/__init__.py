@@ -3,11 +3,16 @@
 The Workload of TensorFlow 1 is in images_v1.py, that of TensorFlow 2 in images_v2.py; both build the model of model.py.
 """
 import numpy as np
-import tensorflow as tf
 
-from workloads.frameworks.tensorflow import settings
+from workloads.frameworks.surroundings import tensorflow as surroundings
 from workloads.process import errors
 from workloads.spec import layers
+
+surroundings.load_cuda()
+
+import tensorflow as tf  # noqa: E402  it looks for CUDA while it is imported
+
+from workloads.frameworks.tensorflow import settings  # noqa: E402
 
 if tf.executing_eagerly():
     from workloads.frameworks.tensorflow.images_v2 import Workload

@@ -14,7 +14,7 @@ from workloads.process.errors import (
     refuse_emulated_bfloat16,
     refuse_missing_tf32,
 )
-from workloads.spec import tasks, tuning
+from workloads.spec import refusals, tasks, tuning
 
 keras = tf.keras
 _LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fit": "fit", "xla": "tf.function, XLA"}
@@ -55,9 +55,10 @@ def inter_op_threads(cell):
 
 def refuse_parallel(cell):
     """Raise Unsupported for what runs in one place alone."""
-    if not tf.executing_eagerly():
-        raise Unsupported("TensorFlow %s trains in many places, and on many GPUs, by Horovod alone: parallel = horovod "
-                          "in tf-1.15-horovod or tf-1.15-nv" % tf.__version__)
+    is_session = not tf.executing_eagerly()
+    reason = refusals.many(refusals.Able("tensorflow", tf.__version__, is_session, is_session), cell)
+    if reason:
+        raise Unsupported(reason)
     if cell.loop not in ("native", "graph"):
         raise Unsupported("parallel runs take loop native or graph (tf.function), not %s" % cell.loop)
     if may_lack_kernels(cell):

@@ -434,3 +434,68 @@ def test_what_a_kind_cannot_say_is_named(values: dict[str, Any], message: str) -
     asked = Claim(**{"id": "c", "text": "", "quantity": "step", "where": {}, "of": TF, "to": TORCH, **values})
 
     assert message in (claims.mistake(asked) or "")
+
+
+# ---- most cases, average differences, the least of all, a ratio against another
+
+@pytest.mark.parametrize(("seconds", "expected"), [
+    ((1.0, 1.0, 3.0), HOLDS), ((1.0, 3.0, 3.0), DOES_NOT), ((1.0, 2.0, 3.0), DOES_NOT)])
+def test_a_majority_is_more_than_half_of_the_cases(seconds: Sequence[float], expected: Verdict) -> None:
+    """tf against torch's 2 s at three batches."""
+    measured = took({cell: each for batch, own in zip((1, 2, 4), seconds, strict=True)
+                     for cell, each in ((made.cell("tf", batch=batch), own), (made.cell("torch", batch=batch), 2.0))})
+    asked = claim("faster", cases=((1,), (2,), (4,)), over=("batch",), holds_for="majority")
+
+    assert expected is judge(asked, measured).verdict
+
+
+def test_a_majority_of_the_paper_s_cases_needs_most_of_them_here() -> None:
+    measured = took({made.cell("tf", batch=1): 1.0, made.cell("torch", batch=1): 2.0})
+    asked = claim("faster", cases=((1,), (2,), (4,)), over=("batch",), holds_for="majority")
+
+    assert NO_DATA is judge(asked, measured).verdict
+
+
+def test_differences_do_not_cancel() -> None:
+    """4 / 2 and 1 / 2: a mean of 1, and each twice the other."""
+    measured = took({made.cell("tf", batch=1): 4.0, made.cell("torch", batch=1): 2.0,
+                     made.cell("tf", batch=2): 1.0, made.cell("torch", batch=2): 2.0})
+    asked = claim("equal", cases=((1,), (2,)), over=("batch",), within=0.037)
+
+    assert HOLDS is judge(asked.model_copy(update={"holds_for": "mean"}), measured).verdict
+    found = judge(asked.model_copy(update={"holds_for": "difference"}), measured)
+    assert (DOES_NOT, pytest.approx(2.0)) == (found.verdict, number(found).value)
+
+
+def test_the_least_is_below_every_other_case() -> None:
+    measured = took({made.cell("tf", batch=batch): seconds for batch, seconds in ((1, 1.0), (2, 3.0), (4, 2.0))})
+    asked = claim("least", to=None, cases=((1,), (2,), (4,)), over=("batch",), at={"batch": 1})
+
+    found = judge(asked, measured)
+    assert (HOLDS, [3.0, 2.0]) == (found.verdict, [pytest.approx(each.value) for each in found.numbers])
+    assert DOES_NOT is judge(asked.model_copy(update={"at": {"batch": 4}}), measured).verdict
+
+
+def test_a_ratio_is_held_against_another_ratio() -> None:
+    """torch takes twice tf's time; mxnet's and jax's are 3 to 2: 2 over 1.5."""
+    subjects = [Subject("torch"), Subject("tf"), Subject("mxnet"), Subject("jax")]
+    measured = took({made.cell(one.stack): seconds
+                     for one, seconds in zip(subjects, (2.0, 1.0, 3.0, 2.0), strict=True)})
+    asked = claim("ratio", of=subjects[0], to=subjects[1], than=tuple(subjects[2:]), at_least=1.3)
+
+    found = judge(asked, measured)
+    assert (HOLDS, "(torch / tf) / (mxnet / jax)") == (found.verdict, number(found).what)
+    assert pytest.approx(4 / 3) == number(found).value
+
+
+# ---- nothing under a wrong name
+
+def test_a_stand_in_is_named_and_what_differs_from_the_paper_is_said() -> None:
+    own = Subject("tf", also=("tf-9",))
+    measured = took({made.cell("tf-9"): 1.0, made.cell("torch"): 2.0})
+    asked = claim("faster", of=own, paper={"device": ("gpu",), "batch": (1, 64), "nodes": (1,)})
+
+    found = judge(asked, measured)
+    assert "torch / tf-9 (for tf)" == number(found).what
+    assert ({"tf": "tf-9"}, own) == (found.stand_ins, found.of)
+    assert "on a CPU" in found.differs

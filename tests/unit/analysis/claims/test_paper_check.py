@@ -107,6 +107,38 @@ def test_the_greatest_is_one_case() -> None:
     assert (HOLDS, ("tf / torch, lenet5: 2",)) == (found.word, found.numbers)
 
 
+def test_of_which_case_a_printed_maximum_is_nobody_says() -> None:
+    (found,) = checked([ratio(2.0, statistic="greatest")], near(2.0, holds_for="greatest"))
+
+    assert (HOLDS, ("tf / torch: 2",)) == (found.word, found.numbers)
+
+
+def test_an_average_difference_is_of_both_ways() -> None:
+    """2 / 1 and 9 / 10: twice and 1.111 times apart, of which the geometric mean is 1.491."""
+    claim = {"kind": "equal", "of": TF, "to": TORCH, "over": ["task"], "holds_for": "difference"}
+    (right,) = checked(TABLE, {**claim, "within": 0.5})
+    (wrong,) = checked(TABLE, {**claim, "within": 0.48})
+
+    assert (HOLDS, DOES_NOT_HOLD, ("tf / torch: 1.49071",)) == (right.word, wrong.word, wrong.numbers)
+
+
+@pytest.mark.parametrize(("kind", "task", "word"), [
+    ("least", "lenet5", HOLDS), ("least", "vgg16", DOES_NOT_HOLD),
+    ("most", "vgg16", HOLDS), ("most", "lenet5", DOES_NOT_HOLD)])
+def test_the_least_and_the_most_are_held_against_every_other_case(kind: str, task: str, word: str) -> None:
+    (found,) = checked(TABLE, {"kind": kind, "of": TF, "over": ["task"], "at": {"task": task}})
+
+    assert word == found.word
+
+
+def test_a_ratio_may_be_held_against_another() -> None:
+    """TensorFlow's 9 / 10 over PyTorch's 10 / 9 in VGG16: 0.81."""
+    claim = {"kind": "ratio", "of": TF, "to": TORCH, "than": [TORCH, TF], "where": {"task": ["vgg16"]}}
+    (found,) = checked(TABLE, {**claim, "about": 0.81, "within": 0.001})
+
+    assert (HOLDS, ("(tf / torch) / (torch / tf): 0.81",)) == (found.word, found.numbers)
+
+
 def test_a_printed_maximum_is_no_mean() -> None:
     (found,) = checked([ratio(2.0, statistic="greatest")], near(2.0, holds_for="mean"))
 

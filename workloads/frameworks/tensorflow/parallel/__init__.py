@@ -15,9 +15,7 @@ def Workload(table, cell, cluster):
     """The workload of the cell's mode. Raises Unsupported where the stack cannot do what the cell asks."""
     if cluster and cluster.parallel == "horovod":
         return by_horovod.Workload(table, cell, cluster)
-    settings.refuse_parallel(cell)
-    if not cluster:
-        raise Unsupported("TensorFlow trains on many GPUs with parallel = sync")
+    settings.refuse_parallel(_in_mode(cell, cluster))
     if cell.gpus == 1 and cluster.parallel in _MODES:
         return _MODES[cluster.parallel](table, cell, cluster)
     if cluster.parallel not in _OF_ONE_NODE or len(cluster.places) > 1:
@@ -28,5 +26,10 @@ def Workload(table, cell, cluster):
 def Sequences(cell, cluster):
     """The same for sequence models, which Horovod alone trains together. Raises Unsupported."""
     if not cluster or cluster.parallel != "horovod":
-        raise Unsupported("sequence tasks of TensorFlow run in one place, on one GPU, except by Horovod in 1.15")
+        settings.refuse_parallel(_in_mode(cell, cluster))
     return by_horovod.Sequences(cell, cluster)
+
+
+def _in_mode(cell, cluster):
+    """The cell with its mode as TensorFlow's own."""
+    return cell._replace(parallel=cluster.parallel if cluster else "none")

@@ -1,0 +1,78 @@
+"""Why a framework cannot run a cell, where its kind and version tell that before it is imported.
+
+Python 3.6 and later, standard library only. A worker asks with what it sees of its framework, a plan with what is known
+of its version, so that no cell is planned that its worker refuses for one of these reasons.
+"""
+from typing import NamedTuple
+
+from workloads.spec import lstm_kernels, tasks
+
+NO_GRAPH = "the nodes of a whole graph are counted in TensorFlow 1 alone"
+
+
+class Able(NamedTuple):
+    """What a framework has."""
+
+    framework: str
+    version: str
+    has_fixed: bool              # a switch for one fixed convolution algorithm
+    is_session: bool             # TensorFlow 1: a graph in a session, whose nodes can be counted
+
+
+def of_version(framework, version):
+    """What a version of a framework is known to have.
+
+    TensorFlow 2's determinism only narrows the choice of algorithms, and so does PyTorch's from 1.13 on, which came
+    with benchmark_limit and cuDNN 8's interface.
+    """
+    number = tuple(int(part) if part.isdigit() else 0 for part in version.split(".")[:2])
+    is_session = framework == "tensorflow" and (0,) < number < (2,)
+    return Able(framework, version, is_session or (framework == "pytorch" and (0,) < number < (1, 13)), is_session)
+
+
+def refused(able, cell):
+    """Why the framework cannot run the cell, or None. cell.parallel is its own mode."""
+    return (convolutions(cell, able.has_fixed) or graphs(able, cell) or _lstm(able, cell) or many(able, cell))
+
+
+def convolutions(cell, has_fixed):
+    """Why a CPU, or a framework, does not have the cell's choice of convolution algorithms, or None."""
+    if cell.conv != "default" and cell.device == "cpu":
+        return "conv is the choice of a GPU's convolution algorithms: a CPU has none"
+    if cell.conv == "fixed" and not has_fixed:
+        return "this framework has no switch for one fixed convolution algorithm"
+    return None
+
+
+def graphs(able, cell):
+    """Why there is no graph to count or to optimise, or None."""
+    if cell.measure == "graph" and not able.is_session:
+        return NO_GRAPH
+    if cell.graph_opt != "default" and able.framework != "tensorflow":
+        return "graph_opt is of TensorFlow's graphs"
+    return None
+
+
+def _lstm(able, cell):
+    if not tasks.is_sequence(cell.task) or (able.framework, cell.device) not in lstm_kernels.IMPLEMENTATIONS:
+        return None
+    return lstm_kernels.missing(able.framework, cell.device, cell.lstm)
+
+
+def many(able, cell):
+    """Why the framework does not train the cell in many places or on many GPUs, or None; one of each it can."""
+    if cell.parallel == "none" and cell.gpus == 1:
+        return None
+    if able.framework == "tensorflow" and cell.parallel != "horovod":
+        if able.is_session:
+            return ("TensorFlow %s trains in many places, and on many GPUs, by Horovod alone: parallel = horovod in "
+                    "tf-1.15-horovod or tf-1.15-nv" % able.version)
+        if tasks.is_sequence(cell.task):
+            return "sequence tasks of TensorFlow run in one place, on one GPU, except by Horovod in 1.15"
+        if cell.parallel == "none":
+            return "TensorFlow trains on many GPUs with parallel = sync"
+    if able.framework == "tensorflow" and cell.parallel == "horovod" and not able.is_session:
+        return "Horovod trains TensorFlow 1 here: TensorFlow %s has parallel = allreduce" % able.version
+    if able.framework == "pytorch" and cell.parallel == "none" and tasks.is_sequence(cell.task):
+        return "DataParallel cuts images: sequence models train on many GPUs with parallel = sync"
+    return None
