@@ -13,9 +13,9 @@ from runner import formatting
 from runner.analysis.stats import LEAST_ROUNDS, Verdict
 from runner.results.rows import Row
 from runner.results.runs import Run
+from runner.results.turns import TREND
 from workloads.spec.duration import MEASURES
 
-TREND = math.log1p(0.05)       # from the first turn to the last: less moves no rate by more than 2.5 %
 REMEDIES = {Verdict.COMPILED: "more --set warmup=", Verdict.NOT_STEADY: "--set warm=steady, or more --set seconds=",
             Verdict.TOO_FEW: f"--rounds {LEAST_ROUNDS}"}
 

@@ -13,6 +13,7 @@ from runner import student
 from runner.results.values import least
 from workloads.spec.turns import LEAST_TURNS
 
+TREND = math.log1p(0.05)  # of a rate from the first turn to the last: less moves no rate by more than 2.5 %
 FOREIGN_SHARE = 0.05     # of the CPUs that a worker may use: what others may take before a turn is repeated
 _LEAST_OF_A_LINE = 3     # turns that have a line with noise around it
 _NOTHING = 1e-12         # of a log rate: what rounding leaves of equal rates

@@ -15,7 +15,6 @@ from statistics import median
 from workloads.spec.duration import WARM_UP_SECONDS, WARM_UP_STEPS
 
 _LEAST_STEPS, _MOST_STEPS = WARM_UP_STEPS
-_LEAST_SECONDS, _MOST_SECONDS = WARM_UP_SECONDS
 _LONGEST_PASS = 10.0          # seconds: a longer pass over the data is not awaited
 _FIRST_LOOK = 0.8             # of the least steps, seconds and pass: a look a quarter later is then in time
 _STRICT_SECONDS = 0.8         # until then it may not be below it at all
@@ -42,9 +41,11 @@ class Steady:
     """A warm-up of at least so many steps, until they are steady.
 
     pass_steps: the batches of a pass over the data whose first pass may cost more; 0 where it does not.
+    seconds: that it lasts at least, and at most.
     """
 
-    def __init__(self, steps, pass_steps=0):
+    def __init__(self, steps, pass_steps=0, seconds=WARM_UP_SECONDS):
+        self._least_seconds, self._most_seconds = seconds
         self._own_least, self._least, self._pass_steps = steps, max(_LEAST_STEPS, steps), pass_steps
         self._times, self._total = [], 0.0
         self._look = 0                   # the steps at which it is looked at again, 0 before the first look
@@ -55,7 +56,7 @@ class Steady:
         self._times.append(seconds)
         count = len(self._times)
         self._total += seconds if count > 1 else 0.0         # the first step holds what is done once
-        if count >= self._own_least and (count >= _MOST_STEPS or (self._total >= _MOST_SECONDS and count > 3)):
+        if count >= self._own_least and (count >= _MOST_STEPS or (self._total >= self._most_seconds and count > 3)):
             return "limit"
         if count < self._look or not self._is_long(count, 1.0 if self._look else _FIRST_LOOK):
             return None
@@ -68,7 +69,7 @@ class Steady:
 
     def _is_long(self, count, share):
         """Whether this share of the least steps and seconds, and of the pass, is over."""
-        return (count >= share * self._least and self._total >= share * _LEAST_SECONDS
+        return (count >= share * self._least and self._total >= share * self._least_seconds
                 and not self._is_in_pass(count, share))
 
     def _is_in_pass(self, count, share=1.0):
@@ -81,15 +82,15 @@ class Steady:
         steady = max(self._look, self._least) - count
         if step <= 0:
             return max(1, steady)
-        steady = max(steady, math.ceil((_LEAST_SECONDS - self._total) / step))
+        steady = max(steady, math.ceil((self._least_seconds - self._total) / step))
         if self._is_in_pass(count):
             steady = max(steady, self._pass_steps + 1 - count)
-        limit = max(self._own_least - count, math.ceil((_MOST_SECONDS - self._total) / step))
+        limit = max(self._own_least - count, math.ceil((self._most_seconds - self._total) / step))
         return max(1, min(steady, limit, _MOST_STEPS))
 
 
-def warm_up(cell, pass_steps=0):
-    """What ends the cell's warm-up; None where it has none."""
+def warm_up(cell, pass_steps=0, seconds=WARM_UP_SECONDS):
+    """What ends the cell's warm-up; None where it has none. seconds: that a steady one lasts at least, and at most."""
     if cell.warm == "steady":
-        return Steady(cell.warmup, pass_steps)
+        return Steady(cell.warmup, pass_steps, seconds)
     return Fixed(cell.warmup) if cell.warmup else None

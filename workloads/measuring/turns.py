@@ -9,6 +9,7 @@ import time
 from workloads.measuring.steadiness import Fixed, warm_up
 from workloads.measuring.watch import Over, Watch, typical
 from workloads.process import processor
+from workloads.spec import turns
 
 _NO_LEAD = 0.01          # of a step: a lead so short would change it less
 
@@ -28,10 +29,13 @@ class TurnWatch(Watch):
         """gate: process.gate.Gate; readings(): as _readings."""
         Watch.__init__(self, cell, *arguments, **named)
         self._gate, self._readings = gate, readings or _readings
-        self._warm_up = self._warm_up or Fixed(1)
+        self._warm_up = self._short_warm_up()
         self._taken = 0                  # steps of the run, warm-up and leads too
         self._turn, self._turns = None, 0
         self._is_leading = False
+
+    def _short_warm_up(self):
+        return warm_up(self._cell, self._pass_steps, turns.WARM_UP_SECONDS) or Fixed(1)
 
     def stepped(self, handle, phases=None):
         """As Watch.stepped."""
@@ -60,7 +64,7 @@ class TurnWatch(Watch):
         if word[0] == "end":
             raise Over
         if word[0] == "more":
-            self._warm_up = warm_up(self._cell, self._pass_steps) or Fixed(1)
+            self._warm_up = self._short_warm_up()
             self._forget()
             self._pause_is_over()
             return

@@ -19,6 +19,7 @@ VARIABLE = "EVENBENCH_TURNS"         # whether a worker takes turns
 LEAD_SECONDS = 0.03                  # after a pause the first steps cost 1.1 to 2.3 times as much, from here on 1 %
 SLICE_SECONDS = 0.1                  # at least
 TURNS = 10                           # of a worker in a round: more narrow its interval less than more rounds do
+WARM_UP_SECONDS = (0.25, 5.0)        # of a steady one: turns show what is left of it, and it then goes on
 MOST_SECONDS = 60.0                  # of timed steps in a round, beyond which there are no more turns than LEAST_TURNS
 LEAST_TURNS = 3
 

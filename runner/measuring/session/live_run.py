@@ -18,7 +18,7 @@ from runner.results import error_output
 from runner.results.error_output import Written
 from runner.results.live_rate import RateSoFar
 from runner.results.store import Store
-from runner.results.turns import Turn, counted, trend
+from runner.results.turns import TREND, Turn, counted, trend
 from workloads.spec import placement, turns
 
 Event = dict[str, Any]
@@ -166,7 +166,7 @@ class LiveRun:
     def gets_faster(self) -> bool:
         """Whether its turns show that its warm-up was too short, and it has not gone on warming up yet."""
         rates = [turn.steps / turn.seconds for turn in counted(self.turns)]
-        return not self.ending and not self._is_rewarmed and trend(rates) > 0.0
+        return not self.ending and not self._is_rewarmed and trend(rates) > TREND
 
     def warm_up_again(self) -> None:
         """Let it go on warming up; its turns so far count as warm-up."""
