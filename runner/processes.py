@@ -14,6 +14,12 @@ Say = Callable[[str], None]
 
 # how pip, apt and debootstrap say it, after what BuildKit puts before each line ("#7 12.34 ")
 _ERROR = re.compile(r"^(?:#\d+ (?:[\d.]+ )?)?\s*(?:ERROR|error|E): (.+)$")
+_ABSENT = "No matching distribution found"
+_MISMATCH = re.compile(r"^(?:#\d+ [\d.]+ )?\s+(\S+==\S+ from .+?)(?: \(from .*)?:\n.*Expected sha256 (\w+)\n"
+                       r".*Got +(\w+)$", re.MULTILINE)
+_BROKEN = re.compile("Name or service not known|Temporary failure in name resolution|Connection refused|"
+                     "Network is unreachable|No route to host|timed out|certificate verify failed|"
+                     "Connection reset by peer|Remote end closed connection|Cannot connect to proxy")
 
 
 def run(command: list[str], log: Path, heard: Say = lambda line: None, environment: Mapping[str, str] | None = None,
@@ -41,12 +47,27 @@ def run(command: list[str], log: Path, heard: Say = lambda line: None, environme
 
 
 def reason(lines: list[str], status: int) -> str:
-    """Why a command failed: the line that says so. A full disk comes before its consequences."""
+    """Why a command failed: the line that says so. A full disk comes before its consequences.
+
+    pip's first error may be a remark on other versions, and its hashes stand below the line that tells of them.
+    """
     if any("no space left on device" in line.lower() for line in lines):
         return "the disk is full"
+    if found := _MISMATCH.search("\n".join(lines)):
+        return "{} is not the locked file: found sha256 {}, expected {}".format(*found.group(1, 3, 2))
     errors = [match[1].strip() for match in map(_ERROR.match, lines) if match]
+    if absent := [error for error in errors if error.startswith(_ABSENT)]:
+        broken = next((no_answer(line) for line in lines if "connection broken by" in line
+                       or "Could not fetch URL" in line), "")
+        return absent[0] + (f" ({broken})" if broken else "")
     said = errors or [line.strip() for line in reversed(lines) if line.strip()]
     return said[0] if said else f"exit status {status}"
+
+
+def no_answer(words: str) -> str:
+    """Why a server did not answer, from the many words of a client: "no answer: Connection refused"."""
+    known = _BROKEN.search(words)
+    return f"no answer: {known[0] if known else words}"
 
 
 def fresh_log(path: Path) -> Path:

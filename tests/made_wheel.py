@@ -3,7 +3,12 @@
 import base64
 import hashlib
 import sys
+import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 MINOR = f"3.{sys.version_info.minor}"
@@ -24,3 +29,29 @@ def lock_of_wheel(folder: Path, name: str) -> str:
         for file_name, content in files.items():
             archive.writestr(file_name, content)
     return f"{name}==1.0 \\\n    --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+class _Index(SimpleHTTPRequestHandler):
+    """An index as pip knows them, /simple/NAME/ with links to files: what lies in its folder simple."""
+
+    def log_message(self, text: str, *words: object) -> None:
+        """Remember what was asked for."""
+        self.server.asked.append(self.path)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def index_of(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """(an index's address on this machine, what it is asked for) of a folder with a folder of files a package."""
+    for package in folder.iterdir():
+        links = "".join(f'<a href="{file.name}">{file.name}</a>' for file in package.glob("*.whl"))
+        (package / "index.html").write_text(f"<!DOCTYPE html><html><body>{links}</body></html>")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Index, directory=str(folder)))
+    server.asked = []  # type: ignore[attr-defined]
+    listening = threading.Thread(target=server.serve_forever, daemon=True)
+    listening.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", server.asked  # type: ignore[attr-defined]
+    finally:
+        server.shutdown()
+        server.server_close()
+        listening.join()

@@ -239,6 +239,8 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
         _plan_every(asked, known, as_json)
         return
     job = jobs.planned(asked, screen.say)
+    for line in jobs.ahead(job):
+        screen.say(line)
     seconds = estimate_seconds(job.plan, known, gpus=job.gpus, cpus=job.cpus)
     if as_json:
         print(json.dumps({**job.plan.record(), "estimate_seconds": seconds}, indent=2))

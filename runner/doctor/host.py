@@ -12,7 +12,7 @@ from runner.doctor import gpu, limits
 from runner.doctor.gpu import Finding
 from runner.errors import BenchError
 from runner.machine import host, nvml, pace
-from runner.stacks import engine, environments, images
+from runner.stacks import engine, environments, images, package_sources
 from runner.stacks.definition import PinnedStack
 
 _ROOM_BYTES = 10 * host.GIB       # today's four images with their caches
@@ -26,6 +26,7 @@ def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     has_interpreter = any(finding.grade == "good" for finding in interpreters)
     findings = [*_engine(stacks, can_do_without=has_interpreter), *interpreters]
     graphics = gpu.examine(stacks, nvml.observe(), nvml.states(), _engine_info())
+    findings += _packages(stacks, cache)
     return [*findings, *graphics, _disk(cache), _load(), _pace(), _swap(), _governor(), _groups()]
 
 
@@ -64,6 +65,16 @@ def _interpreters(stacks: Mapping[str, PinnedStack]) -> list[Finding]:
             reason, _, mend = str(error).partition(": ")
             findings.append(Finding(f"python {python}", "note", reason, mend))
     return findings
+
+
+def _packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
+    """Whether the frameworks of stacks that have no virtual environment yet can be had here."""
+    ahead = [stack for stack in stacks.values() if not stack.is_gpu_only and not stack.base_has_framework
+             and not environments.folder(stack, cache).exists()]
+    lacking = package_sources.not_had(ahead, package_sources.pip_settings())
+    if ahead and not lacking:
+        return [Finding("packages", "good", f"{len(ahead)} stacks to build, whose frameworks can be had")]
+    return [Finding(f"packages {name}", "note", *why.rsplit(": ", 1)) for name, why in lacking.items()]
 
 
 def _disk(cache: Path) -> Finding:

@@ -18,7 +18,9 @@ from runner import __version__, own_tasks
 from runner.datasets import choice
 from runner.errors import BenchError, BuildFailed, DiskFull, InputError, unknown
 from runner.launchers import choose
+from runner.launchers.docker import DockerLauncher
 from runner.launchers.protocol import Launcher
+from runner.launchers.venv import VenvLauncher
 from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
 from runner.machine.gpus import NONE, Gpus
 from runner.measuring import at_once, own_stacks
@@ -26,7 +28,7 @@ from runner.measuring.bench import RunOnGpus, SideBySide
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder
 from runner.planning.plan import Plan, Planned, Wishes, of_fullest_form, plan
 from runner.results import history, store
-from runner.stacks import definition
+from runner.stacks import definition, engine, environments, images, package_sources
 from runner.stacks.own import OwnStack
 from runner.study import file, selection
 from workloads.spec import cell as cells
@@ -193,6 +195,25 @@ def prepared(job: Job, say: Say) -> Job:
     return job
 
 
+def ahead(job: Job) -> list[str]:
+    """What to know before the stacks of a job are built: which are not built here, their size, what cannot be had."""
+    names = dict.fromkeys(planned.cell.stack for planned in job.plan.cells)
+    unbuilt = [stack for name in names if isinstance(stack := job.stacks[name], definition.PinnedStack)
+               and not _is_built(stack, job.launcher.of(stack))]
+    if not unbuilt:
+        return []
+    sizes = ", ".join(f"{stack.name} {stack.wheels_bytes / 1e9:.1f} GB" for stack in unbuilt)
+    lacking = package_sources.not_had(unbuilt, package_sources.pip_settings())
+    return [f"to build first, with the size on disk: {sizes}", *(f"{name}: {why}" for name, why in lacking.items())]
+
+
+def _is_built(stack: definition.PinnedStack, launcher: Launcher) -> bool:
+    """Whether there is nothing to build; a launcher that builds elsewhere says so itself."""
+    if launcher.name == VenvLauncher.name:
+        return environments.folder(stack, cache_folder()).exists()
+    return launcher.name != DockerLauncher.name or images.is_current(engine.connect(), stack)
+
+
 def _without(job: Job, failures: Mapping[str, str]) -> Plan:
     """The job's plan without stacks that cannot be built: a form of the study with other stacks may have more cells."""
     if not job.plan.study.experiments:
@@ -210,7 +231,7 @@ def _built(job: Job, names: list[str], say: Say) -> list[str]:
         except DiskFull:
             raise
         except BenchError as error:
-            say(f"{name}: {error}")
+            say(f"{name}: {str(error).removeprefix(f'{name}: ')}")
             return str(error)
         return ""
 

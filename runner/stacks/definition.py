@@ -19,10 +19,11 @@ _ALL = {"base": {"image": "base_image", "verified": "base_verified", "digest_unk
                  "has_cuda": "base_has_cuda", "has_framework": "base_has_framework", "packages": "packages"},
         "size": {"wheels_bytes": "wheels_bytes"}}
 _GPU = "gpu"                # a table that is a model of its own
+_INDEX = "index"            # a table of packages
 _OF_STACK = {"stack": {key: key for key in ("name", "framework", "version", "python", "studies", "devices", "title",
                                                "sync")},
-             **_ALL, _GPU: {}}
-_OF_RUNNER = {"image": {key: key for key in ("name", "python", "title")}, **_ALL}
+             **_ALL, _INDEX: {}, _GPU: {}}
+_OF_RUNNER = {"image": {key: key for key in ("name", "python", "title")}, **_ALL, _INDEX: {}}
 _Tables = dict[str, dict[str, str]]
 RUNNER = "runner"           # the folder, and the name, of our own image
 # of GPUs, from Pascal to Blackwell: what every [gpu] table tells of
@@ -77,7 +78,8 @@ class Pinned(BaseModel):
     base_has_cuda: bool = False         # and no base of our own could stand in for it
     base_has_framework: bool = False    # so nothing is installed, and there is no virtual environment of it
     packages: tuple[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]*$")], ...] = ()     # that the base lacks
-    wheels_bytes: int = Field(gt=0)
+    wheels_bytes: int = Field(gt=0)     # of all packages as they are installed
+    index: tuple[tuple[str, str], ...] = ()     # packages, each with the address of an index that has it
     folder: Path
     shared: Path | None = None          # what stacks share lies there; None: beside the folder, as with all of ours
 
@@ -359,6 +361,12 @@ def _flat(path: Path, fields: _Tables, tables: strict_toml.Table) -> dict[str, A
             raise InputError(f'{path}: "{table}" is unknown; known tables: {", ".join(fields)}')
         if table == _GPU:
             values[_GPU] = {key: _frozen(value) for key, value in content.items()}
+            continue
+        if table == _INDEX:
+            for package, address in content.items():
+                if not re.match(r"(https?|file)://\S+$", str(address)):
+                    raise InputError(f"{path}: {_INDEX}.{package}: found {address!r}, expected an index's address")
+            values[_INDEX] = tuple(content.items())
             continue
         for key, value in content.items():
             if key not in fields[table]:

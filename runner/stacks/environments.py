@@ -9,6 +9,7 @@ from pathlib import Path
 from runner.errors import BuildFailed, DiskFull, InterpreterMissing
 from runner.paths import CACHE
 from runner.processes import Say, clean_environment, fresh_log, locked, run
+from runner.stacks import package_sources
 from runner.stacks.definition import PinnedStack, wheels_fingerprint
 
 # pip unpacks a wheel beside its downloaded copy, and keeps the download
@@ -73,10 +74,12 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
     _check_disk(stack, home.parent)
     unfinished = home.with_name(home.name + ".unfinished")
     log = fresh_log(home.with_name(home.name + ".log"))
-    say(f"{stack.name}: making its virtual environment (log: {log})")
+    say(f"{stack.name}: making its virtual environment, {stack.wheels_bytes / 1e9:.1f} GB on disk (log: {log})")
     try:
         inside = create(stack.python, stack.pip_lock, unfinished, log)
-        run([str(inside), "-m", "pip", *_INSTALL, "-r", str(stack.lock)], log)
+        pip = [str(inside), "-m", "pip", *_INSTALL]
+        package_sources.bring_own(stack, pip, stack.lock.read_text(encoding="utf-8"), log)
+        run([*pip, "-r", str(stack.lock)], log)
         run([str(inside), "-m", "pip", "check"], log)
         for script in stack.program[:1]:
             run(["sh", str(script), str(unfinished)], log)

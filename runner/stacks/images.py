@@ -3,6 +3,7 @@
 import hashlib
 import re
 import shutil
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from runner.stacks.locking import project
 _LABEL = "org.evenbench."
 _BASE_BYTES = 500_000_000           # a base with interpreter and libraries
 _DOWNLOADED_TOO = 1.6               # while a wheel is unpacked, its download lies beside it
+_DOWNLOAD = (sys.executable, "-m", "pip", "download", "--require-hashes", "--no-deps", "--no-input",
+             "--progress-bar=off")
 _WORTH_TELLING_MB = 50              # a download that makes people wait
 
 
@@ -80,7 +83,7 @@ def _build(client: DockerClient, stack: Pinned, name: str, say: Say, *options: s
     base = bases.choose(client, stack, say)
     log = fresh_log(CACHE / "builds" / f"{name.partition(':')[2]}.log")
     began = time.monotonic()
-    say(f"{stack.name}: building its image on {base.image} (log: {log})")
+    say(f"{stack.name}: building its image on {base.image}, {stack.wheels_bytes / 1e9:.1f} GB of packages (log: {log})")
     try:
         _run_build(stack, base, log, _Progress(stack.name, say), "-t", name, *options)
     except BuildFailed as error:
@@ -176,10 +179,13 @@ def told(line: str) -> str:
 
 def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options: str) -> None:
     settings = package_sources.pip_settings()
-    wheels = matching_wheels(stack.lock.read_text(encoding="utf-8"), package_sources.wheel_folders(settings))
+    lock = stack.lock.read_text(encoding="utf-8")
+    wheels = matching_wheels(lock, package_sources.wheel_folders(settings))
     with leftovers.temporary_folder() as name:
-        seen, pip = Path(name) / "context", Path(name) / "pip.conf"
-        context(stack, seen, wheels)
+        seen, pip, brought = (Path(name) / part for part in ("context", "pip.conf", "wheels"))
+        package_sources.bring_own(stack, [*_DOWNLOAD, *package_sources.of_python(stack.python), f"--dest={brought}"],
+                                  lock, log, {project(path.name)[0] for path in wheels})
+        context(stack, seen, [*wheels, *brought.glob("*.whl")])
         pip.write_text(package_sources.pip_configuration(settings), encoding="utf-8")
         arguments = {**stack.build_arguments, "BASE": base.image, "FINGERPRINT": fingerprint(stack)}
         run(["docker", "build", "--progress=plain", *(f"--build-arg={key}={value}" for key, value in arguments.items()),

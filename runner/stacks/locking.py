@@ -8,6 +8,7 @@ from pathlib import Path
 from runner import leftovers
 from runner.errors import InputError
 from runner.processes import fresh_log, run
+from runner.stacks import package_sources
 from runner.stacks.definition import Pinned, is_source
 from runner.stacks.environments import create
 
@@ -24,8 +25,11 @@ def relock(stack: Pinned) -> str:
         folder = Path(name)
         log = fresh_log(Path(tempfile.gettempdir()) / f"evenbench-lock-{stack.name}.log")
         python = create(stack.python, stack.pip_lock, folder / "venv", log)
-        run([str(python), "-m", "pip", "download", "--no-build-isolation", "--progress-bar=off", "--no-input",
-             "-d", str(folder / "files"), "-r", str(stack.folder / "requirements.in")], log)
+        wanted, files = stack.folder / "requirements.in", str(folder / "files")
+        download = [str(python), "-m", "pip", "download", "--no-build-isolation", "--progress-bar=off", "--no-input",
+                    f"--dest={files}", f"--find-links={files}"]
+        package_sources.bring_own(stack, [*download, "--no-deps"], wanted.read_text(encoding="utf-8"), log)
+        run([*download, "-r", str(wanted)], log)
         return lock_text(stack, [path for path in (folder / "files").iterdir() if is_source(path)])
 
 

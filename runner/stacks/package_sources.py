@@ -1,14 +1,33 @@
-"""How this machine reaches packages: pip's settings, folders of wheels, certificates, proxies, the system's mirror."""
+"""How this machine reaches packages: pip's settings, folders of wheels, certificates, proxies, the system's mirror.
+
+A stack's file may name an index of one package's, such as PyTorch's of CPU wheels. pip is asked for that package by
+itself, first by this machine's settings, then at that index in place of the usual one. As an extra index for all
+packages it could offer another file under any of their names, and whatever it offers is downloaded before its hash is
+looked at; and a machine with a mirror or a folder of wheels would reach out for what it has. (2026-11-27)
+"""
 
 import ast
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from functools import cache
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-_PIP_SETTINGS = ("index-url", "extra-index-url", "find-links", "trusted-host", "timeout", "retries")
+import requests
+
+from runner import leftovers
+from runner.errors import BuildFailed
+from runner.processes import no_answer, run
+from runner.stacks.definition import Pinned, PinnedStack
+
+_PIP_SETTINGS = ("index-url", "extra-index-url", "find-links", "no-index", "trusted-host", "timeout", "retries")
+_ANSWERS_SECONDS = (3.0, 5.0)       # to connect, and between two parts of an answer
+_ALL_SECONDS = 10.0
+_PLATFORMS = ("manylinux1_x86_64", "manylinux2014_x86_64", "manylinux_2_28_x86_64")     # a lock's hash says which
 _CERTIFICATES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
@@ -40,6 +59,147 @@ def wheel_folders(settings: Mapping[str, str]) -> list[Path]:
     return [folder for folder in folders if folder.is_dir()]
 
 
+def bring_own(stack: Pinned, command: Sequence[str], text: str, log: Path, there: Iterable[str] = ()) -> None:
+    """Let pip bring each package that the stack's file names an index of, as the text (a lock, requirements) has it.
+
+    command: pip's, without what it is to bring; there: packages that need not be brought. Raises BuildFailed with
+    pip's reason and what to set.
+    """
+    for package, address in stack.index:
+        if package in there:
+            continue
+        if not requirement(text, package):
+            raise BuildFailed(f'{stack.folder / "stack.toml"}: index: found "{package}", which is not among what is '
+                              "installed")
+        with leftovers.temporary_folder() as name:
+            wanted = Path(name, "requirements.txt")
+            wanted.write_text(requirement(text, package), encoding="utf-8")
+            words = [*command, "-r", str(wanted)]
+            try:
+                run(words, log)
+            except BuildFailed as here:
+                try:
+                    run([*words, f"--index-url={address}"], log)
+                except BuildFailed as error:
+                    raise BuildFailed(_not_had(str(here), str(error), address, log)) from error
+
+
+def _not_had(here: str, there: str, address: str, log: Path) -> str:
+    """What to say of a package that neither pip's settings nor its own index have."""
+    ending = f" (log: {log})"
+    return (f"by pip's settings: {here.removesuffix(ending)}; at {address}: {there.removesuffix(ending)}: set "
+            f"PIP_FIND_LINKS to a folder that has the wheel, or PIP_EXTRA_INDEX_URL to a mirror of that index{ending}")
+
+
+def requirement(text: str, package: str) -> str:
+    """A package's lines in a lock or in requirements.in, "" where it is not there."""
+    found = re.search(rf"^{re.escape(package)}(?=[ =<>~!;\[])(?:.*\\\n)*.*\n?", text, re.MULTILINE)
+    return found[0] if found else ""
+
+
+def not_had(stacks: Iterable[PinnedStack], settings: Mapping[str, str],
+            page: Callable[[str], str] = lambda address: _page(address)) -> dict[str, str]:
+    """What keeps each stack's framework from being had here, by the stack's name; those are left out that can be had.
+
+    Asks the folders and indexes that pip would ask, and takes a few seconds at most. The other packages are small ones
+    of the usual index. page: the text at an address, "" where there is none; raises OSError.
+    """
+    wanted = {stack.name: [(name, version, _addresses(settings, dict(stack.index).get(name, "")))
+                           for name, version in _frameworks(stack) if not _is_in_a_folder(name, version, settings)]
+              for stack in stacks}
+    pages = {f"{address.rstrip('/')}/{name}/" for each in wanted.values() for name, _, of in each for address in of}
+    texts = _read_at_once(pages, page)
+    lacking = {}
+    for stack, packages in wanted.items():
+        for name, version, addresses in packages:
+            found = [texts[f"{address.rstrip('/')}/{name}/"] for address in addresses]
+            if not any(isinstance(text, str) and _offers(text, name, version) for text in found):
+                where = [_shown(address) + (f" ({no_answer(str(text))})" if isinstance(text, OSError) else "")
+                         for address, text in zip(addresses, found, strict=True)]
+                places = "not at " + ", ".join(where) if where else "in no folder"
+                lacking[stack] = (f"{name}=={version} is {places}: set PIP_FIND_LINKS to a folder that has it, or "
+                                  + ("PIP_EXTRA_INDEX_URL to an index" if where else "unset PIP_NO_INDEX"))
+    return lacking
+
+
+def _frameworks(stack: PinnedStack) -> list[tuple[str, str]]:
+    """(name, version) of the packages in a lock that are the framework, or have an index of their own."""
+    pins = re.findall(r"^(\S+)==(\S+)", stack.lock.read_text(encoding="utf-8"), re.MULTILINE)
+    own = re.compile(re.escape(stack.version) + r"(\.post\d+)?")
+    return [(name, version) for name, version in pins if own.fullmatch(version) or name in dict(stack.index)]
+
+
+def _addresses(settings: Mapping[str, str], own: str) -> list[str]:
+    """The indexes that pip asks for a package, in order; own: the one that the stack's file names."""
+    if settings.get("no-index", "").lower() in ("1", "true", "yes", "on"):
+        return []
+    usual = settings.get("index-url") or _usual_index()
+    return [address for address in (usual, *settings.get("extra-index-url", "").split(), own) if address]
+
+
+@cache
+def _usual_index() -> str:
+    """The index that pip asks where nobody names one, as its help says it."""
+    command = [sys.executable, "-m", "pip", "help", "download"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.search(r"--index-url <url>[^-]*\(default\s+(\S+?)\)", said.stdout)
+    return found[1] if found else ""
+
+
+def _is_in_a_folder(name: str, version: str, settings: Mapping[str, str]) -> bool:
+    return any(any(folder.glob(f"{name.replace('-', '_')}-{version}-*.whl")) for folder in wheel_folders(settings))
+
+
+def _read_at_once(addresses: Iterable[str], page: Callable[[str], str]) -> dict[str, str | OSError]:
+    """The text at each address, or why there is none."""
+    pool = ThreadPoolExecutor(32)
+    asked = {address: pool.submit(page, address) for address in addresses}
+    wait(asked.values(), _ALL_SECONDS)
+    pool.shutdown(wait=False, cancel_futures=True)
+    return {address: _result(future) for address, future in asked.items()}
+
+
+def _result(future: "Future[str]") -> str | OSError:
+    try:
+        return future.result(timeout=0)
+    except (TimeoutError, CancelledError):
+        return OSError("timed out")
+    except OSError as error:
+        return error
+
+
+def _page(address: str) -> str:
+    """What an index says of a package, "" where it has none. Raises OSError: requests' errors are such."""
+    if address.startswith("file://"):
+        folder = Path(unquote(urlsplit(address).path))
+        index = folder / "index.html"
+        return index.read_text(encoding="utf-8", errors="replace") if index.is_file() else "\n".join(
+            path.name for path in (folder.iterdir() if folder.is_dir() else ()))
+    answer = requests.get(address, timeout=_ANSWERS_SECONDS, verify=str(certificates() or True))
+    if answer.status_code not in (200, 404):
+        raise OSError(f"status {answer.status_code}")
+    return answer.text if answer.ok else ""
+
+
+def _offers(text: str, name: str, version: str) -> bool:
+    """Whether an index's page has a file of that version."""
+    stem = re.sub("[-_.]+", "[-_.]+", re.escape(name).replace("\\", ""))
+    return re.search(rf"(?i)\b{stem}-{re.escape(version)}(-|\.tar|\.zip)", unquote(text)) is not None
+
+
+def _shown(address: str) -> str:
+    """An address without a password."""
+    parts = urlsplit(address)
+    return (parts.hostname or "") + parts.path
+
+
+def of_python(python: str) -> list[str]:
+    """pip's options for wheels of another Python than its own, "3.6": its tag of binaries had an m until 3.8."""
+    digits, is_old = python.replace(".", ""), int(python.partition(".")[2]) < 8
+    return ["--only-binary=:all:", "--implementation=cp", f"--python-version={digits}",
+            f"--abi=cp{digits}{'m' if is_old else ''}", *(f"--platform={name}" for name in _PLATFORMS)]
+
+
 def pip_configuration(settings: Mapping[str, str]) -> str:
     """A pip.conf with those settings that hold in a container too: none that is a path here."""
     lines = ["[global]"]
@@ -47,7 +207,7 @@ def pip_configuration(settings: Mapping[str, str]) -> str:
         values = value.split()
         if name.endswith(("url", "links")):
             values = [word for word in values if word.startswith(("http://", "https://"))]
-        if values:
+        if values and name != "no-index":        # the index in a container is the build's own
             lines.append(f"{name} = " + "\n    ".join(values))
     return "\n".join(lines) + "\n"
 

@@ -7,11 +7,10 @@ from pathlib import Path
 from runner.errors import BuildFailed
 from runner.paths import CACHE
 from runner.processes import Say, fresh_log, locked, run
+from runner.stacks import package_sources
 from runner.stacks.definition import PinnedStack
 
-_PLATFORMS = ("manylinux1_x86_64", "manylinux2014_x86_64")
-_INSTALL = ("install", "--require-hashes", "--no-deps", "--only-binary=:all:", "--no-compile", "--no-input",
-            "--progress-bar=off", "--implementation=cp", *(f"--platform={name}" for name in _PLATFORMS))
+_INSTALL = ("install", "--require-hashes", "--no-deps", "--no-compile", "--no-input", "--progress-bar=off")
 
 
 def lock(stack: PinnedStack) -> Path:
@@ -63,8 +62,8 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
     log = fresh_log(home.with_name(home.name + ".log"))
     say(f"{stack.name}: installing what its models are compared with (log: {log})")
     try:
-        run([sys.executable, "-m", "pip", *_INSTALL, *_tags(stack.python), "--target", str(unfinished),
-             "-r", str(lock(stack))], log)
+        run([sys.executable, "-m", "pip", *_INSTALL, *package_sources.of_python(stack.python),
+             "--target", str(unfinished), "-r", str(lock(stack))], log)
     except BuildFailed as error:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise BuildFailed(f"{stack.name}: {error}") from error
@@ -72,9 +71,3 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
     shutil.rmtree(home, ignore_errors=True)
     unfinished.rename(home)
 
-
-def _tags(python: str) -> tuple[str, str]:
-    """pip's options for "3.6": --python-version=36, --abi=cp36m; the m went with 3.8."""
-    digits = python.replace(".", "")
-    is_old = int(python.partition(".")[2]) < 8
-    return f"--python-version={digits}", f"--abi=cp{digits}{'m' if is_old else ''}"

@@ -34,6 +34,20 @@ def test_a_command_that_is_not_there_says_so(tmp_path):
     (["FATAL: While performing build: copy_file_range: no space left on device"], "the disk is full"),
     (["Fetching", "it broke", "", " "], "it broke"),
     ([], "exit status 3"),
+    (["ERROR: Ignored the following versions that require a different python version: 2.5.0 Requires-Python >=3.12",
+      "ERROR: Could not find a version that satisfies the requirement torch==2.13.0+cpu (from versions: 2.13.0)",
+      "ERROR: No matching distribution found for torch==2.13.0+cpu"],
+     "No matching distribution found for torch==2.13.0+cpu"),
+    (["WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError('<...>: Failed to establish a "
+      "new connection: [Errno -2] Name or service not known')': /simple/torch/",
+      "ERROR: Could not find a version that satisfies the requirement torch==9 (from versions: none)",
+      "ERROR: No matching distribution found for torch==9"],
+     "No matching distribution found for torch==9 (no answer: Name or service not known)"),
+    (["#9 1.2 ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated ...",
+      "#9 1.2     torch==9 from https://i.example/torch-9-py3-none-any.whl (from -r /r.txt (line 1)):",
+      "#9 1.2         Expected sha256 aa11", "#9 1.2              Got        bb22"],
+     "torch==9 from https://i.example/torch-9-py3-none-any.whl is not the locked file: found sha256 bb22, expected "
+     "aa11"),
 ])
 def test_the_reason_is_the_line_that_tells_most(lines, expected):
     assert processes.reason(lines, 3) == expected

@@ -17,9 +17,11 @@ from runner.machine.host import Machine
 from runner.measuring import job
 from runner.planning.plan import Wishes, plan
 from runner.results import history, store
+from runner.stacks import environments
 from runner.stacks.definition import Stack
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, FakeLauncher, quiet, stack, study
+from tests.stack_folder import small_stack
 
 STACKS = {name: stack(name) for name in ("a", "b")}
 PLAIN = Wishes()
@@ -109,6 +111,23 @@ def test_stacks_that_the_launcher_cannot_make_are_left_out_and_told() -> None:
 
 
 # ---- the command
+
+def test_what_is_to_be_built_is_told_with_its_size_and_what_cannot_be_had(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    own = small_stack(tmp_path / "repository").model_copy(update={"wheels_bytes": 960_000_000})
+    asked = asked_for(names=("torch-9",), stacks={"torch-9": own}, launcher=VenvLauncher(tmp_path))
+
+    assert ["to build first, with the size on disk: torch-9 1.0 GB",
+            "torch-9: torch==9.0 is in no folder: set PIP_FIND_LINKS to a folder that has it, or unset PIP_NO_INDEX"
+            ] == job.ahead(asked)
+
+    environments.folder(own, tmp_path / "evenbench").mkdir(parents=True)
+    assert [] == job.ahead(asked)
+
 
 def test_the_same_command_is_the_same_job() -> None:
     assert asked_for().command() == asked_for().command()

@@ -1,6 +1,12 @@
+import sys
+
 import pytest
 
+from runner.errors import BuildFailed, InputError
 from runner.stacks import package_sources
+from runner.stacks.definition import read
+from tests.made_wheel import index_of, lock_of_wheel
+from tests.stack_folder import STACK_TOML, small_stack
 
 ONE_LINE = """
 # deb http://old.example/debian bookworm main
@@ -78,3 +84,108 @@ def test_proxies_are_found_in_large_letters_too(monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
 
     assert package_sources.proxies() == {"https_proxy": "http://proxy.example:3128"}
+
+
+PYTORCH = "https://download.pytorch.org/whl/cpu"
+
+
+def asked_for(tmp_path, settings, pages):
+    """(what keeps torch 9.0 from being had, the addresses that were asked) where an index has these pages."""
+    asked = []
+
+    def page(address):
+        asked.append(address)
+        if isinstance(answer := pages.get(address, ""), OSError):
+            raise answer
+        return answer
+
+    stack = small_stack(tmp_path).model_copy(update={"index": (("torch", PYTORCH),)})
+    return package_sources.not_had([stack], settings, page), sorted(asked)
+
+
+def test_a_framework_can_be_had_where_its_own_index_has_the_file(tmp_path):
+    offered = '<a href="/r2/torch-9.0-cp311-cp311-manylinux_2_28_x86_64.whl#sha256=00">torch</a>'
+
+    settings = {"index-url": "https://a.example"}
+
+    lacking, asked = asked_for(tmp_path, settings, {f"{PYTORCH}/torch/": offered})
+
+    assert (lacking, asked) == ({}, ["https://a.example/torch/", f"{PYTORCH}/torch/"])
+
+
+def test_a_framework_that_no_index_has_is_told_with_the_places_that_were_asked_and_no_password(tmp_path):
+    other = '<a href="torch-9.0.1-cp311-none-any.whl">torchvision-9.0-cp311-none-any.whl</a>'
+    settings = {"index-url": "https://me:secret@mirror.example/simple"}
+
+    lacking, _ = asked_for(tmp_path, settings, {"https://me:secret@mirror.example/simple/torch/": other,
+                                                f"{PYTORCH}/torch/": OSError("[Errno 111] Connection refused")})
+
+    assert lacking == {"torch-9": (
+        "torch==9.0 is not at mirror.example/simple, download.pytorch.org/whl/cpu (no answer: Connection refused): set "
+        "PIP_FIND_LINKS to a folder that has it, or PIP_EXTRA_INDEX_URL to an index")}
+
+
+def test_a_framework_in_a_folder_of_wheels_is_asked_for_nowhere(tmp_path):
+    (tmp_path / "torch-9.0-py3-none-any.whl").touch()
+
+    assert asked_for(tmp_path / "repository", {"find-links": str(tmp_path)}, {}) == ({}, [])
+
+
+def test_where_pip_may_ask_no_index_only_folders_count(tmp_path):
+    assert asked_for(tmp_path, {"no-index": "1"}, {}) == ({"torch-9": (
+        "torch==9.0 is in no folder: set PIP_FIND_LINKS to a folder that has it, or unset PIP_NO_INDEX")}, [])
+
+
+def test_an_index_on_this_machine_is_read_as_pip_reads_it(tmp_path):
+    (tmp_path / "index/torch").mkdir(parents=True)
+    lock_of_wheel(tmp_path / "index/torch", "torch")
+    stack = small_stack(tmp_path / "repository")
+    stack.lock.write_text("torch==1.0\n")
+    stack = stack.model_copy(update={"version": "1.0"})
+
+    with index_of(tmp_path / "index") as (address, _):
+        assert package_sources.not_had([stack], {"index-url": address}) == {}
+    assert package_sources.not_had([stack], {"index-url": (tmp_path / "index").as_uri()}) == {}
+
+
+def test_an_index_of_one_package_serves_an_images_build_too(tmp_path, monkeypatch):
+    (tmp_path / "index/special").mkdir(parents=True)
+    lock = "other==1\n" + lock_of_wheel(tmp_path / "index/special", "special")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    download = [sys.executable, "-m", "pip", "download", "--require-hashes", "--no-deps", f"--dest={tmp_path}",
+                *package_sources.of_python("3.6")]
+
+    with index_of(tmp_path / "index") as (address, _):
+        stack = small_stack(tmp_path / "repository").model_copy(update={"index": (("special", address),)})
+        package_sources.bring_own(stack, download, lock, tmp_path / "log")
+    package_sources.bring_own(stack, download, lock, tmp_path / "log", there={"special"})
+
+    assert [path.name for path in tmp_path.glob("*.whl")] == ["special-1.0-py3-none-any.whl"]
+
+
+def test_an_index_of_a_package_that_is_not_installed_is_refused(tmp_path):
+    stack = small_stack(tmp_path).model_copy(update={"index": (("tourch", PYTORCH),)})
+
+    with pytest.raises(BuildFailed, match=r'stack\.toml: index: found "tourch", which is not among what is installed'):
+        package_sources.bring_own(stack, ["false"], "torch==9\n", tmp_path / "log")
+
+
+def test_the_requirement_of_a_package_is_its_own_lines_alone():
+    lock = "torch==9 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\ntorchvision==9 \\\n    --hash=sha256:cc\n"
+
+    assert package_sources.requirement(lock, "torch") == lock.partition("torchvision")[0]
+    assert package_sources.requirement("torch==9\nnumpy==1   # why\n", "numpy") == "numpy==1   # why\n"
+    assert package_sources.requirement("torch-xla==9\n", "torch") == ""
+
+
+def test_a_stacks_file_names_an_index_by_its_address(tmp_path):
+    folder = small_stack(tmp_path).folder
+    (folder / "stack.toml").write_text(STACK_TOML + f'[index]\ntorch = "{PYTORCH}"\n')
+    assert read(folder).index == (("torch", PYTORCH),)
+
+    (folder / "stack.toml").write_text(STACK_TOML + '[index]\ntorch = "pytorch"\n')
+    with pytest.raises(InputError, match=r"stack\.toml: index\.torch: found 'pytorch', expected an index's address"):
+        read(folder)
