@@ -77,6 +77,11 @@ def fresh_log(path: Path) -> Path:
     return path
 
 
+def for_workers() -> dict[str, str]:
+    """The variables of ours that a worker gets. By an allow-list: what a shell exports cannot change a measurement."""
+    return {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
+
+
 def clean_environment() -> dict[str, str]:
     """Our environment without what leads an interpreter to another one's packages. PIP_* settings stay."""
     return {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}

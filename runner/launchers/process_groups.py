@@ -21,6 +21,7 @@ from runner.launchers.line_queue import Pipe, lines_of_file
 from runner.launchers.protocol import Exit, Running
 from runner.machine.cpu_sets import reporters, servers
 from runner.machine.gpus import Gpu
+from runner.processes import for_workers
 from runner.results.error_output import ErrorOutput, Written
 from workloads.spec import cluster
 from workloads.spec.turns import VARIABLE as LISTENS
@@ -230,9 +231,9 @@ def _is_stopped(process: psutil.Process) -> bool:
 
 
 def kept_environment(scratch: str) -> dict[str, str]:
-    """A worker's variables. By an allow-list: what a shell happens to export cannot change a measurement."""
-    allowed = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
-    return {**allowed, "HOME": scratch, "TMPDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+    """A worker's variables."""
+    return {**for_workers(), "HOME": scratch, "TMPDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONUNBUFFERED": "1"}
 
 
 def _enter(limits: Limits, runner: int) -> None:
