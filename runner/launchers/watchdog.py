@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from runner.launchers.protocol import Exit, Running
-from runner.results.contract import NotAnEvent, parsed
+from runner.results.contract import NotAnEvent, first, parsed
 from workloads.spec.cell import Cell
 
 _POLL_SECONDS = 1.0
@@ -108,9 +108,11 @@ class _Watchdog:
         try:
             if self._allowance.is_over(line, self._clock()):
                 raise NotAnEvent("the worker wrote far more than any measurement says")
-            event = parsed(line)
+            event = parsed(line) if place in self._started else first(line)
         except NotAnEvent as error:
             self._ending = self._ending or self._of(place, Ending("died", str(error)))
+            return None
+        if event is None:
             return None
         if event["event"] == "end":
             self._ended(place, event)

@@ -280,6 +280,12 @@ def parsed(line: bytes) -> dict[str, Any]:
     return event
 
 
+def first(line: bytes) -> dict[str, Any] | None:
+    """As parsed, of a worker that has said nothing yet; None for a line that its environment printed at its start."""
+    begins = 0 if line.startswith(b"{") else line.find(b'{"event"')
+    return parsed(line[begins:]) if begins >= 0 else None
+
+
 def _loaded(line: bytes) -> Any:
     """The line's value. Raises ValueError, RecursionError; also for numbers that are infinite or very long."""
     return json.loads(line, parse_constant=_refuse, parse_float=_finite, parse_int=_small)
