@@ -60,10 +60,23 @@ def share(option: str, text: str) -> float:
 
 def split_stacks(values: list[str] | None) -> list[str]:
     """The values of --stack. Raises InputError where it names none: an empty variable is not every stack."""
-    names = split(values)
+    names = [name for value in values or [] for name in _stacks_of(value) if name]
     if values and not names:
         raise InputError('--stack: found "", expected a stack\'s name; `evenbench list stacks` shows what there is')
     return names
+
+
+def _stacks_of(value: str) -> list[str]:
+    """The words of an argument that holds several; a comma before no name is part of a path that is there."""
+    words: list[str] = []
+    for word in value.split(","):
+        _, sign, path = f"{words[-1]},{word}".partition("=") if words else ("", "", "")
+        before, _, package = path.rpartition("#")
+        is_path = bool(sign) and not Path(words[-1].partition("=")[2]).expanduser().exists() and (
+            Path(path).expanduser().exists() or ("," not in package and bool(before)
+                                                 and Path(before).expanduser().exists()))
+        words[-1:] = [f"{words[-1]},{word}"] if is_path else [*words[-1:], word]
+    return words
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], is_json: bool) -> None:

@@ -21,6 +21,7 @@ from runner.cli.options import (
     SwarmWords,
     print_rows,
     split,
+    split_stacks,
 )
 from runner.datasets import library
 from runner.datasets.download import Net
@@ -168,7 +169,7 @@ def sbom_(names: SomeStacks = None,
           licences: Annotated[bool, typer.Option("--licences", help="A table of packages and licences.")] = False,
           launcher: LauncherName = "auto") -> None:
     """Say what the images or virtual environments of stacks hold: CycloneDX JSON with versions, hashes and licences."""
-    here = own_stacks.chosen(split(names), definition.read_all(paths.STACKS), paths.ROOT, gpus.NONE)
+    here = own_stacks.chosen(split_stacks(names), definition.read_all(paths.STACKS), paths.ROOT, gpus.NONE)
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
     if len(chosen) > 1 and not out and not licences:
         raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")

@@ -4,20 +4,22 @@
 local engine; `#torch` after either says which framework, where it has several. Nothing is installed into it.
 """
 
+import ast
 import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from runner.errors import InputError
-from runner.processes import clean_environment
+from runner.processes import clean_environment, for_workers
 from runner.stacks.definition import CAPABILITIES, GpuCode, Stack, workloads_digest
 from workloads.spec import frameworks
 
@@ -31,7 +33,9 @@ _SECONDS = 120                       # a framework's first import from a cold di
 # since which CUDA the oldest capability is which, and the newest major one: libraries and compilers know no others
 _OF_CUDA = (("0.0", ("6.0", 12)), ("8.0", ("6.0", 6)), ("9.0", ("6.0", 7)), ("11.0", ("6.0", 8)), ("11.8", ("6.0", 9)),
             ("12.8", ("6.0", 12)), ("13.0", ("7.5", 12)))
-_VERSION = "import sys; print('evenbench %d.%d' % sys.version_info[:2])"
+_WHO = "import sys; print('\\nevenbench %d.%d' % sys.version_info[:2], ascii(sys.executable))"
+_TOLD = re.compile(r"^evenbench (\d+)\.(\d+)(?: '(.+)')?$", re.MULTILINE)
+_WORDS = 300                         # characters of what a program said that failed
 
 
 class Asked(NamedTuple):
@@ -122,7 +126,8 @@ def side(name: str, word: str, pinned: Mapping[str, Stack]) -> str:
 def parse(word: str, pinned: Mapping[str, Stack]) -> Asked:
     """What a word of the form NAME=PATH, NAME=PATH#FRAMEWORK or NAME=image:NAME asks for. Raises InputError."""
     name, _, rest = word.partition("=")
-    where, _, package = rest.partition("#")
+    is_whole = "#" not in rest or Path(rest).expanduser().exists()
+    where, _, package = (rest, "", "") if is_whole else rest.rpartition("#")
     if not _NAME.fullmatch(name):
         raise InputError(f'--stack {word}: found the name "{name}", expected up to 40 small letters, digits, dots and '
                          "dashes")
@@ -140,25 +145,37 @@ def parse(word: str, pinned: Mapping[str, Stack]) -> Asked:
 
 def environment(asked: Asked, root: Path, has_gpus: bool) -> OwnStack:
     """The stack of an environment on this host, asked what it holds; has_gpus: the machine. Raises InputError."""
+    return _held(asked, executable(asked), root, has_gpus)
+
+
+def executable(asked: Asked) -> str:
+    """The interpreter that starts where somebody types the path here: a shim or a wrapper says which one that is.
+
+    Asked once, in this folder and with our variables; what it says is what the record names and workers are started by.
+    Raises InputError.
+    """
     python = interpreter(asked)
-    version = _answer([python, "-c", _VERSION], root, asked)
-    told = re.fullmatch(r"evenbench (\d+)\.(\d+)\s*", version or "")
+    ended = _run([python, "-c", _WHO], Path.cwd(), asked, clean_environment())
+    told = _TOLD.search(ended.stdout)
     if told is None:
-        raise InputError(f"--stack {asked}: {python} is not a Python interpreter: it did not say its version")
+        raise InputError(f"--stack {asked}: {python} is not a Python interpreter: it did not say its version"
+                         + _words(ended))
     if (minor := (int(told[1]), int(told[2]))) < OLDEST:
         raise InputError(f"--stack {asked}: found Python {minor[0]}.{minor[1]}, expected {OLDEST[0]}.{OLDEST[1]} or "
                          "newer")
-    held = inventory(asked, _answer([python, "-m", INVENTORY], root, asked))
+    return str(ast.literal_eval(f"'{told[3]}'")) if told[3] else str(python)
+
+
+def _held(asked: Asked, python: str, root: Path, has_gpus: bool) -> OwnStack:
+    held = inventory(asked, *_answer([python, "-m", INVENTORY], root, asked))
     package = framework_package(asked, held)
-    code = None
-    if has_gpus:
-        code = gpu_code(asked, _answer([python, "-m", DEVICES, package], root, asked))
-    return stack(asked, root, held, str(python), code)
+    code = gpu_code(asked, _answer([python, "-m", DEVICES, package], root, asked)[0]) if has_gpus else None
+    return stack(asked, root, held, python, code)
 
 
 def check_unchanged(stack: OwnStack) -> None:
     """Look whether an environment still holds what it did when the session began. Raises InputError."""
-    now = environment(stack.asked, stack.repository, has_gpus=False)
+    now = _held(stack.asked, stack.interpreter, stack.repository, has_gpus=False)
     if (what := change(stack.record(), now)) or now.framework != stack.framework:
         raise InputError(f"{stack.name} has changed since the session began: {what}; the same command begins a new one")
 
@@ -185,14 +202,16 @@ def interpreter(asked: Asked) -> Path:
 
 
 def variables(stack: Stack) -> dict[str, str]:
-    """What a worker's environment says in a stack of the user's: its framework, and where the user's packages lie.
+    """What a worker's environment says in a stack of the user's: its framework, where the user's packages lie, and what
+    the record says that it is: a worker that is another one ends as an error.
 
     {} for a pinned one. A worker's home is a scratch folder, in which `pip install --user` has put nothing.
     """
     if not isinstance(stack, OwnStack):
         return {}
-    return {frameworks.CHOSEN: stack.framework,
-            **({"EVENBENCH_STACK": stack.name} if stack.image else _user_packages())}
+    where = {"EVENBENCH_STACK": stack.name} if stack.image else {"EVENBENCH_EXECUTABLE": stack.interpreter,
+                                                                 **_user_packages()}
+    return {frameworks.CHOSEN: stack.framework, "EVENBENCH_PACKAGES": _digest(list(stack.installed)), **where}
 
 
 def run_record(stack: Stack) -> dict[str, Any]:
@@ -207,27 +226,48 @@ def _user_packages() -> dict[str, str]:
     return {"PYTHONUSERBASE": os.environ.get("PYTHONUSERBASE") or str(Path.home() / ".local")}
 
 
-def _answer(command: Sequence[str | Path], root: Path, asked: Asked) -> str | None:
-    """What a program prints when it starts as workers do, None where it fails. Raises InputError."""
-    variables = {**clean_environment(), **_user_packages(), "PYTHONDONTWRITEBYTECODE": "1"}
+def _answer(command: Sequence[str | Path], root: Path, asked: Asked) -> tuple[str | None, str]:
+    """(what a program prints when it starts as workers do, None where it fails; its last words). Raises InputError."""
+    variables = {**for_workers(), **_user_packages(), "PYTHONDONTWRITEBYTECODE": "1", "HOME": tempfile.gettempdir()}
+    ended = _run(command, root, asked, variables)
+    return (None, _words(ended)) if ended.returncode else (ended.stdout, "")
+
+
+def _words(ended: "subprocess.CompletedProcess[str]") -> str:
+    """What a program that failed said, on one line."""
+    said = " ".join((ended.stderr.strip() or ended.stdout).split())
+    return f": {said[:_WORDS]}" if said else ""
+
+
+def _run(command: Sequence[str | Path], folder: Path, asked: Asked, variables: Mapping[str, str],
+         ) -> "subprocess.CompletedProcess[str]":
+    """A program that has ended. Raises InputError."""
     try:
-        ended = subprocess.run([str(word) for word in command], cwd=root, capture_output=True, text=True,
-                               errors="replace", timeout=_SECONDS, check=False, env=variables,
-                               stdin=subprocess.DEVNULL)
+        return subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True,
+                              errors="replace", timeout=_SECONDS, check=False, env=variables,
+                              stdin=subprocess.DEVNULL)
     except OSError as error:
         raise InputError(f"--stack {asked}: {command[0]} is not a Python interpreter: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
         raise InputError(f"--stack {asked}: {command[0]} did not answer within {_SECONDS} s") from error
-    return ended.stdout if ended.returncode == 0 else None
 
 
-def inventory(asked: Asked, answer: str | bytes | None) -> Inventory:
-    """The Inventory in what workloads.process.inventory printed. Raises InputError."""
+def answer_in(output: str | bytes | None) -> Any:
+    """The last line of a program's output, from JSON: an environment may print text of its own when it starts.
+
+    Raises ValueError.
+    """
+    lines = (output or "").strip().splitlines()
+    return json.loads(lines[-1]) if lines else {}
+
+
+def inventory(asked: Asked, output: str | bytes | None, words: str = "") -> Inventory:
+    """The Inventory in what workloads.process.inventory printed; words: of a failure. Raises InputError."""
     try:
-        return Inventory.model_validate_json(answer or "")
-    except ValidationError as error:
-        raise InputError(f"--stack {asked}: it did not tell what it holds: run `python -m {INVENTORY}` in it to see "
-                         "why") from error
+        return Inventory.model_validate(answer_in(output))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"--stack {asked}: it did not tell what it holds{words}: run `python -m {INVENTORY}` in it to "
+                         "see why") from error
 
 
 def framework_package(asked: Asked, held: Inventory) -> str:
@@ -268,7 +308,7 @@ def gpu_code(asked: Asked, answer: str | bytes | None) -> GpuCode | None:
     Raises InputError where it did not answer.
     """
     try:
-        told: dict[str, Any] = json.loads(answer or "")
+        told: dict[str, Any] = answer_in(answer)
         if not told["cuda"]:
             return None
         architectures = [str(each) for each in told["architectures"]]

@@ -5,7 +5,6 @@ Names, versions and licences are what the packages installed there say of themse
 the package was installed. Licences are the packagers' words: an SPDX expression where there is one, else classifiers.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from email.message import Message
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from runner.errors import BenchError, InputError
 from runner.stacks import definition
 from runner.stacks.definition import PinnedStack, Stack
-from runner.stacks.own import OwnStack
+from runner.stacks.own import OwnStack, answer_in
 
 if TYPE_CHECKING:
     from cyclonedx.model.component import Component
@@ -54,7 +53,7 @@ class Environment(NamedTuple):
 def read(answer: bytes, stack: Stack, isolation: str, is_image: bool = False) -> Environment:
     """The Environment in what workloads.process.inventory printed. Raises BenchError."""
     try:
-        content: Any = json.loads(answer)
+        content: Any = answer_in(answer)
         hashes = locked(stack) if isinstance(stack, PinnedStack) else kept(content["installed"])
         packages = tuple(_package(HeaderParser().parsestr(header), hashes) for header in content["packages"])
         system = tuple((str(name), str(version)) for name, version in content["system"])

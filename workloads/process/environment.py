@@ -1,4 +1,6 @@
 """The variables that frameworks read once, at import, and what the worker observes of its surroundings."""
+import hashlib
+import json
 import os
 import platform
 import resource
@@ -7,6 +9,7 @@ import sys
 from workloads.frameworks import surroundings
 from workloads.process import caches, cgroup, family, inventory, lifetime, processor
 from workloads.spec import frameworks
+from workloads.spec.cell import CellError
 
 _SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX", "LD_PRELOAD", "KMP_AFFINITY",
          "DNNL_MAX_CPU_ISA", "CUBLAS_WORKSPACE_CONFIG", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING",
@@ -42,11 +45,28 @@ def enter(cell):
 
     TF32 stays the framework's to set where the cell allows it.
     """
+    _check_recorded()
     lifetime.adopt_orphans()
     if cell.device == "gpu":
         for name in _NO_TF32:
             os.environ.pop(name, None)
     os.environ.update(variables(cell))
+
+
+def _check_recorded():
+    """Raise CellError where this process is not what the session's record says of a user's own environment."""
+    found, recorded = sys.executable, os.environ.get("EVENBENCH_EXECUTABLE")
+    if recorded and found != recorded:
+        raise CellError("the worker is %s, and the record's is %s" % (found, recorded))
+    packages = os.environ.get("EVENBENCH_PACKAGES")
+    if packages and packages != _digest_of_packages():
+        raise CellError("the worker's packages are not those of the record: it began with others on its path")
+
+
+def _digest_of_packages():
+    """As runner.stacks.own makes it."""
+    held = sorted(inventory.installed(sys.path[1:]).items())
+    return hashlib.sha256(json.dumps(held).encode()).hexdigest()
 
 
 def facts():

@@ -133,4 +133,4 @@ def content():
 
 
 if __name__ == "__main__":
-    print(json.dumps(content()))
+    print("\n" + json.dumps(content()))          # on a line of its own, whatever was printed before

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from runner.cli import options
 from runner.datasets import choice
 from runner.errors import InputError
 from runner.launchers import choose, kernel_cache
@@ -161,6 +162,8 @@ def test_what_is_no_python_or_too_old_or_gone_is_said(tmp_path: Path) -> None:
             (program(tmp_path / "other", "echo hello"), "other is not a Python interpreter: it did not say"),
             (program(tmp_path / "fails", "exit 1"), "fails is not a Python interpreter"),
             (program(tmp_path / "mute", 'test "$1" = -c && echo evenbench 3.9'), "it did not tell what it holds: run"),
+            (program(tmp_path / "shim", "echo 'pyenv: python3.12: command not found' >&2; exit 127"),
+             "did not say its version: pyenv: python3.12: command not found"),
             (no_format, "noise is not a Python interpreter: Exec format error"),
             (tmp_path / "text", "text is not a Python interpreter: it cannot be run"),
             (tmp_path / "gone", "gone; expected a Python or a virtual environment's folder"),
@@ -217,6 +220,73 @@ def test_an_archives_hash_counts_before_the_list_of_files(mine: Path) -> None:
 
     assert "2.13.0 sha256:abc" == packages["torch"]
     assert re.fullmatch("2.4.6 record-sha256:[0-9a-f]{64}", packages["numpy"])
+
+
+def wrapper(path: Path) -> Path:
+    """A program that starts one of two environments: the one that WHICH_ENV names, else the one beside it called b."""
+    return program(path, f'exec "${{WHICH_ENV:-{path.parent}/b}}/bin/python" "$@"')
+
+
+def test_a_wrapper_is_asked_once_and_what_it_starts_is_the_stack(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, version in (("a", "2.13.0"), ("b", "2.0.0")):
+        own_environment.made(tmp_path / name, torch=version, numpy="2.4.6")
+    asked = asked_of(wrapper(tmp_path / "python3"))
+    monkeypatch.setenv("WHICH_ENV", str(tmp_path / "a"))
+
+    read = own.environment(asked, ROOT, has_gpus=False)
+    monkeypatch.delenv("WHICH_ENV")
+
+    assert (str(tmp_path / "a/bin/python"), "2.13.0") == (read.interpreter, read.version)
+    own.check_unchanged(read)                   # of what the wrapper started then
+
+
+def test_a_shim_is_asked_in_the_users_folder(tmp_path: Path, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/.python-version").write_text(str(mine))
+    shim = program(tmp_path / "python", 'exec "$(cat .python-version)/bin/python" "$@"')
+    monkeypatch.chdir(tmp_path / "here")
+
+    assert str(mine / "bin/python") == own.environment(asked_of(shim), ROOT, has_gpus=False).interpreter
+
+
+def test_text_that_an_environment_prints_at_its_start_hides_no_answer(mine: Path) -> None:
+    (site,) = mine.glob("lib/python3*/site-packages")
+    (site / "sitecustomize.py").write_text("print('site: welcome', end='')\n")
+
+    read = own.environment(asked_of(mine), ROOT, has_gpus=False)
+
+    assert ("pytorch", str(mine / "bin/python")) == (read.framework, read.interpreter)
+
+
+@pytest.mark.parametrize("name", ["a,b", "a#b", os.fsdecode(b"caf\xe9")])
+def test_a_path_may_have_commas_hashes_and_bytes_that_are_no_text(tmp_path: Path, name: str) -> None:
+    home = own_environment.made(tmp_path / "plain", torch="2.13.0", numpy="2.4.6").rename(tmp_path / name)
+
+    for word in (f"mine={home}", f"mine={home}#torch"):
+        words = options.split_stacks([f"torch-x,{word},b=/none"])
+        assert ["torch-x", word, "b=/none"] == words
+        read = own.environment(own.parse(word, PINNED), ROOT, has_gpus=False)
+        assert str(home / "bin/python") == read.interpreter
+    assert json.dumps(read.record())
+
+
+def test_a_worker_that_is_not_what_the_record_says_ends_as_an_error(
+        mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = own.environment(asked_of(mine), ROOT, has_gpus=False)
+    told = own.variables(read)
+
+    def entered(**variables: str) -> str:
+        program = ("from workloads.process import environment as e\nfrom workloads.spec.cell import Cell\n"
+                   "e.enter(Cell(stack='mine', task='lenet5', measure='train', cpus=1))\n")
+        return subprocess.run([read.interpreter, "-c", program], cwd=ROOT, env={**told, **variables},
+                              capture_output=True, text=True, check=False).stderr
+
+    assert "" == entered()
+    assert f"CellError: the worker is {read.interpreter}, and the record's is /a/python" in entered(
+        EVENBENCH_EXECUTABLE="/a/python")
+    own_environment.install(mine, "torch", "2.14.0")
+    assert "CellError: the worker's packages are not those of the record" in entered()
 
 
 def asking(stack: OwnStack) -> job.Job:
