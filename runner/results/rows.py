@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 from runner.cells import Comparison, comparisons
 from runner.errors import InputError
-from runner.results.worker_lines import Begun, ended
+from runner.results.contract import FINAL
 from runner.results.products import Product
 from runner.results.runs import Run, rate_per_worker
 from runner.results.values import Facts, count, least, mapping, text
-from runner.results.contract import FINAL
+from runner.results.worker_lines import Begun, ended
 from workloads.spec.cell import Cell, CellError, parse
-
 
 _SPELL_SECONDS = 300.0         # of runs: in a longer session a wandering machine's spells average out
 
@@ -72,6 +71,9 @@ class SessionSpread(NamedTuple):
     of_scatter: float                      # of its rounds' own standard deviation
 
 
+NO_SPREAD = SessionSpread(0.0, 0.0)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Skipped:
     """A cell that the plan left out."""
@@ -99,7 +101,7 @@ class Measurements:
     settings: Facts = field(default_factory=dict)      # that the user put over the study's
     stacks: tuple[str, ...] = ()           # that the user chose instead of the study's
     products: tuple[Product, ...] = ()     # what matrix products reached, by stack
-    session_spread: SessionSpread = SessionSpread(0.0, 0.0)
+    session_spread: SessionSpread = NO_SPREAD
 
     def made_of(self) -> dict[str, str]:
         """The fingerprint of what each stack's runs were made of, by the stack's name."""
