@@ -150,8 +150,8 @@ EVENTS: dict[str, Event] = {
             False),
         Key("allocator_peak", "object", "bytes", "allocated and reserved: the most that the framework's own allocator "
             "held on a GPU", False),
-        Key("gpu_libraries", "object", "", "versions of cuDNN, CUDA's runtime and NCCL that a GPU's run loaded, as they "
-            "say themselves", False))),
+        Key("gpu_libraries", "object", "", "versions of cuDNN, CUDA's runtime and NCCL that a GPU's run loaded, as "
+            "they say themselves", False))),
 }
 # what "start" says in "facts"
 FACTS = (
@@ -172,8 +172,8 @@ FACTS = (
     Key("loop", "text", "", "what the cell's loop became", False),
     Key("layout", "text", "", "what the cell's layout became", False),
     Key("precision", "text", "", "what the cell's precision became", False),
-    Key("data", "object", "", "name, stand_in, sha256, images or batches, tokens, padding and pass_tokens (of each batch of a "
-        "pass): what was read", False),
+    Key("data", "object", "", "name, stand_in, sha256, images or batches, tokens, padding and pass_tokens (of each "
+        "batch of a pass): what was read", False),
     Key("loading", "text", "", "how batches are loaded", False),
     Key("attention", "text", "", "what computes it in a transformer", False),
     Key("lstm", "text", "", "the operation that runs an LSTM layer, as the framework's profiler sees it", False),

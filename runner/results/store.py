@@ -14,19 +14,18 @@ Schema 2 (2026-11-22): cells may say warm and seconds, and sync=blocks, whose st
 
 import errno
 import json
-import math
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import NoneType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from pydantic_core import from_json
 
-from runner.results import manifest
 from runner.errors import DiskFull, InputError
+from runner.results import manifest
 
 SCHEMA = 2
 EVENTS = "events.jsonl"
