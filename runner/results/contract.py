@@ -72,9 +72,9 @@ EVENTS: dict[str, Event] = {
         _WORKER)),
     "steps": Event("about once a second, and after the last timed step: the samples of a block of timed steps", (
         Key("first", "count", "", "the first of these steps, from 0"),
-        Key("turn", "object", "", "where the worker takes turns, a line a turn: index, lead_steps, seconds of the slice as "
-            "the machine was read around it, cpus that the worker may use, and of their CPU seconds own_seconds of the "
-            "worker, busy_seconds of all programs and stolen_seconds of the host's other guests; is_throttled", False),
+        Key("turn", "object", "", "where the worker takes turns, a line a turn: index, lead_steps, seconds of the slice "
+            "as the machine was read around it, cpus that the worker may use, and of their CPU seconds own_seconds of "
+            "the worker, busy_seconds of all programs and stolen_seconds of the host's other guests; is_throttled", False),
         Key("before", "count", "steps", "that the worker had taken before these, warm-up and leads too", False),
         Key("seconds", "numbers", "s", "the samples: of each step; of each block with sync = blocks; one of all steps "
             "with sync = end"),
@@ -156,8 +156,8 @@ EVENTS: dict[str, Event] = {
             False),
         Key("allocator_peak", "object", "bytes", "allocated and reserved: the most that the framework's own allocator "
             "held on a GPU", False),
-        Key("gpu_libraries", "object", "", "versions of cuDNN, CUDA's runtime and NCCL that a GPU's run loaded, as they "
-            "say themselves", False))),
+        Key("gpu_libraries", "object", "", "versions of cuDNN, CUDA's runtime and NCCL that a GPU's run loaded, as "
+            "they say themselves", False))),
 }
 # what "start" says in "facts"
 FACTS = (
@@ -178,8 +178,8 @@ FACTS = (
     Key("loop", "text", "", "what the cell's loop became", False),
     Key("layout", "text", "", "what the cell's layout became", False),
     Key("precision", "text", "", "what the cell's precision became", False),
-    Key("data", "object", "", "name, stand_in, sha256, images or batches, tokens, padding and pass_tokens (of each batch of a "
-        "pass): what was read", False),
+    Key("data", "object", "", "name, stand_in, sha256, images or batches, tokens, padding and pass_tokens (of each "
+        "batch of a pass): what was read", False),
     Key("loading", "text", "", "how batches are loaded", False),
     Key("attention", "text", "", "what computes it in a transformer", False),
     Key("lstm", "text", "", "the operation that runs an LSTM layer, as the framework's profiler sees it", False),

@@ -7,7 +7,8 @@ from typing import Any
 class RateSoFar:
     """One worker's rate from all timed samples so far, the mean over the workers that have some.
 
-    At the run's end this is runner.results.runs.rate_per_worker of it, so a progress line and the report say one number.
+    At the run's end this is runner.results.runs.rate_per_worker of it, so a progress line and the report say one
+    number.
     """
 
     def __init__(self, batch: int) -> None:

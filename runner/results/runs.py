@@ -199,7 +199,7 @@ class Run:
 
     @property
     def warmup_ended(self) -> str:
-        """Why the warm-up ended: "limit" if any worker's did so, else the first worker's reason; "" if none is known."""
+        """Why the warm-up ended: "limit" if any worker's did so, else the first worker's reason; "" if none is."""
         ends = [worker.warmup_ended for worker in self.workers]
         return "limit" if "limit" in ends else ends[0]
 

@@ -19,7 +19,8 @@ class Shown(NamedTuple):
     def row(self) -> dict[str, Any]:
         """The run as a row of the list of runs."""
         return {"run": self.run.name, "stack": self.stack, "what": self.label, "round": self.run.round,
-                "ended": self.run.ending, "lines_on_standard_error": sum(1 for each in self.errors for _ in each.lines())}
+                "ended": self.run.ending,
+                "lines_on_standard_error": sum(1 for each in self.errors for _ in each.lines())}
 
     def record(self, has_errors: bool) -> dict[str, Any]:
         """The run as JSON values; has_errors: with what it wrote on standard error."""

@@ -9,19 +9,18 @@ killed writer left torn. Schema 3 (2026-11-27): timed steps come in turns; what 
 
 import errno
 import json
-import math
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import NoneType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from pydantic_core import from_json
 
-from runner.results import manifest
 from runner.errors import DiskFull, InputError
+from runner.results import manifest
 
 SCHEMA = 3
 EVENTS = "events.jsonl"
@@ -142,7 +141,8 @@ def _record(line: bytes) -> Record:
         if not isinstance(schema, int) or schema < 1:
             raise ValueError(f"schema: found {schema!r}, expected a number from 1 to {SCHEMA}")
         if schema < SCHEMA:
-            raise ValueError(f"schema {schema} is from before turns, which this evenbench does not read: measure it again")
+            raise ValueError(f"schema {schema} is from before turns, which this evenbench does not read: "
+                             "measure it again")
         if schema > SCHEMA:
             raise ValueError(f"schema {schema} is newer than this evenbench reads ({SCHEMA}): update it")
     for name, kinds in _SHAPES.get(record["event"], {}).items():

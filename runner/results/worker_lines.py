@@ -238,8 +238,8 @@ def _worker(name: str, heard: Heard, pass_tokens: tuple[int, ...] = ()) -> Worke
                   phases={phase: samples(values) for phase, values in heard.phases.items()},
                   losses=samples(heard.losses), loss_steps=tuple(heard.loss_steps), drain_seconds=heard.drain_seconds,
                   device_seconds=seconds(heard.device_seconds), pass_tokens=pass_tokens,
-                  is_part_of_pass=heard.is_part_of_pass, timed_compiled=heard.timed_compiled, turns=tuple(heard.turns) if _has_turns(heard) else (),
-                  turn_samples=tuple(heard.turn_samples))
+                  is_part_of_pass=heard.is_part_of_pass, timed_compiled=heard.timed_compiled,
+                  turns=tuple(heard.turns) if _has_turns(heard) else (), turn_samples=tuple(heard.turn_samples))
 
 
 def _has_turns(heard: Heard) -> bool:

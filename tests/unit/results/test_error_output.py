@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 from runner.cli import results as cli
-from runner.results.error_output import HEAD_BYTES, TAIL_BYTES, ErrorOutput
 from runner.launchers.protocol import Exit
 from runner.measuring import session
 from runner.results import error_output, shown, store
+from runner.results.error_output import HEAD_BYTES, TAIL_BYTES, ErrorOutput
 from runner.results.rows import measurements
 from tests.fake_session import bench, close_stores
 from tests.fakes import good_lines
@@ -41,7 +41,8 @@ def test_last_words_are_the_end_in_one_line() -> None:
 
 def kept(folder: Path) -> Path:
     """A session the runs of whose second stack write on standard error."""
-    made = bench(folder, lambda cell, run: (good_lines(), Exit(0, last_words="a \x1b]0;warning\x07" * (cell.stack == "b"))))
+    words = {"b": "a \x1b]0;warning\x07"}
+    made = bench(folder, lambda cell, run: (good_lines(), Exit(0, last_words=words.get(cell.stack, ""))))
     made.store.append(made.plan.record())
     session.run(made)
     close_stores()
@@ -88,7 +89,7 @@ def test_the_command_prints_what_a_run_wrote_and_no_code_of_a_terminal(tmp_path:
 
 def test_a_torn_or_strange_line_is_passed_over(tmp_path: Path) -> None:
     whole = {"run": "a.0.1", "place": "", "text": "t"}
-    lines = [json.dumps(whole), "[1]", '{"run": 1}', json.dumps({**whole, "end": 3, "dropped": "x"}), '{"run": "a.0'] 
+    lines = [json.dumps(whole), "[1]", '{"run": 1}', json.dumps({**whole, "end": 3, "dropped": "x"}), '{"run": "a.0']
     (tmp_path / error_output.NAME).write_text("\n".join(lines))
 
     assert [("a.0.1", "", "t", "", 0)] * 2 == list(error_output.read(tmp_path))

@@ -77,7 +77,8 @@ def test_half_a_surrogate_pair_that_a_broken_file_name_left_is_read(tmp_path: Pa
     assert "\udc80" == list(store.read(tmp_path))[1]["reason"]
 
 
-def finished(run: str, place: dict[str, bool], at: float, seconds: float, **ending: object) -> tuple[dict[str, object], ...]:
+def finished(run: str, place: dict[str, bool], at: float, seconds: float,
+             **ending: object) -> tuple[dict[str, object], ...]:
     """The records of a run whose first line came at these seconds, and its second one two later."""
     begin = {"event": "begin", "run": run, "key": run[0], "round": 0, "place": place}
     lines = [{"event": "line", "run": run, "at": moment, "line": {"event": "warm", "seconds": []}}
