@@ -38,10 +38,10 @@ def threads(cell):
     """How many threads compute in a session with the cell's options: the caller, and those seen to come with one."""
     before = _running()
     session = onnxruntime.InferenceSession(graph.least(), options(cell), providers=_PROVIDERS)
-    seen = 1 + _running() - before
+    seen = 1 + len(_running() - before)      # by their numbers: those of an earlier session may end meanwhile
     del session                     # not before: its threads end with it
     return seen
 
 
 def _running():
-    return len(os.listdir("/proc/self/task"))
+    return set(os.listdir("/proc/self/task"))
