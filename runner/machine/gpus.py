@@ -1,6 +1,7 @@
 """Which GPUs a cell gets, and why it gets none: from what the machine has and what the stacks have code for. Pure."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -57,13 +58,18 @@ def way(code: GpuCode, capability: str) -> str:
     An unlisted capability is treated as the newest listed one below it with the same major version. Without such an
     entry the answer is "unsupported".
     """
+    listed = _listed(capability)
+    if listed in code.native:
+        return "native"
+    return "jit" if listed in code.jit else "unsupported"
+
+
+@cache
+def _listed(capability: str) -> str | None:
+    """The newest listed capability up to this one, of the same major version; a plan asks many thousand times."""
     major = ordered(capability)[0]
     known = [each for each in CAPABILITIES if ordered(each) <= ordered(capability) and ordered(each)[0] == major]
-    if not known:
-        return "unsupported"
-    if known[-1] in code.native:
-        return "native"
-    return "jit" if known[-1] in code.jit else "unsupported"
+    return known[-1] if known else None
 
 
 def oldest_driver(code: GpuCode, gpus: Iterable[Gpu]) -> str:

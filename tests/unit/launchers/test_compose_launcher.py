@@ -210,10 +210,11 @@ def test_a_stack_without_nodes_is_skipped_with_the_stacks_that_have_some() -> No
 
 
 def test_nodes_of_the_same_names_are_told_apart_by_their_stacks(launcher: Any) -> None:
-    with hello(launcher, stack="tf-2.5", affinity=[0, 1]), hello(launcher):
+    with hello(launcher, stack="tf-2.5", affinity=[0, 1]), hello(launcher) as own:
         assert launcher.missing(STACK) is None
         running = launcher.start(ONE, STACK, Path("/data"), "r")
         assert (0,) == running.place["nodes"]["node0"]["affinity"]
+        own.sendall(b'{"exit": 0, "is_out_of_memory": false, "last_words": ""}\n')      # or the stop would wait for it
         running.stop()
 
 

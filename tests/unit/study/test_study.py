@@ -145,7 +145,7 @@ def tables(value: Any) -> list[dict[str, Any]]:
 
 
 @given(st.data())
-@settings(max_examples=1000)
+@settings(max_examples=300)
 def test_a_real_study_that_is_mutated_is_read_or_refused_but_never_breaks(data: st.DataObject) -> None:
     """Claims are mutated in test_claims.py; without them a document takes a thousandth of the time."""
     whole = DOCUMENTS[data.draw(st.sampled_from(sorted(DOCUMENTS)))]

@@ -104,11 +104,11 @@ def test_a_silent_worker_is_left_to_the_runner_that_follows(tmp_path: Path) -> N
 
     def wait(seconds: float) -> None:
         clock.advance(seconds)
-        if clock.now < 7200:
-            (tmp_path / "followed").write_text(repr(clock.now // 30))
+        if clock.now < 2700 and clock.now % 30 == 0:
+            (tmp_path / "followed").write_text(repr(clock.now))
 
     slurm_node.watch([place(silent=True)], ["node0"], str(tmp_path), clock, wait)
-    assert 7200 + 1800 - 31 < clock.now < 7200 + 1802
+    assert 2700 + 1800 - 31 < clock.now < 2700 + 1802
 
 
 def test_the_least_limit_around_a_group_counts(tmp_path: Path) -> None:
