@@ -1,5 +1,6 @@
-"""Settings of the tools that tests use."""
+"""Settings of the tools that tests use, and the third of the slow tests that CI runs."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # a shared machine's load says nothing about the code: nothing fails for being slow. The same examples each time, so
@@ -7,3 +8,36 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("evenbench", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("thorough", settings.get_profile("evenbench"), max_examples=10_000, derandomize=False)
 settings.load_profile("evenbench")
+
+THIRDS = (0, 1, 2)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--third", type=int, choices=THIRDS, help="of the tests marked slow, run those of this third")
+
+
+def third_of(test: pytest.Item) -> int | None:
+    """The third that a slow test is in: its mark's number, else by its place in its parametrised group."""
+    mark = test.get_closest_marker("slow")
+    if mark is None:
+        return None
+    places = getattr(getattr(test, "callspec", None), "indices", {})
+    return int(next(iter((*mark.args, *places.values())), 0)) % len(THIRDS)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    third = config.getoption("--third")
+    if third is not None:
+        left = [item for item in items if third_of(item) not in (None, third)]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    third = config.getoption("--third")
+    if third is not None:
+        ran = sorted({report.nodeid for reports in terminalreporter.stats.values() for report in reports
+                      if "slow" in getattr(report, "keywords", ())})
+        terminalreporter.write_line(f"slow tests of third {third} (--third {third} repeats them):")
+        for name in ran:
+            terminalreporter.write_line(f"  {name}")

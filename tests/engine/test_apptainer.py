@@ -22,6 +22,7 @@ from runner.stacks import definition
 from tests.engine import apptainer_lab
 from workloads.spec.cell import Cell
 
+pytestmark = pytest.mark.slow(2)
 STACK = definition.read_all(paths.STACKS)["mxnet-1.9"]         # the smallest of today's images
 GROUPS = Path("/sys/fs/cgroup")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.faults import engines, faults
 from tests.faults.faults import FAULTS, Amount, Place
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 IN_CONTAINERS = ("runner killed (SIGKILL)", "worker killed", "one of two workers paused", "memory limit hit",
                  "pipe: garbage", "pipe: a gigabyte in one line", "pipe: a gigabyte of short events",
                  "worker leaves without an end, exit code 0", "container removed by somebody else",

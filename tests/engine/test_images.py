@@ -127,6 +127,7 @@ def test_a_run_need_not_compile_the_workloads(client, name):
     assert b"code object from '/opt/evenbench/workloads/process/__pycache__/emit." in said
 
 
+@pytest.mark.slow(2)
 def test_a_second_build_gives_the_same_files(client):
     """The smallest stack; docs/faults.md has what all of them showed."""
     found = reproducible.run(client, STACKS["mxnet-1.7"], lambda line: None)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from runner import paths
+from runner import leftovers, paths
 from runner.cli.preparing import held
 from runner.errors import BenchError
 from runner.launchers.docker import OWNER, DockerLauncher
@@ -36,7 +36,7 @@ def launcher(client: Any) -> DockerLauncher:
 
 
 def ours(client: Any) -> list[Any]:
-    return list(client.containers.list(filters={"label": OWNER}))
+    return list(client.containers.list(filters={"label": f"{OWNER}={leftovers.mine()}"}))
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from runner.stacks import definition
 from tests.engine import apptainer_lab, labs
 from workloads.spec.cell import Cell
 
+pytestmark = pytest.mark.slow(1)
 STACKS = definition.read_all(paths.STACKS)
 TORCH = STACKS["torch-1.7"]                    # a small one, as krisilias has it
 IMAGED = STACKS["mxnet-1.7"]                   # the smallest image of krisilias

@@ -5,6 +5,7 @@ Today's stacks meet the reference in virtual environments of the same locks (tes
 
 import subprocess
 import time
+from typing import Any
 
 import pytest
 
@@ -19,11 +20,15 @@ from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
 OLDER = ("tf-2.5", "torch-1.7", "mxnet-1.7")
-COMPARED = (*OLDER, "tf-2.21", "torch-2.13-cpu", "jax-cpu", "mxnet-1.9")
 STACKS = definition.read_all(paths.STACKS)
 # all but the deep models, which take minutes: `evenbench check --all` is for them
 CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table", "Definition", "Weights", "Steps",
          "Epochs", "Optimizers")
+
+
+def in_third(third: int, *values: Any) -> Any:
+    """A case of make test-all, of which CI runs those of one third."""
+    return pytest.param(*values, marks=pytest.mark.slow(third))
 
 
 def quiet(text: str) -> None:
@@ -44,33 +49,37 @@ def run_inside(name: str, *words: str) -> None:
     assert "\nOK" in found.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OLDER)
 def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str) -> None:
     run_inside(name, "tests.stack.test_adapter", STACKS[name].framework, *CASES)
 
 
+@pytest.mark.slow(1)
 def test_tensorflows_graph_optimisers_are_told_apart() -> None:
     run_inside("tf-1.15", "unittest", "tests.stack.test_graph")
 
 
 @pytest.mark.parametrize(("name", "kind"), [
-    ("torch-1.7", "pytorch"), ("tf-1.15", "tensorflow"), ("tf-2.5", "tensorflow"), ("mxnet-1.7", "mxnet"),
-    ("lstm-onednn", "library")])
+    in_third(0, "torch-1.7", "pytorch"), in_third(1, "tf-1.15", "tensorflow"), in_third(2, "tf-2.5", "tensorflow"),
+    in_third(0, "mxnet-1.7", "mxnet"), in_third(2, "lstm-onednn", "library")])
 def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: str, kind: str) -> None:
     run_inside(name, "tests.stack.test_sequences", kind)
 
 
-@pytest.mark.parametrize("name", ["tf-1.15", "tf-2.5"])
+@pytest.mark.parametrize("name", [in_third(1, "tf-1.15"), in_third(0, "tf-2.5")])
 def test_what_tensorflow_does_otherwise_on_a_gpu_is_called(name: str) -> None:
     run_inside(name, "tests.stack.test_gpu_branches", "tensorflow")
 
 
 @pytest.mark.parametrize(("name", "kind"), [
-    ("tf-2.5", "tensorflow"), ("torch-1.7", "pytorch"), ("mxnet-1.7", "mxnet"), ("tf-1.15-horovod", "horovod")])
+    in_third(1, "tf-2.5", "tensorflow"), in_third(2, "torch-1.7", "pytorch"), in_third(2, "mxnet-1.7", "mxnet"),
+    in_third(0, "tf-1.15-horovod", "horovod")])
 def test_three_workers_update_as_one_on_the_whole_batch_and_tell_phases_and_operators(name: str, kind: str) -> None:
     run_inside(name, "unittest", f"tests.stack.parallel_{kind}")
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("cpus", [1, 2])
 def test_jax_computes_in_as_many_threads_as_its_container_s_cell_allows(cpus: int) -> None:
     """XLA takes the machine's number where nobody says another."""
@@ -86,12 +95,15 @@ def test_jax_computes_in_as_many_threads_as_its_container_s_cell_allows(cpus: in
     assert cpus == next(event["facts"]["threads"] for event in events if event["event"] == "start")
 
 
+@pytest.mark.slow(2)
 def test_jax_s_threads_share_the_work_and_are_counted_in_a_container_too() -> None:
     run_inside("jax-cpu", "unittest", "tests.stack.test_jax.Threads")
 
 
 @pytest.mark.parametrize(("tasks", "names"), [
-    (("lenet5",), COMPARED), (("lstm", "bert", "gnmt", "deepspeech2", "tacotron2"), ("torch-1.7", "tf-2.5"))])
+    (("lenet5",), (*OLDER, "mxnet-1.9")), in_third(0, ("lenet5",), ("torch-1.7", "tf-2.21")),
+    in_third(1, ("lenet5",), ("torch-1.7", "torch-2.13-cpu")), in_third(2, ("lenet5",), ("torch-1.7", "jax-cpu")),
+    in_third(1, ("lstm", "bert", "gnmt", "deepspeech2", "tacotron2"), ("torch-1.7", "tf-2.5"))])
 def test_stacks_compute_the_same_activations_gradients_and_update(tasks: tuple[str, ...],
                                                                   names: tuple[str, ...]) -> None:
     client = engine.connect()

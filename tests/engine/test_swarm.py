@@ -21,7 +21,7 @@ from runner.stacks import definition, engine, images
 from tests.engine import labs
 from workloads.spec.cell import Cell
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow(0)]
 STACK = definition.read_all(paths.STACKS)["mxnet-1.7"]            # the smallest image
 NAMES = ("lab1", "lab2", "lab3")
 
@@ -47,10 +47,9 @@ class Lab(NamedTuple):
         known = client.services(filters=ours) + client.networks(filters=ours)
         return not known and _becomes(lambda: not any(self.left(name) for name in NAMES), seconds)
 
-
-    def becomes_ready(self, name: str, seconds: float = 60.0) -> bool:
-        """Whether the Swarm takes the node as ready again."""
-        return _becomes(lambda: any(node["Description"]["Hostname"] == name and node["Status"]["State"] == "ready"
+    def becomes(self, name: str, state: str, seconds: float = 60.0) -> bool:
+        """Whether the Swarm takes the node as in that state, such as ready."""
+        return _becomes(lambda: any(node["Description"]["Hostname"] == name and node["Status"]["State"] == state
                                     for node in self.clients["lab1"].api.nodes()), seconds)
 
     def restart(self, name: str) -> None:
@@ -189,13 +188,13 @@ def test_a_node_that_is_healed_late_clears_up_and_runs_the_next_cell(
         ending, took = ended(launcher, cell(**LONG), data, "late.0.1", lambda: lab.call("cut", "3"))
         assert "timeout" == ending.word and took < 60, ending
         alone = ended(launcher, cell(nodes=1, parallel="none"), data, "late.1.1")[0]
-        time.sleep(20)                                   # nobody asks any more, and the node is still away
         assert "ok" == alone.word, alone
+        assert lab.becomes("lab3", "down")               # nobody asks any more, and the node is still away
         assert lab.left("lab3")                          # its engine has not heard that the run has ended
     finally:
         lab.call("heal", "3")
     assert lab.becomes_clean(60)
-    assert lab.becomes_ready("lab3")
+    assert lab.becomes("lab3", "ready")
     assert "ok" == ended(launcher, cell(), data, "late.2.1")[0].word
 
 
@@ -210,5 +209,5 @@ def test_a_node_whose_engine_is_killed_ends_the_run_and_the_next_cell_runs(
     finally:
         lab.restart("lab2")
     assert lab.becomes_clean(60)
-    assert lab.becomes_ready("lab2")
+    assert lab.becomes("lab2", "ready")
     assert "ok" == ended(launcher, cell(), data, "killed.2.1")[0].word

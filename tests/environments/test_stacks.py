@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,10 @@ CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table",
          "Epochs", "Optimizers")
 
 
-SLOW = pytest.mark.slow          # a minute and more: make test-all runs them
-
-
-def some_slow(*slow: str) -> list[Any]:
-    """Today's stacks, those named marked as slow."""
-    return [pytest.param(name, marks=SLOW if name in slow else ()) for name in TODAY]
+def some_slow(**thirds: int) -> list[Any]:
+    """Today's stacks, those whose names begin so marked as slow, in that third."""
+    slow = {name: pytest.mark.slow(third) for name, third in thirds.items()}
+    return [pytest.param(name, marks=slow.get(name.partition("-")[0], ())) for name in TODAY]
 
 
 def inside(name: str, *module_and_arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -49,7 +48,7 @@ def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str
     run_inside(name, "tests.stack.test_adapter", STACKS[name].framework, *CASES)
 
 
-@pytest.mark.parametrize("name", some_slow("tf-2.21", "jax-cpu"))
+@pytest.mark.parametrize("name", some_slow(tf=1, jax=2))
 def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: str) -> None:
     run_inside(name, "tests.stack.test_sequences", STACKS[name].framework)
 
@@ -59,12 +58,12 @@ def test_what_a_stack_does_otherwise_on_a_gpu_is_called(name: str) -> None:
     run_inside(name, "tests.stack.test_gpu_branches", STACKS[name].framework)
 
 
-@pytest.mark.parametrize("module", ["test_jax", pytest.param("parallel_jax", marks=SLOW)])
+@pytest.mark.parametrize("module", ["test_jax", pytest.param("parallel_jax", marks=pytest.mark.slow(0))])
 def test_what_only_jax_has_holds_and_its_workers_update_as_one(module: str) -> None:
     run_inside("jax-cpu", "unittest", f"tests.stack.{module}")
 
 
-@pytest.mark.parametrize("name", some_slow("tf-2.21", "jax-cpu"))
+@pytest.mark.parametrize("name", some_slow(tf=2, jax=0))
 def test_tokens_by_a_cache_are_those_of_whole_passes(name: str) -> None:
     run_inside(name, "tests.stack.test_generation", STACKS[name].framework)
 
@@ -74,18 +73,27 @@ def test_a_runtime_s_graphs_agree_with_the_reference_and_it_says_its_threads(nam
     run_inside(name, "tests.stack.test_runtimes", STACKS[name].framework)
 
 
-@pytest.mark.parametrize("names", [SOON, pytest.param(tuple(set(tasks.TASKS) - set(SOON)), marks=SLOW)],
+def test_today_s_stacks_compute_the_same(tmp_path: Path) -> None:
+    check_equal(["lenet5"], TODAY, "float64", tmp_path)
+
+
+@pytest.mark.parametrize("names", [SOON, pytest.param(tuple(set(tasks.TASKS) - set(SOON)), marks=pytest.mark.slow(0))],
                          ids=("soon", "every-other-image-model"))
 def test_runtimes_infer_what_pytorch_does(names: tuple[str, ...], tmp_path: Path) -> None:
+    check_equal(sorted(names), ("torch-2.13-cpu", *RUNTIMES), "float32", tmp_path)
+
+
+def check_equal(names: Sequence[str], stacks: Sequence[str], precision: str, results: Path) -> None:
+    """That `evenbench check` finds these models alike in these stacks."""
     check = subprocess.run(
-        [sys.executable, "-m", "runner", "check", *sorted(names), "--stack", ",".join(("torch-2.13-cpu", *RUNTIMES)),
-         "--precision", "float32", "--launcher", "venv", "--results", str(tmp_path)],
-        cwd=paths.ROOT, capture_output=True, text=True, check=False)
+        [sys.executable, "-m", "runner", "check", *names, "--stack", ",".join(stacks), "--precision", precision,
+         "--launcher", "venv", "--results", str(results)], cwd=paths.ROOT, capture_output=True, text=True, check=False)
 
     assert 0 == check.returncode, check.stdout + check.stderr[-3000:]
 
 
-@SLOW
+@pytest.mark.slow(2)
+@pytest.mark.xdist_group("sessions")
 def test_the_gpu_proof_is_green_on_a_cpu() -> None:
     python = environments.ready(STACKS["torch-2.13-cpu"], paths.cache_folder(), lambda line: None)
     proof = subprocess.run(                  # by this Python, which has what the runner needs for check 9
