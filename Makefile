@@ -1,5 +1,6 @@
 PYTHON ?= python3
 EVENBENCH = .venv/bin/evenbench
+ENVIRONMENTS = .venv/bin/pytest -n 2 --dist loadgroup tests/environments     # workers of one thread
 
 help:                      ## list these targets
 	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,11 +36,11 @@ test-unit:     setup       ## the tests that need no engine, under a minute
 	.venv/bin/pytest -n auto tests/unit
 
 test:          check setup ## checks, unit tests, fuzzing, and today's stacks in virtual environments; no engine, minutes
-	.venv/bin/pytest -n auto tests/unit tests/fuzz && .venv/bin/pytest tests/environments -m "not slow"
+	.venv/bin/pytest -n auto tests/unit tests/fuzz && $(ENVIRONMENTS) -m "not slow"
 
-test-all:      test        ## that, and all that needs an engine, Chromium or a GPU's stand-in; builds the images it needs
-	.venv/bin/pytest tests/environments -m slow
-	.venv/bin/pytest tests --ignore=tests/unit --ignore=tests/fuzz --ignore=tests/environments
+test-all:      test        ## that, and all that is slow or needs an engine, Chromium; THIRD=0, 1 or 2: a third of what is slow
+	$(ENVIRONMENTS) -m slow $(THIRD:%=--third %)
+	.venv/bin/pytest tests --ignore=tests/unit --ignore=tests/fuzz --ignore=tests/environments $(THIRD:%=--third %)
 
 clean:                     ## remove .venv and caches, never results/
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache *.egg-info

@@ -6,10 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from runner import paths
 from runner.results import store
 from runner.stacks import definition, environments
 
+pytestmark = pytest.mark.xdist_group("sessions")          # of which only one measures at a time
 STACKS = definition.read_all(paths.STACKS)
 
 

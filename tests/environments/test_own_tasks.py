@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from runner import paths
 from runner.results import store
 from tests.own_task import TINY
 
+pytestmark = pytest.mark.xdist_group("sessions")          # of which only one measures at a time
 STACKS = "torch-2.13-cpu,jax-cpu"
 
 

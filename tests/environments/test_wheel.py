@@ -12,6 +12,7 @@ import pytest
 from runner import paths
 from runner.processes import clean_environment
 
+pytestmark = pytest.mark.xdist_group("sessions")          # of which only one measures at a time
 _MOST_BYTES = 2 * 10**6
 
 
@@ -57,12 +58,14 @@ def test_it_is_small(wheel: Path) -> None:
 
 
 def test_it_has_every_stack_and_study(command: Path, tmp_path: Path) -> None:
-    stacks = json.loads(run(command, tmp_path, "list", "stacks", "--json").stdout)
+    stacks, studies = (json.loads(run(command, tmp_path, "list", what, "--json").stdout)
+                       for what in ("stacks", "studies"))
 
     assert {path.parent.name for path in paths.STACKS.glob("*/stack.toml")} <= {each["stack"] for each in stacks}
-    for path in paths.STUDIES.glob("*.toml"):
-        planned = run(command, tmp_path, "plan", path.stem, "--launcher", "venv")
-        assert "unknown" not in planned.stderr, planned.stderr
+    known = {each["experiment"].partition("/")[0] for each in studies}
+    assert {path.stem for path in paths.STUDIES.glob("*.toml")} == known
+    planned = run(command, tmp_path, "plan", "krisilias", "--launcher", "venv")
+    assert "unknown" not in planned.stderr, planned.stderr
 
 
 def test_a_study_runs_in_an_empty_folder_and_ends_with_its_summary(command: Path, tmp_path: Path) -> None:
