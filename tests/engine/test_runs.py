@@ -175,10 +175,8 @@ def _after_runs(results: Path, count: int) -> Path:
 
 
 def _finished(folder: Path) -> list[str]:
-    """The cells and rounds that ended ok, without repetitions of runs that others disturbed."""
-    records = list(store.read(folder))
-    repetitions = {record["run"] for record in records if record["event"] == "begin" and "repeats" in record}
-    return [record["run"].rsplit(".", 1)[0] for record in records
-            if record["event"] == "ending" and record["ending"] == "ok" and record["run"] not in repetitions]
+    """The cells and rounds that ended ok."""
+    return [record["run"].rsplit(".", 1)[0] for record in store.read(folder)
+            if record["event"] == "ending" and record["ending"] == "ok"]
 
 

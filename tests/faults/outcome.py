@@ -60,14 +60,14 @@ def finished(records: Iterable[Record]) -> list[tuple[str, int]]:
 
 
 def repeated(records: Iterable[Record]) -> int:
-    """How many runs were begun though they had a result that nothing had disturbed."""
+    """How many runs were begun though they had a result."""
     begun: dict[str, tuple[str, int]] = {}
     done: set[tuple[str, int]] = set()
     count = 0
     for record in records:
         if record["event"] == "begin":
             begun[record["run"]] = (record["key"], record["round"])
-            count += begun[record["run"]] in done and "repeats" not in record
+            count += begun[record["run"]] in done
         elif record["event"] == "ending" and record["ending"] in contract.FINAL:
             done.add(begun[record["run"]])
     return count
