@@ -160,3 +160,8 @@ def test_a_run_that_was_made_again_a_part_of_a_pass_and_compiling_are_flagged() 
     (row,) = measurements([made.session(), made.plan(cell), *records]).rows
 
     assert {Flag.MADE_AGAIN, Flag.PART_OF_PASS, Flag.COMPILED} <= set(flags(row, 2, PROVED))
+
+
+def test_a_cell_of_more_threads_than_the_session_had_cpus_is_flagged() -> None:
+    assert {Flag.TOO_FEW_CPUS} == found(cell=made.cell(cpus=3), facts={**made.FACTS, "threads": 3})
+    assert set() == found(cell=made.cell(cpus=2), facts={**made.FACTS, "threads": 2})
