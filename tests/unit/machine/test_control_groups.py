@@ -84,6 +84,7 @@ def test_without_groups_nothing_is_limited_and_kills_are_the_machine_s(tmp_path:
                                      control_groups.throttled_periods(tmp_path), control_groups.kills(tmp_path))
 
 
-@pytest.mark.parametrize(("memory", "limit"), [(8 * 2**30, 6 * 2**30), (1_500_000_000, 2**30), (600_000_000, 600_000_000)])
+@pytest.mark.parametrize(("memory", "limit"), [(8 * 2**30, 6 * 2**30), (1_500_000_000, 2**30),
+                                               (600_000_000, 600_000_000)])
 def test_a_run_s_memory_is_never_more_than_there_is(memory: int, limit: int) -> None:
     assert limit == Machine("a CPU", 2, memory, "", "", "").limit_bytes
