@@ -1,9 +1,11 @@
 """Who owns a container, network or folder that a killed runner left behind, and the sweeping up after dead owners.
 
-An owner is "<pid>-<its start>", the start in clock ticks since the machine's: a wall clock that is set, by hand or by
-NTP, does not make a living runner look dead. (psutil's create_time is of the wall clock.)
+An owner is "<pid>-<its start>-<place>". The start is in clock ticks since the machine's: a wall clock that is set, by
+hand or by NTP, does not make a living runner look dead. (psutil's create_time is of the wall clock.) The place stands
+for the machine, its boot and the namespace of process numbers: of an owner of another place nothing is known.
 """
 
+import hashlib
 import os
 import re
 import shutil
@@ -14,23 +16,32 @@ from pathlib import Path
 _PREFIX = "evenbench-"
 
 
-def mine() -> str:
-    """This process."""
-    return f"{os.getpid()}-{_start(os.getpid())}"
+def mine(root: Path = Path("/proc")) -> str:
+    """This process. root: where processes are shown."""
+    return f"{os.getpid()}-{_start('self', root)}-{_place(root)}"
 
 
-def is_alive(owner: str) -> bool:
-    """Whether the process still lives; False for words that name none."""
-    pid, _, start = owner.partition("-")
-    try:
-        return _start(int(pid)) == start
-    except (OSError, ValueError):
+def is_gone(owner: str, root: Path = Path("/proc")) -> bool:
+    """Whether the process is known to live no longer; False for words that name none, and of another place."""
+    pid, _, rest = owner.partition("-")
+    start, _, place = rest.partition("-")
+    # without a mount of its own a namespace shows another one's numbers
+    if place != _place(root) or not pid.isdigit() or str((root / "self").readlink()) != str(os.getpid()):
         return False
+    try:
+        return _start(pid, root) != start
+    except FileNotFoundError:
+        return True
 
 
-def _start(pid: int) -> str:
+def _start(process: str, root: Path) -> str:
     """Field 22 of proc(5)'s stat; the name, field 2, may hold spaces and parentheses. Raises OSError."""
-    return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+    return (root / process / "stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+
+
+def _place(root: Path) -> str:
+    words = (root / "sys/kernel/random/boot_id").read_text().strip(), str((root / "self/ns/pid").readlink())
+    return hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
 
 
 def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
@@ -38,10 +49,18 @@ def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
     return tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{mine()}-")
 
 
-def sweep_folders(say: Callable[[str], None]) -> None:
-    """Remove the temporary folders of runners that no longer live."""
+def folders() -> list[Path]:
+    """The temporary folders of runners that are gone."""
+    found = []
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        owner = re.match(rf"{_PREFIX}(\d+-\d+)-", path.name)
-        if owner and not is_alive(owner[1]):
-            say(f"removing {path}, left by a runner that is gone")
-            shutil.rmtree(path, ignore_errors=True)
+        owner = re.match(rf"{_PREFIX}(\d+-\d+-[0-9a-f]+)-", path.name)
+        if owner and is_gone(owner[1]):
+            found.append(path)
+    return found
+
+
+def sweep_folders(say: Callable[[str], None]) -> None:
+    """Remove the temporary folders of runners that are gone."""
+    for path in folders():
+        say(f"removing {path}, left by a runner that is gone")
+        shutil.rmtree(path, ignore_errors=True)

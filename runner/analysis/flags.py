@@ -35,6 +35,7 @@ class Flag(StrEnum):
     NOT_PINNED = "not_pinned"
     STAND_IN_DATA = "stand_in_data"
     THREADS_DIFFER = "threads_differ"
+    TOO_FEW_CPUS = "too_few_cpus"
     ONEDNN_DIFFERS = "onednn_differs"
     OTHER_PRECISION = "other_precision"
     WITHOUT_GRAPH = "without_graph"
@@ -65,6 +66,7 @@ FOOTNOTES = {
     Flag.STAND_IN_DATA: "The data stand in for a published set: good for speed; losses and accuracies are the "
                         "stand-in's.",
     Flag.THREADS_DIFFER: "The framework used another number of threads than the cell asks for.",
+    Flag.TOO_FEW_CPUS: "The cell asks for more CPUs than the session could use: its threads took turns on them.",
     Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
     Flag.OTHER_PRECISION: "Computed in another precision than the cell says (amp is bfloat16), as loop tuned may: its "
                           "words are against stacks that may have kept the cell's.",
@@ -198,6 +200,7 @@ _OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
     Flag.NOT_PINNED: lambda seen: seen.run.place.get("pinned") is False,
     Flag.STAND_IN_DATA: _has_stand_in,
     Flag.THREADS_DIFFER: _has_other_threads,
+    Flag.TOO_FEW_CPUS: lambda seen: seen.cell.cpus > seen.cpus,
     Flag.ONEDNN_DIFFERS: _has_other_onednn,
     Flag.OTHER_PRECISION: _has_other_precision,
     Flag.WITHOUT_GRAPH: _is_without_graph,

@@ -43,6 +43,7 @@ from runner.cli.options import (
 from runner.cli.proving import checked
 from runner.cli.results import measured_in, show_result, show_with_page
 from runner.errors import InputError, Stopped
+from runner.machine import host
 from runner.measuring import adaptive, all_studies, equality, rerun, self_comparison
 from runner.measuring import job as jobs
 from runner.measuring.bench import Bench
@@ -141,7 +142,7 @@ def _ran(job: jobs.Job, how: _How, show: Callable[[Path], None] = show_result) -
     """Prepare and run a job, new or resumed, and show its folder; whether every run went well."""
     if not job.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(job)}")
-    for warning in jobs.warnings(job):
+    for warning in (*filter(None, [host.told_limits()]), *jobs.warnings(job)):
         screen.say(warning)
     job = jobs.prepared(job, screen.say)
     with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else how.results):
@@ -239,7 +240,7 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
         _plan_every(asked, known, as_json)
         return
     job = jobs.planned(asked, screen.say)
-    for line in jobs.ahead(job):
+    for line in (*filter(None, [host.told_limits()]), *jobs.warnings(job), *jobs.ahead(job)):
         screen.say(line)
     seconds = estimate_seconds(job.plan, known, gpus=job.gpus, cpus=job.cpus)
     if as_json:

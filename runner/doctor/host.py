@@ -11,7 +11,7 @@ from runner import formatting
 from runner.doctor import gpu, limits
 from runner.doctor.gpu import Finding
 from runner.errors import BenchError
-from runner.machine import host, nvml, pace
+from runner.machine import control_groups, host, nvml, pace
 from runner.stacks import engine, environments, images, package_sources
 from runner.stacks.definition import PinnedStack
 
@@ -27,7 +27,7 @@ def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     findings = [*_engine(stacks, can_do_without=has_interpreter), *interpreters]
     graphics = gpu.examine(stacks, nvml.observe(), nvml.states(), _engine_info())
     findings += _packages(stacks, cache)
-    return [*findings, *graphics, _disk(cache), _load(), _pace(), _swap(), _governor(), _groups()]
+    return [*findings, *graphics, _limits(), _disk(cache), _load(), _pace(), _swap(), _governor(), _groups()]
 
 
 def _engine_info() -> dict[str, Any] | None:
@@ -77,6 +77,13 @@ def _packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     return [Finding(f"packages {name}", "note", *why.rsplit(": ", 1)) for name, why in lacking.items()]
 
 
+def _limits() -> Finding:
+    here, told = host.observe(), host.told_limits()
+    return Finding("limits", "note" if told else "good", told or f"all of {formatting.count(here.cpus, 'CPU')} and "
+                   f"{formatting.size(here.memory_bytes)}", "" if not told else
+                   "measured within them, they are no fault; start evenbench outside of them for the whole machine")
+
+
 def _disk(cache: Path) -> Finding:
     folder = next(path for path in (cache, *cache.parents) if path.exists())
     free = shutil.disk_usage(folder).free
@@ -86,23 +93,30 @@ def _disk(cache: Path) -> Finding:
 
 
 def _load() -> Finding:
-    load, cpus = host.reading().load_1m, host.observe().cpus
+    now = host.reading()
+    load, cpus = now.load_1m, now.cpus                 # the load is of all of them, whoever may use them
     return Finding("load", "good" if load < 0.5 * cpus else "note", f"{load:.2f} on {cpus} CPUs",
                    "" if load < 0.5 * cpus else "end other programs before measuring")
 
 
 def _pace() -> Finding:
-    before, began = host.reading(), time.perf_counter()
+    before, throttled, began = host.reading(), control_groups.throttled_periods(), time.perf_counter()
     seen = pace.most_uneven(sorted(os.sched_getaffinity(0)))
     stolen = host.reading().all_cpus.stolen - before.all_cpus.stolen
-    return pace_told(seen, stolen / (time.perf_counter() - began))
+    return pace_told(seen, stolen / (time.perf_counter() - began), control_groups.throttled_periods() != throttled)
 
 
-def pace_told(seen: pace.Pace, stolen_share: float) -> Finding:
-    """Of the most uneven CPU, and of the time that the hypervisor took from all while they worked in turn."""
+def pace_told(seen: pace.Pace, stolen_share: float, is_throttled: bool = False) -> Finding:
+    """Of the most uneven CPU, and of the time that the hypervisor took from all while they worked in turn.
+
+    is_throttled: whether the quota of this process's own control group held it up.
+    """
     told = f"equal work takes {seen.least * 1e3:.1f} to {seen.most * 1e3:.1f} ms from moment to moment (CPU {seen.cpu})"
     if stolen_share >= _STOLEN:
         told += f"; the host's other guests took {formatting.share(stolen_share)} of the time"
+    if is_throttled:
+        return Finding("pace", "note", f"{told}; the quota of its own control group held it up",
+                       "raise the quota, or give its group CPUs of its own in place of one")
     is_good = seen.ratio < _UNEVEN and stolen_share < _STOLEN
     return Finding("pace", "good" if is_good else "note", told, "" if is_good else
                    "end other programs; where the host has other guests, measure in a quieter hour, with more --rounds")

@@ -281,12 +281,12 @@ def sweep(client: DockerClient, say: Callable[[str], None]) -> int:
     """Remove the containers and networks of runners that no longer live; how many containers."""
     removed = 0
     for container in client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True):
-        if not leftovers.is_alive(container.labels[OWNER]):
+        if leftovers.is_gone(container.labels[OWNER]):
             say(f"engine: removing {container.name}, left by a runner that is gone")
             _remove(container)
             removed += 1
     for network in client.networks.list(filters={"label": OWNER}):
-        if not leftovers.is_alive(network.attrs["Labels"][OWNER]):
+        if leftovers.is_gone(network.attrs["Labels"][OWNER]):
             _remove_network(network)
     return removed
 

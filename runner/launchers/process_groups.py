@@ -19,6 +19,7 @@ from runner import leftovers
 from runner.errors import BenchError
 from runner.launchers.line_queue import Pipe, lines_of_file
 from runner.launchers.protocol import Exit, Running
+from runner.machine import control_groups
 from runner.machine.cpu_sets import reporters, servers
 from runner.machine.gpus import Gpu
 from runner.processes import for_workers
@@ -141,8 +142,13 @@ class ProcessGroup:
     standard_input = subprocess.DEVNULL      # of a place that does not listen
 
     def __init__(self, command: Callable[[str], list[str]], limits: Limits, root: Path,
-                 environment: Mapping[str, str], listens: bool = False) -> None:
-        """command: of the place's temporary folder; root: where it starts; listens: to what tell says."""
+                 environment: Mapping[str, str], listens: bool = False,
+                 kills: Callable[[], int] = control_groups.kills) -> None:
+        """command: of the place's temporary folder; root: where it starts; listens: to what tell says.
+
+        kills: how many processes the kernel has killed for want of memory.
+        """
+        self._kills, self._kills_before = kills, kills()
         self._scratch = leftovers.temporary_folder()
         runner = os.getpid()
         words = command(self._scratch.name)
@@ -171,7 +177,8 @@ class ProcessGroup:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             code = None
-        return Exit(code, last_words=self._errors.last_words(has_ended=code is not None))
+        is_out_of_memory = code == -signal.SIGKILL and self._kills() > self._kills_before
+        return Exit(code, is_out_of_memory, last_words=self._errors.last_words(has_ended=code is not None))
 
     def errors(self) -> Written:
         """What it wrote on standard error so far, bounded."""

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from runner.machine import topology
+from runner.machine import control_groups, topology
 from runner.machine.kernel_files import content
 
 _CPU = Path("sys/devices/system/cpu")
 _SMBIOS, _MODULE = Path("sys/firmware/dmi/tables/DMI"), 17
-_GROUPS = Path("sys/fs/cgroup")
 _DMI = Path("sys/devices/virtual/dmi/id")
 _TURBO = (("intel_pstate/no_turbo", "0"), ("cpufreq/boost", "1"))       # file, and what it holds where turbo is on
 
@@ -73,18 +72,8 @@ def _word(structure: bytes, offset: int) -> int:
 
 
 def _group(root: Path) -> dict[str, float]:
-    """What the control groups (version 2) around this process let it use; nothing where there is no limit."""
-    own = next((line[3:] for line in content(root / "proc/self/cgroup").splitlines() if line.startswith("0::/")), "/")
-    folders = [root / _GROUPS / own.lstrip("/"), *(root / _GROUPS / parent for parent in _parents(own))]
-    quotas = [int(quota[0]) / int(quota[1]) for folder in folders
-              if len(quota := content(folder / "cpu.max").split()) == 2 and quota[0].isdigit() and int(quota[1])]
-    limits = [int(text) for folder in folders if (text := content(folder / "memory.max")).isdigit()]
-    return {"group_cpus": min(quotas, default=0), "group_memory_bytes": min(limits, default=0)}
-
-
-def _parents(path: str) -> Iterator[str]:
-    parts = path.strip("/").split("/")
-    yield from ("/".join(parts[:count]) for count in range(len(parts)))
+    """What the control groups around this process let it use; nothing where there is no limit."""
+    return {"group_cpus": control_groups.cpus(root) or 0, "group_memory_bytes": control_groups.memory_bytes(root) or 0}
 
 
 def _turbo(root: Path) -> str | None:

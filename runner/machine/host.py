@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import psutil
 
+from runner.machine import control_groups
+
 GIB = 2**30
 FOREIGN_SHARE = 0.1      # of a run's CPUs' time: what others may take before the run counts as disturbed
 
@@ -18,22 +20,35 @@ class Machine(NamedTuple):
     """What plans are made for and reports name first."""
 
     cpu: str
-    cpus: int                # that this process may use
-    memory_bytes: int
+    cpus: int                # that this process may use: by its affinity, and by the quotas of its control groups
+    memory_bytes: int        # of the machine, or of a control group that may hold less
     kernel: str
     system: str
     hostname: str
 
     @property
     def limit_bytes(self) -> int:
-        """The memory limit of a run where the cell sets none: three quarters of the machine, in whole GiB."""
-        return max(1, self.memory_bytes * 3 // 4 // GIB) * GIB
+        """A run's memory limit where the cell sets none: three quarters in whole GiB, or all where that is none."""
+        return self.memory_bytes * 3 // 4 // GIB * GIB or self.memory_bytes
 
 
 def observe() -> Machine:
     """This machine."""
-    return Machine(_cpu_name(), len(psutil.Process().cpu_affinity()), psutil.virtual_memory().total, platform.release(),
-                   _system(), socket.gethostname())
+    quota, limit = control_groups.cpus(), control_groups.memory_bytes()
+    cpus, memory_bytes = len(os.sched_getaffinity(0)), psutil.virtual_memory().total
+    return Machine(_cpu_name(), min(cpus, max(1, int(quota or cpus))), min(memory_bytes, limit or memory_bytes),
+                   platform.release(), _system(), socket.gethostname())
+
+
+def told_limits() -> str:
+    """What keeps this process from the whole machine, in a line; "" where nothing does."""
+    cpus, memory_bytes = psutil.cpu_count() or 1, psutil.virtual_memory().total
+    quota, limit, may = control_groups.cpus(), control_groups.memory_bytes(), len(os.sched_getaffinity(0))
+    told = [f"{may} of {cpus} CPUs by its affinity" if may < cpus else "",
+            f"the time of {quota:g} of {cpus} CPUs by its control group's quota" if quota and quota < cpus else "",
+            f"{limit / 1e9:.2g} of {memory_bytes / 1e9:.2g} GB by its control group" if limit and limit < memory_bytes
+            else ""]
+    return f"evenbench may use {', '.join(filter(None, told))}" if any(told) else ""
 
 
 def governor() -> str | None:

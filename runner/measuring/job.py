@@ -26,7 +26,7 @@ from runner.machine.gpus import NONE, Gpus
 from runner.measuring import at_once, own_stacks
 from runner.measuring.bench import RunOnGpus, SideBySide
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder
-from runner.planning.plan import Plan, Planned, Wishes, of_fullest_form, plan
+from runner.planning.plan import Plan, Planned, Wishes, of_fullest_form, plan, too_large
 from runner.results import history, store
 from runner.stacks import definition, engine, environments, images, package_sources
 from runner.stacks.own import OwnStack
@@ -239,8 +239,9 @@ def _built(job: Job, names: list[str], say: Say) -> list[str]:
 
 
 def warnings(job: Job) -> list[str]:
-    """What to know before the cells of a job start on GPUs."""
-    return gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)
+    """What to know before the cells of a job start: of GPUs, and of more CPUs or memory than there are."""
+    return [*too_large(job.plan, job.machine),
+            *gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)]
 
 
 def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:

@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from runner import own_tasks
+from runner import formatting, own_tasks
 from runner.cells import comparison_key, key, lanes_key
 from runner.errors import InputError, unknown
 from runner.machine import data_sheets, gpus
@@ -164,6 +164,16 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
     _refuse_foreign(wishes.baseline, [*(each.cell for each in chosen), *(each.cell for each in skipped)], study)
     return Plan(study, wishes.rounds or study.rounds, baseline, wishes.seed, chosen, tuple(skipped),
                 {name: tuple(of_name) for name, of_name in keys.items()}, wishes.settings, wishes.stacks)
+
+
+def too_large(made: Plan, machine: Machine) -> list[str]:
+    """A line for what cells ask for beyond the machine's CPUs and memory; it is measured all the same."""
+    cpus = max((each.cell.cpus for each in made.cells), default=0)
+    memory_bytes = max((each.cell.memory_bytes for each in made.cells), default=0)
+    return [*([f"a run asks for {cpus} CPUs, and {machine.cpus} can be used: its threads take turns on them"]
+              if cpus > machine.cpus else []),
+            *([f"a run may hold {formatting.size(memory_bytes)}, and {formatting.size(machine.memory_bytes)} can be "
+               "used: beyond them the kernel ends it"] if memory_bytes > machine.memory_bytes else [])]
 
 
 def of_fullest_form(forms: Sequence[Study], planned: Callable[[Study], Plan]) -> Plan:

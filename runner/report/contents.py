@@ -14,6 +14,7 @@ from runner.report.document import Overall, Report, Section
 from runner.report.sections import sections
 from runner.report.tables import Column, Form, Table, plain, table
 from runner.results.rows import Measurements
+from runner.results.values import recorded
 from runner.study import claims
 
 _OF_A_PAPER = ("What holds here holds on this machine, with these versions and sizes. It is no reproduction on the "
@@ -28,7 +29,8 @@ def report(summary: Summary, measured: Measurements) -> Report:
                   {name: number for number, name in enumerate(_in_order(stacks, summary))})
     return Report(
         name=summary.id, title=f"{summary.study}: {measured.title}" if measured.title else summary.study,
-        machine=environment.machine(summary.machine), began=summary.began or "an unknown time",
+        machine=environment.machine(summary.machine, recorded(measured.session, "hardware")),
+        began=summary.began or "an unknown time",
         command=" ".join(["evenbench", *_arguments(measured)]),
         reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
         deviations=deviations(summary, measured), in_short=tuple(_in_short(summary)), claims=tuple(_claims(summary)),

@@ -16,10 +16,13 @@ from workloads.spec import frameworks
 _DIGEST_LETTERS = 19           # of "sha256:..." that a table shows; the facts below it have all
 
 
-def machine(shown: Machine) -> str:
-    """The machine in a line."""
-    facts = [shown.cpu, shown.cpus and formatting.count(shown.cpus, "CPU"),
-             shown.memory_bytes and formatting.size(shown.memory_bytes), shown.system,
+def machine(shown: Machine, hardware: Mapping[str, Any]) -> str:
+    """The machine in a line, with what a control group left of it."""
+    quota, limit = hardware.get("group_cpus"), hardware.get("group_memory_bytes")
+    of_cpus = f" (a quota of {quota:g})" if isinstance(quota, int | float) else ""
+    of_memory = " (a control group's limit)" if limit is not None and limit == shown.memory_bytes else ""
+    facts = [shown.cpu, shown.cpus and formatting.count(shown.cpus, "CPU") + of_cpus,
+             shown.memory_bytes and formatting.size(shown.memory_bytes) + of_memory, shown.system,
              shown.kernel and f"Linux {shown.kernel}"]
     return ", ".join(str(fact) for fact in facts if fact) or "an unknown machine"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runner import paths
+from runner import leftovers, paths
 from runner.launchers.docker import OWNER, DockerLauncher, sweep
 from runner.launchers.watchdog import Ending, Limits, follow
 from runner.machine import host as machine
@@ -155,7 +155,8 @@ def test_what_a_dead_runner_left_is_swept_and_what_a_living_one_has_is_not(clien
                                                                          data: Path) -> None:
     running = launcher.start(cell(steps=100_000), STACKS[SMALL], data, "living.0.1")
     image = running.place["image"]
-    dead = client.containers.create(image, labels={OWNER: "999999999:1.00"})
+    owner = f"999999999-1-{leftovers.mine().split('-')[2]}"
+    dead = client.containers.create(image, labels={OWNER: owner})
     try:
         assert 1 <= sweep(client, quiet)
         assert 1 == len(ours(client)) and not client.containers.list(all=True, filters={"id": dead.id})

@@ -17,16 +17,45 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_this_process_lives_and_a_later_one_of_its_number_is_another() -> None:
-    ticks = int(Path("/proc/self/stat").read_text().split()[21])
-    assert f"{os.getpid()}-{ticks}" == leftovers.mine()
-    assert leftovers.is_alive(leftovers.mine())
-    assert not leftovers.is_alive(f"{os.getpid()}-{ticks + 1}")
+def place(root: Path, boot: str = "b", namespace: str = "pid:[1]", shown: int | None = None) -> Path:
+    """A folder as /proc is, in which this process is the only one."""
+    folder = root / str(shown or os.getpid())
+    (folder / "ns").mkdir(parents=True)
+    (folder / "ns/pid").symlink_to(namespace)
+    (folder / "stat").write_text(f"{os.getpid()} (a (b) c) {' '.join(map(str, range(3, 30)))}")
+    (root / "self").symlink_to(folder.name)
+    (root / "sys/kernel/random").mkdir(parents=True)
+    (root / "sys/kernel/random/boot_id").write_text(f"{boot}\n")
+    return root
+
+
+def test_this_process_lives_and_one_of_its_number_that_started_at_another_time_does_not(tmp_path: Path) -> None:
+    root = place(tmp_path)
+    pid, start, where = leftovers.mine(root).split("-")
+
+    assert (str(os.getpid()), "22") == (pid, start)
+    assert not leftovers.is_gone(f"{pid}-22-{where}", root)
+    assert leftovers.is_gone(f"{pid}-21-{where}", root) and leftovers.is_gone(f"999999999-22-{where}", root)
+    assert not leftovers.is_gone(leftovers.mine())
+
+
+@pytest.mark.parametrize("other", [{"boot": "c"}, {"namespace": "pid:[2]"}], ids=["boot", "namespace"])
+def test_of_a_runner_of_another_boot_or_namespace_nothing_is_known(tmp_path: Path, other: dict[str, str]) -> None:
+    there, here = place(tmp_path / "there", **other), place(tmp_path / "here")
+    _, start, where = leftovers.mine(there).split("-")
+
+    assert not leftovers.is_gone(f"999999999-{start}-{where}", here)
+    assert leftovers.is_gone(f"999999999-{start}-{where}", there)
+
+
+def test_where_another_namespace_s_processes_are_shown_nothing_is_known(tmp_path: Path) -> None:
+    root = place(tmp_path, shown=os.getpid() + 1)
+    assert not leftovers.is_gone(f"999999999-1-{leftovers.mine(root).split('-')[2]}", root)
 
 
 @pytest.mark.parametrize("words", ["", "-", "x-1", "99999999-1", "1", "999999999:1.00"])
-def test_words_that_name_no_process_are_of_none_that_lives(words: str) -> None:
-    assert not leftovers.is_alive(words)
+def test_of_words_that_name_no_process_nothing_is_known(words: str) -> None:
+    assert not leftovers.is_gone(words)
 
 
 def test_a_killed_runner_s_folders_are_removed_and_a_living_one_s_are_not(scratch: Path) -> None:

@@ -181,7 +181,7 @@ class SlurmLauncher(ClusterLauncher):
         """End the jobs of this host's dead runners that no session's record names; tell of those that one may take."""
         for folder in sorted(self._folder.glob("evenbench-*/")):
             host, _, process = (_text(folder / _OWNER) or "").partition(":")
-            if host != socket.gethostname() or leftovers.is_alive(process):
+            if host != socket.gethostname() or not leftovers.is_gone(process):
                 continue
             id, order = _text(folder / _JOB) or "", _order(folder)
             if not (folder / FOLLOWED).exists() or order.get("cell", {}).get("measure") in _BESIDE_SESSIONS:

@@ -194,4 +194,4 @@ def sweep(client: DockerClient, say: Callable[[str], None]) -> int:
 def _is_left(labels: dict[str, str]) -> bool:
     """Whether its runner was of this host and is gone; of another host's nothing is known."""
     host, _, process = labels[manager.OWNER].partition(":")
-    return host == socket.gethostname() and not leftovers.is_alive(process)
+    return host == socket.gethostname() and leftovers.is_gone(process)

@@ -171,3 +171,8 @@ def test_runs_that_did_not_fit_into_memory_together_are_flagged() -> None:
     rows = measurements([made.session(), made.plan(CELL, made.cell(batch=20)), apart, *made.run(CELL, 0)]).rows
 
     assert [True, False] == [Flag.APART in flags(row, 2, PROVED) for row in rows]
+
+
+def test_a_cell_of_more_threads_than_the_session_had_cpus_is_flagged() -> None:
+    assert {Flag.TOO_FEW_CPUS} == found(cell=made.cell(cpus=3), facts={**made.FACTS, "threads": 3})
+    assert set() == found(cell=made.cell(cpus=2), facts={**made.FACTS, "threads": 2})

@@ -20,3 +20,10 @@ def test_a_pace_is_good_where_work_takes_alike_and_no_other_guest_takes_time(
 
     assert (grade, told) == (finding.grade, finding.found)
     assert ("more --rounds" in finding.mend) is (grade == "note")
+
+
+def test_a_quota_of_its_own_is_not_called_other_programs() -> None:
+    finding = pace_told(Pace(0, 0.0005, 0.0500), 0.0, is_throttled=True)
+
+    assert ("note", True) == (finding.grade, "the quota of its own control group held it up" in finding.found)
+    assert "other programs" not in finding.found + finding.mend

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from runner import leftovers
 from runner.errors import BenchError, DiskFull, InputError
 from runner.launchers import choose
 from runner.launchers.protocol import Exit
@@ -42,6 +43,7 @@ def shared_folder_without_delay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(running, name, 0.001)
     monkeypatch.setattr(running, "_GONE_SECONDS", 0.0)
     monkeypatch.setattr(environments, "ready", lambda stack, cache, say: Path("/venvs/x/bin/python"))
+NO_PROCESS = f"{socket.gethostname()}:1-1-{leftovers.mine().split('-')[2]}"
 
 
 def cell(**values: Any) -> Cell:
@@ -454,7 +456,7 @@ def test_jobs_of_dead_runners_that_no_record_names_are_ended(tmp_path: Path, is_
     left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
     if is_followed:
         left.next_line(0.0)
-    (folder_of(left, tmp_path) / "owner").write_text(f"{socket.gethostname()}:1-1")        # of no process
+    (folder_of(left, tmp_path) / "owner").write_text(NO_PROCESS)
     launcher(tmp_path, slurm).prepare([], said.append)
     assert is_followed == folder_of(left, tmp_path).exists()
     assert (0 if is_followed else 1) == len(slurm.of("scancel"))
@@ -466,7 +468,7 @@ def orphaned(cache: Path, slurm: FakeSlurm, measure: str = "train") -> tuple[Slu
     """A run that its runner followed until it was killed, and the run's folder."""
     left = started(cache, slurm, cell(nodes=1, parallel="none", measure=measure))
     left.next_line(0.0)
-    (folder_of(left, cache) / "owner").write_text(f"{socket.gethostname()}:1-1")           # of no process
+    (folder_of(left, cache) / "owner").write_text(NO_PROCESS)
     return left, folder_of(left, cache)
 
 

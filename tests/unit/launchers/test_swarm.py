@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runner import leftovers
 from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputError
 from runner.launchers import choose
 from runner.launchers.protocol import Exit
@@ -222,7 +223,8 @@ def test_what_a_dead_runner_of_this_host_left_is_swept_and_nothing_else(monkeypa
     client, told = FakeSwarm(), []
     client.api.networks = lambda filters: list(client.nets.values())      # type: ignore[attr-defined]
     alive = owner_here()
-    for name, owner in (("dead", "here:999999999:1.00"), ("ours", alive), ("theirs", "there:999999999:1.00")):
+    dead = f"999999999-1-{leftovers.mine().split('-')[2]}"
+    for name, owner in (("dead", f"here:{dead}"), ("ours", alive), ("theirs", f"there:{dead}")):
         client.made[name] = {"ID": name, "Spec": {"Name": name, "Labels": {manager.OWNER: owner}},
                              "lines": queue.Queue()}
         client.nets[name] = {"Id": name, "Labels": {manager.OWNER: owner}}

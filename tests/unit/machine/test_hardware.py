@@ -88,6 +88,7 @@ def test_a_torn_table_of_memory_says_nothing(tmp_path: Path) -> None:
 
 def test_the_narrowest_control_group_around_us_is_told(tmp_path: Path) -> None:
     put(tmp_path, "proc/self/cgroup", "0::/a/b")
+    put(tmp_path, "proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw")
     put(tmp_path, "sys/fs/cgroup/a/cpu.max", "150000 100000")
     put(tmp_path, "sys/fs/cgroup/a/b/cpu.max", "max 100000")
     put(tmp_path, "sys/fs/cgroup/a/b/memory.max", "1000000")

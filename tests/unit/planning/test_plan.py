@@ -10,7 +10,7 @@ from runner import paths
 from runner.cells import comparison_key, comparisons, key, label
 from runner.errors import InputError
 from runner.machine import gpus
-from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, guessed_seconds, plan
+from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, guessed_seconds, plan, too_large
 from runner.results.products import Product, Unit, record
 from runner.study.file import from_document, parse, read
 from tests.fakes import MACHINE, stack
@@ -382,3 +382,14 @@ cases = [{ batch = 42 }, { batch = 8 }]
 
     assert {("a", 42, True), ("b", 42, True), ("a", 8, False), ("b", 8, False)} == {
         (each.cell.stack, each.cell.batch, each.is_seed_fixed) for each in planned.cells}
+
+
+def test_more_cpus_or_memory_than_there_are_get_a_word() -> None:
+    def told(**settings: int) -> list[str]:
+        asked = Wishes(settings=settings)
+        return too_large(plan(parse(STUDY, "s.toml"), STACKS, MACHINE, asked, lambda stack: None), MACHINE)
+
+    assert [] == told() == told(cpus=2, memory_bytes=8 * 2**30)
+    assert ["a run asks for 64 CPUs, and 2 can be used: its threads take turns on them"] == told(cpus=64)
+    assert ["a run may hold 16.0 GB, and 8.6 GB can be used: beyond them the kernel ends it"] == told(
+        memory_bytes=16 * 10**9)

@@ -1,0 +1,26 @@
+"""How a process group's end is told."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.launchers.process_groups import Limits, ProcessGroup
+
+
+@pytest.mark.parametrize(("counts", "number", "is_out_of_memory"), [
+    ((3, 4), signal.SIGKILL, True), ((3, 3), signal.SIGKILL, False), ((3, 4), signal.SIGTERM, False)])
+def test_a_worker_that_the_kernel_killed_for_want_of_memory_is_told_from_one_that_somebody_killed(
+        counts: tuple[int, int], number: signal.Signals, is_out_of_memory: bool) -> None:
+    seen: Iterator[int] = iter(counts)
+    group = ProcessGroup(lambda scratch: [sys.executable, "-c", f"import os; os.kill(os.getpid(), {number:d})"],
+                         Limits([0]), Path("/"), {}, kills=lambda: next(seen))
+    try:
+        exit = group.exit(20.0)
+    finally:
+        group.output.close()
+        group.stop()
+
+    assert (-number, is_out_of_memory) == (exit.code, exit.is_out_of_memory)
