@@ -186,7 +186,10 @@ def pause(place: Place, session: Session, run: str) -> None:
 
 
 def _workers(session: Session) -> list[psutil.Process]:
-    return [each for each in psutil.Process(session.process.pid).children() if "workloads" in each.cmdline()]
+    """The workers of the run that goes on: of a parallel one, which is started in its turn, else the first."""
+    workers = [each for each in psutil.Process(session.process.pid).children()
+               if each.status() != psutil.STATUS_ZOMBIE and "workloads" in each.cmdline()]
+    return [each for each in workers if '"nodes": 1' not in " ".join(each.cmdline())] or workers
 
 
 def remove(place: Place, session: Session, run: str) -> None:

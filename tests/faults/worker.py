@@ -145,6 +145,9 @@ BEHAVIOURS = (good, steady, endless, killed, stopped, greedy, noise, long_line, 
 
 if __name__ == "__main__":
     CELL = json.loads(sys.argv[1])
+    if os.environ.get("EVENBENCH_TURNS"):
+        send("waiting", at="imported")
+        sys.stdin.readline()
     if CELL["measure"] == "product":       # asked before the runs, with no behaviour in its seed
         end("unsupported")
     else:

@@ -47,6 +47,8 @@ class LiveRun:
         self._running: Running | None = None
         self._is_begun = self._is_finished = self._is_rewarmed = False
         self._import_seconds = 0.0
+        self._listens = False
+        self._unasked: Event | None = None       # what a worker said that did not wait
         self._watch: telemetry.Watch | None = None
         self._meter: Meter | None = None
         self._mark: _Mark | None = None
@@ -57,7 +59,7 @@ class LiveRun:
 
     def start(self, listens: bool) -> None:
         """Start the worker, or take over the one that went on without its runner. Why it cannot be is its ending."""
-        pending, bench = self.pending, self._bench
+        pending, bench, self._listens = self.pending, self._bench, listens
         launcher = bench.launcher.of(bench.stacks[self.cell.stack])
         self._started_at = bench.clock()
         try:
@@ -74,8 +76,9 @@ class LiveRun:
         self._heard = follow(self._running, limits(self.cell, bench.stall), bench.clock, bench.is_stopping)
 
     def wait_imported(self) -> None:
-        """Return once a worker that listens has imported, or has ended."""
-        self._hear(lambda event: event["event"] == "waiting", is_stored=False)
+        """Return once a worker that listens has imported, has begun all the same, or has ended."""
+        first = self._hear(lambda event: True, is_stored=False)
+        self._unasked = first if first and first["event"] != "waiting" else None
         self._import_seconds = self._bench.clock() - self._started_at
 
     def begin(self) -> None:
@@ -99,10 +102,12 @@ class LiveRun:
         if self.pending.left is None:
             bench.store.append({**head(self.pending, before.record()), "padding": self._padding(),
                                 "place": {**self._running.place, **beside} if self._running else None})
+        if self._unasked:
+            self._keep(self._unasked)
 
     def tell(self, words: str) -> None:
-        """Tell a worker that listens to go on."""
-        if self._running and not self.ending:
+        """Tell the worker to go on, where it listens."""
+        if self._running and self._listens and not self.ending:
             self._running.tell(words)
 
     def listen(self, until: Callable[[Event], bool] = lambda event: False) -> Event | None:

@@ -265,6 +265,36 @@ def test_the_seconds_of_runs_that_are_alive_together_add_up_to_what_they_took(tm
     assert seconds == pytest.approx(made.clock() - began, rel=0.1)
 
 
+class Deaf(FakeRunning):
+    """A run that does not listen."""
+
+    def tell(self, words: str) -> None:
+        raise AssertionError(words)
+
+
+def test_only_runs_that_listen_are_told_anything(tmp_path: Path) -> None:
+    made = bench(tmp_path / "r")
+    start = made.launcher.start
+    cells = tuple(each._replace(cell=each.cell._replace(nodes=2, parallel="allreduce")) for each in made.plan.cells)
+
+    def deaf(*arguments: Any, **named: Any) -> Any:
+        running = start(*arguments, **named)
+        running.__class__ = Deaf
+        assert not named["listens"]
+        return running
+
+    made.launcher.start, made.launcher.tells = deaf, True  # type: ignore[method-assign]
+    assert session.run(made._replace(plan=made.plan._replace(cells=cells)))
+
+
+def test_what_a_worker_says_that_does_not_wait_is_kept(tmp_path: Path) -> None:
+    made = bench(tmp_path / "r")
+    made.launcher.tells = True
+    assert session.run(made)
+    lines = [record["line"]["event"] for record in store.read(tmp_path / "r") if record["event"] == "line"]
+    assert ["start", "warm", "steps"] * 6 == lines
+
+
 def test_products_import_side_by_side_as_well(tmp_path: Path) -> None:
     made = bench(tmp_path / "r", lambda cell, run: [
         b'{"event": "waiting", "at": "imported"}\n', b'{"event": "start", "facts": {}}\n',
