@@ -1,6 +1,6 @@
 PYTHON ?= python3
 EVENBENCH = .venv/bin/evenbench
-ENVIRONMENTS = .venv/bin/pytest -n 2 --dist loadgroup tests/environments     # workers of one thread
+ENVIRONMENTS = .venv/bin/pytest tests/environments
 
 help:                      ## list these targets
 	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,7 +36,8 @@ test-unit:     setup       ## the tests that need no engine, under a minute
 	.venv/bin/pytest -n auto tests/unit
 
 test:          check setup ## checks, unit tests, fuzzing, and today's stacks in virtual environments; no engine, minutes
-	.venv/bin/pytest -n auto tests/unit tests/fuzz && $(ENVIRONMENTS) -m "not slow"
+	.venv/bin/pytest -n auto tests/unit tests/fuzz
+	$(ENVIRONMENTS) -n 2 -m "not slow and not measures" && $(ENVIRONMENTS) -m "measures and not slow"
 
 test-all:      test        ## that, and all that is slow or needs an engine, Chromium; THIRD=0, 1 or 2: a third of what is slow
 	$(ENVIRONMENTS) -m slow $(THIRD:%=--third %)

@@ -1,4 +1,8 @@
-"""Settings of the tools that tests use, and the third of the slow tests that CI runs."""
+"""Settings of the tools that tests use, and the third of the slow tests that CI runs.
+
+slow(1) puts a test into third 1; a parametrised group marked slow is dealt out by turns. The number of commits picks
+CI's third, so three commits in a row run all; THIRD=1 .ci/run, or pytest --third 1, repeats one.
+"""
 
 import pytest
 from hypothesis import HealthCheck, settings

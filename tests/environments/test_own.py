@@ -12,7 +12,7 @@ from runner import paths
 from runner.results import store
 from runner.stacks import definition, environments
 
-pytestmark = pytest.mark.xdist_group("sessions")          # of which only one measures at a time
+pytestmark = pytest.mark.measures
 STACKS = definition.read_all(paths.STACKS)
 
 

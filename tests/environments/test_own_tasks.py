@@ -11,7 +11,7 @@ from runner import paths
 from runner.results import store
 from tests.own_task import TINY
 
-pytestmark = pytest.mark.xdist_group("sessions")          # of which only one measures at a time
+pytestmark = pytest.mark.measures
 STACKS = "torch-2.13-cpu,jax-cpu"
 
 

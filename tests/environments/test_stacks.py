@@ -73,10 +73,12 @@ def test_a_runtime_s_graphs_agree_with_the_reference_and_it_says_its_threads(nam
     run_inside(name, "tests.stack.test_runtimes", STACKS[name].framework)
 
 
+@pytest.mark.measures
 def test_today_s_stacks_compute_the_same(tmp_path: Path) -> None:
     check_equal(["lenet5"], TODAY, "float64", tmp_path)
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("names", [SOON, pytest.param(tuple(set(tasks.TASKS) - set(SOON)), marks=pytest.mark.slow(0))],
                          ids=("soon", "every-other-image-model"))
 def test_runtimes_infer_what_pytorch_does(names: tuple[str, ...], tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def check_equal(names: Sequence[str], stacks: Sequence[str], precision: str, res
 
 
 @pytest.mark.slow(2)
-@pytest.mark.xdist_group("sessions")
+@pytest.mark.measures
 def test_the_gpu_proof_is_green_on_a_cpu() -> None:
     python = environments.ready(STACKS["torch-2.13-cpu"], paths.cache_folder(), lambda line: None)
     proof = subprocess.run(                  # by this Python, which has what the runner needs for check 9

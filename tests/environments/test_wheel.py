@@ -12,7 +12,7 @@ import pytest
 from runner import paths
 from runner.processes import clean_environment
 
-pytestmark = pytest.mark.xdist_group("sessions")          # of which only one measures at a time
+pytestmark = pytest.mark.measures
 _MOST_BYTES = 2 * 10**6
 
 
