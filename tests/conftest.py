@@ -40,8 +40,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     third = config.getoption("--third")
     if third is not None:
-        ran = sorted({report.nodeid for reports in terminalreporter.stats.values() for report in reports
-                      if "slow" in getattr(report, "keywords", ())})
+        ran = sorted({report.nodeid for word, reports in terminalreporter.stats.items() for report in reports
+                      if word != "deselected" and "slow" in getattr(report, "keywords", ())})
         terminalreporter.write_line(f"slow tests of third {third} (--third {third} repeats them):")
         for name in ran:
             terminalreporter.write_line(f"  {name}")
