@@ -52,13 +52,15 @@ class Meter:
         self._thread.start()
 
     def heard(self, event: str) -> None:
-        """Note a worker's event. The timed steps lie between its start or warm-up and its last steps."""
-        if event in ("start", "warm"):
-            self._began = self._clock(), self.total()
-        elif event in ("steps", "epoch") and self._began is not None:
-            seconds, joules = self._began
-            now = self.total()
-            self._window = (self._clock() - seconds, None if now is None or joules is None else now - joules)
+        """Note a worker's event. Timed steps lie between its start, warm-up or last steps and its next steps."""
+        now, total = self._clock(), self.total()
+        if event in ("steps", "epoch") and self._began is not None:
+            (seconds, joules), (began, before) = self._window or (0.0, 0.0), self._began
+            if joules is not None:
+                joules = None if before is None or total is None else joules + total - before
+            self._window = seconds + now - began, joules
+        if event in ("start", "warm", "steps", "epoch"):
+            self._began = now, total
 
     def total(self) -> float | None:
         """Joules since the first reading; None once a counter could not be read."""

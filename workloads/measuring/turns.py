@@ -102,13 +102,7 @@ class TurnWatch(Watch):
 
     def _finish(self, handle, is_marked):
         """Wait for the device and end the block; where the turn is over, send it and wait for the next."""
-        if not is_marked:
-            self._mark()
-        self._sync(handle)
-        now = self._clock()
-        self._open_seconds += now - self._began
-        self._began = now
-        self._close_block()
+        now = self._awaited(handle, is_marked)
         if not self._is_last(0.0):
             self._beat(now)
             return

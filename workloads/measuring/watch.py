@@ -201,13 +201,7 @@ class Watch:
 
     def _finish(self, handle, is_marked):
         """Wait for the device, end the block, and tell where it is time or the last step."""
-        if not is_marked:
-            self._mark()
-        self._sync(handle)
-        now = self._clock()
-        self._open_seconds += now - self._began
-        self._began = now
-        self._close_block()
+        now = self._awaited(handle, is_marked)
         is_over = self._is_last(0.0)
         if is_over or (self._cell.sync != "end" and now - self._sent > SEND_SECONDS):
             self._send(is_over)
@@ -216,6 +210,17 @@ class Watch:
                 raise Over
         else:
             self._beat(now)
+
+    def _awaited(self, handle, is_marked):
+        """Wait for the device and end the block; when it was over."""
+        if not is_marked:
+            self._mark()
+        self._sync(handle)
+        now = self._clock()
+        self._open_seconds += now - self._began
+        self._began = now
+        self._close_block()
+        return now
 
     def _close_block(self):
         self._counts.append(self._open_count)

@@ -37,7 +37,7 @@ class LiveRun:
     """A run while it lasts. Leaving the context ends the worker and stores the ending."""
 
     def __init__(self, bench: Bench, pending: PendingRun, share: float = 1.0) -> None:
-        """share: of the seconds that it lasts, which it has to account for where others are alive beside it."""
+        """share: of the seconds from its beginning on, which it has to account for where others are alive beside it."""
         self._bench, self._share = bench, share
         self.pending, self.cell = pending, pending.cell
         self.ending: Ending | None = None
@@ -61,7 +61,6 @@ class LiveRun:
         """Start the worker, or take over the one that went on without its runner. Why it cannot be is its ending."""
         pending, bench, self._listens = self.pending, self._bench, listens
         launcher = bench.launcher.of(bench.stacks[self.cell.stack])
-        self._started_at = bench.clock()
         try:
             if pending.left and (running := launcher.rejoined(pending.left.place)):
                 self.pending, self._running = pending._replace(attempt=pending.left.attempt), running
@@ -76,10 +75,14 @@ class LiveRun:
         self._heard = follow(self._running, limits(self.cell, bench.stall), bench.clock, bench.is_stopping)
 
     def wait_imported(self) -> None:
-        """Return once a worker that listens has imported, has begun all the same, or has ended."""
+        """Return once a worker that listens has imported, has begun all the same, or has ended.
+
+        Of those that import side by side each accounts for what it is waited for after the one before.
+        """
+        asked_at = self._bench.clock()
         first = self._hear(lambda event: True, is_stored=False)
         self._unasked = first if first and first["event"] != "waiting" else None
-        self._import_seconds = self._bench.clock() - self._started_at
+        self._import_seconds = self._bench.clock() - asked_at
 
     def begin(self) -> None:
         """Store that the run begins, and watch what it does to the machine; start it where start() did not."""
@@ -123,7 +126,7 @@ class LiveRun:
                 return None
             if is_stored and heard["event"] != "waiting":
                 self._keep(heard)
-            self.is_warm = self.is_warm or (heard["event"] == "warm" and "ended" in heard)
+            self.is_warm = self.is_warm or is_warm(heard)
             if until(heard):
                 return heard
         raise AssertionError("follow always yields an Ending last")
@@ -150,12 +153,16 @@ class LiveRun:
     def take_turn(self) -> Turn | None:
         """Let it take a turn, which comes back; None where it ended instead."""
         if self._meter:
-            self._meter.heard("warm")            # from here on CPUs are the turn's
+            self._meter.heard("warm")            # as after a warm-up, the CPUs are the run's from here on
         self.tell(f"turn {turns.LEAD_SECONDS} {turns.slice_seconds(self.cell)} {turns.least_steps(self.cell)}")
         line = self.listen(lambda event: event["event"] == "steps")
         if line is None:
             return None
-        self.turns.append(Turn.read(line))
+        try:
+            self.turns.append(Turn.read(line))
+        except (KeyError, TypeError, ValueError) as error:
+            self.ending = Ending("died", f"the worker told of no turn where one was asked for: {error!r}")
+            return None
         return self.turns[-1]
 
     def wants_turn(self, is_patient: bool) -> bool:
@@ -178,7 +185,7 @@ class LiveRun:
         self._is_rewarmed, self.turns = True, []
         self._bench.store.append({"event": "rewarmed", "run": self.pending.name})
         self.tell("more")
-        self.listen(lambda event: event["event"] == "warm")
+        self.listen(is_warm)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
                  ) -> None:
@@ -201,7 +208,7 @@ class LiveRun:
         share = self._foreign_share(ending)
         if running:
             running.stop()
-        self.seconds = (bench.clock() - self._begun_at + self._import_seconds) * self._share
+        self.seconds = (bench.clock() - self._begun_at) * self._share + self._import_seconds
         bench.progress.run_ended(self.pending.shown, ending.word, self._rate, self.seconds, ending.message)
         record = self._ending_record(_judged(ending, exit_status), used, share, seen)
         record["host"].update(energy)
@@ -237,6 +244,11 @@ class LiveRun:
                 "seconds": self.seconds, "host": host, **({"places": places} if places else {}),
                 **({"gpu_libraries": said["gpu_libraries"]} if said.get("gpu_libraries") else {}),
                 **({"gpu": seen.record()} if seen else {})}
+
+
+def is_warm(event: Event) -> bool:
+    """Whether a warm-up is over; the last of several lines says why."""
+    return event["event"] == "warm" and "ended" in event
 
 
 def head(pending: PendingRun, host: dict[str, Any]) -> Event:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from runner.machine import host
 from runner.measuring.bench import Bench
-from runner.measuring.session.live_run import Event, LiveRun
+from runner.measuring.session.live_run import Event, LiveRun, is_warm
 from runner.results.turns import FOREIGN_SHARE, Turn
 from workloads.spec import turns
 
@@ -100,18 +100,14 @@ def _build(runs: Sequence[LiveRun]) -> None:
 
 
 def _is_built(event: Event) -> bool:
-    return event["event"] == "waiting" or _is_warm(event)
-
-
-def _is_warm(event: Event) -> bool:
-    return event["event"] == "warm" and "ended" in event
+    return event["event"] == "waiting" or is_warm(event)
 
 
 def _warm_up(bench: Bench, run: LiveRun) -> None:
     if not run.is_warm and not run.ending:
         bench.progress.now(f"warming up {run.cell.stack}")
         run.tell("go")
-        run.listen(_is_warm)
+        run.listen(is_warm)
 
 
 def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patience: Patience) -> None:

@@ -60,6 +60,19 @@ def test_energy_and_power_are_those_of_the_timed_steps(tmp_path: Path) -> None:
         tmp_path, 31_000_000, 101_000_000)
 
 
+def test_what_others_take_between_a_run_s_turns_is_not_its_own(tmp_path: Path) -> None:
+    counter, clock = zone(tmp_path, "intel-rapl:0", "package-0", 0), FakeClock(step=0.0)
+    meter = Meter(zones(tmp_path), clock)
+    for at in (10, 60):                                  # a second and 10 J of its own, then 40 J of another's
+        counter.write_text(f"{at * 1_000_000 - 10_000_000}\n")
+        meter.heard("warm")
+        clock.advance(1.0)
+        counter.write_text(f"{at * 1_000_000}\n")
+        meter.heard("steps")
+        clock.advance(5.0)
+    assert {"cpu_joules": 20.0, "cpu_energy_seconds": 2.0, "cpu_watts": 10.0} == meter.ended()
+
+
 def test_a_counter_that_wraps_around_goes_on(tmp_path: Path) -> None:
     zone(tmp_path, "intel-rapl:0", "package-0", 90_000_000, reach=100_000_000)
 

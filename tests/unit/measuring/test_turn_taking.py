@@ -197,6 +197,22 @@ def test_a_worker_that_dies_in_a_turn_has_its_ending_and_the_others_theirs(tmp_p
     assert [2, turns.TURNS] == sorted(counts(tmp_path / "r").values())
 
 
+def test_a_worker_that_tells_of_no_turn_ends_as_died(tmp_path: Path) -> None:
+    made, launcher = turn_bench(tmp_path / "r")
+    start = launcher.start
+
+    def plain(cell: Cell, *arguments: Any, **named: Any) -> Any:
+        running = start(cell, *arguments, **named)
+        if cell.stack == "a":
+            running._turn = lambda: b'{"event": "steps", "first": 0, "seconds": [0.05]}\n'  # type: ignore[attr-defined]
+        return running
+
+    launcher.start = plain  # type: ignore[method-assign]
+    assert not session.run(made)
+    assert ["died", "ok"] == sorted(record["ending"] for record in store.read(tmp_path / "r")
+                                    if record["event"] == "ending")
+
+
 def test_what_cannot_be_started_says_so_and_the_others_have_their_turns(tmp_path: Path) -> None:
     made, launcher = turn_bench(tmp_path / "r")
     start = launcher.start
