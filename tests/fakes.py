@@ -65,7 +65,7 @@ class FakeRunning(Running):
         return told if isinstance(told, tuple) else ("node0", told)
 
     def exit(self, place: str, seconds: float) -> Exit:
-        return self._exit
+        return Exit(None) if self._lines and not seconds else self._exit
 
     def trouble(self) -> dict[str, str]:
         return self.seen

@@ -85,7 +85,10 @@ class LiveRun:
         self._import_seconds = self._bench.clock() - asked_at
 
     def begin(self) -> None:
-        """Store that the run begins, and watch what it does to the machine; start it where start() did not."""
+        """Store that the run begins, and watch what it does to the machine.
+
+        Starts a worker where none was started ahead, or where that was lost while it waited, as with its engine.
+        """
         bench = self._bench
         bench.progress.run_started(self.pending.shown, self.pending.number, self.pending.planned.key)
         self._watch = bench.watches(self.pending.planned)
@@ -97,8 +100,13 @@ class LiveRun:
             self._meter.start()
         before, self._begun_at = bench.readings(), bench.clock()
         self._is_begun = True
+        if self._running and self._listens and not self.ending and self._is_lost(self._running):
+            self._running.stop()
+            self._running = None
         if not self._running and not self.ending:
-            self.start(listens=False)
+            self.start(self._listens)
+            if self._listens:
+                self.wait_imported()
         self._known = dict(self.pending.left.heard) if self.pending.left else {}
         self._so_far = RateSoFar(self.cell.batch)
         beside = {"gpus_in_parallel": True} if bench.side_by_side else {}
@@ -107,6 +115,11 @@ class LiveRun:
                                 "place": {**self._running.place, **beside} if self._running else None})
         if self._unasked:
             self._keep(self._unasked)
+
+    @staticmethod
+    def _is_lost(running: Running) -> bool:
+        exits = [running.exit(place, 0.0) for place in running.reporters]
+        return any(each.is_gone or each.code is not None for each in exits)
 
     def tell(self, words: str) -> None:
         """Tell the worker to go on, where it listens."""

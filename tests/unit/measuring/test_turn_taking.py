@@ -90,6 +90,10 @@ class TurnWorker(FakeRunning):
         self._machine.told.append((self._cell.stack, words.split()[0]))
         self._lines += self._answer(*words.split())
 
+    def exit(self, place: str, seconds: float) -> Exit:
+        is_alive = self.told[-1:] != ["end"] and (self._cell.stack, len(self.told)) not in self._machine.lost
+        return Exit(None) if is_alive and not seconds else super().exit(place, seconds)
+
     def _answer(self, word: str, *numbers: str) -> list[Any]:
         if word == "end":
             return [b'{"event": "end", "status": "ok", "message": ""}\n']
@@ -119,6 +123,7 @@ class TurnMachine(FakeLauncher):
                  dies: tuple[str, int] = ("", 0)) -> None:
         super().__init__(clock)
         self.clock, self.busy, self.dies = clock, busy, dies
+        self.lost: list[tuple[str, int]] = []          # stacks whose worker is gone after so many words
         self.told: list[tuple[str, str]] = []          # in order: the stack and the word
 
     def start(self, cell: Cell, stack: Any, data: Path, run: str, module: str = "workloads", padding: int = 0,
@@ -195,6 +200,22 @@ def test_a_worker_that_dies_in_a_turn_has_its_ending_and_the_others_theirs(tmp_p
     assert ["died", "ok"] == sorted(record["ending"] for record in store.read(tmp_path / "r")
                                     if record["event"] == "ending")
     assert [2, turns.TURNS] == sorted(counts(tmp_path / "r").values())
+
+
+def test_a_worker_that_is_lost_while_it_waits_is_started_again(tmp_path: Path) -> None:
+    made, launcher = turn_bench(tmp_path / "r")
+    launcher.lost.append(("a", 0))
+    start = launcher.start
+
+    def once(cell: Cell, *arguments: Any, **named: Any) -> Any:
+        if cell.stack in [each.stack for each, _ in launcher.started]:
+            launcher.lost.clear()
+        return start(cell, *arguments, **named)
+
+    launcher.start = once  # type: ignore[method-assign]
+    assert session.run(made)
+    assert ["a", "a", "b"] == sorted(cell.stack for cell, _ in launcher.started)
+    assert [True, True, True] == [each.is_stopped for each in launcher.running]
 
 
 def test_a_worker_that_tells_of_no_turn_ends_as_died(tmp_path: Path) -> None:
