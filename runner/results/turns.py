@@ -34,6 +34,11 @@ class Turn:
         """Whether the machine was not the turn's alone."""
         return self.foreign_share + self.stolen_share > FOREIGN_SHARE or self.is_throttled
 
+    @property
+    def rate(self) -> float:
+        """Steps a second."""
+        return self.steps / self.seconds if self.seconds else math.inf
+
     @classmethod
     def read(cls, line: Mapping[str, Any]) -> "Turn":
         """The turn of a line "steps". Raises KeyError, TypeError, ValueError."""
@@ -73,3 +78,16 @@ def trend(rates: Sequence[float]) -> float:
     error = math.sqrt(rest / (count - 2) / squares)
     is_clear = abs(slope) > max(_NOTHING, student.quantile(0.975, count - 2) * error)
     return slope * (count - 1) if is_clear else 0.0
+
+
+def gets_faster(turns: Sequence[Turn], beside: Sequence[Sequence[Turn]]) -> bool:
+    """Whether a run's turns get faster by more than TREND, and so against most of the runs that took turns with it.
+
+    Where all get faster together the machine did. A turn is held against the one of the same number beside it.
+    """
+    counts = counting(turns)
+    rates = [turn.rate for turn, is_counted in zip(turns, counts, strict=True) if is_counted]
+    ratios = [[turn.rate / other.rate for turn, is_counted, other, is_other_counted
+               in zip(turns, counts, others, counting(others), strict=False) if is_counted and is_other_counted]
+              for others in beside]
+    return trend(rates) > TREND and 2 * sum(trend(each) > TREND for each in ratios) >= len(ratios)

@@ -115,13 +115,14 @@ class TurnWatch(Watch):
         return (self._clock(),) + tuple(self._readings())
 
     def _block(self, losses):
-        seconds, own, idle, stolen = (end - begin for begin, end in zip(self._slice_began, self._slice_ended))
+        seconds, own, idle, slept, stolen = (end - begin for begin, end in zip(self._slice_began, self._slice_ended))
         cpus = len(os.sched_getaffinity(0))
         return dict(Watch._block(self, losses), before=self._before, turn={
             "index": self._turn.index, "lead_steps": self._turn.lead_steps, "seconds": seconds, "cpus": cpus,
-            "own_seconds": own, "busy_seconds": max(0.0, seconds * cpus - idle - stolen), "stolen_seconds": stolen})
+            "own_seconds": own, "stolen_seconds": stolen,
+            "busy_seconds": max(0.0, seconds * cpus - max(idle, slept) - stolen)})
 
 
 def _readings():
-    """The CPU seconds of this process, and the idle and the stolen ones of the CPUs that it may use."""
+    """The CPU seconds of this process, and those that the CPUs that it may use did not use for anything here."""
     return (time.process_time(),) + processor.unused_seconds(os.sched_getaffinity(0))

@@ -1,7 +1,7 @@
 """A run from its start to its ending, stored as it goes."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -18,7 +18,7 @@ from runner.results import error_output
 from runner.results.error_output import Written
 from runner.results.live_rate import RateSoFar
 from runner.results.store import Store
-from runner.results.turns import TREND, Turn, counted, trend
+from runner.results.turns import Turn, counted, gets_faster
 from workloads.spec import placement, turns
 
 Event = dict[str, Any]
@@ -187,11 +187,9 @@ class LiveRun:
             return False
         return len(calm) < turns.TURNS and len(self.turns) < (2 * turns.TURNS if is_patient else turns.TURNS)
 
-    @property
-    def gets_faster(self) -> bool:
+    def is_cold(self, beside: "Sequence[LiveRun]") -> bool:
         """Whether its turns show that its warm-up was too short, and it has not gone on warming up yet."""
-        rates = [turn.steps / turn.seconds for turn in counted(self.turns)]
-        return not self.ending and not self._is_rewarmed and trend(rates) > TREND
+        return not self.ending and not self._is_rewarmed and gets_faster(self.turns, [run.turns for run in beside])
 
     def warm_up_again(self) -> None:
         """Let it go on warming up; its turns so far count as warm-up."""

@@ -66,10 +66,10 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room, pat
         _warm_up(bench, run)
     drawn = random.Random(f"{bench.plan.seed}:{taken[0].pending.round}:{comparison}")
     _by_turns(bench, taken, drawn, patience)
-    if faster := [run for run in taken if run.gets_faster]:
-        for run in faster:
+    if cold := [run for run in taken if run.is_cold([other for other in taken if other is not run])]:
+        for run in cold:
             run.warm_up_again()
-        _by_turns(bench, faster, drawn, patience)
+        _by_turns(bench, cold, drawn, patience)
     for run in taken:
         run.tell("end")
     for run in taken:

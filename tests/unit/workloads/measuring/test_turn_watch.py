@@ -37,7 +37,7 @@ def said(*words: str, step: Callable[[int], float] = lambda index: 0.025, cell: 
     events: list[tuple[str, dict[str, Any]]] = []
     watch = TurnWatch(Runner(clock, *words), cell, lambda handle: None, lambda handle: 1.0,
                       lambda event, **values: events.append((event, values)), clock, pass_steps=pass_steps,
-                      readings=lambda: (clock() / 2, clock() / 4, 0.0))
+                      readings=lambda: (clock() / 2, clock() / 8, clock() / 4, 0.0))
     with pytest.raises(Over):
         for index in range(10_000):
             clock.advance(step(index))
@@ -82,4 +82,9 @@ def test_idle_and_stolen_seconds_are_of_the_cpus_that_are_asked_for(tmp_path: An
     stat = tmp_path / "stat"
     stat.write_text("cpu  9 9 9 900 9 0 0 9 0 0\ncpu0 1 2 3 100 20 0 0 7 0 0\ncpu1 1 2 3 300 40 0 0 5 0 0\n"
                     "cpu2 1 2 3 999 40 0 0 5 0 0\nintr 1\n")
-    assert (4.6, 0.12) == processor.unused_seconds({0, 1}, str(stat))
+    for cpu, state, microseconds in ((0, 0, 250_000), (0, 1, 1_000_000), (1, 1, 3_000_000), (2, 1, 5_000_000)):
+        folder = tmp_path / f"cpu{cpu}" / "cpuidle" / f"state{state}"
+        folder.mkdir(parents=True)
+        (folder / "time").write_text(f"{microseconds}\n")
+    assert (4.6, 4.25, 0.12) == processor.unused_seconds({0, 1}, str(stat), str(tmp_path))
+    assert (4.6, 0.0, 0.12) == processor.unused_seconds({0, 1}, str(stat), str(tmp_path / "none"))
