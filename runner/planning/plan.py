@@ -17,7 +17,7 @@ from runner.stacks.definition import Stack
 from runner.study.file import EVERY, Experiment, Study
 from runner.study.node import Node
 from workloads.spec import cell as cells
-from workloads.spec import cluster, duration, frameworks, refusals, sequence_tasks, tasks
+from workloads.spec import cluster, duration, frameworks, refusals, sequence_tasks, tasks, turns
 from workloads.spec.cell import Cell
 from workloads.spec.data.datasets import train_images
 
@@ -28,6 +28,7 @@ _UNKNOWN_GPU = 1e13              # FLOPs a second in float32: a data centre's ca
 # beside a run's steps: on two cores in virtual environments PyTorch's and TensorFlow's workers took 4.0 s, JAX's 4.6,
 # MXNet's 1.9 (medians of 524 runs, 2026-11-23); with an H100 11 s, most of them imports and CUDA's start
 _START_SECONDS = {"cpu": 4.0, "gpu": 11.0}
+_TURNS_START_SECONDS = 1.5   # of a worker that takes turns, on two cores: all of a comparison start side by side
 # measures whose numbers depend on weights, order and dropout
 _SEEDED = ("train", "infer", "epochs", "phases", "prefill", "decode")
 
@@ -344,7 +345,8 @@ def estimate_seconds(chosen: Plan, known: Mapping[str, float], gpus: gpus.Gpus =
     def guessed(cell: Cell) -> float:
         starts = max(1.0, cell.nodes / cpus) if cpus else 1.0
         sharing = max(1.0, cell.nodes * cell.cpus / cpus) if cpus and cell.device == "cpu" else 1.0
-        return _START_SECONDS[cell.device] * starts + guessed_seconds(cell, gpus, products, sharing)
+        start = _TURNS_START_SECONDS if turns.may_take(cell) else _START_SECONDS[cell.device]
+        return start * starts + guessed_seconds(cell, gpus, products, sharing)
 
     return chosen.rounds * sum(known.get(each.key) or guessed(each.cell) for each in chosen.cells)
 
@@ -361,7 +363,9 @@ def guessed_seconds(cell: Cell, gpus: gpus.Gpus = gpus.NONE,
 def _guess(cell: Cell, rate: float) -> float:
     """The seconds of a cell's steps at a rate in FLOPs a second; 2 ms of each step are beside those."""
     step = tasks.step_flops(cell) / rate + 0.002
-    return float(duration.guess(cell, step, _pass_steps(cell)) if duration.is_open(cell) else _steps(cell) * step)
+    if not duration.is_open(cell):
+        return float(_steps(cell) * step)
+    return float((turns if turns.may_take(cell) else duration).guess(cell, step, _pass_steps(cell)))
 
 
 def _pass_steps(cell: Cell) -> int:

@@ -13,6 +13,8 @@ The runner speaks on the worker's standard input, a line a command, and the work
 
 A closed standard input ends the worker: its runner is gone.
 """
+import math
+
 from workloads.spec import duration
 
 VARIABLE = "EVENBENCH_TURNS"         # whether a worker takes turns
@@ -42,3 +44,14 @@ def least_steps(cell):
 def slice_seconds(cell):
     """The seconds that a turn's timed steps last at least."""
     return max(SLICE_SECONDS, cell.seconds / TURNS)
+
+
+def guess(cell, step, pass_steps=0):
+    """About how many seconds the warm-up and the turns of a round take, of which a step takes so long."""
+    low, high = WARM_UP_SECONDS
+    warm_up = max(cell.warmup * step, min(high, max(low, duration.WARM_UP_STEPS[0] * step)))
+    steps = max(least_steps(cell), math.ceil(slice_seconds(cell) / step))
+    if pass_steps:
+        steps = -(-steps // pass_steps) * pass_steps
+    turn = steps * step
+    return warm_up + TURNS * LEAD_SECONDS + max(LEAST_TURNS * turn, min(MOST_SECONDS, TURNS * turn))

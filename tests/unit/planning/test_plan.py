@@ -213,7 +213,14 @@ def test_an_epoch_of_sequences_is_at_most_64_batches() -> None:
 
 
 def test_a_cell_that_lasts_some_seconds_is_guessed_by_them() -> None:
-    assert pytest.approx(0.5 + 2.0) == estimated(steps=1, warmup=1, warm="steady", seconds=2.0)
+    assert pytest.approx(0.5 + 2.0) == estimated(sync="end", steps=1, warmup=1, warm="steady", seconds=2.0)
+
+
+def test_a_cell_that_takes_turns_is_guessed_by_them() -> None:
+    """A warm-up of at least 0.25 s, ten leads of 30 ms, and ten slices that end on a whole step."""
+    step = estimated(steps=1, warmup=0)
+    slices = 10 * math.ceil(0.1 / step) * step
+    assert pytest.approx(0.25 + 0.3 + slices) == estimated(steps=1, warmup=1, warm="steady", seconds=0.5)
 
 
 def test_workers_that_train_together_may_leave_the_number_of_their_steps_open() -> None:
@@ -223,7 +230,7 @@ def test_workers_that_train_together_may_leave_the_number_of_their_steps_open() 
 
 def test_open_steps_over_sequences_are_guessed_as_whole_passes() -> None:
     # with 64 batches of 1 ms and more two seconds are passes, the last of them begun
-    seconds = estimated(task="lstm", steps=1, warmup=0, seconds=2.0)
+    seconds = estimated(task="lstm", steps=1, warmup=0, seconds=2.0, sync="end")
     step = estimated(task="lstm", steps=1, warmup=0)
     assert pytest.approx(math.ceil(2.0 / (64 * step)) * 64 * step) == seconds
 
@@ -277,6 +284,14 @@ def test_whether_to_upgrade_is_told_in_ten_minutes_on_two_cores() -> None:
 
     assert (24, 5, 2) == (len(planned.cells), planned.rounds, MACHINE.cpus)
     assert estimate_seconds(planned, {}) <= 600
+
+
+def test_today_s_stacks_are_compared_in_five_minutes_on_two_cores() -> None:
+    own = {name: stack(name) for name in ("torch-2.13-cpu", "tf-2.21", "jax-cpu", "mxnet-1.9")}
+    planned = plan(read("quick", paths.STUDIES), own, MACHINE, Wishes(tuple(own)), lambda stack: None)
+
+    assert (12, 8, 2) == (len(planned.cells), planned.rounds, MACHINE.cpus)
+    assert 240 <= estimate_seconds(planned, {}) <= 330
 
 
 @pytest.mark.parametrize(("settings", "sync"), [

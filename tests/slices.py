@@ -1,0 +1,109 @@
+"""Whether steps timed by turns are as fast as continuous ones, while the other workers of a comparison wait.
+
+    python -m tests.slices RESULT [REPETITIONS]
+
+Of each comparison of a session whose workers take turns, all workers run in virtual environments. A repetition is a
+second of steps without a pause and as many turns as a round has, of each worker by turns. Disturbed repetitions are
+left out. Printed is the rate by turns over the continuous one: geometric mean and 95 % interval over repetitions.
+"""
+
+import random
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from runner import paths
+from runner.analysis import stats
+from runner.cells import lanes_key
+from runner.datasets import choice
+from runner.launchers import choose
+from runner.launchers.watchdog import Ending, Limits, follow
+from runner.machine import gpus
+from runner.results import store
+from runner.results.turns import Turn
+from runner.stacks import definition
+from workloads.spec import turns
+from workloads.spec.cell import Cell, parse
+
+CONTINUOUS_SECONDS = 1.0
+REPETITIONS = 10
+
+
+class Worker:
+    """A worker that takes turns."""
+
+    def __init__(self, cell: Cell, alive: ExitStack) -> None:
+        self.cell, self.ratios = cell, list[float]()
+        stack = definition.read_all(paths.STACKS)[cell.stack]
+        launcher = choose.for_stacks("venv", lambda line: None, gpus.NONE, {}, ())
+        cache = paths.cache_folder()
+        self._running = launcher.start(cell, stack, choice.digits32_folder(cache), "slices.0.1", listens=True)
+        alive.callback(self._running.stop)
+        self._heard = follow(self._running, Limits(), time.monotonic)
+
+    def wait(self, event: str) -> dict[str, object]:
+        """The next event of this name."""
+        for heard in self._heard:
+            if isinstance(heard, Ending):
+                raise SystemExit(f"{self.cell.stack}: {heard.word}: {heard.message}")
+            if heard["event"] == event and (event != "warm" or "ended" in heard):
+                return heard
+        raise AssertionError("follow always yields an Ending last")
+
+    def tell(self, words: str) -> None:
+        """Say it to the worker."""
+        self._running.tell(words)
+
+    def turn(self, seconds: float) -> Turn:
+        """A turn of so many seconds."""
+        self.tell(f"turn {turns.LEAD_SECONDS} {seconds} 1")
+        return Turn.read(self.wait("steps"))
+
+
+def compared(cells: Sequence[Cell], repetitions: int) -> Iterator[tuple[Cell, list[float]]]:
+    """Each cell with the ratios of its undisturbed repetitions."""
+    drawn = random.Random(1)
+    with ExitStack() as alive:
+        workers = [Worker(cell, alive) for cell in cells]
+        for worker in workers:
+            worker.wait("waiting")
+        for worker in workers:
+            worker.tell("go")
+            worker.wait("waiting")
+        for worker in workers:
+            worker.tell("go")
+            worker.wait("warm")
+        for _ in range(repetitions):
+            continuous, sliced = [(CONTINUOUS_SECONDS, 1)], [(turns.SLICE_SECONDS, turns.TURNS)]
+            taken: dict[tuple[Worker, float], list[Turn]] = {}
+            for seconds, count in drawn.choice((continuous + sliced, sliced + continuous)):
+                for worker in (each for _ in range(count) for each in drawn.sample(workers, len(workers))):
+                    taken.setdefault((worker, seconds), []).append(worker.turn(seconds))
+            for worker in workers:
+                calm, whole = ([turn.rate for turn in taken[worker, seconds] if not turn.is_disturbed]
+                               for seconds in (turns.SLICE_SECONDS, CONTINUOUS_SECONDS))
+                if whole and 2 * len(calm) > turns.TURNS:
+                    worker.ratios.append(statistics.geometric_mean(calm) / whole[0])
+        yield from ((worker.cell, worker.ratios) for worker in workers)
+
+
+def main(result: Path, repetitions: int) -> None:
+    """Print a line a cell."""
+    plan = next(record for record in store.read(result) if record["event"] == "plan")
+    by_comparison: dict[str, list[Cell]] = {}
+    for planned in plan["cells"]:
+        cell = parse(planned["cell"])
+        if turns.may_take(cell):
+            by_comparison.setdefault(lanes_key(cell), []).append(cell)
+    for cells in by_comparison.values():
+        for cell, ratios in compared(cells, repetitions):
+            low, high = stats.interval(ratios) or (float("nan"),) * 2
+            print(f"{cell.task:8} {cell.measure:8} {cell.stack:16} {stats.geometric_mean(ratios):.3f} "
+                  f"({low:.3f}-{high:.3f}), {len(ratios)} of {repetitions} undisturbed", flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else REPETITIONS)
