@@ -89,7 +89,12 @@ def named(subjects: Iterable[Subject]) -> tuple[str, ...]:
 def selection(subjects: Sequence[Subject], measure: str, where: Mapping[str, Sequence[Any]]) -> Callable[[Cell], bool]:
     """Whether a cell has the measure and values that `where` lists.
 
-    Cells with overlap = off are selected only when a claim names that field.
+    Cells of another kind than most of a study's, without overlap or by the framework's own loader, are selected only
+    where a claim names that field.
     """
-    allowed = {"measure": (measure,), **({} if "overlap" in named(subjects) else {"overlap": ("default",)}), **where}
+    usual = {name: values for name, values in _USUAL.items() if name not in named(subjects)}
+    allowed = {"measure": (measure,), **usual, **where}
     return lambda cell: all(getattr(cell, name) in values for name, values in allowed.items())
+
+
+_USUAL = {"overlap": ("default",), "input": ("pipeline", "synthetic")}

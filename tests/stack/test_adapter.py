@@ -5,7 +5,9 @@
 Only the standard library, numpy and the stack's framework, Python 3.6 and later; under pytest it is skipped.
 """
 import importlib
+import os
 import sys
+import tempfile
 import time
 import unittest
 
@@ -13,7 +15,7 @@ import numpy as np
 
 from workloads.frameworks import numpy
 from workloads.inputs import images as data
-from workloads.inputs import loading, passes
+from workloads.inputs import loading, passes, records
 from workloads.inputs import weights as initial
 from workloads.measuring import epochs, products, watch
 from workloads.process import errors
@@ -351,6 +353,26 @@ class Steps(AdapterCase):
         workload = built(table, cell)[0]
         checked = [workload.check(sample.images[i:i + 3], sample.labels[i:i + 3])["loss"] for i in (0, 3)]
         self.assert_close(checked, losses, BACKWARD, "losses")
+
+    def test_the_framework_s_own_loader_reads_the_files_in_their_order_over_and_over(self):
+        cell = cell_of(measure="train", input="loader", data="digits32", image=40)
+        sample = data.synthetic(cell_of(batch=9, image=32))
+        with tempfile.TemporaryDirectory() as folder:
+            for number, some in enumerate((slice(0, 5), slice(5, 9), *[slice(0, 0)] * 3), 1):
+                content = np.concatenate([sample.labels[some, None].astype(np.uint8),
+                                          sample.images[some].reshape(-1, 3 * 32 * 32)], 1)
+                content.tofile(os.path.join(folder, "data_batch_%d.bin" % number))
+            read = records.found(folder, cell).part(1, 2)                  # images 1, 3, 5, 7: a batch of three a pass
+            workload, losses = built(tasks.table("lenet5", cell.classes), cell)[0], Watch()
+            try:
+                workload.train(workload.loaded(read), 2, losses)
+            except errors.Unsupported as reason:
+                self.skipTest(reason)
+        workload.sync(losses.handles[-1])
+        checking = built(tasks.table("lenet5", cell.classes), cell)[0]
+        images = data.scaled(sample.images[[1, 3, 5]], cell.image)
+        checked = [checking.check(images, sample.labels[[1, 3, 5]])["loss"] for _ in range(2)]
+        self.assert_close(checked, [workload.value(handle) for handle in losses.handles], BACKWARD, "losses")
 
     def test_each_step_tells_the_watch(self):
         calls = self.train(cell_of(measure="train"), 3)[3].calls

@@ -115,6 +115,7 @@ class Workload:
     stepped(handle) when a step is issued: a handle is whatever sync and value take, the step's loss or logits.
     """
 
+    loader = None                # what loads where input = loader
     loading = None               # how batches are loaded, where not as inputs/loading.py says
     mode = None                  # of a parallel run, where it is more than spec.cluster's title
     communication = None         # of a parallel run: "exposed" or "full" (docs/cluster.md)
@@ -195,6 +196,10 @@ class Images(Workload):
     def passes(self, images, labels, ahead):
         """The same pass by pass, as inputs.passes' Passes say; the only iterator that ends."""
         raise NotImplementedError
+
+    def loaded(self, records):
+        """Batches that the framework's own loader reads from inputs.records' Records, over and over. Raises Unsupported."""
+        raise Unsupported(refusals.NO_LOADER)
 
     def synthetic(self, images, labels):
         """One batch that lies on the device, over and over."""

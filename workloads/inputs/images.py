@@ -59,9 +59,8 @@ def read(folder, cell, part="train"):
 
     Raises DataError where the folder has no such data set, a file is cut short or a label is out of range.
     """
-    paths = _paths(folder, cell.data, part)
-    side = _side(folder, cell.data)
-    parts = [_file(path, cell.data, stem, side) for stem, path in paths]
+    pixels = side(folder, cell.data)
+    parts = [_file(path, cell.data, stem, pixels) for stem, path in paths(folder, cell.data, part)]
     images, labels = (np.concatenate(arrays) for arrays in zip(*parts))
     if labels.min() < 0 or labels.max() >= cell.classes:
         raise DataError("%s: found label %d, expected labels below classes = %d"
@@ -85,7 +84,7 @@ def _used(cell):
     return (cell.warmup + cell.steps) * cell.batch
 
 
-def _paths(folder, name, part):
+def paths(folder, name, part):
     """The (stem, path) of each file of a part."""
     if name not in DATA_SETS:
         raise DataError('data set "%s" is unknown; known: %s' % (name, ", ".join(sorted(DATA_SETS))))
@@ -102,7 +101,7 @@ def _path(folder, name, stem):
     raise DataError("%s: found no %s.bin and no %s, expected the files of %s" % (folder, stem, stem, name))
 
 
-def _side(folder, name):
+def side(folder, name):
     """The pixels of a side of the stored images."""
     if not DATA_SETS[name].is_prepared:
         return SIDE

@@ -19,6 +19,8 @@ def told(cell, workload):
     """How the cell's workload loads its batches, as a fact."""
     if cell.input == "synthetic":
         return "one batch, which lies on the device"
+    if cell.input == "loader":
+        return "from disk by %s" % workload.loader
     how = "padded before, copied each step" if tasks.is_sequence(cell.task) else _GATHERED
     ahead = "one thread, one batch ahead" if cell.device == "gpu" else "nothing ahead"
     return workload.loading or "%s; %s" % (how, ahead)

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 
 from workloads.inputs import images as data
-from workloads.inputs import loading, passes, sequence_batches, weights
+from workloads.inputs import loading, passes, records, sequence_batches, weights
 from workloads.measuring import epochs as course
 from workloads.measuring import generating, products
 from workloads.measuring.sketch import encoded, sketch
@@ -19,7 +19,7 @@ from workloads.places import agreement
 from workloads.process import environment, processor
 from workloads.process.errors import DataError, Unsupported
 from workloads.profiles import traces
-from workloads.spec import duration, layers, placement, sequence_tasks, tasks
+from workloads.spec import duration, layers, placement, refusals, sequence_tasks, tasks
 
 
 def run(cell, adapter, folder, emit, cluster=None, gate=None):
@@ -63,8 +63,8 @@ def run(cell, adapter, folder, emit, cluster=None, gate=None):
 
 
 def _refuse(cell):
-    """Raise Unsupported for what only transformers do, where the task is none."""
-    problem = sequence_tasks.generating_problem(cell)
+    """Raise Unsupported for what only transformers or images have, where the task is none."""
+    problem = sequence_tasks.generating_problem(cell) or refusals.loaders(cell)
     if cell.attention != "default" and not tasks.is_transformer(cell):
         problem = "attention is a switch of transformers: %s" % ", ".join(tasks.TRANSFORMERS)
     if problem:
@@ -116,7 +116,10 @@ def _images(cell, folder, cluster):
         series = generating.of_steps(cell, sequence_batches.read(folder, cell))
         return series.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else series
     whole = cell._replace(batch=cell.batch * (cluster.workers if cluster else 1))
-    images = data.synthetic(whole) if cell.input == "synthetic" else data.read(folder, whole)
+    if cell.input == "loader":
+        images = records.found(folder, cell)
+    else:
+        images = data.synthetic(whole) if cell.input == "synthetic" else data.read(folder, whole)
     return images.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else images
 
 
@@ -262,8 +265,8 @@ def generate(cell, adapter, workload, series, folder, emit, watching=Watch):
 
 
 def _batches(cell, workload, images):
-    feed = workload.synthetic if cell.input == "synthetic" else workload.batches
-    return feed(*images.inputs)
+    feeds = {"synthetic": workload.synthetic, "pipeline": workload.batches, "loader": workload.loaded}
+    return feeds[cell.input](*images.inputs)
 
 
 def epochs(cell, adapter, workload, images, folder, emit):

@@ -12,7 +12,7 @@ MEASURES = ("train", "infer", "epochs", "phases", "operators", "kernels", "graph
 # and the worker says in its start event what it became. loop "tuned" is what an expert of the framework would switch on
 # (docs/tuned.md): it may set layout, precision and attention, too, where a cell leaves them at their defaults.
 SWITCHES = {
-    "input": ("pipeline", "synthetic"),
+    "input": ("pipeline", "synthetic", "loader"),     # loader: the framework's own, which reads from disk
     "precision": ("float32", "float64", "amp", "tf32"),
     "optimizer": ("sgd", "momentum", "adam", "adamw"),
     "loop": ("native", "eager", "graph", "fit", "xla", "compile", "tuned"),

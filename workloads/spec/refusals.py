@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from workloads.spec import lstm_kernels, tasks
 
+NO_LOADER = "input = loader reads by PyTorch's and gluon's DataLoader and TensorFlow 2's tf.data alone"
 NO_GRAPH = "the nodes of a whole graph are counted in TensorFlow 1 alone"
 
 
@@ -32,7 +33,8 @@ def of_version(framework, version):
 
 def refused(able, cell):
     """Why the framework cannot run the cell, or None. cell.parallel is its own mode."""
-    return (convolutions(cell, able.has_fixed) or graphs(able, cell) or _lstm(able, cell) or many(able, cell))
+    return (convolutions(cell, able.has_fixed) or graphs(able, cell) or _lstm(able, cell) or many(able, cell)
+            or loaders(cell) or _no_loader(able, cell))
 
 
 def convolutions(cell, has_fixed):
@@ -41,6 +43,24 @@ def convolutions(cell, has_fixed):
         return "conv is the choice of a GPU's convolution algorithms: a CPU has none"
     if cell.conv == "fixed" and not has_fixed:
         return "this framework has no switch for one fixed convolution algorithm"
+    return None
+
+
+def loaders(cell):
+    """Why the cell's batches cannot come from a framework's own loader, or None."""
+    if cell.input != "loader":
+        return None
+    if tasks.is_sequence(cell.task) or cell.gpus > 1 or cell.measure not in _LOADED:
+        return "input = loader is of images on one device: measure %s" % ", ".join(_LOADED)
+    return None
+
+
+_LOADED = ("train", "infer", "phases", "operators", "kernels")
+
+
+def _no_loader(able, cell):
+    if cell.input == "loader" and (able.is_session or able.framework not in ("pytorch", "tensorflow", "mxnet")):
+        return NO_LOADER
     return None
 
 

@@ -27,8 +27,11 @@ LEAST_TURNS = 3
 
 
 def may_take(cell):
-    """Whether a cell's worker takes turns: it is alone, on CPUs, and times steps until there are enough of them."""
-    return duration.is_open(cell) and may_wait(cell) and cell.sync != "end"
+    """Whether a cell's worker takes turns: it is alone, on CPUs, and times steps until there are enough of them.
+
+    A framework's own loader works ahead while others have their turn.
+    """
+    return duration.is_open(cell) and may_wait(cell) and cell.sync != "end" and cell.input != "loader"
 
 
 def may_wait(cell):

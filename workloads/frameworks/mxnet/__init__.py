@@ -13,6 +13,7 @@ from workloads.frameworks.mxnet.profiling import operators
 from workloads.frameworks.mxnet.steps import Steps
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
+from workloads.inputs.records import PROCESSES, Samples, without_end
 from workloads.process import errors
 from workloads.process.errors import Unsupported
 from workloads.spec import layers, tasks
@@ -60,6 +61,8 @@ class Workload(Steps, contract.Images):
 
     With a key-value store the optimizer runs on its servers.
     """
+
+    loader = "gluon's DataLoader, %d processes" % PROCESSES
 
     def __init__(self, table, cell, store=None):
         settings.apply(cell)
@@ -129,6 +132,13 @@ class Workload(Steps, contract.Images):
             batches = loading.ahead(tuple(mx.nd.array(array, mx.cpu_pinned(), self._numbers) for array in batch)
                                     for batch in batches)
         return (self._placed(*batch) for batch in batches)
+
+    def loaded(self, records):
+        """Batches that gluon's DataLoader reads, over and over."""
+        samples = Samples(records, self.cell.image, self._numbers, labels=np.dtype(self._numbers).type)
+        loader = gluon.data.DataLoader(samples, self.cell.batch, self.cell.order == "framework", last_batch="discard",
+                                       num_workers=PROCESSES, pin_memory=self.cell.device == "gpu")
+        return (tuple(array.as_in_context(self._device) for array in batch) for batch in without_end(loader))
 
     def synthetic(self, images, labels):
         """One batch that lies on the device, over and over."""

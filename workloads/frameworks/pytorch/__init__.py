@@ -10,6 +10,7 @@ from workloads.frameworks.pytorch import model, settings
 from workloads.frameworks.pytorch.steps import Steps, array, inductor, no_gradients
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
+from workloads.inputs.records import PROCESSES, Samples, without_end
 from workloads.process import errors
 from workloads.spec import layers, tasks
 
@@ -58,6 +59,8 @@ def unbiased_variance(cell):
 
 class Workload(Steps, contract.Images):
     """A table's model, its loss and optimizer, as a cell says. Raises errors.Unsupported."""
+
+    loader = "DataLoader, %d processes" % PROCESSES
 
     def __init__(self, table, cell):
         settings.apply(cell)
@@ -129,6 +132,14 @@ class Workload(Steps, contract.Images):
     def _canonical(self, images):
         """The same memory seen as (n, 3, height, width)."""
         return images if self.layout == "nchw" else images.permute(0, 3, 1, 2)
+
+    def loaded(self, records):
+        """Batches that a DataLoader reads, over and over."""
+        samples = Samples(records, self.cell.image, self._numbers, self.layout)
+        loader = torch.utils.data.DataLoader(
+            samples, self.cell.batch, shuffle=self.cell.order == "framework", drop_last=True, num_workers=PROCESSES,
+            pin_memory=self._device.type == "cuda", multiprocessing_context="fork")     # who opened files shares them
+        return (self._placed(self._canonical(images), labels) for images, labels in without_end(loader))
 
     def synthetic(self, images, labels):
         """One batch that lies on the device, over and over."""

@@ -3,11 +3,13 @@
 Others are handed what numpy gathers (workloads/inputs/loading.py): Keras' fit and the workers of a coordinator take
 tf.data. There, too, data are normalised before, a batch is one gather, and nothing is done ahead on a CPU.
 """
+import numpy as np
 import tensorflow as tf
 
 from workloads.inputs import images as data
 from workloads.inputs import passes as drawn
 
+LOADER = "tf.data, which caches what it decoded"
 LOADING = "each batch gathered at once by tf.data, data normalised before; %s"
 
 
@@ -23,6 +25,28 @@ def pipeline(images, labels, cell):
     """
     numbers = shuffled(int(labels.shape[0]), cell).batch(cell.batch, drop_remainder=True)
     return _ahead(numbers.map(lambda some: (tf.gather(images, some), tf.gather(labels, some))).repeat(), cell)
+
+
+def from_disk(records, net, cell, dtype):
+    """The endless tf.data.Dataset that reads inputs.records' Records, and keeps what it decoded from the first pass on.
+
+    As TensorFlow's guide of tf.data has it: cache, shuffle, batch, prefetch.
+    """
+    nearest = np.arange(cell.image) * records.side // cell.image
+
+    def decoded(record):
+        record = tf.io.decode_raw(record, tf.uint8)
+        head = tf.cast(record[:records.label_bytes], tf.int64)
+        label = tf.reduce_sum(head * 256 ** np.arange(records.label_bytes)) if records.is_wide else head[-1]
+        image = tf.reshape(record[records.label_bytes:], (3, records.side, records.side))
+        image = tf.gather(tf.gather(image, nearest, axis=1), nearest, axis=2)
+        return normalised(image if net.layout == "nchw" else tf.transpose(image, (1, 2, 0)), dtype), label
+
+    read = tf.data.FixedLengthRecordDataset(list(records.paths), records.record_bytes)
+    kept = read.shard(records.step, records.rank).map(decoded).cache()
+    if cell.order == "framework":
+        kept = kept.shuffle(records.facts["images"], cell.seed)
+    return kept.batch(cell.batch, drop_remainder=True).repeat().prefetch(tf.data.experimental.AUTOTUNE)
 
 
 def shuffled(count, cell):

@@ -19,6 +19,8 @@ keras = tf.keras
 class Workload(steps_v2.Steps, contract.Images):
     """A table's model, its loss and its optimizer, and the steps of a cell."""
 
+    loader = feed.LOADER
+
     def __init__(self, table, cell):
         """Raises Unsupported where the stack cannot do what the cell asks."""
         settings.apply(cell)
@@ -85,6 +87,11 @@ class Workload(steps_v2.Steps, contract.Images):
 
     def _placed(self, images, labels):
         return tf.constant(images), tf.constant(labels)
+
+    def loaded(self, records):
+        """Batches that tf.data reads, over and over; for loop=fit the dataset."""
+        batches = feed.from_disk(records, self.net, self.cell, self._numbers)
+        return batches if self.loop == "fit" else iter(batches)
 
     def synthetic(self, images, labels):
         """An endless iterator of one batch that lies on the device."""

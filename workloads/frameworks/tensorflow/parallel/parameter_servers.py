@@ -57,6 +57,10 @@ class Workload(images_v2.Workload):
         kept = tf.constant(self.net.native_images(images)), tf.constant(labels)
         return self._spread(lambda: feed.pipeline(feed.normalised(kept[0], self._numbers), kept[1], self.cell))
 
+    def loaded(self, records):
+        """Iterators of tf.data, one for each worker, which reads all records from its own disk and keeps them."""
+        return self._spread(lambda: feed.from_disk(records, self.net, self.cell, self._numbers))
+
     def synthetic(self, images, labels):
         """Iterators over one batch, one for each worker, which keeps it."""
         kept = self._tensors(images[:self.cell.batch], labels[:self.cell.batch])
