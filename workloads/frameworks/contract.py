@@ -198,7 +198,7 @@ class Images(Workload):
         raise NotImplementedError
 
     def loaded(self, records):
-        """Batches that the framework's own loader reads from inputs.records' Records, over and over. Raises Unsupported."""
+        """Batches that the framework's own loader reads from records.Records, over and over. Raises Unsupported."""
         raise Unsupported(refusals.NO_LOADER)
 
     def synthetic(self, images, labels):

@@ -1,0 +1,27 @@
+"""Why a framework cannot run a cell."""
+from typing import Any
+
+import pytest
+
+from tests.made_rows import cell
+from workloads.spec import refusals, turns
+
+
+@pytest.mark.parametrize(("framework", "version", "asked", "said"), [
+    ("pytorch", "1.7.0", {}, None), ("mxnet", "1.7.0", {}, None), ("tensorflow", "2.5.0", {"measure": "phases"}, None),
+    ("tensorflow", "1.15.5", {}, refusals.NO_LOADER), ("jax", "0.5.0", {}, refusals.NO_LOADER),
+    ("pytorch", "1.7.0", {"measure": "epochs"}, "images on one device: measure train, infer, phases"),
+    ("pytorch", "1.7.0", {"task": "bert"}, "images on one device"),
+    ("pytorch", "1.7.0", {"device": "gpu", "gpus": 2, "parallel": "allreduce"}, "images on one device"),
+])
+def test_a_framework_s_own_loader_reads_images_for_steps_on_one_device(framework: str, version: str,
+                                                                       asked: dict[str, Any], said: str | None) -> None:
+    reason = refusals.refused(refusals.of_version(framework, version), cell(**{"input": "loader", **asked}))
+
+    assert said in reason if said else reason is None
+
+
+def test_what_loads_ahead_takes_no_turns() -> None:
+    takes = {name: turns.may_take(cell(input=name, seconds=1.0, warm="steady")) for name in ("pipeline", "loader")}
+
+    assert {"pipeline": True, "loader": False} == takes
