@@ -5,11 +5,11 @@
 Only the standard library, numpy and the stack's framework, Python 3.6 and later; under pytest it is skipped.
 """
 import importlib
-import os
 import sys
 import tempfile
 import time
 import unittest
+from pathlib import Path
 
 import numpy as np
 
@@ -361,7 +361,7 @@ class Steps(AdapterCase):
             for number, some in enumerate((slice(0, 5), slice(5, 9), *[slice(0, 0)] * 3), 1):
                 content = np.concatenate([sample.labels[some, None].astype(np.uint8),
                                           sample.images[some].reshape(-1, 3 * 32 * 32)], 1)
-                content.tofile(os.path.join(folder, "data_batch_%d.bin" % number))
+                content.tofile(str(Path(folder) / ("data_batch_%d.bin" % number)))
             read = records.found(folder, cell).part(1, 2)                  # images 1, 3, 5, 7: a batch of three a pass
             workload, losses = built(tasks.table("lenet5", cell.classes), cell)[0], Watch()
             try:
