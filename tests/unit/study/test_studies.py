@@ -18,7 +18,7 @@ STUDIES = Path(__file__).parents[3] / "studies"
 # figures and tables of each paper, by the ids of its experiments, and of how many of its claims there are any
 FIGURES = {
     "dai2022": ("dai", "t2 t3 f1 t4 f2 f3 f4 t6 t7", 20),
-    "krisilias": ("kri", "f3 f4 f5 f6 f7 f8 f9 f10 t5 mem load load-mem", 19),
+    "krisilias": ("kri", "f3 f4 f5 f6 f7 f8 f9 f10 t5 mem", 19),
     "mahorker": ("mah", "t2 f1 f2 f3 f4 f5 f6", 12),
     "patel": ("pat", "f1 f2 f3 f4 f5 dp", 6),
     "tian": ("tian", "f1 f2 f3 f4 f5 f6 f7 f8 f9 51", 10),
