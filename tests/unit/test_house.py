@@ -29,7 +29,7 @@ SHARED = ("workloads.spec", "workloads.profiles", "workloads.frameworks.contract
           "workloads.frameworks.peers", "workloads.frameworks.surroundings", "workloads.process.errors",
           "workloads.process.processor",
           "workloads.inputs.images", "workloads.inputs.loading", "workloads.inputs.lstm_vector",
-          "workloads.inputs.passes")
+          "workloads.inputs.passes", "workloads.inputs.records")
 # of workloads/: where frameworks' names are data, and the formats of their profilers
 TABLES = {"spec/frameworks.py", "spec/cluster.py", "spec/lstm_kernels.py", "spec/refusals.py", "profiles/traces.py"}
 # where the time of day is read: moments for people, TensorFlow's own stamps inside a graph, which know no other, and
