@@ -265,8 +265,10 @@ def generate(cell, adapter, workload, series, folder, emit, watching=Watch):
 
 
 def _batches(cell, workload, images):
-    feeds = {"synthetic": workload.synthetic, "pipeline": workload.batches, "loader": workload.loaded}
-    return feeds[cell.input](*images.inputs)
+    return getattr(workload, _FEEDS[cell.input])(*images.inputs)
+
+
+_FEEDS = {"pipeline": "batches", "synthetic": "synthetic", "loader": "loaded"}
 
 
 def epochs(cell, adapter, workload, images, folder, emit):
