@@ -19,6 +19,7 @@ from runner.cli.options import (
     RESULTS,
     AsJson,
     Baseline,
+    Budget,
     DataArgument,
     Device,
     Fresh,
@@ -35,6 +36,7 @@ from runner.cli.options import (
     Stall,
     StudyName,
     SwarmWords,
+    duration,
     print_rows,
     share,
     split,
@@ -77,7 +79,7 @@ class _How(NamedTuple):
 @app.command()
 def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-        device: Device = None, swarm: SwarmWords = None, slurm: SlurmWords = None,
+        device: Device = None, budget: Budget = None, swarm: SwarmWords = None, slurm: SlurmWords = None,
         results: Results = RESULTS, fresh: Fresh = False, prove: Prove = False, stall: Stall = None,
         width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
@@ -87,7 +89,7 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
                                                        "once; they share the host, and are marked.")] = False) -> None:
     """Measure a study; the same command resumes an interrupted session."""
     asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm,
-                   slurm)
+                   slurm, budget)
     how = _How(results, fresh, prove, stall, parse_until(width, cap), gpus_in_parallel)
     is_ok = _every(asked, how) if name == all_studies.NAME else _ran(_named(asked, how), how)
     sys.exit(0 if is_ok else 1)
@@ -95,9 +97,10 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
 
 def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, scale: str | None, baseline: str,
            launcher: str, data: str | None, pairs: list[str] | None, swarm: list[str] | None = None,
-           slurm: list[str] | None = None) -> jobs.Asked:
+           slurm: list[str] | None = None, budget: str | None = None) -> jobs.Asked:
     """What options ask for. Raises InputError."""
-    wishes = Wishes(tuple(split_stacks(stacks)), rounds, seed, baseline, jobs.settings(pairs or []))
+    wishes = Wishes(tuple(split_stacks(stacks)), rounds, seed, baseline, jobs.settings(pairs or []),
+                    budget_seconds=duration("--budget", budget) if budget else None)
     return jobs.Asked(name, scale, launcher, data, wishes, tuple(split(swarm)), tuple(split(slurm)))
 
 
@@ -230,11 +233,11 @@ def _prove(job: jobs.Job, results: Path) -> None:
 @app.command()
 def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
          baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-         device: Device = None, swarm: SwarmWords = None, slurm: SlurmWords = None,
+         device: Device = None, budget: Budget = None, swarm: SwarmWords = None, slurm: SlurmWords = None,
          results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
     asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm,
-                   slurm)
+                   slurm, budget)
     known = history.known_seconds(results)
     if name == all_studies.NAME:
         _plan_every(asked, known, as_json)

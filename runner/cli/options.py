@@ -34,6 +34,8 @@ DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, s
                                                           "experiments that say their data read theirs.")]
 Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
+Budget = Annotated[str | None, typer.Option("--budget", help="What the session may take, such as 12h: fewer steps "
+                                            "or epochs of the same sizes, then fewer comparisons.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")]
@@ -56,6 +58,14 @@ def share(option: str, text: str) -> float:
     if not match:
         raise InputError(f'{option}: found "{text}", expected a share below 100 %, such as 3%')
     return float(match[1]) / 100
+
+
+def duration(option: str, text: str) -> float:
+    """The seconds of "90m", "12h" or "2d". Raises InputError."""
+    match = re.fullmatch(r"(\d{1,4}(?:\.\d{1,3})?) ?([mhd])", text.strip())
+    if not match or not float(match[1]):
+        raise InputError(f'{option}: found "{text}", expected minutes, hours or days, such as 90m, 12h or 2d')
+    return float(match[1]) * {"m": 60, "h": 3600, "d": 86400}[match[2]]
 
 
 def split_stacks(values: list[str] | None) -> list[str]:

@@ -26,7 +26,8 @@ from runner.machine.gpus import NONE, Gpus
 from runner.measuring import at_once, own_stacks
 from runner.measuring.bench import RunOnGpus, SideBySide
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder
-from runner.planning.plan import Plan, Planned, Wishes, of_fullest_form, plan, too_large
+from runner.planning import budget
+from runner.planning.plan import Plan, Planned, Wishes, of_fullest_form, plan, run_seconds, too_large
 from runner.results import history, store
 from runner.stacks import definition, engine, environments, images, package_sources
 from runner.stacks.own import OwnStack
@@ -159,7 +160,15 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
     made = of_fullest_form(forms, lambda form: plan(
         form, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus, launcher.hosts))
     launcher.check([planned.cell for planned in made.cells])
-    return Job(asked, made, stacks, launcher, here, data, here_gpus, more_data=tuple(more), forms=forms)
+    return _within_budget(Job(asked, made, stacks, launcher, here, data, here_gpus, more_data=tuple(more), forms=forms))
+
+
+def _within_budget(job: Job) -> Job:
+    """The job with a plan that takes as long as was asked for; earlier runs' times do not count, so that it resumes."""
+    seconds = job.asked.wishes.budget_seconds
+    if seconds is None or not job.plan.cells:
+        return job
+    return job._replace(plan=budget.fitted(job.plan, seconds, lambda cell: run_seconds(cell, job.gpus, cpus=job.cpus)))
 
 
 def _is_of_gpus(read: file.Study, wishes: Wishes) -> bool:
@@ -189,7 +198,8 @@ def prepared(job: Job, say: Say) -> Job:
         reasons = dict(zip(names, _built(job, names, say), strict=True))
         built.update(reasons)
         if any(reasons.values()):
-            job = job._replace(plan=_without(job, {name: reason for name, reason in built.items() if reason}))
+            job = _within_budget(job._replace(plan=_without(job, {name: reason for name, reason in built.items()
+                                                                  if reason})))
     if built and not job.plan.cells:
         raise BuildFailed(next(filter(None, built.values())))
     return job

@@ -140,6 +140,7 @@ class Wishes(NamedTuple):
     baseline: str = ""
     settings: Mapping[str, Any] = MappingProxyType({})     # cell fields, over the study's
     data: tuple[str, ...] = ()                  # sets that cells may read which say so, and else that of the settings
+    budget_seconds: float | None = None         # that the session may take; None: as long as it does
 
 
 def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wishes,
@@ -342,13 +343,17 @@ def estimate_seconds(chosen: Plan, known: Mapping[str, float], gpus: gpus.Gpus =
     gpus: the machine's; products: what matrix products reached here, where that was measured already; cpus: those of
     all hosts together, which nodes share where there are more of them; 0 is as many as nodes ask for.
     """
-    def guessed(cell: Cell) -> float:
-        starts = max(1.0, cell.nodes / cpus) if cpus else 1.0
-        sharing = max(1.0, cell.nodes * cell.cpus / cpus) if cpus and cell.device == "cpu" else 1.0
-        start = _TURNS_START_SECONDS if turns.may_take(cell) else _START_SECONDS[cell.device]
-        return start * starts + guessed_seconds(cell, gpus, products, sharing)
+    return chosen.rounds * sum(known.get(each.key) or run_seconds(each.cell, gpus, products, cpus)
+                               for each in chosen.cells)
 
-    return chosen.rounds * sum(known.get(each.key) or guessed(each.cell) for each in chosen.cells)
+
+def run_seconds(cell: Cell, gpus: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({}),
+                cpus: int = 0) -> float:
+    """The guess of a run, start-up included."""
+    starts = max(1.0, cell.nodes / cpus) if cpus else 1.0
+    sharing = max(1.0, cell.nodes * cell.cpus / cpus) if cpus and cell.device == "cpu" else 1.0
+    start = _TURNS_START_SECONDS if turns.may_take(cell) else _START_SECONDS[cell.device]
+    return start * starts + guessed_seconds(cell, gpus, products, sharing)
 
 
 def guessed_seconds(cell: Cell, gpus: gpus.Gpus = gpus.NONE,

@@ -59,9 +59,12 @@ def _on_a_cpu(summary: Summary) -> Iterator[Deviation]:
 
 
 def _scaled(summary: Summary, measured: Measurements) -> Iterator[Deviation]:
-    if not is_published(summary) or summary.scale in (None, "paper"):
-        return
     changed = [one.id for one in measured.experiments if one.scaled]
+    if not is_published(summary) or (summary.scale in (None, "paper") and not changed):
+        return
+    if summary.scale == "paper":
+        yield Deviation("budget", f"A budget of time cut steps or epochs of {', '.join(changed)}; each says how.")
+        return
     where = f" It changes {', '.join(changed)}; each says how." if changed else ""
     yield Deviation("scale", f'Run at scale "{summary.scale}", which is smaller than the paper\'s.{where}')
 

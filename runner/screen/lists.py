@@ -7,6 +7,7 @@ from rich.console import RenderableType
 
 from runner import formatting
 from runner.cells import comparisons
+from runner.planning import budget
 from runner.screen.page import Page, View, skips
 from workloads.spec.cell import parse
 
@@ -28,6 +29,7 @@ class PlanView(View):
                 f"{formatting.count(len(cells) * rounds, 'run')}, about {formatting.seconds(self._seconds)}; "
                 f"baseline {self._record['baseline']}")
         yield page.text(many if cells else "Nothing of it can run here.", "bold")
+        yield from map(page.text, budget.told(self._record))
         planned, skipped = ([(item, parse(item["cell"])) for item in items]
                             for items in (cells, self._record["skipped"]))
         compared = comparisons(cell for _, cell in (*planned, *skipped))

@@ -105,3 +105,39 @@ def test_no_base_of_our_own_stands_in_for_one_with_cuda(tmp_path: Path, monkeypa
 
 def test_a_stack_whose_framework_is_in_its_base_has_no_virtual_environment(tmp_path: Path) -> None:
     assert "only there as an image" in str(VenvLauncher(tmp_path).missing(STACKS["tf-1.15-nv"]))
+
+
+@pytest.fixture
+def on_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A study of two cells on a GPU, one of which a CPU can run too, where there is no GPU."""
+    nothing = nvml.observe(FakeNvml(failure="NVML Shared Library Not Found"))
+    monkeypatch.setattr(job.nvml, "observe", lambda: nothing)
+    path = tmp_path / "mine.toml"
+    path.write_text('''[study]
+id = "mine"
+title = "Mine"
+[[experiment]]
+id = "e"
+measure = "train"
+task = "lenet5"
+stacks = ["torch-2.0"]
+device = "gpu"
+grid = { conv = ["default", "profiling"] }
+''')
+    return str(path)
+
+
+def test_where_nothing_runs_without_a_gpu_run_says_what_a_cpu_could(on_gpus: str) -> None:
+    with pytest.raises(InputError, match=r"nothing can run here: .*; 1 cell of it can run on a CPU with --device cpu$"):
+        measuring.run(on_gpus, launcher="venv")
+
+
+def test_where_nothing_runs_without_a_gpu_plan_says_what_a_cpu_could(on_gpus: str,
+                                                                    capsys: pytest.CaptureFixture[str]) -> None:
+    measuring.plan(on_gpus, launcher="venv")
+    assert "1 cell of it can run on a CPU with --device cpu" in capsys.readouterr().err
+
+
+def test_who_asked_for_a_cpu_is_told_no_more(on_gpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    measuring.plan(on_gpus, launcher="venv", device="cpu")
+    assert "--device cpu" not in capsys.readouterr().err

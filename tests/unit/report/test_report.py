@@ -53,6 +53,15 @@ def test_a_published_study_at_a_smaller_scale_says_so_and_where() -> None:
     assert "no reproduction" in found.reading
 
 
+def test_a_paper_s_own_scale_that_a_budget_cut_says_so_and_where() -> None:
+    plan = planned(experiment("e", TORCH, TF, scaled=["within the budget of 12 h, steps 6 for 3960"]),
+                   published=[NUMBER])
+    found = contents(plan=plan, session={"scale": "paper"})
+
+    assert "A budget of time cut steps or epochs of e; each says how." == said(found)["budget"]
+    assert "scale" not in said(found)
+
+
 def test_our_own_study_has_no_paper_to_be_smaller_than() -> None:
     assert "scale" not in said(contents())
 
