@@ -2,12 +2,15 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
-from workloads.spec import cluster
+from runner import formatting
+from workloads.spec import cluster, image_task, sequence_tasks
 from workloads.spec.cell import Cell, content
-from workloads.spec.tasks import is_known, is_sequence, of
+from workloads.spec.tasks import is_known, is_sequence, of, parameters
 
 KEY_DIGITS = 16
 _SHOWN = ("task", "measure", "batch", "image")     # always part of a label; other fields only where they differ
@@ -80,11 +83,30 @@ def _digest(text: str, digits: int = 8) -> str:
 
 
 def label(cell: Cell) -> str:
-    """A comparison's label: "lenet5 train, batch 42, 32 px", then every switch that is not the default."""
-    sizes = f"{cell.task} {cell.measure}, batch {cell.batch}" + ("" if is_sequence(cell.task) else f", {cell.image} px")
+    """A comparison's label: "lenet5 (62 k parameters) train, batch 42, 32 px", then every switch but the defaults."""
+    model = f"{cell.task} ({size})" if (size := model_size(cell)) else cell.task
+    sizes = f"{model} {cell.measure}, batch {cell.batch}" + ("" if is_sequence(cell.task) else f", {cell.image} px")
     quiet = {"stack", "steps", "warmup", "warm", "seconds",
              "seed", "cpus", "memory_bytes", "learning_rate", "data", "table", *_SHOWN}
     if is_known(cell) and not is_sequence(cell.task) and cell.classes == of(cell).classes:
         quiet.add("classes")
     switches = [f"{name} {value}" for name, value in content(compared(cell)).items() if name not in quiet]
     return ", ".join([sizes, *switches])
+
+
+def model_size(cell: Cell) -> str:
+    """How large the cell's model is, such as "0.5 M parameters, 2 layers"; "" of a task that is none of ours."""
+    return _model_size(Cell("", cell.task, "", image=cell.image, classes=cell.classes, preset=cell.preset,
+                            length=cell.length, hidden=cell.hidden, table=cell.table))
+
+
+@lru_cache(maxsize=1000)
+def _model_size(cell: Cell) -> str:
+    try:
+        if not is_known(cell) or (not is_sequence(cell.task) and cell.image < of(cell).least):
+            return ""
+        count = sum(math.prod(each.shape) for each in parameters(cell))
+    except image_task.TableError:          # a stranger's table
+        return ""
+    layers = getattr(sequence_tasks.sizes(cell), "layers", None) if is_sequence(cell.task) else None
+    return f"{formatting.parameters(count)} parameters" + (f", {layers} layers" if layers else "")

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 DASH = "–"
-_IN_ASCII = str.maketrans({DASH: "-", "×": "x", "…": "..."})
+_IN_ASCII = str.maketrans({DASH: "-", "×": "x", "…": "...", "━": "#"})
 # C: control, format (also what turns the direction of text), surrogate, unassigned; Zl, Zp: line ends
 _UNSEEN = ("C", "Zl", "Zp")
 
@@ -80,12 +80,17 @@ def rate(value: float, interval: Ends | None) -> str:
 
 def ratio(value: float, interval: Ends | None) -> str:
     """1.32x (1.28–1.37); with more decimals where an end would else read as 1."""
+    shown, ends = ratio_and_ends(value, interval)
+    return f"{shown}x ({ends})" if ends else f"{shown}x"
+
+
+def ratio_and_ends(value: float, interval: Ends | None) -> tuple[str, str]:
+    """1.32 and 1.28–1.37, the same in two texts; "" without an interval."""
     ends = (interval.low, interval.high) if interval else ()
     decimals = 2 if value >= 0.3 else 3 if value >= 0.1 else 4
     while decimals < 4 and any(end != 1 and round(end, decimals) == 1 for end in ends):
         decimals += 1
-    shown = f"{value:.{decimals}f}x"
-    return f"{shown} ({DASH.join(f'{end:.{decimals}f}' for end in ends)})" if ends else shown
+    return f"{value:.{decimals}f}", DASH.join(f"{end:.{decimals}f}" for end in ends)
 
 
 def seconds(value: float) -> str:
@@ -107,6 +112,13 @@ def milliseconds(value: float) -> str:
 def size(value: float) -> str:
     """812 MB, 2.1 GB."""
     return f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"
+
+
+def parameters(count: int) -> str:
+    """62 k, 0.5 M, 25.6 M, 124 M."""
+    if count < 1e5:
+        return f"{count / 1e3:.0f} k" if count >= 1e3 else str(count)
+    return f"{count / 1e6:.{0 if count >= 1e8 else 1}f} M"
 
 
 def flops(value: float) -> str:

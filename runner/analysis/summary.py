@@ -20,7 +20,6 @@ from runner.analysis.summary_format import (
     Data,
     Failure,
     Footnote,
-    GeometricMean,
     JudgedClaim,
     Lanes,
     Machine,
@@ -114,8 +113,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
            **_known(session, ("id", "study", "scale", "evenbench", "began", "launcher", "seed"))},
         is_complete=measured.is_done, words=words, machine=machine, data=_data(measured),
         rounds=measured.rounds, baseline=measured.baseline, columns=tuple(_column(name, measured) for name in names),
-        comparisons=comparisons, geometric_means=_geometric_means(comparisons, names, measured.baseline),
-        failures=_failures(measured),
+        comparisons=comparisons, failures=_failures(measured),
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
                            reason=each.reason)
                       for each in measured.skipped),
@@ -435,26 +433,6 @@ def _data(measured: Measurements) -> tuple[Data, ...]:
     return tuple(Data(name=facts["name"], images=facts.get("images"), is_stand_in=facts.get("stand_in") is True,
                       sha256=facts.get("sha256"))
                  for facts in data_sets.values())
-
-
-_NOT_TOLD = (Verdict.NOT_STEADY, Verdict.COMPILED)
-
-
-def _geometric_means(comparisons: Sequence[Comparison], names: Sequence[str], baseline: str
-                     ) -> tuple[GeometricMean, ...]:
-    """A mean for each measure and lane, over the comparisons in which every stack has a ratio and none is doubted."""
-    others = _others(names, baseline)
-    by_lane: dict[tuple[str, bool], list[dict[str, float]]] = {}
-    for comparison in comparisons:
-        ratios = {result.stack: result.ratio for result in comparison.results if result.ratio is not None}
-        is_told = not any(result.verdict in _NOT_TOLD for result in comparison.results)
-        if others and is_told and all(name in ratios for name in others):
-            by_lane.setdefault((comparison.measure, comparison.is_tuned), []).append(ratios)
-    return tuple(
-        GeometricMean(measure=measure, comparisons=len(rows), is_tuned=is_tuned,
-                      ratios={name: stats.geometric_mean([ratios[name] for ratios in rows]) for name in others})
-        for (measure, is_tuned), rows in by_lane.items() if len(rows) > 1
-    )
 
 
 def _failures(measured: Measurements) -> tuple[Failure, ...]:

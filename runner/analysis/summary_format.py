@@ -1,7 +1,8 @@
 """summary.json's format: the Summary and its parts, as frozen models; schema.py publishes it.
 
 Format 8 (2026-11-27): turns and disturbed ones; intervals of ratios are those that decide words, for so many words; no
-p values, smallest differences, runs that were not steady, repeated or disturbed runs, spreads between sessions.
+p values, smallest differences, runs that were not steady, repeated or disturbed runs, spreads between sessions, means
+over comparisons; labels say how large a model is.
 Format 7 (2026-11-23): step_seconds and tokens are geometric means with intervals; repeated and disturbed runs;
 the command that measures each again; lanes, a geometric mean for each, and the precision that runs had.
 Format 6 (2026-11-22): rates are geometric means, intervals Student's; words hold together over a session and are
@@ -425,17 +426,6 @@ class PaperClaim(_Model):
     """Holds if all parts do, does not if one does not; else no data where a part has none, or inconclusive."""
 
 
-class GeometricMean(_Model):
-    """Over the comparisons of one measure and lane in which every stack has a ratio."""
-
-    measure: str
-    comparisons: int
-    ratios: dict[str, float]
-    """By stack, to the baseline."""
-    is_tuned: bool = False
-    """Whether they are of loop tuned; else of all other loops."""
-
-
 class Failure(_Model):
     """A run that did not end ok."""
 
@@ -556,7 +546,6 @@ class Summary(_Model):
     columns: tuple[Column, ...]
     """The stacks, the baseline first."""
     comparisons: tuple[Comparison, ...]
-    geometric_means: tuple[GeometricMean, ...]
     failures: tuple[Failure, ...]
     skipped: tuple[Skip, ...]
     operators: tuple[OperatorTable, ...]

@@ -40,8 +40,8 @@ def report(name: NewestResult = "",
            markdown: Annotated[bool, typer.Option("--markdown", help="The same as Markdown.")] = False,
            csv: Annotated[bool, typer.Option("--csv", help="A line a result.")] = False,
            latex: Annotated[bool, typer.Option("--latex", help="A table a comparison, for booktabs.")] = False,
-           verbose: Annotated[bool, typer.Option("--verbose", help="Also the command that measures each number "
-                                                                   "again.")] = False,
+           details: Annotated[bool, typer.Option("--details", help="All tables, notes and commands before the "
+                                                                   "answer.")] = False,
            run: Annotated[str, typer.Option(help="Only how a run ended, and all that it wrote on standard error: its "
                                                  "name, or its cell's key; `all` lists the runs.")] = "",
            out: Annotated[Path | None, typer.Option(help="The file, instead of report.html in the result's folder, "
@@ -55,10 +55,11 @@ def report(name: NewestResult = "",
         _show_runs(folder, "" if run == "all" else run, as_json)
         return
     session = summarized(folder)
-    if form is None:
-        _show(session, folder, as_json, verbose)
     if form in (None, "html"):
         _write_page(session, out or folder / forms.PAGE)
+    if form is None:
+        _show(session, folder, as_json, details, name or _named(folder))
+    if form in (None, "html"):
         return
     text = forms.FORMS[form](session.report)
     if out:
@@ -97,30 +98,34 @@ def summarized(folder: Path) -> Session:
 
 
 def show_result(folder: Path) -> None:
-    """Write summary.json beside the events, print the summary, and say how to get its page."""
-    _show(summarized(folder), folder, is_json=False)
-    screen.say(f"page: `evenbench report {folder}` writes it")
+    """Write summary.json beside the events, and print the answer."""
+    _show(summarized(folder), folder, is_json=False, named=_named(folder))
 
 
 def show_with_page(folder: Path) -> None:
-    """Write summary.json and the page beside the events, and print the summary."""
+    """Write summary.json and the page beside the events, and print the answer."""
     session = summarized(folder)
-    _show(session, folder, is_json=False)
     _write_page(session, folder / forms.PAGE)
+    _show(session, folder, is_json=False, named=_named(folder))
+
+
+def _named(folder: Path) -> str:
+    """How commands name a result that was just made: the newest of the usual folder needs no name."""
+    return "" if folder.parent == RESULTS else str(folder)
 
 
 def _write_page(session: Session, to: Path) -> None:
     screen.say(f"page: {forms.write(forms.page(session.report), to)}")
 
 
-def _show(session: Session, folder: Path, is_json: bool, has_commands: bool = False) -> None:
+def _show(session: Session, folder: Path, is_json: bool, is_detailed: bool = False, named: str = "") -> None:
     text = summary.to_json(session.summary)
     store.write_beside(folder, "summary.json", text)
     if is_json:
         print(text)
     else:
-        screen.show(summary_view(session.report, has_commands))
         screen.say(f"results: {folder}")
+        screen.show(summary_view(session.report, is_detailed, named))
 
 
 @app.command("compare")

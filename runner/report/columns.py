@@ -18,7 +18,7 @@ from workloads.spec.cell import Cell, parse
 
 # the tables of results: the rates, what was measured beside them, and three that few sessions have
 RATES, BESIDE, SEQUENCES, EPOCHS, ENERGY = "", "beside", "sequences", "epochs", "energy"
-_SCREEN, _PAGE, _LATEX, _CSV = (frozenset({form}) for form in (Form.SCREEN, Form.PAGE, Form.LATEX, Form.CSV))
+_PAGE, _LATEX, _CSV = (frozenset({form}) for form in (Form.PAGE, Form.LATEX, Form.CSV))
 _ALL_BUT_LATEX = READ | _CSV
 
 
@@ -73,11 +73,6 @@ def _verdict_or_no_data(line: Line) -> str:
     return verdict(line) if line.has_rate else "no data"
 
 
-def _word(line: Line) -> str:
-    """The same for the terminal; the baseline stands in the ratio's column."""
-    return claim_text.word(line.comparison, line.result, claim_text.WINNER) if line.has_rate else ""
-
-
 def _rate(line: Line) -> str:
     rate = line.result.rate_per_worker
     return endings(line.result.endings) if rate is None else formatting.rate(rate, line.result.rate_interval)
@@ -88,12 +83,6 @@ def _ratio(line: Line) -> str:
     if not line.has_rate or result.ratio is None:
         return "1" if line.has_rate and result.verdict is Verdict.BASELINE else ""
     return formatting.ratio(result.ratio, result.ratio_interval)
-
-
-def _ratio_or_baseline(line: Line) -> str:
-    if line.has_rate and line.result.verdict is Verdict.BASELINE:
-        return "baseline"
-    return _ratio(line)
 
 
 def _ok_runs(line: Line) -> str | None:
@@ -145,11 +134,15 @@ def measured(title: str, name: str, text: Callable[[Any], str], part: str, forms
 
 
 def _with_interval(title: str, name: str, interval: str, text: Callable[[float, Interval | None], str], part: str,
-                   forms: frozenset[Form] = READ) -> tuple[Column[Line], ...]:
-    """A geometric mean with its brackets, and for the CSV three numbers; by the names in summary.json."""
+                   forms: frozenset[Form] = READ, unless: str = "") -> tuple[Column[Line], ...]:
+    """A geometric mean with its brackets, and for the CSV three numbers; by the names in summary.json.
+
+    unless: the name of a number that people read already, where the two are equal.
+    """
     def shown(line: Line) -> str | None:
         value = getattr(line.result, name)
-        return None if value is None else text(value, getattr(line.result, f"{interval}_interval"))
+        is_told = bool(unless) and value == getattr(line.result, unless)
+        return None if value is None or is_told else text(value, getattr(line.result, f"{interval}_interval"))
 
     ends = (Column(f"{interval}_{end}", _end(f"{interval}_interval", end), forms=_CSV, name=f"{interval}_{end}")
             for end in ("low", "high"))
@@ -187,18 +180,15 @@ RESULTS: tuple[Column[Line], ...] = (
            is_number=True),
     Column("95 %", _ends("rate_interval", lambda result: result.rate_per_worker), forms=_LATEX),
     Column("to {baseline}", _ratio, forms=_PAGE),
-    Column("to {baseline}", _ratio_or_baseline, forms=_SCREEN),
     Column("Ratio", _of_result("ratio"), "{:.3f}".format, _CSV | _LATEX, "ratio", is_number=True),
     Column("95 %", _ends("ratio_interval", lambda result: 1.0), forms=_LATEX),
     Column("pairs", _of_result("pairs"), forms=_CSV, name="pairs"),
     Column("verdict", _verdict_or_no_data, forms=_PAGE),
-    Column("", _word, forms=_SCREEN),
     Column("Verdict", verdict, forms=_LATEX),
     Column("verdict", lambda line: line.result.verdict.value, forms=_CSV, name="verdict"),
-    Column("notes", marks, forms=_PAGE),
-    Column("", marks, forms=_SCREEN),
-    Column("ok runs", _ok_runs, part=BESIDE),
-    Column("turns", _turns, part=BESIDE),
+    Column("notes", marks),
+    Column("ok runs", _ok_runs),
+    Column("turns", _turns),
     Column("workers", _of_result("workers"), forms=_CSV, name="workers"),
     *_with_interval("step", "step_seconds", "step", formatting.step, RATES, _PAGE),
     measured("first step", "first_step_seconds", formatting.seconds, BESIDE),
@@ -211,8 +201,10 @@ RESULTS: tuple[Column[Line], ...] = (
     *_field(lambda line: line.result, "loss_first", "loss_last"),
     measured("accuracy", "accuracy", formatting.share, BESIDE),
     measured("parameters", "parameters", "{:,}".format, "", _CSV),
-    *_with_interval("tokens/s", "tokens_per_second", "tokens", formatting.rate, SEQUENCES),
-    *_with_interval("with padding", "padded_tokens_per_second", "padded_tokens", formatting.rate, SEQUENCES),
+    *_with_interval("tokens/s", "tokens_per_second", "tokens", formatting.rate, SEQUENCES,
+                    unless="rate_per_worker"),
+    *_with_interval("with padding", "padded_tokens_per_second", "padded_tokens", formatting.rate, SEQUENCES,
+                    unless="tokens_per_second"),
     measured("epochs", "epochs", "{:,}".format, EPOCHS),
     measured("first epoch", "first_epoch_seconds", formatting.seconds, EPOCHS),
     measured("later epochs", "epoch_seconds", formatting.seconds, EPOCHS),

@@ -7,6 +7,7 @@ from runner import formatting
 from runner.analysis.lanes import COMMON
 from runner.analysis.summary_format import ClaimNumber, JudgedClaim, PaperClaim, Summary
 from runner.report import breakdown, columns, environment, lanes, left_out, rates
+from runner.report.answer import answer
 from runner.report.claims import claim_text, published
 from runner.report.comparisons import Context, Shown
 from runner.report.deviations import deviations, is_published
@@ -39,37 +40,24 @@ def report(summary: Summary, measured: Measurements) -> Report:
         footnotes=tuple((context.marks[note.flag], note.text) for note in summary.footnotes),
         methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods),
         made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
-        overall=_overall(summary),
+        overall=_overall(summary), answer=answer(summary, {row.comparison.key: row.cell for row in measured.rows}),
     )
 
 
 def _overall(summary: Summary) -> Overall:
     """All experiments as one."""
-    data = dict.fromkeys(each.name + (" (stand-in)" if each.is_stand_in else "") for each in summary.data)
-    about = [summary.study, formatting.count(summary.rounds, "round"), summary.launcher, *data]
     compared = [Shown(comparison, comparison.results) for comparison in summary.comparisons]
     results = rates.results(summary, compared)
     return Overall(
-        about=", ".join(filter(None, about)), is_complete=summary.is_complete,
-        stacks=tuple(column.stack for column in summary.columns), results=results,
-        own_stacks=environment.of_own(summary), beside=(*rates.beside(results), *lanes.tables(summary.lanes)),
+        results=results, own_stacks=environment.of_own(summary),
+        details=(*published.of_study(summary), *rates.beside(results), *lanes.tables(summary.lanes),
+                 *breakdown.phases(compared), *breakdown.operators(summary.operators),
+                 *breakdown.kernels(summary.kernels), *breakdown.graphs(summary.graphs),
+                 *breakdown.largest_batches(summary.largest_batches), *breakdown.memory(compared)),
         limits=tuple(rates.machine_limits(summary)),
-        breakdown=(*breakdown.phases(compared), *breakdown.operators(summary.operators),
-                   *breakdown.kernels(summary.kernels), *breakdown.graphs(summary.graphs),
-                   *breakdown.largest_batches(summary.largest_batches), *breakdown.memory(compared)),
-        published=tuple(published.of_study(summary)), means=tuple(_means(summary)),
         commands=tuple(columns.commands(summary)), far_runs=tuple(left_out.far_runs(summary.comparisons)),
         guide=" ".join(claim_text.reading(summary, claim_text.WINNER)) if compared else "",
     )
-
-
-def _means(summary: Summary) -> Iterator[str]:
-    """Geometric means of the ratios, a line a measure and lane."""
-    for mean in summary.geometric_means:
-        ratios = ", ".join(f"{name} {formatting.ratio(ratio, None)}" for name, ratio in mean.ratios.items())
-        over = formatting.count(mean.comparisons, "comparison")
-        yield (f"{_lane(summary, mean.measure, mean.is_tuned)}: geometric mean over {over}, "
-               f"to {summary.baseline}: {ratios}")
 
 
 def _in_order(stacks: Sequence[str], summary: Summary) -> list[str]:
@@ -99,7 +87,6 @@ def _in_short(summary: Summary) -> Iterator[str]:
         yield from _on_a_cpu(summary)
     for measure, is_tuned in dict.fromkeys((each.measure, each.is_tuned) for each in summary.comparisons):
         yield from _wins(summary, measure, is_tuned)
-    yield from (f"{line}." for line in (*_means(summary), *rates.machine_limits(summary)))
 
 
 def _on_a_cpu(summary: Summary) -> Iterator[str]:

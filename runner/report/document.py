@@ -129,19 +129,58 @@ class Section(NamedTuple):
     tables: tuple[Table[Any], ...]
 
 
+class Standing(NamedTuple):
+    """A stack in a comparison."""
+
+    stack: str
+    rate: float | None           # in the unit of its comparison; None without a run that ended ok
+    ratio: float | None          # to the baseline, whose own is 1; None without a common round
+    low: float | None            # the interval that decides the word
+    high: float | None
+    ratio_text: str
+    ends_text: str
+    word: str                    # FASTEST, slower, why there is neither, or how runs ended; "" of an ordinary baseline
+    is_fastest: bool             # faster than every other stack that ran
+
+
+class Block(NamedTuple):
+    """A comparison, its stacks by speed."""
+
+    heading: str                 # "GPT-2 (0.5 M parameters, 2 layers), training, batch 4"
+    unit: str
+    standings: tuple[Standing, ...]
+
+
+class Trust(NamedTuple):
+    """A reason to trust the answer, or not to."""
+
+    name: str
+    text: str
+    is_good: bool
+
+
+class Answer(NamedTuple):
+    """Which stack is the fastest, by how much, and why to trust it."""
+
+    verdict: str                 # in a sentence
+    facts: tuple[str, ...]       # machine, day, study and rounds
+    baseline: str
+    blocks: tuple[Block, ...]
+    trust: tuple[Trust, ...]     # models, turns, isolation, data
+    notes: tuple[str, ...]       # what else to know, the most important first, in a few words each
+    is_complete: bool
+    failed: int                  # runs that did not end ok
+    left_out: int                # cells that could not run here
+    hints: tuple[str, ...]       # commands for more
+
+
 class Overall(NamedTuple):
     """All experiments as one: for the terminal, the CSV and LaTeX, which have no sections."""
 
-    about: str = ""              # study, rounds, launcher and data
     own_stacks: str = ""         # what the user's own stacks hold, which their names do not say
-    is_complete: bool = True
-    stacks: tuple[str, ...] = ()                       # that were planned, the baseline first
     results: Table[Any] = Table("", (), ())            # of columns.Line: a line a stack and comparison
-    beside: tuple[Table[Any], ...] = ()                # what was measured beside the rates
+    details: tuple[Table[Any], ...] = ()               # published numbers, what was measured beside rates, breakdowns
     limits: tuple[str, ...] = ()                       # what shares of the machine are shares of
-    breakdown: tuple[Table[Any], ...] = ()             # where time and memory go
-    published: tuple[Table[Any], ...] = ()             # the study's numbers beside ours
-    means: tuple[str, ...] = ()
     far_runs: tuple[Table[Any], ...] = ()              # of left_out.FarRuns
     commands: tuple[tuple[str, str, str], ...] = ()    # label, stack, what measures it again
     guide: str = ""              # how rates, ratios and verdicts are read
@@ -167,6 +206,7 @@ class Report(NamedTuple):
     methods: tuple[tuple[str, str], ...]
     made_by: str
     overall: Overall = Overall()
+    answer: Answer | None = None               # of one session
 
     @property
     def left_out(self) -> tuple[Table[Any], ...]:

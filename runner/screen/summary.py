@@ -1,154 +1,190 @@
-"""A report on a terminal."""
+"""A report on a terminal: its tables where they are asked for, and at the end the answer."""
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.console import RenderableType
+from rich.text import Text
 
-from runner.report.claims.claim_text import WINNER
-from runner.report.columns import RATES, Line
-from runner.report.document import Report
+from runner import formatting
+from runner.report.columns import RATES
+from runner.report.document import Answer, Report, Standing
 from runner.report.rates import of_parts
-from runner.report.tables import Form, Table, Texts, Written
-from runner.screen.page import GAP, Cell, Page, View
+from runner.report.tables import Form, Table
+from runner.screen.page import Page, View
 
-_LABEL_WIDTH = 15              # "batch 42, 32 px": a narrower label would break within its parts
-_RATE_STYLES = {WINNER: "bold green", "faster": "green", "slower": "red"}
-_CLAIM_STYLES = {"holds": "green", "does not hold": "red"}
+_STYLES = {"faster": "green", "slower": "red", "holds": "green", "does not hold": "red"}
+_FASTEST = "bold green"
+_LEAST_BAR, _LONGEST_BAR = 6, 40
+_MOST_NOTES = 3
+_NARROW = 60                   # columns, below which lines are dear
+_MOST_BLOCKS = 4               # that a terminal of 24 lines shows beside all else
 
 
 class ReportView(View):
-    """A Report: one table of rates with a column a stack where that fits, else a block a comparison; then the rest."""
+    """A Report for the console that it is printed on."""
 
-    def __init__(self, report: Report, has_commands: bool = False) -> None:
-        self._report, self._overall, self._has_commands = report, report.overall, has_commands
+    def __init__(self, report: Report, is_detailed: bool, named: str) -> None:
+        self._report, self._is_detailed, self._named = report, is_detailed, named
 
     def parts(self, page: Page) -> Iterable[RenderableType]:
-        """Head, rates, what else was seen, failures, footnotes, how to read it."""
-        overall = self._overall
-        yield from self._head(page)
-        if overall.results.groups:
+        """The tables, then the answer; a session that compares nothing has tables alone to show."""
+        answer = self._report.answer
+        if answer is None or self._is_detailed or not answer.blocks:
+            yield from self._details(page)
             yield ""
-            rates = of_parts(overall.results, RATES).written(Form.SCREEN)
-            yield from self._columns(rates, page) or self._blocks(rates, page)
-        for table in overall.beside:
-            yield from _blocks(table, page)
-        for line in overall.limits:
-            yield page.text(line, "dim")
-        for table in overall.breakdown:
-            yield from _blocks(table, page)
-        for table in (*overall.published, *self._report.claims):
-            yield from _list(table, page)
-        for line in overall.means:
+        if answer is not None:
+            yield from self._head(answer, page)
+            yield from _blocks(answer, page)
+            yield from self._trust(answer, page)
+            yield from self._next(answer, page)
+
+    # ---- the answer
+
+    def _head(self, answer: Answer, page: Page) -> Iterator[RenderableType]:
+        yield page.text("Which is faster here?   " + "   ".join(answer.facts), "bold")
+        if self._report.overall.own_stacks:
+            yield page.text(self._report.overall.own_stacks)
+
+    def _trust(self, answer: Answer, page: Page) -> Iterator[RenderableType]:
+        if page.width >= _NARROW:
             yield ""
-            yield page.text(line)
+        if not answer.is_complete:
+            yield page.text("NOT COMPLETE: the session has not run to its end. The same command resumes it.",
+                            "bold yellow")
+        if self._report.claims or len(answer.blocks) > _MOST_BLOCKS:
+            yield from map(page.text, self._report.in_short)
+        models, turns, *_ = answer.trust
+        more = len(answer.notes) - _MOST_NOTES
+        notes = [*answer.notes[:_MOST_NOTES], *([f"{more} more"] if more > 0 else [])]
+        said = [f"{models.name}: {models.text}.", f"{turns.name}: {turns.text}.",
+                *([f"Failed: {formatting.count(answer.failed, 'run')}."] if answer.failed else []),
+                *([f"Left out: {formatting.count(answer.left_out, 'cell')}."] if answer.left_out else []),
+                *([f"Notes: {'; '.join(notes)}."] if notes else [])]
+        yield page.text("   ".join(said))
+
+    def _next(self, answer: Answer, page: Page) -> Iterator[RenderableType]:
+        command = " ".join(filter(None, ["Next: evenbench report", self._named]))
+        if page.width < _NARROW:
+            yield page.text(f"{command} --details", "dim")
+            return
+        details = [] if self._is_detailed else ["--details (all tables)"]
+        yield page.text("   ".join([f"{command} --html (charts)", *details]), "dim")
+        yield from (page.text(f"      {hint}", "dim") for hint in answer.hints)
+
+    # ---- the tables
+
+    def _details(self, page: Page) -> Iterator[RenderableType]:
+        overall = self._report.overall
+        yield page.text(f"{self._report.name}: {self._report.title}", "bold")
+        yield page.text(f"measured on {self._report.machine}")
+        rates = of_parts(overall.results, RATES)
+        for table in (*self._report.claims, *([rates] if rates.groups else []), *overall.details):
+            yield from _table(table, page)
+        yield from (page.text(line, "dim") for line in overall.limits)
         for table in (*overall.far_runs, *self._report.left_out):
             yield ""
             yield page.text(f"{table.caption}:", "bold")
             yield from (page.item(line.sentence) for line in table.lines)
-        yield from self._notes(page)
-        yield from self._again(page)
-
-    def _head(self, page: Page) -> Iterator[RenderableType]:
-        yield page.text(f"{self._report.name}: {self._overall.about}", "bold")
-        yield page.text(f"measured on {self._report.machine}")
-        if self._overall.own_stacks:
-            yield page.text(self._overall.own_stacks)
-        if not self._overall.is_complete:
-            yield page.text("NOT COMPLETE: the session has not run to its end.", "bold yellow")
-            yield page.text("The same command resumes it.")
-
-    def _columns(self, rates: Written, page: Page) -> list[RenderableType]:
-        """The rates with a column a stack; empty where that does not fit."""
-        names = self._overall.stacks
-        widths, rows = list(map(len, names)), []
-        for group, of_group in zip(self._overall.results.groups, rates.groups, strict=True):
-            of_stack = {line.result.stack: _stacked(line, texts, page)
-                        for line, texts in zip(group.lines, of_group.lines, strict=True)}
-            cells = [of_stack.get(name) or page.cell("-") for name in names]
-            widths = [max(width, *(len(entry.plain) for entry in cell))
-                      for width, cell in zip(widths, cells, strict=True)]
-            if sum(widths) + GAP * len(names) + _LABEL_WIDTH > page.width:
-                return []
-            rows += [[page.cell(group.label), *cells], [page.cell("")] * (len(names) + 1)]
-        room = page.width - sum(widths) - GAP * len(names)
-        longest = max(len(group.label) for group in rates.groups)
-        return list(page.ruled(["samples/s", *names], rows[:-1], [min(max(longest, len("samples/s")), room), *widths]))
-
-    def _blocks(self, rates: Written, page: Page) -> Iterator[RenderableType]:
-        """For each comparison its label and a line a stack."""
-        yield from page.blocks(["", *rates.titles[1:]], [
-            (group.label, [_styled(texts, page) for texts in group.lines]) for group in rates.groups])
-
-    def _notes(self, page: Page) -> Iterator[RenderableType]:
         if self._report.footnotes:
             yield ""
-        for number, text in self._report.footnotes:
-            yield page.text(f"[{number}] {text}")
-        if self._overall.guide:
+        yield from (page.text(f"[{number}] {text}") for number, text in self._report.footnotes)
+        if overall.guide:
             yield ""
-            yield page.text(self._overall.guide, "dim")
-
-    def _again(self, page: Page) -> Iterator[RenderableType]:
-        """The commands that measure each result again, or where they are to be found."""
-        commands = self._overall.commands
-        if not commands:
-            return
-        yield ""
-        if self._has_commands:
+            yield page.text(overall.guide, "dim")
+        if overall.commands:
+            yield ""
             yield page.text("Measured again by:", "bold")
-            yield from (page.item(f"{stack}, {label}: {command}") for label, stack, command in commands)
-        else:
-            rest = f"; of each: `evenbench report {self._report.name} --verbose`" if len(commands) > 1 else ""
-            yield page.text(f"To measure the first row again: `{commands[0][-1]}`{rest}", "dim")
+            yield from (page.item(f"{stack}, {label}: {command}") for label, stack, command in overall.commands)
 
 
-def _stacked(line: Line, texts: Texts, page: Page) -> Cell:
-    """A stack's texts under each other; of one without a rate only how its runs ended."""
-    _, *rest = texts if line.has_rate else texts[:2]
-    return tuple(entry for text in rest for part in text.split("\n") if part
-                 for entry in page.cell(part, _style(part))) or page.cell("")
+def _blocks(answer: Answer, page: Page) -> Iterator[RenderableType]:
+    """A heading and a line a stack for each comparison, below the titles of the columns."""
+    rows = [_texts(standing, page) for block in answer.blocks for standing in block.standings]
+    if not rows:
+        return
+    layout = _Layout(rows, page.width)
+    yield layout.titles(answer.baseline, page)
+    for block in answer.blocks:
+        yield page.text(f"{block.heading}: {block.unit}" if layout.has_rates else block.heading, "bold")
+        most = max((standing.rate or 0.0 for standing in block.standings), default=0.0)
+        for standing in block.standings:
+            share = (standing.rate or 0.0) / most if most else 0.0
+            yield layout.row(_texts(standing, page), share, _style(standing), page)
 
 
-def _styled(texts: Texts, page: Page) -> list[Cell]:
-    """A line of rates; the winner's name stands out as its word does."""
-    styles = [_style(text) for text in texts]
-    name = _RATE_STYLES[WINNER] if _RATE_STYLES[WINNER] in styles else ""
-    return [page.cell(text, style) for text, style in zip(texts, [name, *styles[1:]], strict=True)]
+def _texts(standing: Standing, page: Page) -> tuple[str, ...]:
+    """Name, rate, ratio, interval and word, harmless."""
+    rate = "" if standing.rate is None else formatting.number(standing.rate)
+    texts = (standing.stack, rate, standing.ratio_text, standing.ends_text, standing.word)
+    return tuple(page.text(text).plain for text in texts)
 
 
-def _style(text: str) -> str:
-    """Of a verdict on a rate, with whatever stands after it; "" of any other text."""
-    word = re.match(r"[A-Za-z]+(?=$|\n| \(| of those that ran)", text)
-    return _RATE_STYLES.get(word[0], "") if word else ""
+def _style(standing: Standing) -> str:
+    return _FASTEST if standing.is_fastest else _STYLES.get(standing.word, "")
 
 
-def _blocks(table: Table[Any], page: Page) -> Iterator[RenderableType]:
-    """The table below its caption, a group below its label; nothing where it has no line."""
+class _Layout:
+    """How wide the columns of the answer are: bars take what is left, and where there is no room rates go, too."""
+
+    def __init__(self, rows: Sequence[tuple[str, ...]], width: int) -> None:
+        self._widths = [max(map(len, texts)) for texts in zip(*rows, strict=True)]
+        self._indent, self._gap = "  ", "  "
+        room = width - len(self._indent) - sum(self._widths) - len(self._gap) * (len(self._widths) - 1)
+        self._bar = min(room - len(self._gap), _LONGEST_BAR)
+        self.has_rates = room >= 0
+        if self._bar < _LEAST_BAR:
+            self._bar = 0
+        if not self.has_rates:
+            self._indent, self._gap = "", " "
+
+    def titles(self, baseline: str, page: Page) -> Text:
+        """Over the ratios what they are to."""
+        name, rate, *_ = self._widths
+        before = len(self._indent) + name + (len(self._gap) + rate if self.has_rates else 0) + len(self._gap)
+        before += self._bar + len(self._gap) if self._bar else 0
+        title = page.text(f"times {baseline}", "dim")
+        return Text(" " * max(0, min(before, page.width - len(title.plain)))).append_text(title)
+
+    def row(self, texts: Sequence[str], share: float, style: str, page: Page) -> Text:
+        """A stack's line; its bar is as long as its share of the fastest one's rate."""
+        name, rate, ratio, ends, word = texts
+        name_width, rate_width, ratio_width, ends_width, _ = self._widths
+        cells = [(name.ljust(name_width), style if style == _FASTEST else "")]
+        if self.has_rates:
+            cells.append((rate.rjust(rate_width), ""))
+        if self._bar:
+            bar = page.text("━" * round(share * self._bar)).plain
+            cells.append((bar.ljust(self._bar), "dim" if style != _FASTEST else style))
+        cells += [(ratio.ljust(ratio_width), ""), (ends.ljust(ends_width), ""), (word, style)]
+        line = Text(self._indent)
+        for index, (text, of_text) in enumerate(cells):
+            line.append(self._gap if index else "").append(text, of_text or None)
+        line.rstrip()
+        return line
+
+
+def _table(table: Table[Any], page: Page) -> Iterator[RenderableType]:
+    """The table below its caption, verdicts coloured; nothing where it has no line, or is for the page."""
     titles, groups = table.written(Form.SCREEN)
-    if titles and any(group.lines for group in groups):
-        yield ""
-        if table.caption:
-            yield page.text(f"{table.caption}:", "bold")
-        yield from page.blocks(["", *titles[1:]], [
-            (group.label, [[page.cell(text) for text in line] for line in group.lines]) for group in groups])
-        if table.note:
-            yield page.text(table.note, "dim")
-
-
-def _list(table: Table[Any], page: Page) -> Iterator[RenderableType]:
-    """The table below its caption, all lines as one list, verdicts coloured. Extra ones are left to the page."""
-    written = table.written(Form.SCREEN)
-    if written.lines and not table.is_extra:
-        yield ""
+    if table.is_extra or not any(group.lines for group in groups):
+        return
+    yield ""
+    if table.caption:
         yield page.text(f"{table.caption}: {table.tally}" if table.tally else f"{table.caption}:", "bold")
-        yield from page.ruled(written.titles, [[page.cell(text, _CLAIM_STYLES.get(text, "")) for text in line]
-                                               for line in written.lines])
-        if table.note:
-            yield page.text(table.note, "dim")
+    rows = [(group.label, [[page.cell(text, _STYLES.get(text, "")) for text in line] for line in group.lines])
+            for group in groups]
+    if table.has_empty or any(label for label, _ in rows):
+        yield from page.blocks(["", *titles[1:]], rows)
+    else:
+        yield from page.ruled(titles, [line for _, lines in rows for line in lines])
+    if table.note:
+        yield page.text(table.note, "dim")
 
 
-def summary_view(report: Report, has_commands: bool = False) -> RenderableType:
-    """The report, laid out for the console it is printed on; with the commands that measure each result again."""
-    return ReportView(report, has_commands)
+def summary_view(report: Report, is_detailed: bool = False, named: str = "") -> RenderableType:
+    """The report, laid out for the console it is printed on.
+
+    is_detailed: with all tables. named: how commands name the result; "" for the newest one.
+    """
+    return ReportView(report, is_detailed, named)

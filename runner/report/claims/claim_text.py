@@ -24,7 +24,7 @@ HOW_CLAIMS_ARE_JUDGED = (
     "Inconclusive without another reason: the interval lies on both, and --rounds narrows it.")
 
 
-WINNER = "WINNER"              # the fastest, as the terminal says it: where there is no colour, letters stand out
+WINNER = "FASTEST"            # the fastest, as the terminal says it: where there is no colour, letters stand out
 
 
 def word(comparison: Comparison, result: Result, winner: str = "fastest") -> str:

@@ -71,7 +71,7 @@ def test_curves_are_listed_by_training_a_line_a_stack() -> None:
                      ({"init": "framework"}, [2.0]), ({"stack": "tf", "init": "framework"}, [3.0]))
     tables = curves.listed(found)
 
-    label = "lenet5 train, batch 10, 32 px, precision float64"
+    label = "lenet5 (62 k parameters) train, batch 10, 32 px, precision float64"
     assert [label, f"{label}, init framework"] == list(tables)
     assert [["tf", "mxnet"], ["tf"]] == [[row["stack"] for row in rows] for rows in tables.values()]
 

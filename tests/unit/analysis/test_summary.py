@@ -103,7 +103,7 @@ def test_cells_that_differ_in_more_than_the_stack_are_not_compared() -> None:
 def test_labels_that_would_read_alike_say_what_differs() -> None:
     found = summary({made.cell(steps=2): SLOW, made.cell(steps=4): SLOW})
 
-    assert ["lenet5 train, batch 10, 32 px, steps 2", "lenet5 train, batch 10, 32 px, steps 4"] == [
+    assert [f"{made.LENET5} train, batch 10, 32 px, steps {steps}" for steps in (2, 4)] == [
         comparison.label for comparison in found.comparisons]
 
 
@@ -116,32 +116,6 @@ def test_a_skipped_cell_stands_in_its_comparison_and_with_its_reason() -> None:
 
     assert {"skipped": 1} == result(found, "tf").endings
     assert [("tf", "no image")] == [(skip.stack, skip.reason) for skip in found.skipped]
-
-
-def test_the_geometric_mean_leaves_out_comparisons_in_which_a_stack_is_missing() -> None:
-    def batch(size: int) -> dict[str, Cell]:
-        return {name: made.cell(name, batch=size) for name in ("torch", "tf", "mxnet")}
-
-    one, two, three = batch(1), batch(2), batch(4)
-    found = summary({
-        one["torch"]: [1.0] * 3, one["tf"]: [2.0] * 3, one["mxnet"]: [1.0] * 3,
-        two["torch"]: [1.0] * 3, two["tf"]: [8.0] * 3, two["mxnet"]: [1.0] * 3,
-        three["torch"]: [1.0] * 3, three["tf"]: [99.0] * 3, three["mxnet"]: []})
-    (mean,) = found.geometric_means
-
-    assert 2 == mean.comparisons
-    assert mean.ratios == pytest.approx({"tf": 4.0, "mxnet": 1.0})       # the geometric mean of 2 and 8
-
-
-def test_each_lane_has_a_geometric_mean_of_its_own() -> None:
-    def ratio(times: float, **values: object) -> dict[Cell, list[float]]:
-        return {made.cell("torch", **values): [1.0] * 3, made.cell("tf", **values): [times] * 3}
-
-    found = summary({**ratio(2.0, batch=1), **ratio(8.0, batch=2), **ratio(1.0, batch=1, loop="tuned"),
-                     **ratio(9.0, batch=2, loop="tuned")})
-
-    assert [(False, 2, pytest.approx(4.0)), (True, 2, pytest.approx(3.0))] == [
-        (mean.is_tuned, mean.comparisons, mean.ratios["tf"]) for mean in found.geometric_means]
 
 
 def test_a_comparison_that_was_not_checked_says_so() -> None:

@@ -72,7 +72,7 @@ def test_noisy_ratios_stop_at_the_cap_and_are_named(tmp_path: Path) -> None:
     _, said = ran(tmp_path / "r", Until(0.02, 9), noisy)
 
     assert list(range(9)) == rounds(tmp_path / "r")
-    assert "the cap of 9 rounds is reached; 1 interval is still too wide, the widest b, lenet5 train" in said[0]
+    assert "the cap of 9 rounds is reached; 1 interval is still too wide, the widest b, lenet5 (" in said[0]
     assert [False] == [record["is_narrow"] for record in store.read(tmp_path / "r") if record["event"] == "until"]
 
 

@@ -313,7 +313,7 @@ def test_runs_that_differ_by_what_labels_leave_out_are_told_apart(tmp_path: Path
     told = Told()
     run(bench(tmp_path / "r")._replace(plan=planned, progress=told))
 
-    assert {f"e: {name}: lenet5 train, batch 42, 32 px, seed {seed}"
+    assert {f"e: {name}: lenet5 (62 k parameters) train, batch 42, 32 px, seed {seed}"
             for name in "ab" for seed in (1, 2)} == set(told.labels)
 
 

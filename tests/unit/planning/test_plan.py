@@ -168,7 +168,7 @@ def test_a_key_is_of_the_content_alone_and_a_new_field_s_default_would_not_chang
 
 def test_a_label_names_the_switches_that_are_not_the_default() -> None:
     cell = Cell(stack="a", task="lenet5", measure="train", precision="amp")
-    assert "lenet5 train, batch 42, 32 px, precision amp" == label(cell)
+    assert "lenet5 (62 k parameters) train, batch 42, 32 px, precision amp" == label(cell)
 
 
 def test_labels_of_different_comparisons_never_read_alike() -> None:

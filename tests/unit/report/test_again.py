@@ -44,14 +44,8 @@ def test_markdown_csv_latex_and_json_have_the_commands() -> None:
     assert all(command in to_json(SUMMARY) for command in COMMANDS)
 
 
-def test_the_terminal_says_the_first_command_and_how_to_see_all() -> None:
-    text = printed(summary_view(REPORT), width=300)
-
-    assert 1 == text.count("evenbench rerun ") and "; of each: `evenbench report made --verbose`" in text
-
-
 def test_the_terminal_says_all_commands_where_asked() -> None:
-    text = printed(summary_view(REPORT, has_commands=True), width=300)
+    text = printed(summary_view(REPORT, is_detailed=True), width=300)
 
     assert COMMANDS == set(re.findall(r"evenbench rerun \S+ --cell \w+", text))
 

@@ -71,7 +71,7 @@ def test_the_paper_s_own_claims_follow_ours() -> None:
 
     assert [("x-c1", ("x-c1a", "x-c1b"), "does not hold"), ("x-c2", ("x-c2",), "holds")] == [
         (each.id, each.parts, each.verdict) for each in found.paper_claims]
-    shown = printed(summary_view(made_report.reported(records)))
+    shown = printed(summary_view(made_report.reported(records), is_detailed=True))
     assert "of which those above are parts: holds 1, does not hold 1" in " ".join(shown.split())
     assert 80 >= max(map(len, shown.splitlines()))
 

@@ -19,7 +19,7 @@ from tests import made_report, made_rows as made
 
 report = made_report.contents(made_report.records(before={**made.BEFORE, "free_bytes": 10}))[2]
 terminal = Console(file=io.StringIO(), width=120)
-terminal.print(summary_view(report))
+terminal.print(summary_view(report, is_detailed=True))
 texts = {name: form(report) for name, form in forms.FORMS.items()}
 print(json.dumps({**texts, "terminal": terminal.file.getvalue()}))
 """

@@ -126,7 +126,7 @@ def test_a_stack_that_did_not_run_at_all_is_left_out_with_its_reason() -> None:
     found = contents(plan={"skipped": skipped})
 
     assert "mxnet: no Python 3.6 here." == said(found)["stacks left out"]
-    assert ("e", "mxnet", "lenet5 train, batch 10, 32 px, steps 2", "no Python 3.6 here") in (
+    assert ("e", "mxnet", "lenet5 (62 k parameters) train, batch 10, 32 px, steps 2", "no Python 3.6 here") in (
         found.left_out[0].written(Form.PAGE).lines)
 
 
@@ -279,7 +279,7 @@ def test_runs_that_failed_alike_are_one_line() -> None:
     oom = [record for index in (7, 8) for record in made.run(TF, index, ending="oom", message="no memory")]
     found = contents(*oom)
 
-    assert ("tf", "lenet5 train, batch 10, 32 px", "oom", "7, 8", "no memory",
+    assert ("tf", "lenet5 (62 k parameters) train, batch 10, 32 px", "oom", "7, 8", "no memory",
             f"evenbench report made --run {key(TF)}.7.1") == (
         found.left_out[0].written(Form.PAGE).lines[0])
     assert "2 runs did not end ok: oom 2." == said(found)["failed runs"]

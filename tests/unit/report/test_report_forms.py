@@ -77,7 +77,7 @@ def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
             opened.append(record)
 
     app(["report", str(tmp_path)], standalone_mode=False)
-    assert "1.50x" in capsys.readouterr().out
+    assert "1.50  1.50–1.50  FASTEST" in capsys.readouterr().out
     app(["report", str(tmp_path), "--html", "--out", str(tmp_path / "other.html")], standalone_mode=False)
     assert capsys.readouterr().out == ""
 

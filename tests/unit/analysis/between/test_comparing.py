@@ -94,7 +94,7 @@ def test_a_fact_that_only_one_told_is_a_difference() -> None:
 def test_cells_of_one_session_are_listed_and_not_compared() -> None:
     a, b = measured({made.cell(): STEADY, made.cell(batch=20): STEADY}), measured({made.cell(): STEADY}, name="b")
 
-    assert (Alone("torch", "lenet5 train, batch 20, 32 px", "only in a"),) == beside(a, b).alone
+    assert (Alone("torch", "lenet5 (62 k parameters) train, batch 20, 32 px", "only in a"),) == beside(a, b).alone
 
 
 def test_a_cell_whose_label_the_other_session_has_too_says_by_what_it_differs() -> None:
@@ -111,7 +111,7 @@ def test_a_folder_that_is_another_one_in_each_run_is_no_difference() -> None:
 
 
 @pytest.mark.parametrize(("more", "told"), [
-    (2, ["  torch, lenet5 train, batch 20, 32 px: only in a", "  torch, lenet5 train, batch 21, 32 px: only in a"]),
+    (2, [f"  torch, {made.LENET5} train, batch {batch}, 32 px: only in a" for batch in (20, 21)]),
     (4, ["  torch, 4 cells: only in a"])])
 def test_many_cells_of_one_session_are_counted(more: int, told: list[str]) -> None:
     a = measured({made.cell(): STEADY, **{made.cell(batch=20 + index): STEADY for index in range(more)}})
@@ -124,7 +124,7 @@ def test_a_cell_that_ended_badly_in_one_is_listed_with_its_ending() -> None:
     a = measured({made.cell(): STEADY})
     b = measured({made.cell(): STEADY}, name="b", ending="oom")
 
-    assert (Alone("torch", "lenet5 train, batch 10, 32 px", "ended oom in b"),) == beside(a, b).alone
+    assert (Alone("torch", "lenet5 (62 k parameters) train, batch 10, 32 px", "ended oom in b"),) == beside(a, b).alone
 
 
 def test_cells_that_differ_by_what_the_machine_gave_are_compared_and_marked() -> None:
@@ -157,7 +157,7 @@ def test_the_differences_stand_before_the_rates() -> None:
 
     assert [{"": "machine: cpus", "A": "2", "B": "4"}] == tables[0]
     (by_label,) = [part for part in told if isinstance(part, dict)]
-    base, line = by_label["lenet5 train, batch 10, 32 px"]
+    base, line = by_label["lenet5 (62 k parameters) train, batch 10, 32 px"]
 
     assert told.index(tables[0]) < told.index(by_label)
     assert ["", "A", "B", "to", "in A", "in B", "ratio is"] == list(line)

@@ -1,0 +1,183 @@
+"""The answer of a session: which stack is the fastest in each comparison, by how much, and why to trust it. Pure."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from runner import formatting
+from runner.analysis.flags import Flag
+from runner.analysis.stats import Verdict
+from runner.analysis.summary_format import Comparison, Result, Summary
+from runner.cells import model_size
+from runner.report.claims import claim_text
+from runner.report.columns import endings
+from runner.report.document import Answer, Block, Standing, Trust
+from workloads.spec import tasks
+from workloads.spec.cell import Cell
+
+_MEASURES = {"train": "training", "infer": "inference", "epochs": "training by epochs", "phases": "phases of a step",
+             "prefill": "reading a prompt", "decode": "generating"}
+_OF_TOKENS = ("bert", "gpt2", "gnmt")
+_HINTS = {"quick": ("evenbench run today (ResNet-50, GPT-2)",)}       # by study
+_MOST_NAMED = 3                # stacks that a note names
+_TOLD = (Flag.UNPROVED, Flag.TURNS_REPEATED)           # in words of their own
+_NAMES = {                     # of flags whose own words do not say enough
+    Flag.VENV: "virtual environments", Flag.STAND_IN_DATA: "stand-in data", Flag.OTHER_BASE: "another base image",
+    Flag.APART: "runs one after the other", Flag.BUSY: "the machine was busy", Flag.COMPILED: "compiled while timed",
+    Flag.PART_OF_PASS: "a part of a pass was timed"}
+
+
+def answer(summary: Summary, cells: Mapping[str, Cell]) -> Answer:
+    """The answer; cells: one of each comparison, by its key."""
+    timed = [each for each in summary.comparisons if each.measure != "phases"
+             and any(result.rate_per_worker is not None for result in each.results)]
+    blocks = tuple(Block(heading, _unit(each), tuple(_standings(each)))
+                   for each, heading in zip(timed, _headings(timed, cells), strict=True))
+    return Answer(verdict(blocks, summary.baseline), tuple(_facts(summary)), summary.baseline, blocks,
+                  tuple(_trust(summary)), tuple(_notes(summary)), summary.is_complete, len(summary.failures),
+                  len(summary.skipped), _HINTS.get(summary.study, ()))
+
+
+# ---- comparisons
+
+def _headings(compared: Sequence[Comparison], cells: Mapping[str, Cell]) -> Iterator[str]:
+    """What each comparison is of; those that would read alike also say in what they differ."""
+    plain = [_heading(cells[each.key]) for each in compared]
+    for each, heading in zip(compared, plain, strict=True):
+        alike = [other.settings for other, same in zip(compared, plain, strict=True) if same == heading]
+        differing = [name for name in each.settings if len({settings.get(name) for settings in alike}) > 1]
+        yield ", ".join([heading, *(f"{name} {each.settings[name]}" for name in differing)])
+
+
+def _heading(cell: Cell) -> str:
+    is_ours = tasks.is_known(cell)
+    is_image = is_ours and not tasks.is_sequence(cell.task)
+    name = tasks.title(cell.task) if is_ours and not cell.table else cell.task
+    size = model_size(cell)
+    model = f"{name[:-1]}, {size})" if size and name.endswith(")") else f"{name} ({size})" if size else name
+    pixels = [f"{cell.image} px"] if is_image and cell.image != tasks.of(cell).image else []
+    return ", ".join([model, _MEASURES.get(cell.measure, cell.measure), f"batch {cell.batch}", *pixels])
+
+
+def _unit(comparison: Comparison) -> str:
+    has_tokens = any(result.tokens_per_second for result in comparison.results)
+    return "tokens/s" if comparison.task in _OF_TOKENS and has_tokens else comparison.unit
+
+
+def _standings(comparison: Comparison) -> list[Standing]:
+    unit = _unit(comparison)
+    rates = [result.tokens_per_second if unit == "tokens/s" else result.rate_per_worker
+             for result in comparison.results]
+    standings = [_standing(comparison, result, rate) for result, rate in zip(comparison.results, rates, strict=True)]
+    return sorted(standings, key=lambda standing: -(standing.rate or 0.0))
+
+
+def _standing(comparison: Comparison, result: Result, rate: float | None) -> Standing:
+    is_baseline = result.verdict is Verdict.BASELINE and rate is not None
+    texts = ("1", "") if is_baseline else ("", "") if result.ratio is None else (
+        formatting.ratio_and_ends(result.ratio, result.ratio_interval))
+    ends = result.ratio_interval
+    return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, ends.low if ends else None,
+                    ends.high if ends else None, *texts, _word(comparison, result), result.stack == comparison.winner)
+
+
+def _word(comparison: Comparison, result: Result) -> str:
+    if result.rate_per_worker is None:
+        return endings(result.endings)
+    return re.split(r" \(|:", claim_text.word(comparison, result, claim_text.WINNER))[0]      # details say the rest
+
+
+def verdict(blocks: Sequence[Block], baseline: str) -> str:
+    """Who is the fastest, in a sentence."""
+    compared = [block for block in blocks if sum(each.rate is not None for each in block.standings) > 1]
+    if not compared:
+        return "Nothing was compared"
+    first = [next((each for each in block.standings if each.is_fastest), None) for block in compared]
+    winners = [each.stack for each in first if each]
+    if len(compared) == 1:
+        return _of_one(first[0], compared[0], baseline)
+    if not winners:
+        return f"No stack is shown to be the fastest in any of {len(compared)} comparisons"
+    counts = sorted(((winners.count(name), name) for name in dict.fromkeys(winners)), key=lambda each: -each[0])
+    said = [f"{name} is the fastest in {count}" if index == 0 else f"{name} in {count}"
+            for index, (count, name) in enumerate(counts)]
+    if none := len(compared) - len(winners):
+        said.append(f"no stack is shown to be in {none}")
+    return f"Of {len(compared)} comparisons {', '.join(said)}"
+
+
+def _of_one(first: Standing | None, block: Block, baseline: str) -> str:
+    if first is None:
+        return "No stack is shown to be the fastest"
+    other = first if first.stack != baseline else next(
+        each for each in block.standings if each.rate is not None and each is not first)
+    ratio, ends = other.ratio_text, other.ends_text
+    said = f"{first.stack} is the fastest" + (" of those that ran" if "of those" in first.word else "")
+    if other is first:
+        return f"{said}: {ratio} times as fast as {baseline} ({ends})" if ends else said
+    return f"{said}: {other.stack} is {ratio} times as fast ({ends})" if ends else said
+
+
+# ---- what to trust it by
+
+def _facts(summary: Summary) -> Iterator[str]:
+    machine = summary.machine
+    gpus = dict.fromkeys(limit.device_name for limit in summary.limits if limit.device != "cpu")
+    cpus = [formatting.count(machine.cpus, "CPU")] if machine.cpus else []
+    yield ", ".join([*filter(None, [machine.cpu]), *cpus, *gpus]) or "an unknown machine"
+    yield _day(summary.began)
+    yield f"{summary.study}, {formatting.count(summary.rounds, 'round')}"
+
+
+def _day(began: str | None) -> str:
+    """27 Nov 2026; as it stands where it is no moment."""
+    try:
+        moment = datetime.fromisoformat(began or "")
+    except ValueError:
+        return began or "an unknown time"
+    return f"{moment.day} {moment:%b %Y}"
+
+
+def _trust(summary: Summary) -> Iterator[Trust]:
+    """Equal models, undisturbed turns, isolation, data."""
+    results = [result for each in summary.comparisons for result in each.results if result.rate_per_worker is not None]
+    unproved = dict.fromkeys(result.stack for result in results if Flag.UNPROVED in result.flags)
+    yield Trust("Equal models", _unproved(list(unproved), len({result.stack for result in results})), not unproved)
+    turns, disturbed = (sum(getattr(result, name) for result in results) for name in ("turns", "disturbed_turns"))
+    is_busy = any(Flag.BUSY in result.flags for result in results)
+    if turns:
+        yield Trust("Disturbed", f"{disturbed:,} of {formatting.count(turns, 'turn')}" + (
+            "" if not disturbed else ", which count where a run has few others" if is_busy else ", repeated"),
+            not is_busy)
+    else:
+        yield Trust("Disturbed", "not told, no turns were taken", False)
+    isolations = dict.fromkeys(column.isolation for column in summary.columns if column.isolation)
+    yield Trust("Isolation", ", ".join(_ISOLATIONS.get(name, name) for name in isolations) or "not told",
+                "venv" not in isolations)
+    data = dict.fromkeys(each.name + (" (stand-in)" if each.is_stand_in else "") for each in summary.data)
+    yield Trust("Data", ", ".join(data) or "none", not any(each.is_stand_in for each in summary.data))
+
+
+_ISOLATIONS = {"venv": "virtual environments", "docker": "containers"}
+
+
+def _unproved(stacks: Sequence[str], of: int) -> str:
+    if not stacks:
+        return "proved"
+    whose = "" if len(stacks) == of else f" of {', '.join(stacks)}"
+    return f"not checked here{whose}, --prove does"
+
+
+def _notes(summary: Summary) -> Iterator[str]:
+    """The flags in their order, those of some stacks alone with their names."""
+    flagged: dict[Flag, dict[str, None]] = {}
+    measured = [result for each in summary.comparisons for result in each.results if result.rate_per_worker is not None]
+    for result in measured:
+        for flag in result.flags:
+            flagged.setdefault(flag, {})[result.stack] = None
+    everyone = len({result.stack for result in measured})
+    for flag in Flag:
+        if flag in flagged and flag not in _TOLD:
+            stacks = flagged[flag]
+            whose = f" ({', '.join(stacks)})" if len(stacks) < min(everyone, _MOST_NAMED) else ""
+            yield _NAMES.get(flag, flag.value.replace("_", " ")) + whose

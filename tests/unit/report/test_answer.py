@@ -1,0 +1,97 @@
+"""The answer: who is the fastest, by how much, and what it is trusted by; by hand."""
+
+from typing import Any
+
+import pytest
+
+from runner.report.document import Answer
+from tests import made_report
+from tests import made_rows as made
+from tests.made_report import DONE, FAST, SLOW, TF, TORCH
+
+SAME = [100.0, 99.0, 101.0, 100.2, 99.8]
+
+
+def answer(*more: Any, **values: Any) -> Answer:
+    found = made_report.contents(made_report.records(*more, **values))[2].answer
+    assert found
+    return found
+
+
+def test_stacks_stand_by_speed_each_with_its_ratio_its_interval_and_its_word() -> None:
+    (block,) = answer().blocks
+
+    assert [("tf", "1.50", "FASTEST"), ("torch", "1", "")] == [
+        (each.stack, each.ratio_text, each.word) for each in block.standings]
+    fastest = block.standings[0]
+    assert fastest.is_fastest and fastest.low and fastest.high and 1 < fastest.low < 1.5 < fastest.high
+
+
+def test_a_heading_says_how_large_the_model_is() -> None:
+    gpt2 = {made.cell(name, task="gpt2", measure="decode", batch=1): rates
+            for name, rates in (("torch", SLOW), ("tf", FAST))}
+
+    assert ["GPT-2 (0.5 M parameters, 2 layers), generating, batch 1"] == [
+        block.heading for block in answer(cells=gpt2).blocks]
+    assert ["LeNet-5 (tanh, 62 k parameters), training, batch 10"] == [block.heading for block in answer().blocks]
+
+
+def test_headings_that_would_read_alike_say_in_what_the_comparisons_differ() -> None:
+    found = answer(cells={made.cell(loop=loop, image=64): SLOW for loop in ("native", "tuned")})
+
+    assert ["LeNet-5 (tanh, 0.3 M parameters), training, batch 10, 64 px, loop native",
+            "LeNet-5 (tanh, 0.3 M parameters), training, batch 10, 64 px, loop tuned"] == [
+                block.heading for block in found.blocks]
+
+
+def test_a_stack_without_an_ok_run_stands_last_with_how_it_ended() -> None:
+    (block,) = answer(*made.run(TF, 0, ending="oom"), cells={TF: [], TORCH: SLOW}).blocks
+
+    assert [("torch", ""), ("tf", "oom")] == [(each.stack, each.word) for each in block.standings]
+
+
+def test_the_verdict_of_one_comparison_says_by_how_much() -> None:
+    assert answer().verdict.startswith("tf is the fastest: 1.50 times as fast as torch (1.")
+    assert answer(cells={TORCH: FAST, TF: SLOW}).verdict.startswith("torch is the fastest: tf is 0.67 times as fast (")
+    assert "No stack is shown to be the fastest" == answer(cells={TORCH: SLOW, TF: SAME}).verdict
+
+
+def test_the_verdict_of_several_comparisons_counts() -> None:
+    rates = {batch: (SLOW, FAST) if batch < 3 else (SLOW, SAME) for batch in (1, 2, 3)}
+    cells = {made.cell(name, batch=batch): of_batch[index] for batch, of_batch in rates.items()
+             for index, name in enumerate(("torch", "tf"))}
+
+    assert "Of 3 comparisons tf is the fastest in 2, no stack is shown to be in 1" == answer(cells=cells).verdict
+
+
+def test_it_is_trusted_by_models_turns_isolation_and_data() -> None:
+    turns = [made.turn([0.1] * 4, foreign=0.5 if index == 0 else 0.0, before=index * 4) for index in range(10)]
+    runs = [record for cell in (TORCH, TF) for index in range(5) for record in made.run(cell, index, *turns)]
+    found = answer(*runs, DONE, cells={TORCH: [], TF: []})
+
+    assert [("Equal models", "proved", True), ("Disturbed", "10 of 100 turns, repeated", True),
+            ("Isolation", "containers", True), ("Data", "digits32", True)] == list(found.trust)
+
+
+def test_what_was_not_checked_is_said_with_the_option_that_does() -> None:
+    found = made_report.reported(made_report.records()).answer
+
+    assert found and ("Equal models", "not checked here, --prove does", False) == found.trust[0]
+
+
+def test_notes_are_few_words_and_name_the_stacks_where_it_is_not_all() -> None:
+    venv = {**made.PLACE, "isolation": "venv"}
+    some = made.runs(TF, FAST, place=venv)
+
+    assert ("virtual environments",) == answer(place=venv).notes
+    assert ("virtual environments (tf)",) == answer(*some, cells={TORCH: SLOW, TF: []}).notes
+
+
+def test_facts_are_the_machine_the_day_and_the_rounds() -> None:
+    assert ("a CPU, 2 CPUs", "21 Nov 2026", "quick, 5 rounds") == answer().facts
+
+
+@pytest.mark.parametrize(("began", "day"), [("2026-11-05T10:00:00+00:00", "5 Nov 2026"), ("long ago", "long ago"),
+                                            (None, "an unknown time")])
+def test_a_day_that_is_none_stands_as_it_is(began: str | None, day: str) -> None:
+    assert day == answer(session={"began": began}).facts[1]

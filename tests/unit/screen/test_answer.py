@@ -1,0 +1,86 @@
+"""The last lines of a report on a terminal: at 160, 80 and 40 columns, in colour and in a pipe."""
+
+import pytest
+
+from runner.report.document import Report
+from runner.screen.summary import summary_view
+from tests import made_report
+from tests import made_rows as made
+from tests.made_report import DONE
+from tests.printing import printed
+
+SPEEDS = {"torch-2.13-cpu": 100.0, "tf-2.21": 80.0, "jax-cpu": 150.0, "mxnet-1.9": 20.0}
+TASKS = (("lenet5", "train"), ("gpt2", "train"), ("gpt2", "decode"))
+
+
+def session(tasks: tuple[tuple[str, str], ...] = TASKS, **values: object) -> Report:
+    """A session like that of study quick: four stacks in three comparisons, eight rounds."""
+    cells = {made.cell(name, task=task, measure=measure, steps=20): [speed * (1 + wave / 100) for wave in range(8)]
+             for task, measure in tasks for name, speed in SPEEDS.items()}
+    return made_report.contents(made_report.records(
+        DONE, cells=cells, plan={"rounds": 8, "baseline": "torch-2.13-cpu"}, **values))[2]
+
+
+def test_the_answer_of_quick_fits_24_lines_of_80_columns() -> None:
+    lines = printed(summary_view(session())).splitlines()
+
+    assert 24 >= len(lines) and 80 >= max(map(len, lines))
+    assert lines[0].startswith("Which is faster here?   a CPU, 2 CPUs   21 Nov 2026   quick, 8 rounds")
+    assert 3 == sum(line.endswith("FASTEST") for line in lines)
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_every_stack_has_a_whole_line_with_ratio_interval_and_word(width: int) -> None:
+    lines = printed(summary_view(session()), width=width).splitlines()
+    of_jax = [line.split() for line in lines if line.split()[:1] == ["jax-cpu"]]
+
+    assert width >= max(map(len, lines))
+    assert 3 == len(of_jax) and {("1.50", "1.50–1.50", "FASTEST")} == {tuple(words[-3:]) for words in of_jax}
+    assert 40 < width or all(3 + 1 == len(words) for words in of_jax)          # no rate and no bar
+
+
+def test_a_bar_is_as_long_as_its_share_of_the_fastest_rate() -> None:
+    lines = printed(summary_view(session(TASKS[:1]))).splitlines()
+    bars = {line.split()[0]: line.count("━") for line in lines if "━" in line}
+
+    assert bars["jax-cpu"] == max(bars.values()) >= 20
+    assert round(bars["jax-cpu"] * 100 / 150) == bars["torch-2.13-cpu"]
+
+
+def test_models_turns_and_notes_stand_below_and_at_most_three_notes() -> None:
+    many = {**made.FACTS, "threads": 7, "onednn": False, "data": {**made.FACTS["data"], "stand_in": True}}
+    place = {**made.PLACE, "isolation": "venv", "pinned": False}
+    text = printed(summary_view(session(facts=many, place=place)))
+
+    assert "Equal models: not checked here" in text and "Disturbed: not told" in text
+    assert "Notes: virtual environments; not pinned; stand-in data; 1 more." in " ".join(text.split())
+
+
+def test_commands_name_a_result_that_is_not_the_newest() -> None:
+    assert "Next: evenbench report --html (charts)   --details (all tables)" in printed(summary_view(session()))
+    assert "Next: evenbench report made --html (charts)" in printed(summary_view(session(), named="made"))
+
+
+def test_all_tables_stand_before_the_answer_where_asked_and_none_elsewhere() -> None:
+    short, long = (printed(summary_view(session(), is_detailed=asked), width=120) for asked in (False, True))
+
+    assert long.endswith(short.split("   --details")[0] + short.split("(all tables)")[1])
+    assert "peak memory" not in " ".join(short.split()) and "Measured again by:" in long
+
+
+def test_a_session_that_compares_nothing_shows_its_tables() -> None:
+    cell = made.cell(measure="max_batch")
+    records = [record for index in range(5) for record in made.run(cell, index, {
+        "event": "max_batch", "largest": 64, "smallest_oom": None, "limit_bytes": None, "tried": []})]
+    shown = printed(summary_view(made_report.reported([made.session(), made.plan(cell), *records])))
+
+    assert "The largest batch that trains" in shown
+
+
+def test_a_paper_s_claims_are_counted() -> None:
+    claim = {"id": "x-c1", "text": "tf is faster", "kind": "faster", "quantity": "step", "where": {},
+             "of": {"stack": "tf", "parallel": "", "settings": {}}, "cases": [[]], "over": [],
+             "to": {"stack": "torch", "parallel": "", "settings": {}}}
+    found = made_report.contents(made_report.records(DONE, plan={"claims": [claim]}))[2]
+
+    assert "1 claim: holds 1." in printed(summary_view(found))
