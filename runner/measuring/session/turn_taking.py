@@ -15,8 +15,8 @@ from runner.results.turns import FOREIGN_SHARE, Turn
 from workloads.spec import turns
 
 _LOOK_SECONDS = 0.15             # of the machine while nothing of ours runs: 15 ticks of each CPU
-_PATIENCE_SECONDS = 60.0         # that a session waits for others and repeats turns, and beyond that
-_PATIENCE_SHARE = 0.25           # of the time since it began
+_PATIENCE_SECONDS = 30.0         # that a session waits for others and repeats turns, and beyond that
+_PATIENCE_SHARE = 0.1            # of the time since it began
 _ROOM = 1.5                      # times the memory that the largest worker of a comparison took is kept for each other
 
 
