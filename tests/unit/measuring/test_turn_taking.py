@@ -283,14 +283,14 @@ def test_room_is_half_as_much_again_as_the_largest_worker_took() -> None:
     assert room.holds("c", 2, 12) and not room.holds("c", 2, 11)
 
 
-def test_patience_is_a_minute_and_a_quarter_of_the_time() -> None:
+def test_patience_is_half_a_minute_and_a_tenth_of_the_time() -> None:
     clock = FakeClock(step=0.0)
     patience = Patience(clock)
-    patience.spend(59.0)
+    patience.spend(29.0)
     assert patience.is_left
     patience.spend(2.0)
     assert not patience.is_left
-    clock.advance(8.0)
+    clock.advance(11.0)
     assert patience.is_left
 
 
