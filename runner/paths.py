@@ -1,7 +1,9 @@
 """Where things lie: the checkout's own folders, the user's own, and what is kept between sessions."""
 
+import errno
 import os
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from runner.errors import InputError
@@ -10,18 +12,67 @@ ROOT = Path(__file__).resolve().parents[1]
 STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
 # folders with colons between, as PATH has them
 OWN_STUDIES, OWN_STACKS, OWN_TASKS = "EVENBENCH_STUDIES", "EVENBENCH_STACKS", "EVENBENCH_TASKS"
-CACHE = Path("~/.cache/evenbench").expanduser()
+def home() -> Path | None:
+    """The user's home; None where there is none."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
+def named(text: str | Path) -> Path:
+    """A path that somebody named, "~" for a home. Raises InputError where there is no such home."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise InputError(f"{text}: no home folder is known for it: name the whole path") from error
 
 
 def cache_folder() -> Path:
-    """Where virtual environments and data are kept between sessions."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evenbench"
+    """Where virtual environments and data are kept between sessions. Raises InputError."""
+    cache = os.environ.get("XDG_CACHE_HOME") or ((own := home()) and own / ".cache")
+    if not cache:
+        raise InputError(f"no home folder: HOME is not set, and user {os.getuid()} has no name here: set "
+                         "XDG_CACHE_HOME to a folder for what is kept between sessions")
+    return Path(cache) / "evenbench"
+
+
+def usable_cache() -> Path:
+    """The same, made where it is not there; a file can be written into it. Raises InputError."""
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        return folder
+
+
+def unusable(error: OSError) -> InputError | None:
+    """The line for a file or folder of the user's that cannot be used; None where the error is of something else."""
+    if error.filename is None:
+        full = f"what is printed cannot be written: {error.strerror}"
+        return InputError(full) if error.errno in (errno.ENOSPC, errno.EDQUOT) else None
+    if not isinstance(error.filename, str | bytes | os.PathLike):
+        return None
+    path = Path(os.fsdecode(error.filename))
+    if {ROOT / "runner", ROOT / "workloads"}.intersection(path.parents):
+        return None
+    remedies = ((cache_folder, "set XDG_CACHE_HOME to a folder that this user can write"),
+                (lambda: Path(tempfile.gettempdir()), "set TMPDIR to a folder that this user can write"))
+    remedy = next((words for folder, words in remedies if _lies_in(path, folder)),
+                  "name another place, or give this user the right to it")
+    return InputError(f"{path}: {error.strerror}; {remedy}")
+
+
+def _lies_in(path: Path, folder: Callable[[], Path]) -> bool:
+    try:
+        return path.absolute().is_relative_to(folder())
+    except (InputError, OSError):
+        return False
 
 
 def own_folders(variable: str) -> tuple[Path, ...]:
     """The folders that the user named with --studies, --stacks or --tasks, or in their variable. Raises InputError."""
-    named = filter(None, os.environ.get(variable, "").split(os.pathsep))
-    folders = tuple(Path(name).expanduser().absolute() for name in named)
+    words = filter(None, os.environ.get(variable, "").split(os.pathsep))
+    folders = tuple(named(name).absolute() for name in words)
     for each in folders:
         if not each.is_dir():
             option = variable.rpartition("_")[2].lower()

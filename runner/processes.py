@@ -5,9 +5,10 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from runner import paths
 from runner.errors import BuildFailed
 
 Say = Callable[[str], None]
@@ -83,14 +84,20 @@ def for_workers() -> dict[str, str]:
 
 
 def clean_environment() -> dict[str, str]:
-    """Our environment without what leads an interpreter to another one's packages. PIP_* settings stay."""
-    return {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
+    """Our environment without what leads an interpreter to another one's packages. PIP_* settings stay.
+
+    Pip does not start without a home: where there is none, the cache's folder is it.
+    """
+    homeless = {} if paths.home() else {"HOME": str(paths.cache_folder())}
+    return {**{key: value for key, value in os.environ.items()
+               if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}, **homeless}
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file; the kernel lets go of it when its holder dies."""
+    """Hold a lock file, where its file system has locks; the kernel lets go of it when its holder dies."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield

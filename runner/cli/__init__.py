@@ -129,11 +129,14 @@ def _evenbench() -> None:
 
 
 def main() -> None:
-    """Run the command. A BenchError becomes one line on standard error and exit code 2."""
+    """Run the command. What the user can mend becomes one line on standard error and exit code 2."""
     try:
         app(standalone_mode=True)
-    except BenchError as error:
-        screen.say(f"evenbench: {error}")
+    except (BenchError, OSError) as error:
+        line = error if isinstance(error, BenchError) else paths.unusable(error)
+        if line is None:
+            raise
+        screen.say(f"evenbench: {line}")
         sys.exit(2)
     except Stopped:
         sys.exit(130)

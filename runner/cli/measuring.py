@@ -148,7 +148,8 @@ def _ran(job: jobs.Job, how: _How, show: Callable[[Path], None] = show_result) -
     for warning in (*filter(None, [host.told_limits()]), *jobs.warnings(job)):
         screen.say(warning)
     job = jobs.prepared(job, screen.say)
-    with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else how.results):
+    with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else how.results,
+                              screen.say):
         if how.is_proving:
             _prove(job, how.results)
         if how.is_fresh:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from runner import screen
+from runner import paths, screen
 from runner.errors import InputError
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False,
@@ -82,9 +82,9 @@ def _stacks_of(value: str) -> list[str]:
     for word in value.split(","):
         _, sign, path = f"{words[-1]},{word}".partition("=") if words else ("", "", "")
         before, _, package = path.rpartition("#")
-        is_path = bool(sign) and not Path(words[-1].partition("=")[2]).expanduser().exists() and (
-            Path(path).expanduser().exists() or ("," not in package and bool(before)
-                                                 and Path(before).expanduser().exists()))
+        is_path = bool(sign) and not paths.named(words[-1].partition("=")[2]).exists() and (
+            paths.named(path).exists() or ("," not in package and bool(before)
+                                                 and paths.named(before).exists()))
         words[-1:] = [f"{words[-1]},{word}"] if is_path else [*words[-1:], word]
     return words
 

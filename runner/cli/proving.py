@@ -65,7 +65,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
         raise InputError(f'--loop: found "{loop}", expected {" or ".join(_LOOPS)}, and native with --parallel')
     how = choose.for_stacks(launcher, screen.say, here_gpus, {"swarm": split(swarm), "slurm": split(slurm)}, here.named)
     chosen = job.buildable(chosen, how, screen.say)
-    with job.measuring_alone(paths.cache_folder() if how.measures_here else results):
+    with job.measuring_alone(paths.cache_folder() if how.measures_here else results, screen.say):
         verdicts = checked(tasks, chosen, precision, how, results,
                            equality.run_parallel if parallel else functools.partial(equality.run, loop=loop))
     if table:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from runner import paths
 from runner.errors import InputError
 from workloads.spec.data import prepared
 from workloads.spec.data.datasets import DATA_SETS, SIDE, size_problem
@@ -30,16 +31,19 @@ class Data(NamedTuple):
     folder: Path
 
 
-def chosen(argument: str | None, cache: Path, say: Callable[[str], None]) -> Data:
-    """The Data of `NAME=FOLDER`, of a NAME that the cache holds, or the stand-in for none. Raises InputError."""
+def chosen(argument: str | None, cache: Path) -> Data:
+    """The Data of `NAME=FOLDER`, of a NAME that the cache holds, or the stand-in for none. Raises InputError.
+
+    Writes nothing: the stand-in is there once it is written.
+    """
     if argument is None or argument == STAND_IN:
-        return Data(STAND_IN, digits32(cache, say))
+        return Data(STAND_IN, digits32_folder(cache))
     name, separator, folder = argument.partition("=")
     names = (*DATA_SETS, *prepared.SEQUENCE_SETS)
     if name not in names or (separator and not folder):
         raise InputError(f'--data: found "{argument}", expected NAME=FOLDER, or NAME of what the cache holds, '
                          f'with NAME one of {", ".join(names)}')
-    path = Path(folder).expanduser().absolute() if separator else cached(cache, name)
+    path = paths.named(folder).absolute() if separator else cached(cache, name)
     if not separator and not path.is_dir():
         raise InputError(f"--data {name}: not in the cache ({path}): run `evenbench data get {name}`, "
                          f"or name its folder: --data {name}=FOLDER")
@@ -47,9 +51,9 @@ def chosen(argument: str | None, cache: Path, say: Callable[[str], None]) -> Dat
     return Data(name, path)
 
 
-def several(argument: str | None, cache: Path, say: Callable[[str], None]) -> tuple[Data, ...]:
+def several(argument: str | None, cache: Path) -> tuple[Data, ...]:
     """The Data of NAME=FOLDER,NAME=FOLDER; cells that name no other read the first. Raises InputError."""
-    data_sets = tuple(chosen(word, cache, say) for word in (_NEXT.split(argument) if argument else [None]))
+    data_sets = tuple(chosen(word, cache) for word in (_NEXT.split(argument) if argument else [None]))
     if len({data.name for data in data_sets}) < len(data_sets):
         raise InputError(f'--data: found "{argument}", expected each name once')
     return data_sets

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner import formatting
+from runner import formatting, paths
 from runner.datasets import catalogue, choice
 from runner.datasets.archives import unpack
 from runner.datasets.download import Net, fetch, missing_bytes
@@ -136,7 +136,7 @@ def verify(name: str, folder: Path | None, cache: Path) -> str:
     """What is in a data set's folder, or else in the cache's, in one line. Raises InputError."""
     if name != choice.STAND_IN:
         catalogue.known(name)
-    here = folder.expanduser().absolute() if folder else choice.cached(cache, name)
+    here = paths.named(folder).absolute() if folder else choice.cached(cache, name)
     if folder is None and not here.is_dir() and sources(cache, name).is_dir():
         here = sources(cache, name)
     if folder is None and not here.is_dir():
@@ -150,7 +150,7 @@ def prepare(name: str, source: Path | None, cache: Path, options: Options, say: 
     ways = {each: known.prepare for each, known in catalogue.KNOWN.items() if known.prepare}
     if name not in ways:
         raise InputError(f'data prepare: found "{name}", expected one of {", ".join(ways)}')
-    here = source.expanduser().absolute() if source else sources(cache, name)
+    here = paths.named(source).absolute() if source else sources(cache, name)
     if not here.is_dir():
         raise InputError(f"data {name}: {here}: no such folder; run `evenbench data get {name}`, or name the folder of "
                          "the published data with --from")

@@ -24,7 +24,7 @@ from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning
 from runner.launchers.protocol import Exit, Launcher
 from runner.machine import gpus, topology
 from runner.machine.cpu_sets import shared
-from runner.paths import CACHE
+from runner.paths import cache_folder
 from runner.stacks import sif
 from runner.stacks.definition import Stack, fingerprint, pinned
 from workloads.spec import cluster, placement, turns
@@ -47,9 +47,9 @@ class ApptainerLauncher(Launcher):
     checks_at_once = 2               # a check is an import above all, which is on one CPU
     divides_gpus = runs_programs = True
 
-    def __init__(self, gpus: gpus.Gpus = gpus.NONE, cache: Path = CACHE) -> None:
+    def __init__(self, gpus: gpus.Gpus = gpus.NONE, cache: Path | None = None) -> None:
         """gpus: those that cells get; cache: the folder that keeps image files and compiled kernels."""
-        self._gpus, self._cache = gpus, cache
+        self._gpus, self._cache = gpus, cache or cache_folder()
         self._files: dict[str, sif.Sif] = {}
         self._has_groups: bool | None = None         # None: not tried yet
         self._version = ""

@@ -15,7 +15,7 @@ from runner.launchers.line_queue import Pipe, lines_of_chunks
 from runner.launchers.protocol import Exit, Launcher, Running
 from runner.machine import gpus, topology
 from runner.machine.cpu_sets import Share, reporters, servers, shared
-from runner.paths import CACHE
+from runner.paths import cache_folder
 from runner.results.error_output import ErrorOutput, Written
 from runner.stacks import images
 from runner.stacks import own as own_stacks
@@ -62,9 +62,9 @@ class DockerLauncher(Launcher):
     checks_at_once = 2               # a check is an import above all, which is on one CPU
     divides_gpus = runs_programs = tells = True
 
-    def __init__(self, client: DockerClient, gpus: gpus.Gpus = gpus.NONE, cache: Path = CACHE) -> None:
+    def __init__(self, client: DockerClient, gpus: gpus.Gpus = gpus.NONE, cache: Path | None = None) -> None:
         """gpus: those that cells get; cache: the folder that keeps compiled kernels."""
-        self._client, self._gpus, self._cache = client, gpus, cache
+        self._client, self._gpus, self._cache = client, gpus, cache or cache_folder()
         self._waiting = Waiting(client)
         self._images: dict[str, images.Image] = {}
         self._engine = ""              # its version, once it was asked

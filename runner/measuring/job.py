@@ -8,7 +8,8 @@ import re
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -25,7 +26,7 @@ from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
 from runner.machine.gpus import NONE, Gpus
 from runner.measuring import at_once, own_stacks
 from runner.measuring.bench import RunOnGpus, SideBySide
-from runner.paths import ROOT, STACKS, STUDIES, cache_folder
+from runner.paths import ROOT, STACKS, STUDIES, cache_folder, usable_cache
 from runner.planning import budget
 from runner.planning.plan import Plan, Planned, Wishes, of_fullest_form, plan, run_seconds, too_large
 from runner.results import history, store
@@ -151,7 +152,7 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
     chosen = own_stacks.chosen(asked.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
     launcher = choose.for_stacks(asked.launcher, say, here_gpus, asked.options, chosen.named)
     here = launcher.machine(host.observe())
-    data, *more = choice.several(asked.data, cache_folder(), say)
+    data, *more = choice.several(asked.data, cache_folder())
     wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name}, stacks=chosen.names,
                                    data=tuple(each.name for each in (data, *more)))
     asked = asked._replace(wishes=wishes)
@@ -191,7 +192,13 @@ def buildable(stacks: list[definition.Stack], launcher: Launcher, say: Say) -> l
 
 
 def prepared(job: Job, say: Say) -> Job:
-    """The job with every stack built; one that cannot be is skipped with the reason. Raises DiskFull, BuildFailed."""
+    """The job with its data there and every stack built; one that cannot be is skipped with the reason.
+
+    Raises InputError where the cache cannot be used, DiskFull, BuildFailed.
+    """
+    cache = usable_cache()
+    if choice.STAND_IN in job.folders:
+        choice.digits32(cache, say)
     built: dict[str, str] = {}                 # why it cannot be built, "" of one that is
     while names := [name for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells)
                     if name not in built]:
@@ -341,19 +348,32 @@ def resumed(job: Job, kept: history.Kept) -> Job:
     return job if kept.seed is None else job._replace(plan=job.plan._replace(seed=kept.seed))
 
 
-def measuring_alone(cache: Path) -> IO[str]:
-    """A held lock: two sessions at once would measure each other. Raises InputError while another one runs."""
+@contextmanager
+def measuring_alone(cache: Path, say: Say = lambda line: None) -> Iterator[None]:
+    """Keep a second session out, which would measure this one; said where the file system has no locks.
+
+    Raises InputError while another session runs.
+    """
     cache.mkdir(parents=True, exist_ok=True)
-    lock = (cache / "measuring.lock").open("a+")
+    with _lock_file(cache / "measuring.lock") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            lock.seek(0)
+            raise InputError(f"another evenbench session ({lock.read().strip()}) is measuring on this machine: "
+                             "wait for it, or end it") from error
+        except OSError as error:
+            say(f"{lock.name}: its file system has no locks ({error.strerror}): nobody keeps a second session out")
+        if lock.writable():
+            lock.truncate(0)
+            lock.write(f"process {os.getpid()}")
+            lock.flush()
+        yield
+
+
+def _lock_file(path: Path) -> IO[str]:
+    """The file, which may be another user's: to lock it, reading it suffices."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        lock.seek(0)
-        holder = lock.read().strip()
-        lock.close()
-        raise InputError(f"another evenbench session ({holder}) is measuring on this machine: "
-                         "wait for it, or end it") from error
-    lock.truncate(0)
-    lock.write(f"process {os.getpid()}")
-    lock.flush()
-    return lock
+        return path.open("a+")
+    except PermissionError:
+        return path.open()

@@ -162,7 +162,7 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say
     chosen_now = own_stacks.again(asked.wishes.stacks, recorded.session, cells, stacks, paths.ROOT, gpus, say)
     stacks = chosen_now.stacks
     launcher = choose.for_stacks(launcher_name(recorded, asked.launcher), say, gpus, asked.options, chosen_now.named)
-    data, *more = choice.several(data_argument(recorded, asked.data), paths.cache_folder(), say)
+    data, *more = choice.several(data_argument(recorded, asked.data), paths.cache_folder())
     plan = plan_again(recorded, stacks, asked.wishes.rounds, secrets.randbelow(2**31))
     missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[name]))}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from runner import leftovers
 from runner.errors import BuildFailed
-from runner.paths import CACHE
+from runner.paths import cache_folder
 from runner.processes import Say, fresh_log, locked, run
 from runner.stacks import package_sources
 from runner.stacks.definition import Pinned
@@ -57,7 +57,7 @@ def own(client: DockerClient, python: str, say: Say) -> str:
     interpreter = find_interpreter(python)
     release = package_sources.system_release()
     system = f"evenbench-base:{release}"
-    with locked(CACHE / "builds" / "base.lock"):
+    with locked(cache_folder() / "builds" / "base.lock"):
         if not _is_built(client, system):
             _build_system(system, release, say)
         if interpreter.is_relative_to("/usr/bin"):       # the system's own: the archive has it, the build installs it
@@ -106,7 +106,7 @@ def _build_system(tag: str, release: str, say: Say) -> None:
                           " run `apt-get install debootstrap`")
     if os.geteuid():
         raise BuildFailed("a base of our own can only be built by root: run this command once with sudo")
-    log = fresh_log(CACHE / "builds" / "base.log")
+    log = fresh_log(cache_folder() / "builds" / "base.log")
     say(f"base: a minimal {release} from {mirror} (log: {log})")
     with leftovers.temporary_folder() as name:
         run(["debootstrap", "--variant=minbase", release, f"{name}/system", mirror], log)
@@ -117,7 +117,7 @@ def _build_system(tag: str, release: str, say: Say) -> None:
 
 def _build_python(tag: str, system: str, interpreter: Path, version: str, say: Say) -> None:
     """Add an interpreter of this machine and the libraries that it is linked to."""
-    log = fresh_log(CACHE / "builds" / f"base-py{version}.log")
+    log = fresh_log(cache_folder() / "builds" / f"base-py{version}.log")
     say(f"base: Python {version} from {interpreter} (log: {log})")
     minor = version.rpartition(".")[0]
     with leftovers.temporary_folder() as name:

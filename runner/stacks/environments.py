@@ -4,10 +4,11 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import BuildFailed, DiskFull, InterpreterMissing
-from runner.paths import CACHE
+from runner.paths import cache_folder, home
 from runner.processes import Say, clean_environment, fresh_log, locked, run
 from runner.stacks import package_sources
 from runner.stacks.definition import PinnedStack, wheels_fingerprint
@@ -29,12 +30,12 @@ def find_interpreter(python: str) -> Path:
     return newest[1]
 
 
-def folder(stack: PinnedStack, cache: Path = CACHE) -> Path:
+def folder(stack: PinnedStack, cache: Path | None = None) -> Path:
     """Where the stack's virtual environment lies or will lie; its name changes with the locks."""
-    return cache / "venvs" / f"{stack.name}-{wheels_fingerprint(stack)[:12]}"
+    return (cache or cache_folder()) / "venvs" / f"{stack.name}-{wheels_fingerprint(stack)[:12]}"
 
 
-def ready(stack: PinnedStack, cache: Path = CACHE, say: Say = lambda line: None) -> Path:
+def ready(stack: PinnedStack, cache: Path | None = None, say: Say = lambda line: None) -> Path:
     """The python of the stack's virtual environment, made first if it is not there.
 
     Safe to call from many processes at once: one makes it, the others wait.
@@ -118,14 +119,15 @@ def _candidates(python: str) -> Iterator[Path]:
     if on_path:
         yield Path(on_path)
     for root in _version_folders():
-        yield from sorted(root.glob(f"*{python}.*/bin/{name}"))
+        with suppress(OSError):                          # another user's, which this one cannot read
+            yield from sorted(root.glob(f"*{python}.*/bin/{name}"))
 
 
 def _version_folders() -> Iterator[Path]:
     """Where pyenv and uv keep their interpreters."""
-    home = Path.home()
-    yield Path(os.environ.get("PYENV_ROOT") or home / ".pyenv") / "versions"
-    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    own = home() or Path("/nonexistent")             # as the password file calls the home of those that have none
+    yield Path(os.environ.get("PYENV_ROOT") or own / ".pyenv") / "versions"
+    data = Path(os.environ.get("XDG_DATA_HOME") or own / ".local" / "share")
     yield Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
 
 

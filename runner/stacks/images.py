@@ -11,7 +11,7 @@ from pathlib import Path
 
 from runner import leftovers
 from runner.errors import BuildFailed, DiskFull
-from runner.paths import CACHE
+from runner.paths import cache_folder
 from runner.processes import Say, fresh_log, run
 from runner.stacks import bases, package_sources
 from runner.stacks.definition import Pinned, PinnedStack, build_files, carried, fingerprint, wheels_fingerprint
@@ -81,7 +81,7 @@ def build_anew(client: DockerClient, stack: Pinned, name: str, say: Say) -> None
 def _build(client: DockerClient, stack: Pinned, name: str, say: Say, *options: str) -> None:
     _check_disk(client, stack)
     base = bases.choose(client, stack, say)
-    log = fresh_log(CACHE / "builds" / f"{name.partition(':')[2]}.log")
+    log = fresh_log(cache_folder() / "builds" / f"{name.partition(':')[2]}.log")
     began = time.monotonic()
     say(f"{stack.name}: building its image on {base.image}, {stack.wheels_bytes / 1e9:.1f} GB of packages (log: {log})")
     try:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from runner import paths
 from runner.errors import InputError
 from runner.processes import clean_environment, for_workers
 from runner.stacks.definition import CAPABILITIES, GpuCode, Stack, workloads_digest
@@ -126,7 +127,7 @@ def side(name: str, word: str, pinned: Mapping[str, Stack]) -> str:
 def parse(word: str, pinned: Mapping[str, Stack]) -> Asked:
     """What a word of the form NAME=PATH, NAME=PATH#FRAMEWORK or NAME=image:NAME asks for. Raises InputError."""
     name, _, rest = word.partition("=")
-    is_whole = "#" not in rest or Path(rest).expanduser().exists()
+    is_whole = "#" not in rest or paths.named(rest).exists()
     where, _, package = (rest, "", "") if is_whole else rest.rpartition("#")
     if not _NAME.fullmatch(name):
         raise InputError(f'--stack {word}: found the name "{name}", expected up to 40 small letters, digits, dots and '
@@ -182,7 +183,7 @@ def check_unchanged(stack: OwnStack) -> None:
 
 def interpreter(asked: Asked) -> Path:
     """The interpreter at a path: itself, or a folder's bin/python. Links are kept: they make a virtual environment."""
-    path = Path(asked.path).expanduser()
+    path = paths.named(asked.path)
     if os.sep not in asked.path and not path.exists() and (on_path := shutil.which(asked.path)):
         path = Path(on_path)
     path = path.absolute()
@@ -223,7 +224,8 @@ def run_record(stack: Stack) -> dict[str, Any]:
 
 
 def _user_packages() -> dict[str, str]:
-    return {"PYTHONUSERBASE": os.environ.get("PYTHONUSERBASE") or str(Path.home() / ".local")}
+    base = os.environ.get("PYTHONUSERBASE") or ((own := paths.home()) and str(own / ".local"))
+    return {"PYTHONUSERBASE": base} if base else {}
 
 
 def _answer(command: Sequence[str | Path], root: Path, asked: Asked) -> tuple[str | None, str]:

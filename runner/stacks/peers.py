@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from runner.errors import BuildFailed
-from runner.paths import CACHE
+from runner.paths import cache_folder
 from runner.processes import Say, fresh_log, locked, run
 from runner.stacks import package_sources
 from runner.stacks.definition import PinnedStack
@@ -26,12 +26,12 @@ def names(stack: PinnedStack) -> set[str]:
     return {line.partition("==")[0] for line in lines if "==" in line and not line.startswith("#")}
 
 
-def folder(stack: PinnedStack, cache: Path = CACHE) -> Path:
+def folder(stack: PinnedStack, cache: Path | None = None) -> Path:
     """Where a stack's libraries lie or will lie. Its name is known to workers, which do not know the lock."""
-    return cache / "peers" / stack.name
+    return (cache or cache_folder()) / "peers" / stack.name
 
 
-def ready(stack: PinnedStack, cache: Path = CACHE, say: Say = lambda line: None) -> Path | None:
+def ready(stack: PinnedStack, cache: Path | None = None, say: Say = lambda line: None) -> Path | None:
     """The folder of the stack's libraries, made anew where the lock is another one; None for a stack without a lock.
 
     Safe to call from many processes at once: one makes it, the others wait. Raises BuildFailed.

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
-from runner.paths import CACHE
 from runner.processes import Say, clean_environment, fresh_log, locked, run
 from runner.stacks import engine, images
 from runner.stacks.definition import PinnedStack, fingerprint
@@ -48,19 +47,19 @@ def version(program: str) -> str:
     return _answer([program, "--version"]).strip()
 
 
-def path(stack: PinnedStack, cache: Path = CACHE) -> Path:
+def path(stack: PinnedStack, cache: Path) -> Path:
     """Where the stack's file lies or will lie."""
     return cache / "sif" / f"{stack.name}-{fingerprint(stack)[:12]}.sif"
 
 
-def missing(stack: PinnedStack, cache: Path = CACHE) -> str | None:
+def missing(stack: PinnedStack, cache: Path) -> str | None:
     """Why the stack's file is not to be had here, or None; builds nothing."""
     if command() is None:
         return "no apptainer or singularity on PATH: install Apptainer 1.1 or newer (docs/apptainer.md)"
     return None if path(stack, cache).exists() else stack.unbuildable
 
 
-def ready(stack: PinnedStack, cache: Path = CACHE, say: Say = lambda line: None, source: str = "") -> Sif:
+def ready(stack: PinnedStack, cache: Path, say: Say = lambda line: None, source: str = "") -> Sif:
     """The stack's file, made first if it is not there: of the Docker engine's image, or of a source.
 
     source: docker://NAME@sha256:DIGEST of a registry, docker-archive:FILE or oci-archive:FILE; it must hold the stack

@@ -47,7 +47,7 @@ def test_the_example_of_contributing_is_listed_with_its_licence(mine: Path, tmp_
 
 
 def test_the_example_of_contributing_is_read_by_runs(mine: Path) -> None:
-    chosen = choice.chosen(f"mine={mine}", mine / "cache", lambda text: None)
+    chosen = choice.chosen(f"mine={mine}", mine / "cache")
     train = images.read(str(chosen.folder), Cell("torch", "lenet5", "train", data="mine", image=32, batch=4, steps=1))
 
     assert (mine, "mine") == (chosen.folder, chosen.name)
@@ -83,4 +83,4 @@ def test_a_set_that_must_be_prepared_is_a_row_of_each_table_and_two_functions(
     folder = library.prepare("letters", tmp_path, tmp_path / "cache", Options(), lambda text: None)
     tokens = ragged.ragged(str(folder), "tokens")
     assert [[97, 98], [99]] == [tokens[index].tolist() for index in range(len(tokens))]
-    assert ("letters", folder) == choice.chosen("letters", tmp_path / "cache", lambda text: None)
+    assert ("letters", folder) == choice.chosen("letters", tmp_path / "cache")

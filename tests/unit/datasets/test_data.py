@@ -176,7 +176,7 @@ def test_a_file_cut_short_is_named_before_anything_starts(tmp_path: Path) -> Non
     ("cifar10=/no/such", "/no/such: no such folder"), ("cifar10=/tmp", r"found no data_batch_1\.bin")])
 def test_a_wrong_data_argument_is_told(argument: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
-        choice.chosen(argument, tmp_path, quiet)
+        choice.chosen(argument, tmp_path)
 
 
 def test_labels_beyond_the_classes_are_refused(digits: Path) -> None:
@@ -199,7 +199,7 @@ def test_several_sets_are_named_with_commas_and_a_folder_may_have_one(tmp_path: 
     argument = f"cifar10={first},digits32"
 
     assert [("cifar10", first), ("digits32", choice.digits32_folder(tmp_path))] == list(
-        choice.several(argument, tmp_path, quiet))
+        choice.several(argument, tmp_path))
     assert ("cifar10", "digits32") == choice.names(argument)
     with pytest.raises(InputError, match="expected each name once"):
-        choice.several(f"cifar10={first},cifar10={second}", tmp_path, quiet)
+        choice.several(f"cifar10={first},cifar10={second}", tmp_path)

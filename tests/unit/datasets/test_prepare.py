@@ -54,15 +54,15 @@ def test_ljspeech_becomes_frames_and_character_ids(speech: Path) -> None:
 
 def test_a_prepared_folder_is_what_a_run_takes_from_the_cache(speech: Path) -> None:
     folder = prepared("ljspeech", speech)
-    assert choice.Data("ljspeech", folder) == choice.chosen("ljspeech", speech.parent / "cache", quiet)
-    assert choice.Data("ljspeech", folder) == choice.chosen(f"ljspeech={folder}", speech, quiet)
+    assert choice.Data("ljspeech", folder) == choice.chosen("ljspeech", speech.parent / "cache")
+    assert choice.Data("ljspeech", folder) == choice.chosen(f"ljspeech={folder}", speech)
 
 
 def test_a_prepared_file_cut_short_is_named_before_a_run(speech: Path) -> None:
     folder = prepared("ljspeech", speech)
     (folder / "frames.npy").write_bytes((folder / "frames.npy").read_bytes()[:-1])
     with pytest.raises(InputError, match=r"frames\.npy: found \d+ bytes, expected \d+: cut short"):
-        choice.chosen("ljspeech", speech.parent / "cache", quiet)
+        choice.chosen("ljspeech", speech.parent / "cache")
 
 
 def test_a_recording_cut_short_is_named_and_nothing_is_left(speech: Path) -> None:

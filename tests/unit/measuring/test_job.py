@@ -1,5 +1,7 @@
 """From a command to a job: settings, launcher, the fingerprint by which it is resumed, and its record."""
 
+import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -8,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from runner import processes
 from runner.datasets.choice import Data
 from runner.errors import BuildFailed, EngineUnreachable, InputError
 from runner.launchers import choose
@@ -174,13 +177,33 @@ def test_a_cell_on_cpus_has_nobody_who_watches_gpus() -> None:
 
 
 def test_a_second_session_is_refused_until_the_first_one_ends(tmp_path: Path) -> None:
+    def again() -> None:
+        with job.measuring_alone(tmp_path):
+            pass
+
     with job.measuring_alone(tmp_path), pytest.raises(InputError, match=rf"session \(process {os.getpid()}\) is mea"):
-        job.measuring_alone(tmp_path)
-    job.measuring_alone(tmp_path).close()
+        again()
+    again()
+
+
+def test_where_there_are_no_locks_it_measures_and_says_that_nobody_is_kept_out(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(file: object, how: int) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    said: list[str] = []
+    with job.measuring_alone(tmp_path, said.append):
+        pass
+    assert [f"{tmp_path}/measuring.lock: its file system has no locks (Function not implemented): nobody keeps a "
+            "second session out"] == said
+    with processes.locked(tmp_path / "builds" / "x.lock"):
+        pass
 
 
 def test_a_session_that_was_killed_keeps_nobody_out(tmp_path: Path) -> None:
     program = ("import os, sys; from pathlib import Path; from runner.measuring import job; "
-               "held = job.measuring_alone(Path(sys.argv[1])); os.kill(os.getpid(), 9)")
+               "job.measuring_alone(Path(sys.argv[1])).__enter__(); os.kill(os.getpid(), 9)")
     assert -9 == subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False).returncode
-    job.measuring_alone(tmp_path).close()
+    with job.measuring_alone(tmp_path):
+        pass

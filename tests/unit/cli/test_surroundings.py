@@ -1,0 +1,92 @@
+"""Every command where home, cache, results or TMPDIR cannot be used: one line with path, reason and remedy, or none."""
+
+import os
+import pwd
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from runner import cli, paths, processes
+from runner.errors import InputError
+from runner.stacks import engine, environments
+
+COMMANDS = ("run quick --launcher venv", "plan quick", "rerun x", "aa torch-2.13-cpu lenet5 --launcher venv",
+            "gate --base torch-2.0 --head torch-2.13-cpu --launcher venv", "report x", "compare x y", "history",
+            "export x --csv y.csv", "curves x", "verify x", "list stacks", "list results", "list data",
+            "check --launcher venv", "check-study tian", "images", "data list",
+            "sbom torch-2.13-cpu --launcher venv")
+UNUSABLE = "/proc/no/such"           # no folder can be made there, by root neither
+
+
+def nameless(user: int) -> NoReturn:
+    raise KeyError(f"getpwuid(): uid not found: {user}")
+
+
+@pytest.fixture(params=["no home", "HOME=/proc", "XDG_CACHE_HOME", "TMPDIR", "results"])
+def surroundings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """What cannot be used; nothing is built or measured in any of them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(environments, "ready", stop)
+    monkeypatch.setattr(engine, "connect", stop)
+    if request.param == "results":
+        (tmp_path / "results").write_text("a file")
+    elif request.param in ("XDG_CACHE_HOME", "TMPDIR"):
+        monkeypatch.setenv(request.param, UNUSABLE)
+    else:
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setenv("HOME", "/proc/no")
+        if request.param == "no home":
+            monkeypatch.delenv("HOME")
+            monkeypatch.setattr(pwd, "getpwuid", nameless)
+    return str(request.param)
+
+
+def stop(*arguments: object) -> NoReturn:
+    raise InputError("nothing is built in this test")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_ends_with_a_line_and_no_traceback(command: str, surroundings: str, monkeypatch: pytest.MonkeyPatch,
+                                                     capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["evenbench", *command.split()])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("evenbench: ")]
+
+    assert ended.value.code in (0, 1, 2)
+    assert (2 == ended.value.code) == bool(lines)
+    assert all("Errno" not in line for line in lines)
+
+
+@pytest.mark.parametrize(("error", "line"), [
+    (PermissionError(13, "Permission denied", "/x/y"),
+     "/x/y: Permission denied; name another place, or give this user the right to it"),
+    (OSError(30, "Read-only file system", "{cache}/venvs/a"),
+     "{cache}/venvs/a: Read-only file system; set XDG_CACHE_HOME to a folder that this user can write"),
+    (OSError(28, "No space left on device"), "what is printed cannot be written: No space left on device"),
+    (PermissionError(13, "Permission denied", b"/x/\xff"),
+     "/x/\udcff: Permission denied; name another place, or give this user the right to it"),
+    (ConnectionResetError(104, "Connection reset by peer"), None),
+    (FileNotFoundError(2, "No such file or directory", str(paths.ROOT / "runner" / "gone.py")), None)])
+def test_what_cannot_be_used_is_told_with_the_remedy_and_a_bug_is_not(error: OSError, line: str | None) -> None:
+    cache = str(paths.cache_folder())
+    if isinstance(error.filename, str):
+        error.filename = error.filename.format(cache=cache)
+    told = paths.unusable(error)
+    assert (line.format(cache=cache) if line else None) == (str(told) if told else None)
+
+
+def test_a_user_without_a_home_needs_the_cache_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nameless)
+    with pytest.raises(InputError, match=rf"HOME is not set, and user {os.getuid()} has no name here: set XDG_CACHE_H"):
+        paths.cache_folder()
+    with pytest.raises(InputError, match=r"~/venv: no home folder is known for it: name the whole path"):
+        paths.named("~/venv")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert tmp_path / "evenbench" == paths.usable_cache()
+    assert str(tmp_path / "evenbench") == processes.clean_environment()["HOME"]         # pip asks for one
