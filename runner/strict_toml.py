@@ -1,9 +1,13 @@
 """Tables of a TOML file, read strictly: every function gives a value of its type or raises InputError in one line."""
 
 import difflib
+import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from runner import own_tasks
 from runner.errors import InputError
@@ -11,9 +15,9 @@ from workloads.spec import cell as cells
 from workloads.spec.data import datasets, prepared
 
 _OF_THE_PLAN = ("stack", "table")        # cell fields that the planner fills in
-_TOO_MUCH = 1e30                 # for a number that a study prints
 _LONGEST_FILE = 2**18            # bytes: four times our longest; a parser's time may grow by the square
 Table = dict[str, Any]
+_Kind = TypeVar("_Kind")
 
 
 class Position(NamedTuple):
@@ -76,6 +80,43 @@ def refuse_unknown(values: Mapping[str, Any], known: tuple[str, ...], position: 
             raise position.wrong(f'key "{name}" is unknown{hint}')
 
 
+def validated(kind: type[_Kind], values: Mapping[str, Any], position: Position) -> _Kind:
+    """A pydantic model, or a NamedTuple of its types, of values; a list is a tuple, and nothing else another type."""
+    try:
+        made: _Kind = TypeAdapter(kind).validate_python(_frozen(values), strict=True)
+    except ValidationError as error:
+        raise _mistake(error.errors()[0], values, position) from error
+    return made
+
+
+def _mistake(told: ErrorDetails, values: Any, position: Position) -> InputError:
+    """What pydantic found, as key, found and expected; of its places those that are keys of the file."""
+    path = []
+    for place in told["loc"]:
+        if isinstance(values, Mapping) and (place in values or told["type"] == "missing"):
+            path.append(str(place))
+            values = values.get(place)
+    *outer, key = path
+    position = position.at(": ".join(outer)) if outer else position
+    if told["type"] == "missing":
+        return position.wrong(f'key "{key}": missing')
+    expected = _EXPECTED.get(told["type"]) or told["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    found = json.dumps(values) if isinstance(values, bool) else repr(values)
+    return position.wrong(f'key "{key}": found {found}, expected {expected}')
+
+
+_EXPECTED = {"string_type": "text", "string_too_short": "text", "bool_type": "true or false", "float_type": "a number",
+             "finite_number": "a number", "greater_than": "a number above 0", "int_type": "a whole number",
+             "tuple_type": "a list of names", "too_short": "a list that is not empty"}
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as tuples, also within tables."""
+    if isinstance(value, dict):
+        return {name: _frozen(each) for name, each in value.items()}
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
 def refuse_twice(what: str, names: list[str], position: Position) -> None:
     """Raise for the first name that stands twice."""
     for name in names:
@@ -120,26 +161,6 @@ def one_of(values: Table, name: str, known: tuple[str, ...], position: Position,
     value = string(values, name, position, default)
     if value not in known and value != default:
         raise position.wrong(f'key "{name}": found "{value}", expected one of {", ".join(known)}')
-    return value
-
-
-def number(values: Table, name: str, position: Position, above: float | None = 0) -> float | None:
-    """The number under a key, None where there is none; above: what it must exceed, None for any number."""
-    value = values.get(name)
-    if value is None:
-        return None
-    if (isinstance(value, bool) or not isinstance(value, int | float) or not -_TOO_MUCH < value < _TOO_MUCH
-            or (above is not None and value <= above)):
-        expected = "a number" if above is None else f"a number above {above:g}"
-        raise position.wrong(f'key "{name}": found {value!r}, expected {expected}')
-    return float(value)
-
-
-def flag(values: Table, name: str, position: Position) -> bool:
-    """Whether a key is true; false where it is absent."""
-    value = values.get(name, False)
-    if not isinstance(value, bool):
-        raise position.wrong(f'key "{name}": found {value!r}, expected true or false')
     return value
 
 

@@ -398,8 +398,6 @@ class ClaimNumber(_Model):
     """The least value that the claim allows; null: any."""
     high: float | None
     """The greatest."""
-    is_turned: bool
-    """Whether it allows what is below low or above high instead."""
     verdict: claims.Verdict
 
 

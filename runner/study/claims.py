@@ -14,7 +14,6 @@ each a ratio of two series of runs paired by round, with its interval (stats.rat
     least   the quantity, or of / to, in each other case over that in the case `at`: above 1
     most    the same, below 1
     equal   of / to, between 1 / (1 + within) and 1 + within, so that it reads the same both ways
-    differ  of / to, outside of these
     mpe     the mean over all cases of (of - to) / of, the statistic of mahorker's Table 2; below 0 where `to` takes
             longer; thresholds as of a ratio, `about` on either side of 0
 Every case must hold, or with holds_for = "mean" the geometric mean over the cases, with "total" the ratio of their sums
@@ -37,29 +36,45 @@ Page) allow for that too, but give no size to report, and no way to say that a s
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, PositiveFloat
 
 from runner.study.quantities import QUANTITIES, sharable
-from runner.study.subjects import Subject, Value, named, selection, unknown_fields
+from runner.study.subjects import Subject, Text, Value, named, selection, unknown_fields
 from workloads.spec.cell import FIELDS, Cell
 
 _THRESHOLDS = ("at_least", "at_most", "about", "within")
-KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {    # the keys that a kind must have, and may have
-    "faster": (("of", "to"), ("turned_for",)),
-    "ratio": (("of", "to"), (*_THRESHOLDS, "than")),
-    "share": (("of",), _THRESHOLDS),
-    "trend": (("of", "along", "direction"), ("to", "turned_for")),
-    "slope": (("of", "along", "direction"), ("to", "turned_for", "within")),
-    "order": (("order",), ("turned_for",)),
-    "least": (("of", "at"), ("to",)),
-    "most": (("of", "at"), ("to",)),
-    "equal": (("of", "to", "within"), ("than",)),
-    "differ": (("of", "to", "within"), ("than",)),
-    "mpe": (("of", "to"), _THRESHOLDS),
+
+
+class Kind(NamedTuple):
+    """A kind of claim: the keys that it must have and may have, and its words for runner.report.claims.claim_text.
+
+    `condition` says where it holds, `theirs` what the paper says beside our number; both are formats of {of}, {to},
+    {ratio} (of / to), {limits}, {at}, {order}, {along}, {direction} and {within} (", within" so much, where said).
+    """
+
+    must: tuple[str, ...]
+    may: tuple[str, ...]
+    condition: str = "{ratio} {limits}"
+    theirs: str = "{limits}"
+
+
+KINDS: dict[str, Kind] = {
+    "faster": Kind(("of", "to"), ("turned_for",), "{of} < {to}", "faster"),
+    "ratio": Kind(("of", "to"), (*_THRESHOLDS, "than")),
+    "share": Kind(("of",), _THRESHOLDS),
+    "trend": Kind(("of", "along", "direction"), ("to", "turned_for"),
+                  "{ratio} {direction} from each {along} to the next", "{direction}"),
+    "slope": Kind(("of", "along", "direction"), ("to", "turned_for", "within"),
+                  "{ratio} {direction} over {along}{within}", "{direction}{within}"),
+    "order": Kind(("order",), ("turned_for",), "{order}", "in this order"),
+    "least": Kind(("of", "at"), ("to",), "{ratio} is the least in {at}", "the least in {at}"),
+    "most": Kind(("of", "at"), ("to",), "{ratio} is the most in {at}", "the most in {at}"),
+    "equal": Kind(("of", "to", "within"), ("than",), "{ratio} is 1{within}", "equal{within}"),
+    "mpe": Kind(("of", "to"), _THRESHOLDS, "mean of ({of} - {to}) / {of} {limits}"),
 }
-_OF_KINDS = sorted({name for both in KINDS.values() for names in both for name in names})
+_OF_KINDS = sorted({name for kind in KINDS.values() for name in (*kind.must, *kind.may)})
 HOLDS_FOR = ("each", "mean", "total", "greatest", "majority", "difference")
 DIRECTIONS = ("up", "down", "flat")
 
@@ -72,8 +87,8 @@ class Statement(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False,
                               json_schema_serialization_defaults_required=True)
 
-    id: str
-    text: str
+    id: Text
+    text: Text
     kind: str
     """One of those that docs/study-format.md lists."""
     quantity: str
@@ -201,7 +216,7 @@ def _unknown_names(claim: Claim) -> str | None:
 
 
 def _wrong_keys(claim: Claim) -> str | None:
-    must, may = KINDS[claim.kind]
+    must, may, *_ = KINDS[claim.kind]
     for name in _OF_KINDS:
         value = getattr(claim, name)
         if name in must and not value:
@@ -228,7 +243,7 @@ def _wrong_subjects(claim: Claim) -> str | None:
 def _wrong_thresholds(claim: Claim) -> str | None:
     if claim.kind == "slope" and (claim.within is not None) != (claim.direction == "flat"):
         return 'direction "flat" has "within", the others have not'
-    if "about" not in KINDS[claim.kind][1]:
+    if "about" not in KINDS[claim.kind].may:
         return 'direction "flat" is of kind "slope"' if claim.kind == "trend" and claim.direction == "flat" else None
     is_near, is_between = claim.about is not None, claim.at_least is not None or claim.at_most is not None
     if is_near == is_between or is_near != (claim.within is not None):
@@ -253,9 +268,9 @@ def _out_of_range(claim: Claim) -> str | None:
     return None
 
 
-_OF_TOTALS = ("faster", "ratio", "order", "equal", "differ")
-_OF_HOLDS_FOR = {"total": _OF_TOTALS, "greatest": _OF_TOTALS, "difference": ("ratio", "equal", "differ"),
-                 "majority": ("faster", "ratio", "share", "equal", "differ")}
+_OF_TOTALS = ("faster", "ratio", "order", "equal")
+_OF_HOLDS_FOR = {"total": _OF_TOTALS, "greatest": _OF_TOTALS, "difference": ("ratio", "equal"),
+                 "majority": ("faster", "ratio", "share", "equal")}
 _MAY_BE_BELOW_NOTHING = ("constant_folding", "arithmetic", "dependency", "pruning")     # passes may add nodes
 _ABOVE_ONE = ("first_epoch", "first_epoch_extra")     # held against a later epoch, of which they are no part
 

@@ -7,8 +7,7 @@ from runner import strict_toml
 from runner.strict_toml import Position, Table
 from runner.study import claims, quantities
 from runner.study.claims import Claim
-from runner.study.published import STATISTICS, Published
-from runner.study.quantities import QUANTITIES
+from runner.study.published import Published, wrong_number
 from runner.study.subjects import Subject, named, selection, sizes
 from workloads.spec.cell import Cell
 
@@ -55,26 +54,13 @@ def claimed(document: Table, position: Position, grounds: Grounds) -> tuple[Clai
 def _published(entry: Any, position: Position, grounds: Grounds) -> Published:
     position = position.entry(entry, "published")
     strict_toml.refuse_unknown(entry, _PUBLISHED_KEYS, position)
-    quantity = strict_toml.one_of(entry, "quantity", tuple(QUANTITIES), position)
-    to = _subject(entry, "to", position, grounds) if "to" in entry else None
-    unit = strict_toml.one_of(entry, "unit", quantities.UNITS, position)
-    known = quantities.RATIO_UNITS if to else quantities.units(quantity)
-    if unit not in known:
-        raise position.wrong(f'key "unit": found "{unit}", expected one of {", ".join(known)} for {quantity} of '
-                          + ("two subjects, a ratio" if to else "one subject; a ratio has \"of\" and \"to\""))
-    value = strict_toml.number(entry, "value", position, above=None if unit in ("mpe", "%", "share") else 0)
-    if value is None:
-        raise position.wrong('key "value": missing, expected a number')
-    number = Published(strict_toml.string(entry, "id", position), strict_toml.string(entry, "source", position),
-                       strict_toml.string(entry, "text", position, ""), quantity,
-                       _subject(entry, "of", position, grounds), to,
-                       _where(entry, position), value, unit, _experiment(entry, position, grounds),
-                       _contradiction(entry, position), _steps(entry, unit, to, position),
-                       strict_toml.one_of(entry, "statistic", STATISTICS, position, STATISTICS[0]))
-    if number.statistic != "mean" and unit != "x":
-        raise position.wrong(f'key "statistic": found unit "{unit}", expected "x"; other numbers are means')
-    here, there = (_narrowed(number.where, number.experiment, number.subjects, quantity, (), cells)
+    number = strict_toml.validated(Published, {"text": "", "to": None, **_found(entry, position, grounds)}, position)
+    position.refuse(wrong_number(number))
+    if "steps" in entry and (number.unit != "s" or number.to):
+        raise position.wrong('key "steps": only of a number of one subject in unit "s"')
+    here, there = (_narrowed(number.where, number.experiment, number.subjects, number.quantity, (), cells)
                    for cells in (grounds.here, grounds.of_paper))
+    quantity = number.quantity
     is_about = selection(number.subjects, quantities.measure(quantity), there)
     cells = _of(number.experiment, (each for each in grounds.of_paper if is_about(each.cell)))
     return number._replace(where=here, said=number.where, paper=_sizes(number.subjects, cells),
@@ -93,29 +79,11 @@ _CLAIM_KEYS = tuple(name for name in Claim.model_fields if name not in MADE)
 def _claim(entry: Any, position: Position, grounds: Grounds) -> Claim:
     position = position.entry(entry, "claim")
     strict_toml.refuse_unknown(entry, _CLAIM_KEYS, position)
-    claim = Claim(
-        id=strict_toml.string(entry, "id", position), text=strict_toml.string(entry, "text", position),
-        kind=strict_toml.one_of(entry, "kind", tuple(claims.KINDS), position),
-        quantity=strict_toml.one_of(entry, "quantity", tuple(QUANTITIES), position), where=_where(entry, position),
-        of=_subject(entry, "of", position, grounds) if "of" in entry else None,
-        to=_subject(entry, "to", position, grounds) if "to" in entry else None,
-        order=_subjects(entry, "order", position, grounds), than=_subjects(entry, "than", position, grounds),
-        at=strict_toml.case(entry["at"], position, "at") if "at" in entry else {},
-        over=strict_toml.strings(entry, "over", position) if "over" in entry else (),
-        holds_for=strict_toml.one_of(entry, "holds_for", claims.HOLDS_FOR, position, "each"),
-        along=strict_toml.string(entry, "along", position, ""),
-        direction=strict_toml.one_of(entry, "direction", claims.DIRECTIONS, position, ""),
-        at_least=strict_toml.number(entry, "at_least", position, above=None),
-        at_most=strict_toml.number(entry, "at_most", position, above=None),
-        about=strict_toml.number(entry, "about", position, above=None),
-        within=strict_toml.number(entry, "within", position),
-        turned_for=tuple(strict_toml.case(item, position, "turned_for")
-                         for item in strict_toml.listed(entry, "turned_for", position)),
-        assumed=strict_toml.string(entry, "assumed", position, ""), experiment=_experiment(entry, position, grounds),
-        skips_oom=strict_toml.flag(entry, "skips_oom", position), contradiction=_contradiction(entry, position),
-        source=strict_toml.string(entry, "source", position, ""),
-        averaged=strict_toml.strings(entry, "averaged", position) if "averaged" in entry else (),
-    )
+    for key, tables in (("at", [entry["at"]] if "at" in entry else []),
+                        ("turned_for", strict_toml.listed(entry, "turned_for", position))):
+        for item in tables:
+            strict_toml.case(item, position, key)
+    claim = strict_toml.validated(Claim, _found(entry, position, grounds), position)
     position.refuse(claims.mistake(claim))
     there = claim.model_copy(update={"where": _narrowed(claim.where, claim.experiment, claim.subjects, claim.quantity,
                                                         claim.fields, grounds.of_paper)}).selection()
@@ -128,23 +96,15 @@ def _claim(entry: Any, position: Position, grounds: Grounds) -> Claim:
     return claim
 
 
-def _contradiction(entry: Table, position: Position) -> str:
-    """Why a number or claim does not follow from what else the paper prints; "" where it does."""
-    text = strict_toml.string(entry, "contradiction", position, "").strip()
-    if "contradiction" in entry and not text:
+def _found(entry: Table, position: Position, grounds: Grounds) -> Table:
+    """The entry with its subjects, cell fields and experiment as they are in the study."""
+    if "contradiction" in entry and not str(entry["contradiction"]).strip():
         raise position.wrong('key "contradiction": found no text, expected the arithmetic; leave the key out where '
-                          "nothing contradicts")
-    return text
-
-
-def _steps(entry: Table, unit: str, to: Subject | None, position: Position) -> int:
-    """Of how many steps a number of seconds is; one where it does not say."""
-    steps = entry.get("steps", 1)
-    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
-        raise position.wrong(f'key "steps": found {steps!r}, expected a whole number from 1')
-    if "steps" in entry and (unit != "s" or to):
-        raise position.wrong('key "steps": only of a number of one subject in unit "s"')
-    return steps
+                             "nothing contradicts")
+    subjects = {key: _subject(entry, key, position, grounds) for key in ("of", "to") if key in entry}
+    several = {key: _subjects(entry, key, position, grounds) for key in ("order", "than") if key in entry}
+    return {**entry, **subjects, **several, "where": _where(entry, position),
+            "experiment": _experiment(entry, position, grounds)}
 
 
 def _where(entry: Table, position: Position) -> dict[str, tuple[Any, ...]]:

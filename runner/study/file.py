@@ -5,7 +5,9 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from runner import own_tasks, paths, strict_toml
 from runner.errors import InputError, unknown
@@ -14,6 +16,7 @@ from runner.study import claims_file, inheritance, names, rows
 from runner.study.claims import Claim
 from runner.study.node import Node, node
 from runner.study.published import Published
+from runner.study.subjects import Text
 from runner.study.told import Told, told
 from workloads.spec import cell as cells
 from workloads.spec.cell import Cell
@@ -25,7 +28,6 @@ EVERY = "every"                 # in place of a list of stacks: all of the cells
 _MOST_CELLS = 20_000            # ten times our largest study's
 IDENTIFIER = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$"
 _TABLES = ("study", "subjects", "models", "cells", "experiment", "published", "claim", "told")
-_STUDY_KEYS = ("id", "title", "rounds", "baseline", "scales", "default_scale", "forms")
 
 
 class Experiment(NamedTuple):
@@ -86,6 +88,48 @@ class Study(NamedTuple):
     told: tuple[Told, ...] = ()                  # what the paper states and no cell can test
 
 
+def _is_identifier(text: str) -> str:
+    if not re.fullmatch(IDENTIFIER.strip("^$"), text):
+        raise ValueError('at most 64 letters, digits, dots, dashes or "_"')
+    return text
+
+
+_Rounds = Annotated[int, Field(ge=1, le=1000)]
+_Names = Annotated[tuple[Text, ...], Field(min_length=1)]
+
+
+class Head(BaseModel):
+    """A file's table [study]."""
+
+    id: Annotated[str, AfterValidator(_is_identifier), WithJsonSchema({"type": "string", "pattern": IDENTIFIER})]
+    """It becomes a part of folders' names."""
+    title: Text
+    rounds: _Rounds | dict[str, _Rounds] = 5
+    baseline: str = ""
+    scales: _Names = ("paper",)
+    default_scale: Text | None = None
+    forms: dict[str, _Names] = {}
+
+    @property
+    def first_scale(self) -> str:
+        """The one that is taken where nobody asks for another."""
+        return self.default_scale or self.scales[0]
+
+    def rounds_at(self, scale: str) -> int:
+        """One number, or one for each scale."""
+        return self.rounds if isinstance(self.rounds, int) else self.rounds.get(scale, 5)
+
+
+def _head(document: strict_toml.Table, position: Position) -> Head:
+    table = strict_toml.table(document, "study", position)
+    here = Position(position.file, "[study]")
+    strict_toml.refuse_unknown(table, tuple(Head.model_fields), here)
+    head = strict_toml.validated(Head, table, here)
+    if isinstance(head.rounds, dict):
+        strict_toml.refuse_unknown(head.rounds, head.scales, here.at("rounds"))
+    return head
+
+
 def available(folder: Path) -> list[str]:
     """The ids of the studies in a folder, and of those that the user keeps elsewhere."""
     folders = (folder, *paths.own_folders(paths.OWN_STUDIES))
@@ -123,9 +167,8 @@ def repeats_publication(name: str, folder: Path) -> bool:
 def scales(name: str, folder: Path) -> tuple[str, ...]:
     """The scales of the study of that id, the default one first. Raises InputError."""
     path = located(name, folder)
-    head = strict_toml.table(_document(path), "study", Position(str(path)))
-    declared = strict_toml.strings(head, "scales", Position(str(path), "[study]"), ("paper",))
-    return tuple(sorted(declared, key=lambda scale: scale != head.get("default_scale", declared[0])))
+    head = _head(_document(path), Position(str(path)))
+    return tuple(sorted(head.scales, key=lambda scale: scale != head.first_scale))
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -141,11 +184,10 @@ def from_document(document: dict[str, Any], file: str, scale: str | None = None,
     """The study in a file's tables. Raises InputError."""
     position = Position(file)
     strict_toml.refuse_unknown(document, _TABLES, position)
-    head = strict_toml.table(document, "study", position)
-    strict_toml.refuse_unknown(head, _STUDY_KEYS, Position(file, "[study]"))
+    head = _head(document, position)
     here = Position(file, "[study]")
-    scales = strict_toml.strings(head, "scales", here, ("paper",))
-    scale = scale or strict_toml.string(head, "default_scale", here, scales[0])
+    scales = head.scales
+    scale = scale or head.first_scale
     if scale not in scales:
         raise here.wrong(f'scale "{scale}" is unknown; known: {", ".join(scales)}')
     document = written_out(document, scales, position)
@@ -156,16 +198,14 @@ def from_document(document: dict[str, Any], file: str, scale: str | None = None,
     if not experiments:
         raise position.wrong("found no [[experiment]], expected at least one")
     strict_toml.refuse_twice("experiment", [experiment.id for experiment in experiments], position)
-    forms = _forms(head, here)
     everywhere = {name: [_experiment(each, position, name, scales) for each in tables] for name in scales}
     if (count := sum(each.size for those in everywhere.values() for each in those)) > _MOST_CELLS:
         raise position.wrong(f"found {count} cells over all scales, expected at most {_MOST_CELLS}")
     by_scale = {name: [cell for each in those for cell in cells_of(each)] for name, those in everywhere.items()}
-    grounds = claims_file.Grounds([cell for each in experiments for cell in cells_of(each)], by_scale, forms)
-    return Study(_identifier(head, here), strict_toml.string(head, "title", here),
-                 _rounds(head, here, scale, scales), strict_toml.string(head, "baseline", here, ""), scale, experiments,
+    grounds = claims_file.Grounds([cell for each in experiments for cell in cells_of(each)], by_scale, head.forms)
+    return Study(head.id, head.title, head.rounds_at(scale), head.baseline, scale, experiments,
                  claims_file.published(document, position, grounds), claims_file.claimed(document, position, grounds),
-                 forms, told(document["told"], position))
+                 head.forms, told(document["told"], position))
 
 
 def written_out(document: strict_toml.Table, scales: tuple[str, ...], position: Position) -> strict_toml.Table:
@@ -175,20 +215,6 @@ def written_out(document: strict_toml.Table, scales: tuple[str, ...], position: 
     return {**document, "experiment": inheritance.experiments(document, known, position),
             "published": rows.written(document, "published", known, position) + stated, "claim": claims,
             "told": rows.written(document, "told", known, position)}
-
-
-def _identifier(head: dict[str, Any], position: Position) -> str:
-    """The study's id, which becomes a part of folders' names."""
-    identifier = strict_toml.string(head, "id", position)
-    if not re.fullmatch(IDENTIFIER.strip("^$"), identifier):
-        raise position.wrong(f'key "id": found {identifier!r}, '
-                             'expected at most 64 letters, digits, dots, dashes or "_"')
-    return identifier
-
-
-def _forms(head: dict[str, Any], position: Position) -> dict[str, tuple[str, ...]]:
-    forms = strict_toml.table(head, "forms", position, {})
-    return {name: strict_toml.strings(forms, name, position.at("forms")) for name in forms}
 
 
 def cells_of(experiment: Experiment) -> Iterator[claims_file.OfStudy]:
@@ -295,14 +321,3 @@ def _excepted(item: Any, position: Position) -> dict[str, Any]:
 def _assumed(values: dict[str, Any], position: Position) -> dict[str, str]:
     assumed = strict_toml.table(values, "assumed", position, {})
     return {name: strict_toml.string(assumed, name, position) for name in assumed}
-
-
-def _rounds(head: dict[str, Any], position: Position, scale: str, scales: tuple[str, ...]) -> int:
-    """One number, or one for each scale."""
-    rounds = head.get("rounds", 5)
-    if isinstance(rounds, dict):
-        strict_toml.refuse_unknown(rounds, scales, Position(position.file, f"{position.part} rounds"))
-        rounds = rounds.get(scale, 5)
-    if not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= 1000:
-        raise position.wrong(f'key "rounds": found {rounds!r}, expected a number from 1 to 1000')
-    return rounds

@@ -79,10 +79,8 @@ def _heads() -> dict[str, Schema]:
     """The tables [study] and [cells], an experiment's, and what it has at a scale."""
     shared = {name: _EXPERIMENT[name] for name in inheritance.SHARED}
     return {
-        "study": _table({"id": {"type": "string", "pattern": file.IDENTIFIER}, "title": _TEXT,
-                         "rounds": _rounds(), "baseline": {"type": "string"}, "scales": _NAMES, "default_scale": _TEXT,
-                         "forms": {"type": "object", "additionalProperties": _NAMES}},
-                        ("id", "title")),
+        "study": _table({name: _annotated(hint) for name, hint in get_type_hints(file.Head, include_extras=True).items()
+                         }, ("id", "title")),
         "cells": _table(shared | _cell_fields()),
         "experiment": _table({name: _EXPERIMENT[name] for name in file.EXPERIMENT_KEYS}
                              | {"same": _TEXT} | _cell_fields(), ("id",)),
@@ -104,11 +102,6 @@ def _of_cells() -> dict[str, Schema]:
 def _table(properties: dict[str, Schema], required: tuple[str, ...] = ()) -> Schema:
     """A table that has these keys and no others."""
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
-
-
-def _rounds() -> Schema:
-    number = {"type": "integer", "minimum": 1, "maximum": 1000}
-    return {"anyOf": [number, {"type": "object", "additionalProperties": number}]}
 
 
 def _cell_fields() -> dict[str, Schema]:

@@ -1,27 +1,28 @@
 """What a paper states and no cell can test: told, not tested. Pure."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from runner import strict_toml
 from runner.strict_toml import Position
+from runner.study.subjects import Text
 
 
 class Told(NamedTuple):
     """A statement of a paper that no claim of ours tests."""
 
-    id: str
-    source: str                  # where in the paper
-    text: str                    # in our words
-    why: str                     # it is not tested
+    id: Text
+    source: Text                 # where in the paper
+    text: Text                   # in our words
+    why: Text                    # it is not tested
 
 
-def told(entries: Any, position: Position) -> tuple[Told, ...]:
+def told(entries: Iterable[Any], position: Position) -> tuple[Told, ...]:
     """The [[told]] of a study's file. Raises InputError."""
-    statements = tuple(_told(each, position.entry(each, "told")) for each in entries)
+    statements = []
+    for entry in entries:
+        here = position.entry(entry, "told")
+        strict_toml.refuse_unknown(entry, Told._fields, here)
+        statements.append(strict_toml.validated(Told, entry, here))
     strict_toml.refuse_twice("told", [each.id for each in statements], position)
-    return statements
-
-
-def _told(entry: Any, position: Position) -> Told:
-    strict_toml.refuse_unknown(entry, Told._fields, position)
-    return Told(*(strict_toml.string(entry, name, position) for name in Told._fields))
+    return tuple(statements)

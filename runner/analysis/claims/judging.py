@@ -28,16 +28,14 @@ class Side(NamedTuple):
     low: float
     high: float
     is_open: bool = False
-    is_turned: bool = False      # the values outside of them instead
 
     def verdict(self, interval: Interval | None) -> Verdict:
         """Holds where the interval lies wholly inside, does not where it lies wholly outside; else inconclusive."""
         if interval is None:
             return Verdict.INCONCLUSIVE
-        inside, outside = (self._outside, self._inside) if self.is_turned else (self._inside, self._outside)
-        if inside(*interval):
+        if self._inside(*interval):
             return Verdict.HOLDS
-        return Verdict.DOES_NOT_HOLD if outside(*interval) else Verdict.INCONCLUSIVE
+        return Verdict.DOES_NOT_HOLD if self._outside(*interval) else Verdict.INCONCLUSIVE
 
     def _inside(self, low: float, high: float) -> bool:
         return self.low < low and high < self.high if self.is_open else self.low <= low and high <= self.high
@@ -137,10 +135,10 @@ def _exact(claim: Claim, pair: _Pair) -> ClaimNumber:
 
 def _of_pair(pair: _Pair, value: float, interval: Interval | None, rounds: int, verdict: Verdict,
              reason: str = "") -> ClaimNumber:
-    low, high, _, is_turned = pair.side
+    low, high, _ = pair.side
     return ClaimNumber(what=pair.what, case=dict(pair.case), value=value, interval=interval, rounds=rounds,
                        reason=reason, low=low if low and math.isfinite(low) else None,
-                       high=high if math.isfinite(high) else None, is_turned=is_turned, verdict=verdict)
+                       high=high if math.isfinite(high) else None, verdict=verdict)
 
 
 def _doubted(claim: Claim, pair: _Pair, doubts: Doubts) -> _Pair:
@@ -446,7 +444,7 @@ def _order(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
 
 _PAIRS: dict[str, Callable[[Claim, SeriesByCase], Iterator[_Pair]]] = {
     "faster": _faster, "ratio": _ratio, "share": _share, "trend": _trend, "slope": _slope, "order": _order,
-    "equal": _ratio, "differ": _ratio, "mpe": _mpe, "least": _extreme, "most": _extreme,
+    "equal": _ratio, "mpe": _mpe, "least": _extreme, "most": _extreme,
 }
 
 
@@ -484,7 +482,7 @@ def _between(claim: Claim) -> Side:
     middle = 1.0 if claim.about is None else claim.about
     if claim.within is not None:
         low, high = sorted((middle / (1 + claim.within), middle * (1 + claim.within)))
-        return Side(low, high, is_turned=claim.kind == "differ")
+        return Side(low, high)
     low = -math.inf if claim.kind == "mpe" else 0.0
     return Side(low if claim.at_least is None else claim.at_least,
                 math.inf if claim.at_most is None else claim.at_most)

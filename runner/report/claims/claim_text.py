@@ -16,7 +16,7 @@ from runner.analysis.summary_format import (
     Result,
     Summary,
 )
-from runner.study.claims import Claim, Verdict
+from runner.study.claims import KINDS, Claim, Verdict
 
 HOW_CLAIMS_ARE_JUDGED = (
     "Here: the number that decides, and how many of the claim's cases say the same. A claim holds where all their "
@@ -150,22 +150,12 @@ def _certainty(claim: JudgedClaim, number: ClaimNumber) -> float:
 
 def theirs(claim: JudgedClaim) -> str:
     """What the study claims, in a few words."""
-    if claim.kind in ("faster", "order"):
-        return "faster" if claim.kind == "faster" else "in this order"
-    if claim.at:
-        return f"the {claim.kind} in {_at(claim)}"
-    if claim.kind == "trend" or (claim.kind == "slope" and claim.within is None):
-        return claim.direction
-    if claim.about is not None and claim.within is not None:
-        return f"{_threshold(claim, claim.about)} within {formatting.share(claim.within)}"
-    if claim.within is not None:
-        return f"{_WITHIN[claim.kind]} {formatting.share(claim.within)}"
-    ends = [f"{name} {_threshold(claim, end)}" for name, end in (("from", claim.at_least), ("to", claim.at_most))
-            if end is not None]
-    return " ".join(ends)
-
-
-_WITHIN = {"equal": "equal within", "differ": "different by", "slope": "flat within"}
+    near = claim.within is not None and claim.about is not None
+    ends = ((("from", claim.at_least), ("to", claim.at_most)) if not near else (("", claim.about),))
+    limits = " ".join(f"{name} {_threshold(claim, end)}".strip() for name, end in ends if end is not None)
+    within = f" within {formatting.share(claim.within)}" if claim.within is not None else ""
+    return KINDS[claim.kind].theirs.format(at=_at(claim), direction=claim.direction, within=within,
+                                           limits=limits + (within if near else ""))
 
 
 def condition(claim: Claim) -> str:
@@ -174,14 +164,9 @@ def condition(claim: Claim) -> str:
     ratio = f"{of} / {to}" if to else of
     if claim.than:
         ratio = f"({ratio}) / ({' / '.join(map(str, claim.than))})"
-    said = {"faster": f"{of} < {to}", "ratio": f"{ratio} {_limits(claim)}", "share": f"{ratio} {_limits(claim)}",
-            "trend": f"{ratio} {claim.direction} from each {claim.along} to the next",
-            "slope": f"{ratio} {claim.direction} over {claim.along}" + (f", within {claim.within:g}" if claim.within
-                                                                        else ""),
-            "order": " < ".join(map(str, claim.order)), "equal": f"{ratio} is 1, within {claim.within}",
-            "differ": f"{ratio} is not 1, by more than {claim.within}",
-            "least": f"{ratio} is the least in {_at(claim)}", "most": f"{ratio} is the most in {_at(claim)}",
-            "mpe": f"mean of ({of} - {to}) / {of} {_limits(claim)}"}[claim.kind]
+    said = KINDS[claim.kind].condition.format(
+        of=of, to=to, ratio=ratio, limits=_limits(claim), direction=claim.direction, along=claim.along, at=_at(claim),
+        order=" < ".join(map(str, claim.order)), within=f", within {claim.within:g}" if claim.within else "")
     return said + _in_cases(claim)
 
 
@@ -218,7 +203,7 @@ def _threshold(claim: JudgedClaim, value: float) -> str:
 def allowed(number: ClaimNumber) -> str:
     """The values that a claim allows its number."""
     ends = [f"{name} {end:.3g}" for name, end in (("from", number.low), ("to", number.high)) if end is not None]
-    return ("not " if number.is_turned else "") + " ".join(ends)
+    return " ".join(ends)
 
 
 def amount(claim: JudgedClaim, value: float, interval: Interval | None) -> str:

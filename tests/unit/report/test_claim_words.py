@@ -25,14 +25,14 @@ CLAIM = {"id": "c", "text": "a claim", "kind": "ratio", "quantity": "step", "whe
 
 def claim(low: float | None, high: float | None, value: float, **values: Any) -> JudgedClaim:
     number = {"what": "", "case": {}, "value": value, "interval": {"low": value - 0.05, "high": value + 0.05},
-              "rounds": 5, "low": low, "high": high, "is_turned": False, "verdict": "holds"}
+              "rounds": 5, "low": low, "high": high, "verdict": "holds"}
     return JudgedClaim.model_validate({**CLAIM, "numbers": (number,), **values})
 
 
 @pytest.mark.parametrize(("judged", "here", "theirs"), [
     (claim(1, None, 1.5, kind="slope", direction="up"), "1.50x (1.45–1.55)", "up"),
     (claim(0.9, 1.1, 1.0, kind="slope", direction="flat", within=0.1), "1.00x (0.95–1.05)", "flat within 10 %"),
-    (claim(0.9, 1.1, 1.5, kind="differ", within=0.1), "1.50x (1.45–1.55)", "different by 10 %"),
+    (claim(0.9, 1.1, 1.0, kind="equal", within=0.1), "1.00x (0.95–1.05)", "equal within 10 %"),
     (claim(-0.6, -0.4, -0.5, kind="mpe", about=-0.53, within=0.15), "-0.50 (-0.55–-0.45)", "-0.53 within 15 %"),
     (claim(None, -0.5, -0.9, kind="mpe", at_most=-0.5), "-0.90 (-0.95–-0.85)", "to -0.5"),
     (claim(0.7, None, 0.8, kind="share", at_least=0.7), "80 % (75 %–85 %)", "from 70 %")])

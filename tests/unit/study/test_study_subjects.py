@@ -157,7 +157,7 @@ CLAIM = 'experiment = "e2"\nof = { stack = "a" }'
     ([('unit = "%"', 'unit = "s"')], 'published p: key "unit": found "s", expected one of x, mpe, % for step of two'),
     ([("value = -12.5\n", "")], 'published p: key "value": missing'),
     ([('value = -12.5\nunit = "%"', 'value = -12.5\nunit = "x"')], "published p: key \"value\": found -12.5, expected"),
-    ([('{ "a" = ["a-gpu", "a-nv"] }', '{ "a" = "a-gpu" }')], '[study]: forms: key "a": expected a list'),
+    ([('{ "a" = ["a-gpu", "a-nv"] }', '{ "a" = "a-gpu" }')], "forms: key \"a\": found 'a-gpu', expected a list"),
 ])
 def test_a_mistake_is_told_in_one_line(changes: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:

@@ -349,7 +349,7 @@ TO = 'to = { stack = "torch" }'
     ([('id = "c"', "")], 's.toml: [[claim]]: key "id": missing'),
     ([('kind = "faster"', 'kind = "slower"')],
      'claim c: key "kind": found "slower", expected one of faster, ratio, share, trend, slope, order, least, most, '
-     "equal, differ, mpe"),
+     "equal, mpe"),
     ([('quantity = "step"', 'quantity = "steps"')], 'claim c: key "quantity": found "steps", expected one of step'),
     ([('quantity = "step"', 'quantity = "memory"')], 'claim c: key "quantity": found "memory", expected a time'),
     ([('quantity = "step"', 'quantity = "load"')],
