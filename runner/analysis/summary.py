@@ -117,7 +117,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
                            reason=each.reason)
                       for each in measured.skipped),
-        **summary_profiles.tables(measured.rows, _id(measured)), published=_published(measured), claims=judged,
+        **summary_profiles.tables(measured.rows, measured.session_of), published=_published(measured), claims=judged,
         paper_claims=_paper_claims(judged), footnotes=_footnotes(comparisons, measured), methods=Methods(),
         limits=machine_share.limits(measured), lanes=of_lanes,
     )
@@ -242,14 +242,11 @@ def _comparison(group: _Group, statistics: _Statistics, flagged: Callable[[Row],
 
 def _with_reruns(comparisons: Sequence[Comparison], measured: Measurements) -> tuple[Comparison, ...]:
     """The comparisons, each result of a cell of the plan with the command that measures it again."""
-    name, planned = _id(measured), {row.key for row in measured.rows}
+    planned = {row.key for row in measured.rows}
     return tuple(each.model_copy(update={"results": tuple(
-        result.model_copy(update={"rerun": rerun(name, result.key)}) if result.key in planned else result
+        result.model_copy(update={"rerun": rerun(measured.session_of(result.key), result.key)})
+        if result.key in planned else result
         for result in each.results)}) for each in comparisons)
-
-
-def _id(measured: Measurements) -> str:
-    return str(measured.session.get("id", ""))
 
 
 def _word(name: str, statistics: _Statistics) -> tuple[Verdict, str]:

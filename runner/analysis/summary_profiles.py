@@ -21,21 +21,21 @@ from runner.results.runs import Run
 from runner.study import operators, quantities
 
 
-def tables(rows: Sequence[Row], session: str) -> dict[str, Any]:
-    """The Summary's fields of profiled runs: a table for each comparison, by stack; session: its id."""
-    return {"operators": tuple(OperatorTable(**each) for each in _grouped(rows, session, "operators", _profile)),
-            "kernels": tuple(KernelTable(**each) for each in _grouped(rows, session, "kernels", _device_time)),
-            "graphs": tuple(GraphTable(**each) for each in _grouped(rows, session, "graph", _graph)),
-            "largest_batches": tuple(BatchTable(**each) for each in _grouped(rows, session, "max_batch", _largest))}
+def tables(rows: Sequence[Row], session_of: Callable[[str], str]) -> dict[str, Any]:
+    """The Summary's fields of profiled runs: a table for each comparison, by stack; session_of: a cell's, by key."""
+    return {"operators": tuple(OperatorTable(**each) for each in _grouped(rows, session_of, "operators", _profile)),
+            "kernels": tuple(KernelTable(**each) for each in _grouped(rows, session_of, "kernels", _device_time)),
+            "graphs": tuple(GraphTable(**each) for each in _grouped(rows, session_of, "graph", _graph)),
+            "largest_batches": tuple(BatchTable(**each) for each in _grouped(rows, session_of, "max_batch", _largest))}
 
 
-def _grouped(rows: Sequence[Row], session: str, measure: str, read: Callable[[Row], Any],
+def _grouped(rows: Sequence[Row], session_of: Callable[[str], str], measure: str, read: Callable[[Row], Any],
              ) -> Iterator[dict[str, Any]]:
     """The fields of the table of each comparison."""
     for group in by_comparison(row for row in rows if row.cell.measure == measure).values():
         stacks = {row: read(row) for row in group if row.ok_runs}
         yield {"experiment": group[0].experiment, "label": group[0].comparison.label, "task": group[0].cell.task,
-               "stacks": {row.cell.stack: value.model_copy(update={"rerun": rerun(session, row.key)})
+               "stacks": {row.cell.stack: value.model_copy(update={"rerun": rerun(session_of(row.key), row.key)})
                           for row, value in stacks.items() if value is not None}}
 
 

@@ -19,7 +19,7 @@ from runner.report import contents, forms
 from runner.report.between import history as over_time_report
 from runner.report.document import Report
 from runner.report.writers import export
-from runner.results import error_output, manifest, shown, store
+from runner.results import error_output, joined, manifest, shown, store
 from runner.results.rows import Measurements, RecordError, measurements
 from runner.screen.summary import summary_view
 
@@ -31,10 +31,13 @@ class Session(NamedTuple):
 
     summary: Summary
     report: Report
+    ids: tuple[str, ...] = ()        # of the sessions that it is of, where they are several
 
 
 @app.command()
 def report(name: NewestResult = "",
+           study: Annotated[str, typer.Option("--study", help="The figures of all sessions of a study on one page: of "
+                                              "what is compared the newest session that has it.")] = "",
            results: Results = RESULTS, as_json: AsJson = False,
            html: Annotated[bool, typer.Option("--html", help="Only the page.")] = False,
            markdown: Annotated[bool, typer.Option("--markdown", help="The same as Markdown.")] = False,
@@ -50,15 +53,20 @@ def report(name: NewestResult = "",
     form = forms.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
     if run and form:
         raise InputError(f"report: found --run and --{form}, expected one of them; --run has --json alone")
-    folder = store.located(name, results)
-    if run:
-        _show_runs(folder, "" if run == "all" else run, as_json)
-        return
-    session = summarized(folder)
+    if study:
+        if name or run:
+            raise InputError(f"report: found --study and {name or '--run'}, expected one of them")
+        folder, session, page = None, _of_study(study, results), results / f"{study}.html"
+    else:
+        folder = store.located(name, results)
+        if run:
+            _show_runs(folder, "" if run == "all" else run, as_json)
+            return
+        session, page = summarized(folder), folder / forms.PAGE
     if form in (None, "html"):
-        _write_page(session, out or folder / forms.PAGE)
+        _write_page(session, out or page)
     if form is None:
-        _show(session, folder, as_json, details, name or _named(folder))
+        _show(session, folder, as_json, details, name or (_named(folder) if folder else ""))
     if form in (None, "html"):
         return
     text = forms.FORMS[form](session.report)
@@ -97,6 +105,20 @@ def summarized(folder: Path) -> Session:
     return Session(summarised, contents.report(summarised, measured))
 
 
+def _of_study(name: str, results: Path) -> Session:
+    """All that was measured of a study. Raises InputError where nothing was."""
+    folders = [path.parent for path in sorted(results.glob(f"*-{name}-*/{store.EVENTS}"), reverse=True)]
+    sessions = [each for each in _readable(folders) if each.session.get("study") == name]
+    if not sessions:
+        raise InputError(f"--study {name}: {results} has none of it; `evenbench list results` shows all")
+    fit, unlike = joined.alike(sessions)
+    for line in unlike:
+        screen.say(f"left out: {line}")
+    measured = joined.joined(fit)
+    summarised = summary.summary_of(measured, equality.proved(results, measured.made_of()))
+    return Session(summarised, contents.report(summarised, measured), tuple(dict.fromkeys(measured.sessions.values())))
+
+
 def show_result(folder: Path) -> None:
     """Write summary.json beside the events, and print the answer."""
     _show(summarized(folder), folder, is_json=False, named=_named(folder))
@@ -118,13 +140,14 @@ def _write_page(session: Session, to: Path) -> None:
     screen.say(f"page: {forms.write(forms.page(session.report), to)}")
 
 
-def _show(session: Session, folder: Path, is_json: bool, is_detailed: bool = False, named: str = "") -> None:
+def _show(session: Session, folder: Path | None, is_json: bool, is_detailed: bool = False, named: str = "") -> None:
     text = summary.to_json(session.summary)
-    store.write_beside(folder, "summary.json", text)
+    if folder:
+        store.write_beside(folder, "summary.json", text)
     if is_json:
         print(text)
     else:
-        screen.say(f"results: {folder}")
+        screen.say(f"results: {folder}" if folder else f"results: {formatting.count(len(session.ids), 'session')}")
         screen.show(summary_view(session.report, is_detailed, named))
 
 

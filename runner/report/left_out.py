@@ -3,7 +3,7 @@
 Alike ones are one line: a row of a table, or a sentence in a form without room for the table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from runner import formatting
@@ -78,15 +78,19 @@ _FAR: tuple[Column[FarRuns], ...] = (
 )
 
 
-def failed(failures: Sequence[Failure], session: str) -> list[Table[FailedRuns]]:
-    """Runs that failed alike are one line, and so are all cells that a stack does not support; session: its id."""
+def failed(failures: Sequence[Failure], session_of: Callable[[str], str]) -> list[Table[FailedRuns]]:
+    """Runs that failed alike are one line, and so are all cells that a stack does not support.
+
+    session_of: the id of a cell's session, by its key.
+    """
     alike: dict[tuple[str, ...], list[Failure]] = {}
     for failure in failures:
         cell = "" if failure.ending == "unsupported" else failure.label
         alike.setdefault((failure.stack, cell, failure.ending, _shortened(failure.message)), []).append(failure)
     return table("Runs that did not end ok", _FAILED, {"": [
         FailedRuns(stack, _cells(list(dict.fromkeys(one.label for one in runs))), ending,
-                   tuple(sorted({one.round for one in runs})), message, formatting.show(session, runs[0].run))
+                   tuple(sorted({one.round for one in runs})), message,
+                   formatting.show(session_of(runs[0].run.partition(".")[0]), runs[0].run))
         for (stack, _, ending, message), runs in alike.items()]})
 
 

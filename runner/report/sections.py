@@ -1,7 +1,7 @@
 """The experiments of a study as sections: their charts and tables. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from runner import formatting
 from runner.report import breakdown, lanes, rates
@@ -38,7 +38,8 @@ def _section(context: Context, experiment: Experiment, numbers: published.Number
               *breakdown.phases(compared),
               *breakdown.operators(profiled), *breakdown.kernels(breakdown.of_rows(summary.kernels, rows)),
               *breakdown.graphs(breakdown.of_rows(summary.graphs, rows)),
-              *breakdown.largest_batches(breakdown.of_rows(summary.largest_batches, rows)), *_others(rows, summary.id),
+              *breakdown.largest_batches(breakdown.of_rows(summary.largest_batches, rows)),
+              *_others(rows, context.measured.session_of),
               *breakdown.memory(compared), *samples.tables(spreads), *map(breakdown.own_names, profiled)]
     return Section(experiment.id, experiment.title, tuple(_notes(context, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
@@ -60,10 +61,11 @@ def _notes(context: Context, experiment: Experiment, rows: Sequence[Row]) -> Ite
         yield "No run of it has ended yet."
 
 
-def _others(rows: Sequence[Row], session: str) -> Iterator[Table[Texts]]:
+def _others(rows: Sequence[Row], session_of: Callable[[str], str]) -> Iterator[Table[Texts]]:
     """Cells that have no table above."""
     told = ("train", "infer", "prefill", "decode", "epochs", "phases", "operators", "kernels", "graph", "max_batch")
-    lines = tuple((row.cell.stack, row.comparison.label, endings(_counts(row)), formatting.rerun(session, row.key))
+    lines = tuple((row.cell.stack, row.comparison.label, endings(_counts(row)),
+                   formatting.rerun(session_of(row.key), row.key))
                   for row in rows
                   if row.cell.measure not in told or (row.cell.measure in told[6:] and not row.ok_runs))
     if lines:

@@ -94,6 +94,11 @@ class Measurements:
     settings: Facts = field(default_factory=dict)      # that the user put over the study's
     stacks: tuple[str, ...] = ()           # that the user chose instead of the study's
     products: tuple[Product, ...] = ()     # what matrix products reached, by stack
+    sessions: Mapping[str, str] = field(default_factory=dict)       # by cell its session's id, where several are joined
+
+    def session_of(self, key: str) -> str:
+        """The id of the session that measured the cell of that key."""
+        return self.sessions.get(key) or str(self.session.get("id", ""))
 
     def made_of(self) -> dict[str, str]:
         """The fingerprint of what each stack's runs were made of, by the stack's name."""

@@ -1,0 +1,82 @@
+"""Several sessions of a study as one: of what is compared the newest session that measured most of it. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from runner.cells import comparisons, lanes_key
+from runner.results.rows import Experiment, Measurements
+
+
+def alike(sessions: Sequence[Measurements]) -> tuple[list[Measurements], list[str]]:
+    """Those that can stand on one page with the newest, the first of them; and why each other one cannot."""
+    newest, *others = sessions
+    fit, unlike = [newest], []
+    for each in others:
+        differing = [name for name, value in _setting(each).items() if value != _setting(newest)[name]]
+        if differing:
+            unlike.append(f"{each.session.get('id', '')}: another {' and '.join(differing)} than the newest session's")
+        else:
+            fit.append(each)
+    return fit, unlike
+
+
+def _setting(measured: Measurements) -> dict[str, Any]:
+    machine = measured.session.get("machine", {})
+    return {"scale": measured.session.get("scale"), "launcher": measured.session.get("launcher"),
+            "machine": [machine.get(name) for name in ("hostname", "cpu", "cpus")], "choice of stacks": measured.stacks,
+            "setting": dict(measured.settings)}
+
+
+def joined(sessions: Sequence[Measurements]) -> Measurements:
+    """The sessions as one, the newest first, at least one.
+
+    What is compared comes from one session, since ratios are of its pairs: from the one in which most of its stacks
+    ended ok, of these the newest. The session's own facts are the newest's.
+    """
+    newest = sessions[0]
+    chosen = _chosen(sessions)
+    rows = [(row, index) for index, each in enumerate(sessions) for row in each.rows
+            if chosen[lanes_key(row.cell)] == index]
+    skips = {(skip.experiment, skip.cell): skip for each in reversed(sessions) for skip in each.skipped
+             if lanes_key(skip.cell) not in chosen or skip in sessions[chosen[lanes_key(skip.cell)]].skipped}
+    compared = comparisons([*(row.cell for row, _ in rows), *(skip.cell for skip in skips.values())])
+    return replace(
+        newest, rounds=max(each.rounds for each in sessions),
+        rows=tuple(replace(row, comparison=compared[row.cell]) for row, _ in rows),
+        skipped=tuple(replace(skip, comparison=compared[skip.cell]) for skip in skips.values()),
+        published=_by_id(each.published for each in sessions), claims=_by_id(each.claims for each in sessions),
+        is_done=all(each.is_done for each in sessions),
+        experiments=_experiments(sessions, {row.key for row, _ in rows}),
+        products=tuple(product for each in sessions for product in each.products),
+        sessions={row.key: str(sessions[index].session.get("id", "")) for row, index in rows})
+
+
+def _chosen(sessions: Sequence[Measurements]) -> dict[str, int]:
+    """The session, by its index, that each comparison is taken from."""
+    ended: dict[str, dict[int, int]] = {}
+    for index, each in enumerate(sessions):
+        for row in each.rows:
+            counts = ended.setdefault(lanes_key(row.cell), {})
+            counts[index] = counts.get(index, 0) + bool(row.ok_runs)
+    return {name: max(counts, key=lambda index: (counts[index], -index)) for name, counts in ended.items()}
+
+
+def _by_id(records: Iterable[Sequence[Mapping[str, Any]]]) -> tuple[Mapping[str, Any], ...]:
+    """Each record once, as the newest session has it."""
+    found: dict[Any, Mapping[str, Any]] = {}
+    for each in records:
+        for record in each:
+            found.setdefault(record.get("id"), record)
+    return tuple(found.values())
+
+
+def _experiments(sessions: Sequence[Measurements], keys: set[str]) -> tuple[Experiment, ...]:
+    """All experiments, in the order of the session that has most of them, with the cells that are shown."""
+    found: dict[str, Experiment] = {}
+    for each in sorted(sessions, key=lambda one: -len(one.experiments)):
+        for one in each.experiments:
+            found.setdefault(one.id, one._replace(keys=()))
+    of_each = {name: tuple(dict.fromkeys(key for each in sessions for one in each.experiments if one.id == name
+                                         for key in one.keys if key in keys)) for name in found}
+    return tuple(one._replace(keys=of_each[name]) for name, one in found.items())

@@ -1,0 +1,62 @@
+"""Several sessions of a study as one."""
+from collections.abc import Mapping
+from typing import Any
+
+from runner.cells import key
+from runner.results.joined import alike, joined
+from runner.results.rows import Measurements, measurements
+from tests import made_rows as made
+from workloads.spec.cell import Cell
+
+TORCH, TF = made.cell(), made.cell("tf")
+OTHER = made.cell(batch=20)
+
+
+def session(name: str, rates: Mapping[Cell, float], *more: Cell, **values: Any) -> Measurements:
+    """A session that ran cells at these rates, in five rounds, and planned more."""
+    runs = [record for cell, rate in rates.items() for record in made.runs(cell, [rate] * 5)]
+    claim = {"id": "c", "of": name}
+    return measurements([made.session(id=name, **values), made.plan(*rates, *more, claims=[claim]), *runs])
+
+
+def rates(of: Measurements) -> dict[Cell, float]:
+    """The first round's rate of each cell that ran."""
+    return {row.cell: row.rates[0] for row in of.rows if row.rates}
+
+
+def test_what_is_compared_comes_from_its_newest_session() -> None:
+    found = joined([session("new", {TORCH: 4.0, TF: 8.0}), session("old", {TORCH: 1.0, TF: 2.0, OTHER: 5.0})])
+
+    assert {TORCH: 4.0, TF: 8.0, OTHER: 5.0} == rates(found)
+    assert ["new", "new", "old"] == [found.session_of(key(cell)) for cell in (TORCH, TF, OTHER)]
+    assert {key(cell) for cell in (TORCH, TF, OTHER)} == set(found.experiments[0].keys)
+
+
+def test_ratios_are_never_of_two_sessions() -> None:
+    """The newest has one of two stacks, so both are an older one's."""
+    found = joined([session("new", {TORCH: 4.0}), session("old", {TORCH: 1.0, TF: 2.0})])
+
+    assert {TORCH: 1.0, TF: 2.0} == rates(found)
+
+
+def test_what_the_newest_planned_and_did_not_run_is_an_older_one_s() -> None:
+    found = joined([session("new", {TORCH: 4.0}, OTHER), session("old", {OTHER: 5.0})])
+
+    assert {TORCH: 4.0, OTHER: 5.0} == rates(found)
+    assert 2 == len(found.rows)
+
+
+def test_claims_are_the_newest_s() -> None:
+    found = joined([session("new", {TORCH: 4.0}), session("old", {OTHER: 5.0})])
+
+    assert ({"id": "c", "of": "new"},) == found.claims
+
+
+def test_sessions_of_another_scale_or_machine_stand_on_no_page_with_the_newest() -> None:
+    newest, older, small = (session(name, {TORCH: 1.0}, scale=scale)
+                            for name, scale in (("new", "paper"), ("old", "paper"), ("small", "quick")))
+    elsewhere = session("there", {TORCH: 1.0}, scale="paper", machine={**made.MACHINE, "hostname": "there"})
+
+    assert ([newest, older], ["small: another scale than the newest session's",
+                              "there: another machine than the newest session's"]) == alike(
+        [newest, older, small, elsewhere])
