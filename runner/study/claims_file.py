@@ -101,8 +101,8 @@ def _found(entry: Table, position: Position, grounds: Grounds) -> Table:
     if "contradiction" in entry and not str(entry["contradiction"]).strip():
         raise position.wrong('key "contradiction": found no text, expected the arithmetic; leave the key out where '
                              "nothing contradicts")
-    subjects = {key: _subject(entry, key, position, grounds) for key in ("of", "to") if key in entry}
-    several = {key: _subjects(entry, key, position, grounds) for key in ("order", "than") if key in entry}
+    subjects: Table = {key: _subject(entry, key, position, grounds) for key in ("of", "to") if key in entry}
+    several: Table = {key: _subjects(entry, key, position, grounds) for key in ("order", "than") if key in entry}
     return {**entry, **subjects, **several, "where": _where(entry, position),
             "experiment": _experiment(entry, position, grounds)}
 
