@@ -148,9 +148,14 @@ _NUMBERS: tuple[Column[_Number], ...] = (
 
 
 def _claims(summary: Summary) -> Iterator[Table[Any]]:
-    yield from table(f"Claims of {summary.study}, on this machine", published.CLAIMS, {"": summary.claims},
+    """What the runs say something of, and apart from these, where there are any, what they say nothing of."""
+    judged, without = ([claim for claim in summary.claims if (claim.verdict is claims.Verdict.NO_DATA) is is_without]
+                       for is_without in (False, True))
+    yield from table(f"Claims of {summary.study}, on this machine", published.CLAIMS, {"": judged or without},
                      claim_text.HOW_CLAIMS_ARE_JUDGED,
                      tally=_tally([claim.verdict for claim in summary.claims], with_none=True))
+    if judged and without:
+        yield from table("Claims without data here", published.CLAIMS, {"": without}, is_extra=True)
     if len(summary.paper_claims) < len(summary.claims):
         yield from table("The paper's own claims, of which those above are parts", _of_paper(summary.claims),
                          {"": summary.paper_claims}, tally=_tally([claim.verdict for claim in summary.paper_claims]))

@@ -61,7 +61,7 @@ class Kind(NamedTuple):
 
 
 KINDS: dict[str, Kind] = {
-    "faster": Kind(("of", "to"), ("turned_for",), "{of} < {to}", "faster"),
+    "faster": Kind(("of", "to"), ("turned_for",), "{of} < {to}", "less time"),
     "ratio": Kind(("of", "to"), (*_THRESHOLDS, "than")),
     "share": Kind(("of",), _THRESHOLDS),
     "trend": Kind(("of", "along", "direction"), ("to", "turned_for"),

@@ -27,8 +27,8 @@ _SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf-8")
 _MOODS = {"holds": "good", "does not hold": "bad", "inconclusive": "open", "no data": "none", "fastest": "good",
           "faster": "good", "slower": "bad", "no difference shown": "open", "needs five rounds": "open",
           "not steady": "open", "compiled while timed": "open", "baseline": "none"}
-# a word, and what may stand after it: a number in brackets, a reason, of whom it is said
-_WORD = re.compile(rf"({'|'.join(_MOODS)})(?=$| \(|:| of those that ran)")
+# a word, and what may stand after it: a number in brackets, a reason, of whom or of what it is said
+_WORD = re.compile(rf"({'|'.join(_MOODS)})(?=$| \(|:| of those that ran| on a )")
 
 
 def html(report: Report) -> str:
