@@ -36,8 +36,6 @@ class Session(NamedTuple):
 
 @app.command()
 def report(name: NewestResult = "",
-           study: Annotated[str, typer.Option("--study", help="The figures of all sessions of a study on one page: of "
-                                              "what is compared the newest session that has it.")] = "",
            results: Results = RESULTS, as_json: AsJson = False,
            html: Annotated[bool, typer.Option("--html", help="Only the page.")] = False,
            markdown: Annotated[bool, typer.Option("--markdown", help="The same as Markdown.")] = False,
@@ -47,6 +45,8 @@ def report(name: NewestResult = "",
                                                                    "answer.")] = False,
            run: Annotated[str, typer.Option(help="Only how a run ended, and all that it wrote on standard error: its "
                                                  "name, or its cell's key; `all` lists the runs.")] = "",
+           study: Annotated[str, typer.Option("--study", help="The figures of all sessions of a study on one page: of "
+                                              "what is compared the newest session that has it.")] = "",
            out: Annotated[Path | None, typer.Option(help="The file, instead of report.html in the result's folder, "
                                                          "or of standard output for the other forms.")] = None) -> None:
     """Print the summary of a session again and write its page, report.html; or only one form of it."""

@@ -9,6 +9,8 @@ from runner.results.rows import Measurements
 
 T = TypeVar("T")
 MOST_GROUPS, _MOST_MARKS = 16, 60      # in a chart; its table has all
+# what a paper compares in one panel, each with a curve of its own: PT-profiling, TF mode 1, SGD
+SWITCHES = ("conv", "lstm", "graph_opt", "precision", "optimizer", "loop", "parallel")
 
 
 class Context(NamedTuple):

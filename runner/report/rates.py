@@ -6,7 +6,7 @@ from typing import NamedTuple
 from runner import formatting
 from runner.analysis.summary_format import Result, Summary
 from runner.report.columns import BESIDE, ENERGY, EPOCHS, RATES, RESULTS, SEQUENCES, Line
-from runner.report.comparisons import Context, Shown, cut, fitting
+from runner.report.comparisons import SWITCHES, Context, Shown, cut, fitting
 from runner.report.document import Chart, Curve, Curves, Dots, Mark
 from runner.report.tables import EVERY, Column, Form, Group, Table, of, table, with_any
 from runner.study.subjects import Value
@@ -14,8 +14,6 @@ from runner.study.subjects import Value
 _MOST_PANELS = 25              # of a figure: patel's five models at five sizes
 _LEAST_POINTS = 3              # of a curve; fewer are read better as single values
 _OVER = ("batch", "image", "length", "hidden", "nodes", "cpus", "gpus", "epochs", "steps")
-# what a paper compares in one panel, each with a curve of its own: PT-profiling, TF mode 1, SGD
-_SWITCHES = ("conv", "lstm", "graph_opt", "precision", "optimizer", "loop", "parallel")
 _UNITS = {"image": "pixels", "batch": "samples a step"}
 
 
@@ -66,7 +64,7 @@ def _rate_mark(context: Context, result: Result) -> Mark:
 
 def _points(timed: Sequence[Shown]) -> list[_Point]:
     """Every result that has a rate; a curve is named after its stack and the switches in which curves differ."""
-    told = [name for name in _SWITCHES if len({shown.comparison.settings.get(name) for shown in timed}) > 1]
+    told = [name for name in SWITCHES if len({shown.comparison.settings.get(name) for shown in timed}) > 1]
     return [_Point(shown.comparison.settings, result,
                    " ".join([result.stack, *(str(shown.comparison.settings[name]) for name in told)]))
             for shown in timed for result in shown.results if result.rate_per_worker is not None]
@@ -87,7 +85,7 @@ def _varied(points: Sequence[_Point]) -> _Figure | None:
 
 def _panels(points: Sequence[_Point], figure: _Figure) -> dict[str, list[_Point]]:
     """The points of each panel by its title: what is equal in it and not in others."""
-    apart = (figure.field, *figure.averaged, *_SWITCHES)
+    apart = (figure.field, *figure.averaged, *SWITCHES)
     telling = [name for name in points[0].settings if name not in apart
                and len({point.settings[name] for point in points}) > 1] if points else []
     panels: dict[str, list[_Point]] = {}

@@ -7,23 +7,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.analysis import curves
+from runner.cells import comparison_key, label
+from runner.report.comparisons import SWITCHES
 from runner.report.document import Chart, Curve, Curves
-from runner.results.rows import Row, by_comparison
+from runner.results.rows import Row
 from runner.results.runs import Epoch
+from workloads.spec.cell import DEFAULTS, Cell
 
 _MOST_CHARTS = 6               # comparisons that are drawn; the tables have all
 _LEAST_STEPS = 10              # that make a curve
 
 
 def charts(rows: Sequence[Row], series: Mapping[str, int]) -> Iterator[Chart]:
-    """Accuracy, or loss without it, against epoch and against time: two charts a comparison of trainings."""
+    """Accuracy, or loss without it, against epoch and against time: two charts of what is trained alike.
+
+    What a paper compares in one figure, such as optimizers, shares a chart.
+    """
     for group in list(_groups(rows, 2).values())[:_MOST_CHARTS]:
         has_accuracy = all(epoch.accuracy is not None for row in group for run in row.ok_runs for epoch in run.epochs)
         what, is_zero_based = ("accuracy", False) if has_accuracy else ("loss", True)
+        told = [name for name in SWITCHES if len({getattr(row.cell, name) for row in group}) > 1]
+        signs = {row.key: index if told else series.get(row.cell.stack, 0) for index, row in enumerate(group)}
+        title = label(_unswitched(group[0].cell)) if told else group[0].comparison.label
         for axis in ("epoch", "seconds of training"):
-            drawn = tuple(_curve(row, what, axis, series) for row in group)
-            yield Curves(f"{group[0].comparison.label}: {what}, the median run and the span of all", axis, what, drawn,
-                         is_zero_based)
+            drawn = tuple(_curve(row, what, axis, signs[row.key])._replace(
+                name=" ".join([row.cell.stack, *(str(getattr(row.cell, name)) for name in told)])) for row in group)
+            yield Curves(f"{title}: {what}, the median run and the span of all", axis, what, drawn, is_zero_based)
 
 
 def step_charts(rows: Sequence[Row], baseline: str, series: Mapping[str, int]) -> Iterator[Chart]:
@@ -47,11 +56,19 @@ def _of_steps(row: Row, values: NDArray[Any], series: Mapping[str, int]) -> Curv
 
 
 def _groups(rows: Sequence[Row], least: int) -> dict[str, list[Row]]:
-    """Rows that have so many epochs, by comparison."""
-    return by_comparison(row for row in rows if any(len(run.epochs) >= least for run in row.ok_runs))
+    """Rows that have so many epochs, those together that differ in no more than their stacks and switches."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if any(len(run.epochs) >= least for run in row.ok_runs):
+            groups.setdefault(comparison_key(_unswitched(row.cell)), []).append(row)
+    return groups
 
 
-def _curve(row: Row, what: str, axis: str, series: Mapping[str, int]) -> Curve:
+def _unswitched(cell: Cell) -> Cell:
+    return cell._replace(**{name: DEFAULTS[name] for name in SWITCHES})
+
+
+def _curve(row: Row, what: str, axis: str, sign: int) -> Curve:
     """The median over runs at each epoch, and the span; against time, at the median of the runs' times."""
     runs = [run.epochs for run in row.ok_runs if run.epochs]
     count = min(map(len, runs))
@@ -59,7 +76,7 @@ def _curve(row: Row, what: str, axis: str, series: Mapping[str, int]) -> Curve:
     times = np.cumsum([[epoch.train_seconds for epoch in epochs[:count]] for epochs in runs], axis=1)
     x = np.arange(1, count + 1) if axis == "epoch" else np.median(times, axis=0)
     has_band = len(runs) > 1
-    return Curve(row.cell.stack, series.get(row.cell.stack, 0), _floats(x), _floats(np.median(values, axis=0)),
+    return Curve(row.cell.stack, sign, _floats(x), _floats(np.median(values, axis=0)),
                  _floats(values.min(axis=0)) if has_band else (), _floats(values.max(axis=0)) if has_band else ())
 
 

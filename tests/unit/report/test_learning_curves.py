@@ -1,0 +1,40 @@
+"""Learning curves: who shares a chart."""
+from runner.report.document import Curves
+from runner.report.series import curves
+from runner.results.rows import measurements
+from tests import made_rows as made
+from workloads.spec.cell import Cell
+
+
+def drawn(*cells: Cell) -> list[Curves]:
+    """The charts of two runs of two epochs each; accuracies 0.5 and 0.7, then 0.6 and 0.8."""
+    records = [record for cell in cells for index in range(2) for record in made.run(cell, index, *(
+        {"event": "epoch", "index": epoch, "steps": 5, "train_seconds": 2.0, "validation_seconds": 1.0, "loss": 1.0,
+         "accuracy": 0.5 + 0.2 * epoch + 0.1 * index} for epoch in range(2)))]
+    rows = measurements([made.session(), made.plan(*cells), *records]).rows
+    return [each for each in curves.charts(rows, {"torch": 0, "tf": 1}) if isinstance(each, Curves)]
+
+
+def trained(stack: str, **values: object) -> Cell:
+    return made.cell(stack, measure="epochs", epochs=2, **values)
+
+
+def test_a_chart_has_the_median_run_against_epochs_and_against_time() -> None:
+    by_epoch, by_time = drawn(trained("torch"), trained("tf"))
+
+    assert ["torch", "tf"] == [curve.name for curve in by_epoch.curves]
+    assert [0, 1] == [curve.series for curve in by_epoch.curves]
+    assert ((1.0, 2.0), (2.0, 4.0)) == (by_epoch.curves[0].x, by_time.curves[0].x)
+    assert (0.55, 0.75) == tuple(round(value, 6) for value in by_epoch.curves[0].y)
+
+
+def test_optimizers_share_a_chart_as_in_the_papers_figures() -> None:
+    by_epoch, _ = drawn(*(trained(stack, optimizer=name) for name in ("sgd", "adam") for stack in ("torch", "tf")))
+
+    assert ["torch sgd", "tf sgd", "torch adam", "tf adam"] == [curve.name for curve in by_epoch.curves]
+    assert 4 == len({curve.series for curve in by_epoch.curves})
+    assert "adam" not in by_epoch.caption
+
+
+def test_batches_have_charts_of_their_own() -> None:
+    assert 4 == len(drawn(trained("torch", batch=10), trained("torch", batch=20)))
