@@ -83,6 +83,11 @@ def peak_bytes(run: Run) -> float | None:
     return sum(peaks.values()) if peaks else run.after.get("peak_bytes")
 
 
+def _is_of_all_nodes(row: Row, run: Run) -> bool:
+    """Whether every node told its memory: in virtual environments those that only serve a coordinator do not."""
+    return not run.usage or len(place_peaks(run)) >= row.cell.nodes
+
+
 def place_peaks(run: Run) -> dict[str, float]:
     """Peak bytes by node: of its control group where it has one of its own, else of the worker's process."""
     has_groups = run.place.get("isolation") not in ("venv", "apptainer")
@@ -173,7 +178,7 @@ def _passes(*names: str) -> Reader:
 QUANTITIES: dict[str, Quantity] = {
     "step": Quantity("train", "s", _step, is_of_rate=True),
     **{name: Quantity("phases", "s", _phase(name), "step") for name in PHASES},
-    "memory": Quantity("train", "bytes", lambda row, run: peak_bytes(run)),
+    "memory": Quantity("train", "bytes", lambda row, run: peak_bytes(run) if _is_of_all_nodes(row, run) else None),
     **{name: Quantity("operators", "s", _operator(name)) for name in operators.WORDS},
     "inference": Quantity("infer", "s", _step, is_of_rate=True),
     "sample": Quantity("infer", "s", _sample, is_of_rate=True),

@@ -163,3 +163,14 @@ def test_a_published_number_of_older_results_is_read() -> None:
     ("step", ("s", "samples/s", "steps/s")), ("accuracy", ("share", "%")), ("power", ("W",)), ("memory", ("bytes",))])
 def test_units_are_those_of_the_quantity(name: str, expected: tuple[str, ...]) -> None:
     assert expected == quantities.units(name)
+
+
+@pytest.mark.parametrize(("places", "expected"), [(("node0", "node1", "node2"), 6.0), (("coordinator",), None)])
+def test_memory_is_that_of_all_nodes_or_of_none(places: tuple[str, ...], expected: float | None) -> None:
+    """2 bytes each; a coordinator alone is not the run."""
+    cell = made.cell(nodes=3, parallel="ps-async")
+    records = [{**record, "places": {name: {"group_peak_bytes": 2} for name in places}}
+               if record["event"] == "ending" else record for record in made.run(cell, 0, made.steps([1.0]))]
+    (read,) = measurements([made.session(), made.plan(cell), *records]).rows
+
+    assert expected == quantities.of("memory", read, read.runs[0])
