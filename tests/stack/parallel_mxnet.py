@@ -52,6 +52,10 @@ class Parallel(unittest.TestCase):
             self.assertEqual("ok", events[-1]["status"], events[-1].get("message"))
         return list(found.values())
 
+    def test_every_worker_s_own_loader_reads_from_disk(self):
+        """80 images: a shard has six batches of four a pass."""
+        self.assert_trained(self.run_all(input="loader", steps=8), 8)
+
     def assert_trained(self, workers, steps):
         for events in workers:
             losses = values_of(events, "steps", "loss")

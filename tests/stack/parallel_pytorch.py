@@ -68,6 +68,12 @@ class Parallel(unittest.TestCase):
         phases = sum(sum(sum(values) for values in block["phases"].values()) for block in blocks)
         self.assertLess(abs(seconds - phases), 0.15 * seconds)
 
+    def test_every_worker_s_own_loader_reads_from_disk(self):
+        """80 images: ten steps go round a shard more than once."""
+        for events in self.run_cell(input="loader", warmup=4).values():
+            self.assertIn("from disk by DataLoader", of(events, "start")[0]["facts"]["loading"])
+            self.assert_losses(of(events, "steps"))
+
     def test_three_workers_check_like_one_that_has_all_their_samples(self):
         wanted = self.alone(CELL._replace(measure="check", precision="float64", batch=WORKERS * CELL.batch))
         for overlap in OVERLAPS:

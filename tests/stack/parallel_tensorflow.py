@@ -53,6 +53,13 @@ class Parallel(Reporting):
         self.assertTrue(all(map(math.isfinite, values_of(of(events, "steps"), "loss"))))
         self.assertGreater(min(values_of(told, "seconds")), 0.0)
 
+    def test_every_worker_s_own_loader_reads_from_disk(self):
+        """80 images: synchronous workers go round their shard, six batches of four, more than once."""
+        for mode in ("allreduce", "ps-async"):
+            for events in self.run_changed(parallel=mode, input="loader", measure="phases", steps=8).values():
+                self.assertIn("from disk by tf.data", of(events, "start")[0]["facts"]["loading"])
+                self.assertTrue(all(map(math.isfinite, losses(events))))
+
     def test_one_asynchronous_worker_takes_the_steps_of_one_alone_and_phases_fill_them(self):
         """Momentum stands on the server, and weights that were pulled before are the weights."""
         changes = {"nodes": 1, "optimizer": "momentum", "weight_decay": 0.1, "learning_rate": 0.05}

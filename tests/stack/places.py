@@ -9,6 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+
 from workloads.__main__ import find_adapter
 from workloads.spec.cluster import places
 
@@ -17,8 +19,9 @@ PORTS = 10                       # from one place's first port to the next's: a 
 
 
 def run_places(cell, seconds=120.0):
-    """{place name: [events]} of a cell whose input is synthetic; who still runs when the reporters ended is killed.
+    """{place name: [events]} of a cell; who still runs when the reporters ended is killed.
 
+    A cell with input=loader reads made images, all others need no data.
     Raises AssertionError with a reporter's last words where it does not end in time.
     """
     found = places(find_adapter(), cell.parallel, cell.nodes)
@@ -26,6 +29,8 @@ def run_places(cell, seconds=120.0):
     nodes = ",".join(f"127.0.0.1:{first + rank * PORTS}" for rank in range(len(found)))
     with tempfile.TemporaryDirectory() as folder:
         folder, processes = Path(folder), []
+        if cell.input == "loader":
+            _write_images(folder)
         try:
             for rank in range(len(found)):
                 variables = dict(os.environ, EVENBENCH_NODES=nodes, EVENBENCH_RANK=str(rank), PYTHONUNBUFFERED="1")
@@ -36,6 +41,14 @@ def run_places(cell, seconds=120.0):
                 _stop(process)
         return {place.name: [json.loads(line) for line in (folder / place.name).read_text().splitlines()]
                 for place in found}
+
+
+def _write_images(folder):
+    """The files of digits32, 16 records of noise each; the label is the first byte."""
+    for number in range(1, 6):
+        records = np.random.RandomState(number).randint(0, 256, (16, 1 + 3 * 32 * 32), dtype=np.uint8)
+        records[:, 0] %= 10
+        (folder / ("data_batch_%d.bin" % number)).write_bytes(records.tobytes())
 
 
 def _free_port(count):
@@ -54,7 +67,8 @@ def _is_taken(port):
 def _started(cell, variables, path):
     """A worker in a process group of its own; its events go to path, its other words beside it."""
     with path.open("wb") as events, path.with_suffix(".err").open("wb") as words:
-        return subprocess.Popen([sys.executable, "-m", "workloads", json.dumps(cell._asdict())], env=variables,
+        return subprocess.Popen([sys.executable, "-m", "workloads", json.dumps(cell._asdict()), "--data",
+                                 str(path.parent)], env=variables,
                                 cwd=str(ROOT), stdin=subprocess.DEVNULL, stdout=events, stderr=words,
                                 start_new_session=True)
 
