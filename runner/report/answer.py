@@ -6,7 +6,7 @@ from datetime import datetime
 
 from runner import formatting
 from runner.analysis.flags import Flag
-from runner.analysis.stats import Verdict
+from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, Result, Summary
 from runner.cells import model_size
 from runner.report.claims import claim_text
@@ -31,7 +31,7 @@ def answer(summary: Summary, cells: Mapping[str, Cell]) -> Answer:
     """The answer; cells: one of each comparison, by its key."""
     timed = [each for each in summary.comparisons if each.measure != "phases"
              and any(result.rate_per_worker is not None for result in each.results)]
-    blocks = tuple(Block(heading, _unit(each), tuple(_standings(each)))
+    blocks = tuple(Block(each.key, heading, _unit(each), tuple(_standings(each)))
                    for each, heading in zip(timed, _headings(timed, cells), strict=True))
     return Answer(verdict(blocks, summary.baseline), tuple(_facts(summary)), summary.baseline, blocks,
                   tuple(_trust(summary)), tuple(_notes(summary)), summary.is_complete, len(summary.failures),
@@ -65,20 +65,23 @@ def _unit(comparison: Comparison) -> str:
 
 
 def _standings(comparison: Comparison) -> list[Standing]:
-    unit = _unit(comparison)
-    rates = [result.tokens_per_second if unit == "tokens/s" else result.rate_per_worker
-             for result in comparison.results]
-    standings = [_standing(comparison, result, rate) for result, rate in zip(comparison.results, rates, strict=True)]
+    standings = [_standing(comparison, result) for result in comparison.results]
     return sorted(standings, key=lambda standing: -(standing.rate or 0.0))
 
 
-def _standing(comparison: Comparison, result: Result, rate: float | None) -> Standing:
+def _standing(comparison: Comparison, result: Result) -> Standing:
+    is_tokens = _unit(comparison) == "tokens/s"
+    rate = result.tokens_per_second if is_tokens else result.rate_per_worker
+    rate_interval = result.tokens_interval if is_tokens else result.rate_interval
     is_baseline = result.verdict is Verdict.BASELINE and rate is not None
     texts = ("1", "") if is_baseline else ("", "") if result.ratio is None else (
         formatting.ratio_and_ends(result.ratio, result.ratio_interval))
-    ends = result.ratio_interval
-    return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, ends.low if ends else None,
-                    ends.high if ends else None, *texts, _word(comparison, result), result.stack == comparison.winner)
+    return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, _ends(result.ratio_interval),
+                    _ends(rate_interval), *texts, _word(comparison, result), result.stack == comparison.winner)
+
+
+def _ends(interval: Interval | None) -> tuple[float, float] | None:
+    return (interval.low, interval.high) if interval else None
 
 
 def _word(comparison: Comparison, result: Result) -> str:

@@ -5,6 +5,7 @@ from typing import NamedTuple, TypeVar
 
 from runner import formatting
 from runner.analysis.summary_format import Comparison, Result, Summary
+from runner.report.document import Block
 from runner.results.rows import Measurements
 
 T = TypeVar("T")
@@ -18,8 +19,8 @@ class Context(NamedTuple):
 
     summary: Summary
     measured: Measurements
-    marks: Mapping[str, str]     # a footnote's number by its flag
     series: Mapping[str, int]    # a stack's sign
+    blocks: Mapping[str, Block]  # of the answer, by the comparison's key
 
 
 class Shown(NamedTuple):

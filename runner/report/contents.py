@@ -26,8 +26,9 @@ _OF_OURS = "Rates, ratios and verdicts are of this machine, with these versions 
 def report(summary: Summary, measured: Measurements) -> Report:
     """All that is to be written."""
     stacks = sorted({*(row.cell.stack for row in measured.rows), *(skip.cell.stack for skip in measured.skipped)})
-    context = Context(summary, measured, {note.flag: str(number) for number, note in enumerate(summary.footnotes, 1)},
-                  {name: number for number, name in enumerate(_in_order(stacks, summary))})
+    series = {name: number for number, name in enumerate(_in_order(stacks, summary))}
+    found = answer(summary, {row.comparison.key: row.cell for row in measured.rows})
+    context = Context(summary, measured, series, {block.key: block for block in found.blocks})
     return Report(
         name=summary.id, title=f"{summary.study}: {measured.title}" if measured.title else summary.study,
         machine=environment.machine(summary.machine, recorded(measured.session, "hardware")),
@@ -38,11 +39,23 @@ def report(summary: Summary, measured: Measurements) -> Report:
         sections=(*sections(context), *_elsewhere(context)), environment=tuple(environment.tables(summary, measured)),
         failed=tuple(left_out.failed(summary.failures, measured.session_of)),
         skipped=tuple(left_out.skipped(summary.skipped)),
-        footnotes=tuple((context.marks[note.flag], note.text) for note in summary.footnotes),
+        footnotes=tuple(_footnotes(summary)),
         methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods),
         made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
-        overall=_overall(summary), answer=answer(summary, {row.comparison.key: row.cell for row in measured.rows}),
+        overall=_overall(summary), answer=found, ratios=tuple(rates.ratios(found, series)),
     )
+
+
+def _footnotes(summary: Summary) -> Iterator[tuple[str, str]]:
+    """Number and text of each note, with the stacks that it holds for."""
+    flagged: dict[str, dict[str, None]] = {}
+    for result in (result for comparison in summary.comparisons for result in comparison.results):
+        for flag in result.flags:
+            flagged.setdefault(flag, {})[result.stack] = None
+    for number, note in enumerate(summary.footnotes, 1):
+        stacks = flagged.get(note.flag, {})
+        whose = "all stacks" if len(stacks) == len(summary.columns) > 1 else ", ".join(stacks)
+        yield str(number), f"{note.text} ({whose})" if whose else note.text
 
 
 def _overall(summary: Summary) -> Overall:

@@ -3,26 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from runner import formatting
-from runner.analysis.flags import Flag
 from runner.analysis.summary_format import Summary
 from runner.report.claims import claim_text
 from runner.report.document import Deviation
 from runner.results.rows import Measurements
-
-# flags that are about how all was measured; the others stand beside the numbers they are about
-_GENERAL = {
-    Flag.STAND_IN_DATA: "data", Flag.VENV: "isolation", Flag.OTHER_BASE: "base image",
-    Flag.NOT_PINNED: "not pinned", Flag.UNPROVED: "equality",
-    Flag.LOADED_HOST: "disturbed", Flag.THROTTLED: "throttled", Flag.SWAPPING: "swapping", Flag.FEW_RUNS: "few runs",
-    Flag.THREADS_DIFFER: "threads", Flag.ONEDNN_DIFFERS: "oneDNN", Flag.WEIGHTS_DIFFER: "weights",
-}
 
 
 def deviations(summary: Summary, measured: Measurements) -> tuple[Deviation, ...]:
     """All deviations, the one that changes most first."""
     return (*_unfinished(summary), *_stand_ins(summary), *_on_a_cpu(summary), *_scaled(summary, measured),
             *_chosen(measured),
-            *_places(summary, measured), *_nodes(measured), *_flagged(summary), *_left_out(summary),
+            *_places(summary, measured), *_nodes(measured), *_left_out(summary),
             *_assumed(measured))
 
 
@@ -100,23 +91,6 @@ def _nodes(measured: Measurements) -> Iterator[Deviation]:
 
 def _room(cpus: int, memory_bytes: int) -> str:
     return f"{formatting.count(cpus, 'CPU')} and {memory_bytes / 1e9:.3g} GB"
-
-
-def _flagged(summary: Summary) -> Iterator[Deviation]:
-    """Flags that are about how all was measured, with the stacks that they are about."""
-    stacks: dict[Flag, dict[str, None]] = {}
-    for comparison in summary.comparisons:
-        for result in comparison.results:
-            for flag in result.flags:
-                stacks.setdefault(flag, {})[result.stack] = None
-    texts = {note.flag: note.text for note in summary.footnotes}
-    for flag, what in _GENERAL.items():
-        if flag in stacks:
-            yield Deviation(what, f"{texts[flag]} ({_of_all(list(stacks[flag]), summary)})")
-
-
-def _of_all(stacks: Sequence[str], summary: Summary) -> str:
-    return "all stacks" if len(stacks) == len(summary.columns) > 1 else ", ".join(stacks)
 
 
 def _left_out(summary: Summary) -> Iterator[Deviation]:

@@ -16,14 +16,6 @@ class Mark(NamedTuple):
     text: str                    # the value in words
 
 
-class Box(NamedTuple):
-    """The percentiles of a stack's samples."""
-
-    name: str
-    series: int
-    ends: tuple[float, float, float, float, float]     # percentiles 5, 25, 50, 75, 95
-
-
 class Bar(NamedTuple):
     """Parts that add up."""
 
@@ -50,14 +42,7 @@ class Dots(NamedTuple):
     axis: str
     groups: tuple[tuple[str, tuple[Mark, ...]], ...]
     reference: float | None = None       # a value that all others are read against
-
-
-class Boxes(NamedTuple):
-    """A chart of boxes by group."""
-
-    caption: str
-    axis: str
-    groups: tuple[tuple[str, tuple[Box, ...]], ...]
+    is_bars: bool = False                # from zero to each value, in place of signs
 
 
 class Bars(NamedTuple):
@@ -97,6 +82,7 @@ class Strip(NamedTuple):
     top: float                   # of the scale; what is higher is cut off there and marked
     first: str                   # the first step in words where it is cut off, else ""
     text: str                    # seconds of a timed step in words, as the tables have them
+    disturbed: tuple[tuple[float, float], ...] = ()    # from when to when turns of the runs were
 
 
 class Strips(NamedTuple):
@@ -108,7 +94,7 @@ class Strips(NamedTuple):
     strips: tuple[Strip, ...]
 
 
-Chart = Dots | Boxes | Bars | Curves | Strips
+Chart = Dots | Bars | Curves | Strips
 
 
 class Deviation(NamedTuple):
@@ -128,6 +114,11 @@ class Section(NamedTuple):
     charts: tuple[Chart, ...]
     tables: tuple[Table[Any], ...]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show of it."""
+        return not self.charts and not self.tables
+
 
 class Standing(NamedTuple):
     """A stack in a comparison."""
@@ -135,8 +126,8 @@ class Standing(NamedTuple):
     stack: str
     rate: float | None           # in the unit of its comparison; None without a run that ended ok
     ratio: float | None          # to the baseline, whose own is 1; None without a common round
-    low: float | None            # the interval that decides the word
-    high: float | None
+    ends: tuple[float, float] | None                   # the interval that decides the word
+    rate_ends: tuple[float, float] | None
     ratio_text: str
     ends_text: str
     word: str                    # FASTEST, slower, why there is neither, or how runs ended; "" of an ordinary baseline
@@ -146,6 +137,7 @@ class Standing(NamedTuple):
 class Block(NamedTuple):
     """A comparison, its stacks by speed."""
 
+    key: str                     # of the comparison
     heading: str                 # "GPT-2 (0.5 M parameters, 2 layers), training, batch 4"
     unit: str
     standings: tuple[Standing, ...]
@@ -207,6 +199,7 @@ class Report(NamedTuple):
     made_by: str
     overall: Overall = Overall()
     answer: Answer | None = None               # of one session
+    ratios: tuple[Chart, ...] = ()             # of all comparisons
 
     @property
     def left_out(self) -> tuple[Table[Any], ...]:

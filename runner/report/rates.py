@@ -7,7 +7,7 @@ from runner import formatting
 from runner.analysis.summary_format import Result, Summary
 from runner.report.columns import BESIDE, ENERGY, EPOCHS, RATES, RESULTS, SEQUENCES, Line
 from runner.report.comparisons import SWITCHES, Context, Shown, cut, fitting
-from runner.report.document import Chart, Curve, Curves, Dots, Mark
+from runner.report.document import Answer, Chart, Curve, Curves, Dots, Mark, Standing
 from runner.report.tables import EVERY, Column, Form, Group, Table, of, table, with_any
 from runner.study.subjects import Value
 
@@ -33,7 +33,7 @@ class _Figure(NamedTuple):
 
 
 def charts(context: Context, compared: Sequence[Shown], experiment: str = "") -> Iterator[Chart]:
-    """Curves over a number that the experiment varies, a panel for all else that it varies; or a mark a stack.
+    """Curves over a number that the experiment varies, a panel for all else that it varies; none where it varies none.
 
     The axis and the averages are the paper's, where a claim on the experiment says that it shows averages.
     """
@@ -47,19 +47,36 @@ def charts(context: Context, compared: Sequence[Shown], experiment: str = "") ->
         signs = {name: index for index, name in enumerate(dict.fromkeys(point.name for point in points))}
         yield from (_panel(panel, title, figure, signs) for title, panel in panels.items())
         return
-    groups = [(shown.label, tuple(_rate_mark(context, result) for result in shown.results
-                                  if result.rate_per_worker is not None)) for shown in timed]
+
+
+def bars(context: Context, shown: Shown) -> Iterator[Chart]:
+    """A bar a stack of a comparison, the fastest first."""
+    block, own = context.blocks.get(shown.comparison.key), {result.stack for result in shown.results}
+    if block is None:
+        return
+    marks = tuple(_mark(each, context.series, each.rate, each.rate_ends, f"{formatting.number(each.rate)}/s")
+                  for each in block.standings if each.rate is not None and each.stack in own)
+    yield Dots(f"{block.heading}: {block.unit} of one worker, with 95 % intervals over runs", block.unit,
+               (("", marks),), is_bars=True)
+
+
+def _mark(standing: Standing, series: Mapping[str, int], value: float, ends: tuple[float, float] | None, text: str
+          ) -> Mark:
+    low, high = ends or (None, None)
+    return Mark(standing.stack, series.get(standing.stack, 0), value, low, high, text)
+
+
+def ratios(answer: Answer, series: Mapping[str, int]) -> Iterator[Chart]:
+    """The ratios of all comparisons, the fastest stack of each first."""
+    groups = [(block.heading, tuple(
+        _mark(each, series, each.ratio, each.ends, " ".join(filter(None, [
+            each.ratio_text, each.ends_text and f"({each.ends_text})", each.word])))
+        for each in block.standings if each.ratio is not None)) for block in answer.blocks]
+    groups = [group for group in groups if len(group[1]) > 1]
     if groups:
         kept = fitting(groups)
-        yield Dots("Samples a second of one worker, with 95 % intervals over runs" + cut(len(kept), len(groups)),
-                   "samples/s", kept)
-
-
-def _rate_mark(context: Context, result: Result) -> Mark:
-    interval = result.rate_interval
-    value = result.rate_per_worker or 0.0
-    return Mark(result.stack, context.series.get(result.stack, 0), value, interval.low if interval else None,
-                interval.high if interval else None, formatting.number(value) + "/s")
+        yield Dots(f"Times as fast as {answer.baseline}, with the intervals that decide the words"
+                   + cut(len(kept), len(groups)), f"times {answer.baseline}, on a logarithmic scale", kept, 1.0)
 
 
 def _points(timed: Sequence[Shown]) -> list[_Point]:

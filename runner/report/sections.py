@@ -8,7 +8,7 @@ from runner.report import breakdown, lanes, rates
 from runner.report.claims import published
 from runner.report.columns import endings
 from runner.report.comparisons import Context, Shown
-from runner.report.document import Section
+from runner.report.document import Chart, Section
 from runner.report.series import curves, samples, steps
 from runner.report.tables import Table, Texts, plain
 from runner.results.rows import Experiment, Row
@@ -26,12 +26,10 @@ def _section(context: Context, experiment: Experiment, numbers: published.Number
     rows = [row for row in context.measured.rows if row.key in keys]
     compared = [shown for shown in (Shown.of(each, keys) for each in context.summary.comparisons) if shown.results]
     spreads = samples.spreads(rows, context.series)
-    results = {result.key: result for shown in compared for result in shown.results}
     profiled = breakdown.of_rows(context.summary.operators, rows)
     charts = [*published.charts(numbers), *curves.step_charts(rows, context.measured.baseline, context.series),
-              *rates.charts(context, compared, experiment.id), *breakdown.phase_charts(compared),
-              *breakdown.operator_charts(context, profiled), *curves.charts(rows, context.series),
-              *steps.charts(rows, results, context.series), *samples.charts(spreads, context.series)]
+              *_by_comparison(context, compared, rows, experiment.id), *breakdown.phase_charts(compared),
+              *breakdown.operator_charts(context, profiled), *curves.charts(rows, context.series)]
     summary = context.summary
     own_lanes = [each for each in summary.lanes if each.tuned in {shown.comparison.key for shown in compared}]
     tables = [*published.tables(numbers), *rates.tables(rates.results(summary, compared)), *lanes.tables(own_lanes),
@@ -43,6 +41,20 @@ def _section(context: Context, experiment: Experiment, numbers: published.Number
               *breakdown.memory(compared), *samples.tables(spreads), *map(breakdown.own_names, profiled)]
     return Section(experiment.id, experiment.title, tuple(_notes(context, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
+
+
+def _by_comparison(context: Context, compared: Sequence[Shown], rows: Sequence[Row], experiment: str
+                   ) -> Iterator[Chart]:
+    """Of each comparison its rates and its steps over time; over a number that the experiment varies curves first."""
+    results = {result.key: result for shown in compared for result in shown.results}
+    over_time = dict(steps.charts(rows, results, context.series))
+    figures = list(rates.charts(context, compared, experiment))
+    yield from figures
+    for shown in compared[:steps.MOST_CHARTS] if not figures else ():
+        yield from rates.bars(context, shown)
+        if shown.comparison.key in over_time:
+            yield over_time.pop(shown.comparison.key)
+    yield from over_time.values()
 
 
 def _notes(context: Context, experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:

@@ -23,6 +23,12 @@ pytestmark = pytest.mark.browser
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # a frame of the width asked for that holds the page, and a script beside it that looks at it: the page allows none
 LOOK = """<!DOCTYPE html><iframe id=f style="width:%dpx;height:900px;border:0" srcdoc="%s"></iframe><script>
+const sorted = d => {
+  const table = [...d.querySelectorAll('table')].find(x => x.querySelectorAll('tbody tr:not(.group)').length > 1);
+  const read = () => [...table.querySelectorAll('tbody tr:not(.group) > :first-child')].map(x => x.textContent);
+  const click = () => { table.querySelector('thead th').click(); return read(); };
+  return table ? [read(), click(), click()] : [];
+};
 f.onload = () => {
   const d = f.contentDocument, e = d.documentElement, s = f.contentWindow.getComputedStyle(d.body);
   const outside = [...d.querySelectorAll('body *')].filter(
@@ -30,7 +36,7 @@ f.onload = () => {
   document.body.innerHTML = '<pre id=seen>' + JSON.stringify({
     width: e.clientWidth, scroll: e.scrollWidth, outside: outside.map(x => x.tagName), ink: s.color,
     paper: s.backgroundColor, charts: d.querySelectorAll('figure svg').length, title: d.querySelector('h1').innerText,
-    focusable: d.querySelectorAll('[tabindex="0"], summary, a[href]').length}) + '</pre>';
+    focusable: d.querySelectorAll('[tabindex="0"], summary, a[href]').length, sorted: sorted(d)}) + '</pre>';
 };
 </script>"""
 
@@ -103,3 +109,10 @@ def test_a_dark_screen_gets_a_dark_page(tmp_path: Path) -> None:
 
     assert ("rgb(20, 23, 27)", "rgb(255, 255, 255)") == (dark["paper"], light["paper"])
     assert dark["ink"] != light["ink"]
+
+
+def test_a_click_on_a_title_sorts_a_table_and_another_click_the_other_way(tmp_path: Path) -> None:
+    cells = {made.cell(name, steps=20): made_report.SLOW for name in ("torch", "mxnet", "tf")}
+    found = seen(page.html(made_report.contents(made_report.records(cells=cells))[2]), tmp_path, 800)
+
+    assert [["torch", "mxnet", "tf"], ["torch", "tf", "mxnet"], ["mxnet", "tf", "torch"]] == found["sorted"]

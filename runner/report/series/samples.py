@@ -1,12 +1,11 @@
-"""Where the seconds of single steps lie: a chart and a table. Pure."""
+"""Where the seconds of single steps lie: a table. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from runner.report.comparisons import cut, fitting, thousandths
-from runner.report.document import Box, Boxes, Chart
+from runner.report.comparisons import thousandths
 from runner.report.tables import Column, Table, table
 from runner.results.rows import Row
 from runner.results.values import Samples
@@ -23,20 +22,6 @@ class _Spread(NamedTuple):
 
 
 Spreads = Sequence[tuple[str, Sequence[_Spread]]]      # a comparison's label, and each of its stacks
-
-
-def charts(spreads: Spreads, series: Mapping[str, int]) -> Iterator[Chart]:
-    """Boxes by comparison."""
-    kept = fitting([(name, tuple(stacks)) for name, stacks in spreads])
-    if kept:
-        boxes = tuple((name, tuple(_box(spread, series) for spread in stacks)) for name, stacks in kept)
-        yield Boxes("Single steps: the median, the middle half (box) and nine tenths (line) of all runs' "
-                    "samples" + cut(len(kept), len(spreads)), "milliseconds a step", boxes)
-
-
-def _box(spread: _Spread, series: Mapping[str, int]) -> Box:
-    low, first, middle, third, high = (1000 * end for end in spread.ends[1:-1])
-    return Box(spread.row.cell.stack, series.get(spread.row.cell.stack, 0), (low, first, middle, third, high))
 
 
 _COLUMNS: tuple[Column[_Spread], ...] = (

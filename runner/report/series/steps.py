@@ -14,10 +14,10 @@ from runner.results.runs import Run
 from runner.results.values import Samples
 from workloads.spec.duration import RATED
 
-_MOST_CHARTS = 24              # in a section
+MOST_CHARTS = 24              # in a section
 _MOST_WARM, _MOST_TIMED = 32, 96     # points of a run; more steps are put together, their median shown
 _LEAST_WARM = 8                # of a warm-up; above it as many as make it no rougher than the timed part
-_X_AXIS = "seconds since the first step (thin: a run, thick: the median of the runs)"
+_X_AXIS = "seconds since the first step (thin: a run, thick: their median, red: disturbed turns)"
 _ROOM = 1.3                    # above what nearly all timed steps take
 _LEAST_ROOM = 1.8              # above their median
 _NEARLY_ALL = 98               # per cent
@@ -58,23 +58,25 @@ def step_times(row: Row, run: Run) -> StepTimes | None:
     return StepTimes(np.concatenate([warm, timed]), np.concatenate([warm_counts, counts]), len(warm))
 
 
-def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[str, int]) -> Iterator[Chart]:
-    """A chart for each comparison of timed steps, a strip for each stack that ended ok; results by their keys."""
+def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[str, int]
+           ) -> Iterator[tuple[str, Chart]]:
+    """(key, chart) of each comparison of timed steps, a strip for each stack that ended ok; results by their keys."""
     groups = list(by_comparison(row for row in rows if row.cell.measure in RATED and row.ok_runs).values())
-    for index, group in enumerate(groups[:_MOST_CHARTS]):
+    for index, group in enumerate(groups[:MOST_CHARTS]):
         ordered = sorted(group, key=lambda row: series.get(row.cell.stack, 0))
         strips = tuple(strip for row in ordered for strip in _strip(row, results.get(row.key), series))
         if strips:
-            is_cut = index == _MOST_CHARTS - 1 and len(groups) > _MOST_CHARTS
-            shortened = f" (drawn are the first {_MOST_CHARTS} of {len(groups):,} comparisons)" if is_cut else ""
-            yield Strips(f"{group[0].comparison.label}: time of a step over the time of a run, "
-                         f"each stack on scales of its own{shortened}",
-                         _X_AXIS, "ms", strips)
+            is_cut = index == MOST_CHARTS - 1 and len(groups) > MOST_CHARTS
+            shortened = f" (drawn are the first {MOST_CHARTS} of {len(groups):,} comparisons)" if is_cut else ""
+            yield group[0].comparison.key, Strips(
+                f"{group[0].comparison.label}: time of a step over the time of a run, each stack on scales of its own"
+                + shortened, _X_AXIS, "ms", strips)
 
 
 def _strip(row: Row, result: Result | None, series: Mapping[str, int]) -> Iterator[Strip]:
     step = result.step_seconds if result else None
-    times = [one_run for run in row.ok_runs if (one_run := step_times(row, run))]
+    runs = [run for run in row.ok_runs if step_times(row, run)]
+    times = [one for run in runs if (one := step_times(row, run))]
     curves = [_curve(one) for one in times if _whole(one) < _LONGEST and np.median(one.seconds[one.warmup:]) > 0]
     if not curves:
         return
@@ -88,7 +90,21 @@ def _strip(row: Row, result: Result | None, series: Mapping[str, int]) -> Iterat
         _shown(Line(warm_median.x + timed_median.x, warm_median.y + timed_median.y)),
         float(np.median([curve.begin for curve in curves])), top * 1000,
         f"first step {formatting.seconds(first)}" if first is not None and first > top else "",
-        "" if step is None else f"{formatting.milliseconds(step)} a step")
+        "" if step is None else f"{formatting.milliseconds(step)} a step",
+        tuple(span for run, one in zip(runs, times, strict=True) for span in _disturbed(run, one)))
+
+
+def _disturbed(run: Run, times: StepTimes) -> Iterator[tuple[float, float]]:
+    """From when to when each disturbed turn was, on the curve's axis."""
+    sizes = run.first.turn_samples
+    if sum(sizes) != len(times.seconds) - times.warmup:
+        return
+    first = float(times.seconds[0]) if times.counts[0] == 1 else 0.0
+    ends = np.concatenate([[0.0], np.cumsum(times.seconds * times.counts)]) - first
+    ends_of_turns = times.warmup + np.cumsum([0, *sizes])
+    for turn, begin, end in zip(run.first.turns, ends_of_turns[:-1], ends_of_turns[1:], strict=True):
+        if turn.is_disturbed:
+            yield max(0.0, float(ends[begin])), float(ends[end])
 
 
 def _whole(times: StepTimes) -> float:

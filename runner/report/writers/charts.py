@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from runner.report.document import Bars, Box, Boxes, Chart, Curve, Curves, Dots, Mark, Strips
+from runner.report.document import Bars, Chart, Curve, Curves, Dots, Mark, Strips
 from runner.report.writers import drawing, strips
 from runner.report.writers.drawing import SERIES, WIDTH, Axis, colour, path, text
 
 _LEFT, _RIGHT = 112.0, 12.0    # beside the axes: names, and room for the last number of the axis
 _TEXT = 104.0                  # beside the axes on the right, where values stand in words
+_LONG_TEXT = 150.0             # the same of ratios, with intervals and words
 _LINE, _LABEL, _GAP = 17.0, 17.0, 7.0      # heights of a line, of a group's label, and below a group
 _TOP, _BOTTOM = 6.0, 36.0
 _CURVES_LEFT, _CURVES_HEIGHT = 60.0, 210.0
@@ -38,7 +39,7 @@ class _Sheet(NamedTuple):
 
 def svg(chart: Chart, salt: str) -> str:
     """The <svg> element. salt tells the ids of one chart of a page from those of another."""
-    drawn: dict[type, Callable[[Any, str], str]] = {Dots: _dots, Boxes: _boxes, Bars: _bars, Curves: _curves,
+    drawn: dict[type, Callable[[Any, str], str]] = {Dots: _dots, Bars: _bars, Curves: _curves,
                                                     Strips: lambda chart, _: strips.svg(chart)}
     return drawn[type(chart)](chart, f"h{hashlib.sha256(salt.encode()).hexdigest()[:10]}")
 
@@ -63,55 +64,43 @@ def _svg(sheet: _Sheet, axis: Axis, name: str, parts: Iterator[str], *legend: st
 
 
 def _scale(values: Sequence[float], right: float, reference: float | None = None) -> Axis:
-    """The x axis: logarithmic for values that differ much or have a reference, else from zero."""
+    """The x axis: logarithmic around a reference in its middle, or for values that differ much; else from zero."""
     positive = [value for value in values if value > 0]
     low, high = min(positive, default=1.0), max(positive, default=1.0)
     if reference is None and high / low < _LOG_FROM:
         return drawing.linear(0.0, high * 1.06, _LEFT, WIDTH - right, 7)
     if reference is not None:
-        low, high = min(low, reference / 1.6), max(high, reference * 1.6)
+        most = max(high / reference, reference / low, 1.6)
+        low, high = reference / most, reference * most
     return drawing.logarithmic(low / 1.15, high * 1.15, _LEFT, WIDTH - right)
 
 
 def _dots(chart: Dots, _: str) -> str:
     sheet = _sheet(chart.groups)
-    axis = _scale([end for _, mark in sheet.placed for end in (mark.low, mark.value, mark.high) if end is not None],
-                  _TEXT, chart.reference)
+    ends = [end for _, mark in sheet.placed for end in (mark.low, mark.value, mark.high) if end is not None]
+    axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, _LEFT, WIDTH - _TEXT, 5) if chart.is_bars
+            else _scale(ends, _TEXT if chart.reference is None else _LONG_TEXT, chart.reference))
 
     def parts() -> Iterator[str]:
         if chart.reference is not None:
             yield path(f"M{axis.at(chart.reference):.1f} {sheet.top:g}V{sheet.base:g}", "currentColor", 1)
         for y, mark in sheet.placed:
-            yield from _dot(mark, y, axis)
+            if chart.is_bars:
+                yield drawing.box(axis.begin, axis.at(mark.value), y, 11, colour(mark.series), colour(mark.series))
+            yield from _dot(mark, y, axis, chart.is_bars)
 
     return _svg(sheet, axis, chart.axis, parts())
 
 
-def _dot(mark: Mark, y: float, axis: Axis) -> Iterator[str]:
+def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool) -> Iterator[str]:
+    """The interval, and where no bar says it the value; over a bar in the ink of the page, with ends that stand out."""
     if mark.low is not None and mark.high is not None:
-        yield path(f"M{axis.at(mark.low):.1f} {y:g}H{axis.at(mark.high):.1f}", colour(mark.series), 2)
-    yield drawing.marker(axis.at(mark.value), y, mark.series)
+        low, high = axis.at(mark.low), axis.at(mark.high)
+        yield path(f"M{low:.1f} {y - 3:g}v6M{low:.1f} {y:g}H{high:.1f}M{high:.1f} {y - 3:g}v6", "currentColor", 1.2
+                   ) if has_bar else path(f"M{low:.1f} {y:g}H{high:.1f}", colour(mark.series), 2)
+    if not has_bar:
+        yield drawing.marker(axis.at(mark.value), y, mark.series)
     yield text(axis.end + 8, y + 3.5, mark.text, size=9.5)
-
-
-def _boxes(chart: Boxes, salt: str) -> str:
-    sheet = _sheet(chart.groups)
-    axis = _scale([end for _, box in sheet.placed for end in box.ends], _RIGHT)
-
-    def parts() -> Iterator[str]:
-        for series in sorted({box.series % SERIES for _, box in sheet.placed}):
-            yield drawing.hatch(f"{salt}{series}", series, "var(--paper)", colour(series))
-        for y, box in sheet.placed:
-            yield from _box(box, y, axis, f"url(#{salt}{box.series % SERIES})")
-
-    return _svg(sheet, axis, chart.axis, parts())
-
-
-def _box(box: Box, y: float, axis: Axis, fill: str) -> Iterator[str]:
-    low, first, middle, third, high = map(axis.at, box.ends)
-    yield path(f"M{low:.1f} {y:g}H{high:.1f}", colour(box.series), 1.5)
-    yield drawing.box(first, third, y, 10, fill, colour(box.series))
-    yield path(f"M{middle:.1f} {y - 7:g}v14", "currentColor", 1.8)
 
 
 def _bars(chart: Bars, salt: str) -> str:

@@ -1,7 +1,7 @@
 """A Report as one HTML file: no request, nothing from outside. Only this module imports jinja2.
 
-Its one script copies a command where a button is pressed; the page's policy names the script by its hash, so that no
-other one runs, and without it all can be read.
+Its one script copies a command where a button is pressed, and sorts tables; the page's policy names the script by its
+hash, so that no other one runs, and without it all can be read.
 
 Every text goes through formatting.clean and is then escaped; the charts, whose text is escaped where they are drawn,
 are the only markup that is put in as it is. Made for a screen of any width, for print, and for the keyboard.
@@ -10,6 +10,7 @@ are the only markup that is put in as it is. Made for a screen of any width, for
 import base64
 import hashlib
 import re
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,10 @@ _WORD = re.compile(rf"({'|'.join(_MOODS)})(?=$| \(|:| of those that ran| on a )"
 
 def html(report: Report) -> str:
     """The file."""
-    drawn = (f"{section.id}.{index}" for section in report.sections for index in range(len(section.charts)))
-    salts = iter(list(drawn))
+    salts = count()
 
     def drawing(chart: Chart) -> Markup:
-        return Markup(charts.svg(chart, next(salts)))      # whose text is escaped there
+        return Markup(charts.svg(chart, str(next(salts))))      # whose text is escaped there
 
     style = Markup((_FOLDER / "page.css").read_text(encoding="utf-8"))
     return _TEMPLATE.render(report=report, style=style, drawing=drawing, script=Markup(_SCRIPT),

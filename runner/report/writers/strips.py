@@ -47,6 +47,8 @@ def _strip(strip: Strip, unit: str) -> Iterator[str]:
     yield _drawn(strip.median, strip.top, end, f'stroke="{ink}" stroke-width="2.2"')
     yield from _cut_off(strip, end)
     yield f'<path d="M{begin:.1f} {base:g}H{WIDTH - _RIGHT:g}" stroke="currentColor" stroke-width="2.5" fill="none"/>'
+    yield from (f'<path d="M{_across(start, end):.1f} {base + 3:g}H{_across(stop, end):.1f}" stroke="var(--bad)" '
+                'stroke-width="3" stroke-opacity="0.5" fill="none"/>' for start, stop in strip.disturbed)
     yield from _names(strip, begin, base)
 
 

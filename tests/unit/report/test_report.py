@@ -1,5 +1,6 @@
 """What a report says: what differs from the study first, then each experiment with the study's numbers beside ours."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,8 +8,9 @@ import pytest
 from runner.analysis.summary import summary_of
 from runner.cells import key
 from runner.report.contents import report
-from runner.report.document import Boxes, Curves, Dots, Report, Section
+from runner.report.document import Curves, Dots, Report, Section
 from runner.report.tables import Form, Written
+from runner.report.writers import charts
 from runner.results.rows import measurements
 from tests import made_report
 from tests import made_rows as made
@@ -111,14 +113,13 @@ def test_a_node_with_less_than_the_study_s_is_marked_and_one_with_as_much_is_not
     assert less["nodes"].endswith(": e.") and "nodes" not in enough
 
 
-def test_a_virtual_environment_another_base_and_stand_in_data_are_named_with_their_stacks() -> None:
-    facts = {**made.FACTS, "data": {"name": "digits32", "stand_in": True}}
-    found = said(contents(facts=facts, place={**made.PLACE, "base_is_default": False}))
-    venv = said(contents(place={**made.PLACE, "isolation": "venv"}))
+def test_notes_name_the_stacks_that_they_hold_for() -> None:
+    data = {**made.FACTS, "data": {"name": "digits32", "stand_in": True}}
+    of_all = contents(facts=data)
+    of_one = contents(*made.runs(TF, FAST, place={**made.PLACE, "isolation": "venv"}), cells={TORCH: SLOW, TF: []})
 
-    assert found["data"].endswith("(all stacks)") and "stand-in" in found["data"]
-    assert "another base" in found["base image"]
-    assert "virtual environment" in venv["isolation"]
+    assert [("1", True)] == [(number, text.endswith("(all stacks)")) for number, text in of_all.footnotes]
+    assert ["(tf)"] == [text[-4:] for _, text in of_one.footnotes] and () == of_all.deviations[1:]
 
 
 def test_a_stack_that_did_not_run_at_all_is_left_out_with_its_reason() -> None:
@@ -184,13 +185,28 @@ def test_ratios_are_drawn_against_one() -> None:
         (mark.name, mark.value) for mark in chart.groups[0][1]]
 
 
-def test_rates_are_drawn_with_their_intervals_and_the_winner_is_told() -> None:
+def test_rates_are_bars_with_their_intervals_the_fastest_first() -> None:
     found = contents().sections[0]
-    marks = next(chart for chart in found.charts if isinstance(chart, Dots)).groups[0][1]
+    chart = next(chart for chart in found.charts if isinstance(chart, Dots))
+    marks = chart.groups[0][1]
 
-    assert ["torch", "tf"] == [mark.name for mark in marks]
+    assert chart.is_bars and ["tf", "torch"] == [mark.name for mark in marks]
     assert all(mark.low and mark.high and mark.low < mark.value < mark.high for mark in marks)
     assert "fastest" in table(found, "Rates").lines[1]
+
+
+def test_the_ratios_of_all_comparisons_are_one_chart_with_one_in_its_middle() -> None:
+    (chart,) = contents().ratios
+    assert isinstance(chart, Dots) and 1.0 == chart.reference
+    ((heading, marks),) = chart.groups
+    drawn = charts.svg(chart, "s")
+
+    assert heading.startswith("LeNet-5") and [("tf", 1.5), ("torch", 1.0)] == [
+        (mark.name, pytest.approx(mark.value, rel=0.001)) for mark in marks]
+    assert re.fullmatch(r"1.50 \(1.\d+–1.\d+\) FASTEST", marks[0].text) and marks[0].text in drawn
+    axis = re.search(r'M([\d.]+) [\d.]+H([\d.]+)" fill="none" stroke="currentColor"', drawn)
+    one = re.search(r'M([\d.]+) [\d.]+V[\d.]+" fill="none" stroke="currentColor"', drawn)
+    assert axis and one and float(one[1]) == pytest.approx((float(axis[1]) + float(axis[2])) / 2, abs=0.1)
 
 
 def test_a_number_with_three_values_is_drawn_as_curves() -> None:
@@ -234,22 +250,21 @@ def test_a_figure_of_averages_is_drawn_as_the_claim_on_it_has_them() -> None:
 
 def test_a_chart_holds_what_fits_and_says_what_it_left_out() -> None:
     cells = {made.cell(stack, steps=10, seed=seed): [100.0] for seed in range(1, 31) for stack in ("torch", "tf")}
-    found = contents(cells=cells).sections[0]
-    chart = next(chart for chart in found.charts if isinstance(chart, Dots))
+    found = contents(cells=cells)
+    (chart,) = found.ratios
+    assert isinstance(chart, Dots)
 
     assert 16 == len(chart.groups)
     assert "the first 16 of 30; the table has all" in chart.caption
-    assert 60 == len(table(found, "Rates").lines)
+    assert 60 == len(table(found.sections[0], "Rates").lines)
 
 
 def test_samples_are_spread_over_their_percentiles() -> None:
     line = made.steps([0.001 * number for number in range(101)])
-    records = [made.session(), made.plan(TORCH), *made.run(TORCH, 0, line)]
-    measured = measurements(records)
-    section = report(summary_of(measured), measured).sections[0]
-    (box,) = next(chart for chart in section.charts if isinstance(chart, Boxes)).groups[0][1]
+    section = contents(*made.run(TORCH, 0, line), cells={TORCH: []}).sections[0]
 
-    assert box.ends == pytest.approx((5.0, 25.0, 50.0, 75.0, 95.0))      # milliseconds
+    # milliseconds: the least, then percentiles 5, 25, 50, 75, 95, then the most
+    assert ("0.0000", "5.00", "25.0", "50.0", "75.0", "95.0", "100") == table(section, "Samples").lines[0][3:]
 
 
 def test_epochs_are_drawn_against_their_number_and_their_time() -> None:

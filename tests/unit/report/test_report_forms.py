@@ -16,7 +16,7 @@ from runner.errors import InputError
 from runner.paths import STUDIES
 from runner.report import forms
 from runner.report.contents import report
-from runner.report.document import Box, Boxes, Curve, Curves, Dots, Mark, Report
+from runner.report.document import Bar, Bars, Curve, Curves, Dots, Mark, Report
 from runner.report.writers import charts, latex, markdown, page, spreadsheet
 from runner.report.writers.page import mood
 from runner.results import store
@@ -52,6 +52,34 @@ def test_a_page_obeys_nothing_that_stands_in_a_file() -> None:
     assert not [name for name, _ in read.attributes if name.startswith("on")]
     assert not set("\x1b\x07\u202e") & set(text)
     assert "(javascript:b) {{ 7*7 }}" in text and "(javascript:b) 49" not in text
+
+
+def test_a_page_begins_with_verdict_ratios_badges_and_the_command() -> None:
+    text = page.html(made_report.contents(made_report.records(session={"argv": ["run", "quick"]}))[2])
+    first, rest = text.split("<h2", 1)
+
+    assert re.search(r"<h1>tf is the fastest: 1.50 times as fast as torch \(1.\d+–1.\d+\).</h1>", first)
+    assert 1 == first.count("<svg") and "times torch, on a logarithmic scale" in first
+    badges = re.findall(r'<li class="\w+"><span>(.*?)</span>', first)
+    assert ["Equal models", "Disturbed", "Isolation", "Data"] == badges
+    assert "<code>evenbench run quick</code>" in first and "<table>" not in first
+
+
+def test_all_tables_of_a_page_but_claims_and_failures_are_folded() -> None:
+    text = page.html(made_report.contents(made_report.records(*made.run(made_report.TF, 9, ending="oom")))[2])
+    open_ones = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+
+    assert ["Runs that did not end ok"] == re.findall(r"<caption>(.*?)</caption>", open_ones)
+    assert "Rates: samples a second" in text
+
+
+def test_an_experiment_without_a_result_has_no_section_of_its_own() -> None:
+    records = made_report.records()
+    records[1]["experiments"].append({"id": "f", "title": "Figure 2", "assumed": {}, "scaled": [], "cells": []})
+    text = page.html(made_report.contents(records)[2])
+
+    assert 'id="part-e"><h2' not in text and '<h2 id="part-e">' in text
+    assert '<h2 id="part-f">' not in text and '<div id="part-f"><dt>f</dt><dd>Figure 2</dd>' in text
 
 
 def test_a_page_asks_for_nothing_from_outside() -> None:
@@ -95,7 +123,7 @@ def test_words_of_a_verdict_are_coloured_and_no_other_text(text: str, expected: 
 
 
 def test_two_charts_of_a_page_share_no_id() -> None:
-    chart = Boxes("c", "x", (("g", (Box("torch", 1, (1.0, 2.0, 3.0, 4.0, 5.0)),)),))
+    chart = Bars("c", "x", (("g", (Bar("torch", (("load", 1.0), ("forward", 2.0)), "3"),)),))
     one, other = (set(re.findall(r' id="([^"]+)"', charts.svg(chart, salt))) for salt in ("a", "b"))
 
     assert one and other and not one & other

@@ -28,7 +28,7 @@ def told(cell: Cell, *seconds: list[float], warm: list[float], count: int | None
 
 
 def strip(row: Row) -> Strip:
-    (chart,) = steps.charts([row], {}, {})
+    ((_, chart),) = steps.charts([row], {}, {})
     assert isinstance(chart, Strips)
     return chart.strips[0]
 
@@ -39,6 +39,18 @@ def test_time_begins_where_the_first_step_ends_and_the_timed_part_where_the_warm
     assert 0.4 == pytest.approx(shown.warmup)
     assert (0.05, 0.25, 0.5, 0.7, 1.0, 1.3) == pytest.approx(shown.median.x)
     assert (100, 300, 200, 200, 400, 200) == pytest.approx(shown.median.y)
+
+
+def test_disturbed_turns_are_marked_from_their_first_step_to_their_last() -> None:
+    turns = [made.turn([0.1, 0.1], foreign=share, before=2 * index) for index, share in enumerate((0.0, 0.5, 0.0))]
+    (row,) = measurements([made.session(), made.plan(TORCH), *made.run(TORCH, 0, *turns)]).rows
+    ((_, chart),) = steps.charts([row], {}, {})
+    assert isinstance(chart, Strips)
+    warm = chart.strips[0].warmup
+
+    ((begin, end),) = chart.strips[0].disturbed
+    assert (warm + 0.2, warm + 0.4) == pytest.approx((begin, end))
+    assert 1 == charts.svg(chart, "s").count("var(--bad)")
 
 
 def test_a_first_step_a_hundred_times_as_long_is_named_and_flattens_nothing() -> None:
@@ -90,7 +102,7 @@ def test_a_run_whose_steps_took_no_time_or_longer_than_anything_is_not_drawn(sec
 
 def test_a_section_draws_so_many_comparisons_and_says_of_how_many() -> None:
     cells = [TORCH._replace(batch=batch) for batch in range(1, 28)]
-    found = list(steps.charts([told(cell, [0.1, 0.1], warm=[0.1]) for cell in cells], {}, {}))
+    found = [chart for _, chart in steps.charts([told(cell, [0.1, 0.1], warm=[0.1]) for cell in cells], {}, {})]
 
     assert 24 == len(found)
     assert found[-1].caption.endswith("(drawn are the first 24 of 27 comparisons)") and "drawn" not in found[-2].caption
@@ -124,6 +136,6 @@ def test_a_chart_of_three_stacks_and_five_long_runs_stays_below_forty_kilobytes(
     timed = [0.01 + index / 1e6 for index in range(5000)]
     rows = [told(TORCH._replace(stack=name), *[timed] * 5, warm=[1.0, *[0.01] * 99])
             for name in "abc"]
-    (chart,) = steps.charts(rows, {}, {})
+    ((_, chart),) = steps.charts(rows, {}, {})
 
     assert len(charts.svg(chart, "s")) < 40_000
