@@ -136,13 +136,16 @@ class QuietProgress:
     def left(self, seconds: float) -> None:
         self.seconds_left = seconds
 
-    def run_started(self, label: str, index: int, key: str) -> None:
+    def run_started(self, label: str) -> None:
         pass
 
     def now(self, doing: str) -> None:
         self.doing = doing
 
-    def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
+    def delayed(self, why: str) -> None:
+        self.doing = why
+
+    def run_ended(self, key: str, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
         pass
 
     def close(self) -> None:

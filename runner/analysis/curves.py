@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runner.results.rows import Measurements, Row
 from runner.results.values import Samples
@@ -30,7 +31,9 @@ class Apart(NamedTuple):
     steps: int
     first_apart: float           # relative difference of the first step's loss
     most_apart: float            # the largest of all steps
-    at_step: int                 # where that is, from 1
+    at_step: int                 # where that is, counted from the run's first, warm-up and all
+    first_step: int              # that both told
+    last_step: int
 
     @property
     def should_agree(self) -> bool:
@@ -44,7 +47,8 @@ class Apart(NamedTuple):
 
     def listed(self) -> dict[str, Any]:
         """The distances as a row of a table."""
-        return {"stack": self.stack, "to": self.to, "steps": self.steps, "first apart": f"{self.first_apart:.1e}",
+        return {"stack": self.stack, "to": self.to, "steps": f"{self.first_step} to {self.last_step}",
+                "first apart": f"{self.first_apart:.1e}",
                 "most apart": f"{self.most_apart:.1e} at {self.at_step}", "agrees": "yes" if self.does_agree else "no"}
 
 
@@ -57,10 +61,11 @@ def listed(comparisons: Iterable[Apart]) -> dict[str, list[dict[str, Any]]]:
 
 
 class Pair(NamedTuple):
-    """The losses of a stack and of the one that it is compared with, in one round; both (steps,)."""
+    """The losses of a stack and of the one that it is compared with, in one round; all three (steps,)."""
 
     row: Row
     to: Row
+    steps: NDArray[np.int64]     # of the runs, from 1: those that both told
     own: Samples
     other: Samples
 
@@ -77,34 +82,42 @@ def compared(measured: Measurements) -> list[Apart]:
     return [_apart(pair) for group in pairs(measured.rows, measured.baseline) for pair in group]
 
 
+def apart(measured: Measurements) -> list[str]:
+    """A line for each stack that trained no step of its run which the other one told, too."""
+    return [f"{pair.row.cell.stack}, {pair.row.comparison.label}: no step in common with {pair.to.cell.stack}"
+            for group in _all_pairs(measured.rows, measured.baseline) for pair in group if not len(pair.steps)]
+
+
 def pairs(rows: Iterable[Row], baseline: str) -> list[list[Pair]]:
-    """The pairs of each training: every stack's curve with the baseline's, or the first stack's."""
+    """The pairs of each training that share steps: every stack's curve with the baseline's, or the first stack's."""
+    groups = ([pair for pair in group if len(pair.steps)] for group in _all_pairs(rows, baseline))
+    return [group for group in groups if group]
+
+
+def _all_pairs(rows: Iterable[Row], baseline: str) -> list[list[Pair]]:
     groups: dict[tuple[str, object], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.experiment, row.cell._replace(stack="")), []).append(row)
-    return [of_group for group in groups.values() if (of_group := list(_with_one(group, baseline)))]
+    return [list(_with_one(group, baseline)) for group in groups.values()]
 
 
 def _with_one(rows: list[Row], baseline: str) -> Iterable[Pair]:
     trained = [row for row in rows if any(len(run.first.losses) for run in row.ok_runs)]
     to = next((row for row in trained if row.cell.stack == baseline), trained[0] if trained else None)
     for row in trained:
-        losses = _same_round(row, to) if to and row is not to else None
-        if to and losses:
-            yield Pair(row, to, *losses)
+        if to and row is not to:
+            yield Pair(row, to, *_same_round(row, to))
 
 
-def _same_round(row: Row, to: Row) -> tuple[Samples, Samples] | None:
-    """The losses of both stacks at the steps that both tell, in the first round in which they share some."""
+def _same_round(row: Row, to: Row) -> tuple[NDArray[np.int64], Samples, Samples]:
+    """The steps that both stacks tell in the first round in which they share some, and the losses of each."""
     theirs = {run.round: run.first for run in to.ok_runs}
     for run in row.ok_runs:
-        other = theirs.get(run.round)
-        if other is None or (not run.turns and len(other.losses) != len(run.first.losses)):
-            continue
-        steps, own, others = np.intersect1d(run.first.loss_steps, other.loss_steps, return_indices=True)
-        if len(steps):
-            return run.first.losses[own], other.losses[others]
-    return None
+        if other := theirs.get(run.round):
+            steps, own, others = np.intersect1d(run.first.loss_steps, other.loss_steps, return_indices=True)
+            if len(steps):
+                return steps + 1, run.first.losses[own], other.losses[others]
+    return np.array([], int), np.array([]), np.array([])
 
 
 def _apart(pair: Pair) -> Apart:
@@ -112,4 +125,4 @@ def _apart(pair: Pair) -> Apart:
     most = int(np.argmax(differences))
     return Apart(pair.row.experiment, pair.row.comparison.label, cell.task, cell.precision, cell.init, cell.order,
                  cell.stack, pair.to.cell.stack, len(differences), float(differences[0]), float(differences[most]),
-                 most + 1)
+                 int(pair.steps[most]), int(pair.steps[0]), int(pair.steps[-1]))

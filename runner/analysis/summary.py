@@ -227,7 +227,8 @@ def _rivals(rates: Mapping[str, Mapping[int, float]], best: str) -> list[str]:
 def _comparison(group: _Group, statistics: _Statistics, flagged: Callable[[Row], tuple[Flag, ...]],
                 unstamped: Mapping[Cell, float]) -> Comparison:
     first = next(iter(group.rows.values()))
-    results = [_result(row, statistics, flagged(row), unstamped.get(_unstamped_key(row.cell)))
+    steps = _shared_steps(list(group.rows.values()))
+    results = [_result(row, statistics, flagged(row), unstamped.get(_unstamped_key(row.cell)), steps)
                for row in group.rows.values()]
     results += [_skipped_result(cell) for cell in group.skipped.values()]
     return Comparison(
@@ -272,7 +273,8 @@ def _unstamped(measured: Measurements) -> dict[Cell, float]:
     return {cell: seconds for cell, seconds in steps.items() if seconds is not None}
 
 
-def _result(row: Row, statistics: _Statistics, flagged: tuple[Flag, ...], plain_seconds: float | None) -> Result:
+def _result(row: Row, statistics: _Statistics, flagged: tuple[Flag, ...], plain_seconds: float | None,
+            loss_steps: tuple[int, int] | None) -> Result:
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
     ratio = statistics.ratios.get(name, Ratio(None, None, len(rates)))      # the baseline's, to itself
     (verdict, withheld), turns = _word(name, statistics), row.turns
@@ -300,8 +302,7 @@ def _result(row: Row, statistics: _Statistics, flagged: tuple[Flag, ...], plain_
         compile_seconds=middle(runs, lambda run: run.compiled.seconds if run.compiled else None),
         compiled_programs=_rounded(middle(runs, lambda run: run.compiled.programs if run.compiled else None)),
         load_share=middle(runs, _load_share),
-        loss_first=middle(runs, lambda run: _loss(run, 0)),
-        loss_last=middle(runs, lambda run: _loss(run, -1)),
+        **_losses(runs, loss_steps),
         accuracy=middle(runs, lambda run: run.accuracy), peak_bytes=_most_of_one_node(runs, "peak_bytes"),
         parameters=parameters[0] if parameters else None,
         tokens_per_second=tokens.value, tokens_interval=tokens.interval,
@@ -349,8 +350,23 @@ def _first_step_seconds(cell: Cell, run: Run) -> float | None:
     return float(run.first.warmup_seconds[0])
 
 
-def _loss(run: Run, index: int) -> float | None:
-    return float(run.first.losses[index]) if len(run.first.losses) else None
+def _shared_steps(rows: Sequence[Row]) -> tuple[int, int] | None:
+    """The first and the last step at which every run of the stacks that tell losses told one; None without any.
+
+    Warm-ups of unequal lengths would else put losses beside each other of models that had trained for unequal times.
+    """
+    told = [set(run.first.loss_steps) for row in rows for run in row.ok_runs if run.first.loss_steps]
+    steps = set[int]().union(*told[:1]).intersection(*told)
+    return (min(steps), max(steps)) if steps else None
+
+
+def _losses(runs: Sequence[Run], steps: tuple[int, int] | None) -> dict[str, Any]:
+    """The fields of a Result about losses."""
+    told = [run.first for run in runs if run.first.loss_steps] if steps else []
+    if not steps or not told:
+        return {"loss_first": None, "loss_last": None, "loss_steps": None}
+    first, last = (stats.median([float(each.losses[each.loss_steps.index(step)]) for each in told]) for step in steps)
+    return {"loss_first": first, "loss_last": last, "loss_steps": (steps[0] + 1, steps[1] + 1)}
 
 
 def _fact(runs: Sequence[Run], name: str) -> str | None:

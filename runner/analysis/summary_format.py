@@ -121,7 +121,9 @@ class Result(_Model):
     first_step_seconds: float | None
     load_share: float | None
     loss_first: float | None
+    """At the first step that every run of the comparison told; null where they share none."""
     loss_last: float | None
+    """At the last one."""
     accuracy: float | None
     peak_bytes: int | None
     tokens_per_second: float | None = None
@@ -151,6 +153,8 @@ class Result(_Model):
     parameters: int | None
     rerun: str = ""
     """The command that measures it again; "" where it was skipped."""
+    loss_steps: tuple[int, int] | None = None
+    """Those two steps, counted from the run's first, warm-up and all."""
     ran_precision: str | None = None
     """That its first run said it computed in, which loop tuned may choose; null where none said."""
 

@@ -204,7 +204,10 @@ def export_(name: ResultName, parquet: Annotated[Path | None, typer.Option(help=
 @app.command("curves")
 def curves_(name: NewestResult = "", results: Results = RESULTS, as_json: AsJson = False) -> None:
     """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
-    distances = curves.compared(measured_in(store.located(name, results)))
+    measured = measured_in(store.located(name, results))
+    distances = curves.compared(measured)
+    for line in curves.apart(measured):
+        screen.say(f"not compared: {line}")
     if as_json:
         print_rows([apart._asdict() for apart in distances], as_json)
     else:

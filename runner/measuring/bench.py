@@ -26,13 +26,16 @@ class Progress(Protocol):
     def left(self, seconds: float) -> None:
         """So long the runs that are ahead will take, from what each cell took so far."""
 
-    def run_started(self, label: str, index: int, key: str) -> None:
-        """A run begins."""
+    def run_started(self, label: str) -> None:
+        """A run begins, or several of a comparison at once; label: of what, in a few words."""
 
     def now(self, doing: str) -> None:
         """What is being done: "warming up", "turn 3 of 12"."""
 
-    def run_ended(self, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
+    def delayed(self, why: str) -> None:
+        """What the session waits for before it goes on."""
+
+    def run_ended(self, key: str, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
         """A run is over."""
 
     def close(self) -> None:
@@ -80,7 +83,6 @@ class PendingRun(NamedTuple):
     planned: Planned
     round: int
     attempt: int                                  # 1, or more where an earlier session was interrupted
-    number: int                                   # in this session's order
     label: str                                    # of its comparison
     left: Left | None = None                      # the same run, which an earlier runner began and did not end
 
@@ -93,6 +95,11 @@ class PendingRun(NamedTuple):
     def name(self) -> str:
         """The run's name in the record."""
         return f"{self.planned.key}.{self.round}.{self.attempt}"
+
+    @property
+    def short(self) -> str:
+        """The run's comparison in a few words."""
+        return f"{self.cell.task} {self.cell.measure}, batch {self.cell.batch}"
 
     @property
     def shown(self) -> str:

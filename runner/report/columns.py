@@ -198,6 +198,7 @@ RESULTS: tuple[Column[Line], ...] = (
     measured("of machine", "machine_share", formatting.share, BESIDE),
     measured("peak memory", "peak_bytes", formatting.size, BESIDE),
     Column("loss", _loss, part=BESIDE),
+    Column("at steps", _of_result("loss_steps"), lambda steps: formatting.DASH.join(map(str, steps)), part=BESIDE),
     *_field(lambda line: line.result, "loss_first", "loss_last"),
     measured("accuracy", "accuracy", formatting.share, BESIDE),
     measured("parameters", "parameters", "{:,}".format, "", _CSV),

@@ -148,7 +148,8 @@ def _rate_curve(panel: Sequence[_Point], name: str, field: str, signs: Mapping[s
 
 _CAPTION = ("Rates: samples a second of one worker, and the time of a step (geometric means), with 95 % intervals over "
             "runs")
-_NOTE = "First step, input wait, memory, loss and accuracy: medians over runs."
+_NOTE = ("First step, input wait, memory, loss and accuracy: medians over runs. Loss: at the first and the last step, "
+         "warm-up and all, that every run of the comparison told.")
 # caption, note and part of columns.RESULTS of what few sessions have
 _RARE = (
     ("Tokens or time steps a second of one worker (geometric means), with 95 % intervals over runs", "", SEQUENCES),

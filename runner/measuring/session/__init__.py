@@ -42,7 +42,7 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
             of_round, began = list(alike), bench.clock()
             endings.update(_round(bench, of_round, memory))
             if ahead := [pending.planned.key for pending in pending_runs if pending.round > index]:
-                share = _share_of_sum(bench, bench.clock() - began, [each.planned.key for each in of_round], memory)
+                share = _share_of_sum(bench.clock() - began, [each.planned.key for each in of_round], memory)
                 bench.progress.left(share * sum(memory.seconds.get(key, 0.0) for key in ahead))
         bench.store.append({"event": "closed", "reason": "done" if endings <= FINAL else "incomplete"})
     except (Stopped, KeyboardInterrupt) as stop:
@@ -53,10 +53,10 @@ def run(bench: Bench, kept: Kept | None = None) -> bool:
     return endings <= WELL and (not endings or "ok" in endings)
 
 
-def _share_of_sum(bench: Bench, seconds: float, keys: list[str], memory: "Memory") -> float:
-    """A round's seconds over the sum of its runs': less than 1 where runs on different GPUs go side by side."""
+def _share_of_sum(seconds: float, keys: list[str], memory: "Memory") -> float:
+    """A round's seconds over the sum of its runs': what lies between them, less than 1 of runs side by side on GPUs."""
     together = sum(memory.seconds.get(key, 0.0) for key in keys)
-    return min(1.0, seconds / together) if bench.side_by_side and together else 1.0
+    return seconds / together if together else 1.0
 
 
 def _turns(plan: Plan, kept: Kept | None) -> list[PendingRun]:
@@ -65,9 +65,9 @@ def _turns(plan: Plan, kept: Kept | None) -> list[PendingRun]:
                if not kept or (planned.key, index) not in kept.finished]
     attempts = kept.attempts if kept else {}
     labels, left = _labels(plan), kept.left if kept else {}
-    return [PendingRun(planned, index, attempts.get((planned.key, index), 0) + 1, number, labels[planned.cell],
+    return [PendingRun(planned, index, attempts.get((planned.key, index), 0) + 1, labels[planned.cell],
                        left=left.get((planned.key, index)))
-            for number, (planned, index) in enumerate(waiting)]
+            for planned, index in waiting]
 
 
 def abandon(launcher: Launcher, left: Iterable[Left]) -> None:
@@ -224,9 +224,9 @@ class Memory:
 def _inferred(bench: Bench, pending: PendingRun, word: str, message: str) -> str:
     """Store that a run was not made, since its ending is known; the ending's word."""
     host = bench.readings().record()
-    bench.progress.run_started(pending.shown, pending.number, pending.planned.key)
+    bench.progress.run_started(pending.short)
     bench.store.append({**head(pending, host), "place": None})
     bench.store.append({"event": "ending", "run": pending.name, "ending": word, "message": message, "seconds": 0.0,
                         "host": host, "inferred": True})
-    bench.progress.run_ended(pending.shown, word, None, 0.0, message)
+    bench.progress.run_ended(pending.planned.key, pending.shown, word, None, 0.0, message)
     return word

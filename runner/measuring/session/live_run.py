@@ -90,7 +90,7 @@ class LiveRun:
         Starts a worker where none was started ahead, or where that was lost while it waited, as with its engine.
         """
         bench = self._bench
-        bench.progress.run_started(self.pending.shown, self.pending.number, self.pending.planned.key)
+        bench.progress.run_started(self.pending.short)
         self._watch = bench.watches(self.pending.planned)
         if self._watch:
             self._watch.wait_idle()
@@ -220,7 +220,8 @@ class LiveRun:
         if running:
             running.stop()
         self.seconds = (bench.clock() - self._begun_at) * self._share + self._import_seconds
-        bench.progress.run_ended(self.pending.shown, ending.word, self._rate, self.seconds, ending.message)
+        bench.progress.run_ended(self.pending.planned.key, self.pending.shown, ending.word, self._rate, self.seconds,
+                                 ending.message)
         record = self._ending_record(_judged(ending, exit_status), used, share, seen)
         record["host"].update(energy)
         bench.store.append({**record, **learnt, **({"rejoined": True} if self.pending.left else {})})

@@ -132,4 +132,4 @@ def _wait(bench: Bench, turn: Turn, patience: Patience) -> None:
         patience.spend(seconds)
         if share <= FOREIGN_SHARE:
             return
-        bench.progress.now(f"another program takes {share * before.cpus * 100:.0f} % of a CPU: waiting")
+        bench.progress.delayed(f"another program takes {share * before.cpus * 100:.0f} % of a CPU: waiting")

@@ -41,17 +41,17 @@ def step_charts(rows: Sequence[Row], baseline: str, series: Mapping[str, int]) -
     groups = [group for group in curves.pairs(told, baseline) if len(group[0].own) >= _LEAST_STEPS]
     for group in groups[:_MOST_CHARTS]:
         name, to = group[0].row.comparison.label, group[0].to
-        losses = [(to, group[0].other), *((pair.row, pair.own) for pair in group)]
-        yield Curves(f"{name}: loss", "step", "loss", tuple(_of_steps(row, values, series) for row, values in losses))
-        apart = tuple(_of_steps(pair.row, pair.distances(), series) for pair in group)
+        losses = [(to, group[0].steps, group[0].other), *((pair.row, pair.steps, pair.own) for pair in group)]
+        yield Curves(f"{name}: loss", "step", "loss", tuple(_of_steps(*each, series) for each in losses))
+        apart = tuple(_of_steps(pair.row, pair.steps, pair.distances(), series) for pair in group)
         if any(map(any, (curve.y for curve in apart))):        # else they are the same to the last bit
             yield Curves(f"{name}: how far from {to.cell.stack}'s loss, relative", "step", "difference", apart,
                          is_logarithmic=True)
 
 
-def _of_steps(row: Row, values: NDArray[Any], series: Mapping[str, int]) -> Curve:
+def _of_steps(row: Row, steps: NDArray[Any], values: NDArray[Any], series: Mapping[str, int]) -> Curve:
     name = row.cell.stack
-    return Curve(name, series.get(name, 0), _floats(np.arange(1, len(values) + 1)),
+    return Curve(name, series.get(name, 0), _floats(steps),
                  _floats(np.clip(values, -curves.FAR, curves.FAR)))
 
 

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from runner.analysis import curves
+from runner.analysis.summary import summary_of
 from runner.report.document import Curves
 from runner.report.series import curves as drawn
 from runner.report.writers import charts
@@ -25,15 +26,15 @@ def session(*curved: tuple[dict[str, Any], list[float]], baseline: str = "torch"
 
 def test_a_curve_is_compared_with_the_baseline_s_step_by_step() -> None:
     found, = measured(({}, [2.0, 4.0, 1.0]), ({"stack": "tf"}, [2.0, 4.002, 1.0001]))
-    assert ("tf", "torch", 3, 2) == (found.stack, found.to, found.steps, found.at_step)
+    assert ("tf", "torch", 3, 4) == (found.stack, found.to, found.steps, found.at_step)      # after two of warm-up
     assert 0.0 == found.first_apart and 0.0005 == pytest.approx(found.most_apart)
 
 
 def test_curves_within_a_millionth_agree() -> None:
     near, far = measured(({}, [2.0, 1.0]), ({"stack": "near"}, [2.0, 1.0 + 9e-7]), ({"stack": "far"}, [2.0, 1.00001]))
     assert near.does_agree and not far.does_agree
-    assert ("9.0e-07 at 2", "yes") == (near.listed()["most apart"], near.listed()["agrees"])
-    assert ("1.0e-05 at 2", "no") == (far.listed()["most apart"], far.listed()["agrees"])
+    assert ("9.0e-07 at 4", "yes") == (near.listed()["most apart"], near.listed()["agrees"])
+    assert ("1.0e-05 at 4", "no") == (far.listed()["most apart"], far.listed()["agrees"])
 
 
 def test_only_equal_weights_orders_and_float64_should_agree() -> None:
@@ -52,8 +53,46 @@ def test_without_the_baseline_the_first_stack_is_compared_with() -> None:
     assert ("b", "a") == (found.stack, found.to)
 
 
-def test_a_curve_cut_short_is_not_compared() -> None:
-    assert [] == measured(({}, [1.0, 2.0]), ({"stack": "tf", "steps": 2}, [1.0]))
+def test_a_curve_cut_short_is_compared_as_far_as_it_goes() -> None:
+    found, = measured(({}, [1.0, 2.0]), ({"stack": "tf", "steps": 2}, [1.0]))
+    assert (1, 0.0) == (found.steps, found.most_apart)
+
+
+def after_warm_ups(own: int, other: int, losses: int = 40) -> rows.Measurements:
+    """Two stacks that compute the same losses at the same steps, told after warm-ups of unequal lengths."""
+    cells = [made.cell(name, precision="float64", warm="steady") for name in ("torch", "tf")]
+    curve = [2.0 / step for step in range(1, 100)]
+    records = [made.session(), made.plan(*cells, rounds=1)]
+    for cell, warmup in zip(cells, (own, other), strict=True):
+        for record in made.run(cell, 0, made.steps([0.1] * losses, loss=curve[warmup:warmup + losses])):
+            if record["event"] == "line" and record["line"]["event"] == "warm":
+                record["line"] = {"event": "warm", "seconds": [0.1] * warmup, "ended": "steady"}
+            records.append(record)
+    return rows.measurements(records)
+
+
+def test_after_unequal_warm_ups_equal_trainings_agree() -> None:
+    found, = curves.compared(after_warm_ups(10, 38))
+
+    assert (12, 39, 50, 0.0) == (found.steps, found.first_step, found.last_step, found.most_apart)
+    assert ("39 to 50", "yes") == (found.listed()["steps"], found.listed()["agrees"])
+
+
+def test_stacks_that_share_no_step_are_named_and_not_compared() -> None:
+    measured = after_warm_ups(2, 60)
+
+    assert [] == curves.compared(measured)
+    assert [f"tf, {made.LENET5} train, batch 10, 32 px, precision float64: no step in common with torch"
+            ] == curves.apart(measured)
+
+
+def test_losses_beside_each_other_are_of_the_same_steps() -> None:
+    first, second = summary_of(after_warm_ups(10, 38)).comparisons[0].results
+    apart = summary_of(after_warm_ups(2, 60)).comparisons[0].results
+
+    assert (2 / 39, 2 / 50, (39, 50)) == (first.loss_first, first.loss_last, first.loss_steps)
+    assert (first.loss_first, first.loss_last) == (second.loss_first, second.loss_last)
+    assert [(None, None)] * 2 == [(each.loss_first, each.loss_steps) for each in apart]
 
 
 def test_losses_of_turns_are_compared_where_both_took_the_same_step() -> None:
@@ -87,7 +126,7 @@ def test_trainings_that_are_told_from_their_first_step_on_are_drawn_and_how_far_
     told, apart = step_charts(({"warmup": 0}, losses), ({"warmup": 0, "stack": "tf"}, near))
 
     assert [("torch", tuple(losses)), ("tf", tuple(near))] == [(curve.name, curve.y) for curve in told.curves]
-    assert tuple(range(1, 13)) == told.curves[0].x == apart.curves[0].x
+    assert tuple(range(3, 15)) == told.curves[0].x == apart.curves[0].x
     assert ["tf"] == [curve.name for curve in apart.curves] and apart.is_logarithmic
     assert [1e-9] * 12 == pytest.approx(apart.curves[0].y, rel=1e-6)
     assert "1e-09" in charts.svg(apart, "a") and "torch" in charts.svg(told, "b")

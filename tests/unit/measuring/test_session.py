@@ -303,7 +303,7 @@ class Told(QuietProgress):
     def __init__(self) -> None:
         self.labels: list[str] = []
 
-    def run_started(self, label: str, index: int, key: str) -> None:
+    def run_ended(self, key: str, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
         self.labels.append(label)
 
 
@@ -368,3 +368,22 @@ def test_after_a_round_the_time_that_is_left_is_told_from_what_each_cell_took(tm
     run(made)
 
     assert 2 * 10.0 == made.progress.seconds_left  # type: ignore[attr-defined]
+
+
+def test_the_time_that_is_left_counts_what_lies_between_the_runs(tmp_path: Path) -> None:
+    """Each worker takes 3 s to start, which no run's own 10 s have."""
+    class Timed(QuietProgress):
+        def left(self, seconds: float) -> None:
+            told.append((clock(), seconds))
+
+    made, _ = with_others(tmp_path / "r", {}, rounds=3)
+    clock, told, script = made.clock, [], made.launcher._script  # type: ignore[attr-defined, var-annotated]
+
+    def slow(cell: Cell, run: str) -> list[Any]:
+        clock.advance(3.0)                                              # type: ignore[attr-defined]
+        return script(cell, run)                                        # type: ignore[no-any-return]
+
+    run(made._replace(launcher=FakeLauncher(clock, slow), progress=Timed()))
+    began, seconds = told[0]
+
+    assert clock() - began == pytest.approx(seconds, rel=0.05)

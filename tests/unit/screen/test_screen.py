@@ -15,6 +15,7 @@ from runner.screen.progress import progress
 from runner.screen.summary import summary_view
 from tests import made_report
 from tests import made_rows as made
+from tests.clock import FakeClock
 from tests.printing import printed
 
 SLOW, FAST = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
@@ -165,16 +166,19 @@ def test_an_empty_list_says_so() -> None:
     assert "nothing yet\n" == printed(list_view([]))
 
 
-def shown_progress(**settings: Any) -> str:
-    file = io.StringIO()
-    with progress(Console(file=file, width=80, **settings)) as shown:
+def shown_progress(width: int = 80, **settings: Any) -> str:
+    file, clock = io.StringIO(), FakeClock(step=0.0)
+    with progress(Console(file=file, width=width, **settings), clock) as shown:
         shown.begin(2, 20.0)
-        shown.run_started("torch: lenet5", 0, "0123456789abcdef")
+        shown.run_started("lenet5 train, batch 42")
         shown.now("warming up")
         shown.now("turn 3 of 10")
-        shown.run_ended("torch: lenet5", "ok", 1520.0, 8.25, "")
-        shown.run_started("tf: lenet5", 1, "fedcba9876543210")
-        shown.run_ended("tf: lenet5", "oom", None, 4.0, "out of memory " + "x" * 80 + EVIL)
+        shown.delayed("another program takes 80 % of a CPU: waiting")
+        shown.delayed("another program takes 70 % of a CPU: waiting")
+        clock.advance(8.25)
+        shown.run_ended("0123456789abcdef", "torch: lenet5", "ok", 1520.0, 8.25, "")
+        shown.run_started("lenet5 train, batch 42")
+        shown.run_ended("fedcba9876543210", "tf: lenet5", "oom", None, 4.0, "out of memory " + "x" * 80 + EVIL)
         shown.close()
     return file.getvalue()
 
@@ -182,10 +186,11 @@ def shown_progress(**settings: Any) -> str:
 def test_in_a_pipe_progress_is_a_whole_line_a_run_with_its_key() -> None:
     lines = shown_progress().splitlines()
 
-    assert ["2 runs, about 20 s", "[1/2] 0123456789abcdef torch: lenet5: ok, 1,520 samples/s, 8.2 s"] == lines[:2]
-    assert 3 == len(lines)
-    assert lines[2].startswith("[2/2] fedcba9876543210 tf: lenet5: oom, 4.0 s: out of memory xxx")
-    assert "\x1b" not in lines[2]
+    assert ["2 runs, about 20 s", "another program takes 80 % of a CPU: waiting",
+            "[1/2] 0123456789abcdef torch: lenet5: ok, 1,520 samples/s, 8.2 s"] == lines[:3]
+    assert 4 == len(lines)
+    assert lines[3].startswith("[2/2] fedcba9876543210 tf: lenet5: oom, 4.0 s: out of memory xxx")
+    assert "\x1b" not in lines[3]
 
 
 def test_a_dumb_terminal_gets_lines_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,10 +203,20 @@ def test_a_terminal_shows_what_is_being_done_and_the_time_left(monkeypatch: pyte
     monkeypatch.setenv("TERM", "xterm")
     shown = shown_progress(force_terminal=True)
 
-    assert shown.index("starting") < shown.index("warming up") < shown.index("turn 3 of 10")
-    assert "20 s left" in shown       # 2 runs ahead, 10 s each by the estimate
-    assert "8.2 s left" in shown      # one run ahead, as long as the first
+    assert shown.index("starting") < shown.index("warming up") < shown.index("turn 3 of 10") < shown.index("70 % of")
+    assert "0/2  ................  20 s left  starting  lenet5 train, batch 42" in shown
+    assert "1/2  ━━━━━━━━........  8.2 s left" in shown         # one run ahead, as long as the first
     assert "\x1b]0" not in shown
+
+
+@pytest.mark.parametrize("width", [30, 40, 80])
+def test_count_bar_and_time_left_are_whole_on_any_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    lines = re.split(r"\r|\n|\x1b\[[\d;?]*[A-Za-z]", shown_progress(width, force_terminal=True))
+    drawn = [line for line in lines if line.startswith(("0/2", "1/2"))]
+
+    assert len(drawn) > 5 and width >= max(map(len, drawn))
+    assert all(re.match(r"\d/2  [━.]{8,16}  (20|8.2) s left", line) for line in drawn)
 
 
 @pytest.mark.parametrize(("value", "interval", "expected"), [
