@@ -17,13 +17,13 @@ from runner.stacks import bases, package_sources
 from runner.stacks.definition import Pinned, PinnedStack, build_files, carried, fingerprint, wheels_fingerprint
 from runner.stacks.engine import DockerClient, data_root, image_id, image_labels, labelled_images, remove_image
 from runner.stacks.locking import project
+from runner.stacks.package_sources import Downloads
 
 _LABEL = "org.evenbench."
 _BASE_BYTES = 500_000_000           # a base with interpreter and libraries
 _DOWNLOADED_TOO = 1.6               # while a wheel is unpacked, its download lies beside it
 _DOWNLOAD = (sys.executable, "-m", "pip", "download", "--require-hashes", "--no-deps", "--no-input",
              "--progress-bar=off")
-_WORTH_TELLING_MB = 50              # a download that makes people wait
 
 
 @dataclass(frozen=True)
@@ -150,31 +150,14 @@ def context(stack: Pinned, folder: Path, wheels: Iterable[Path]) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-class _Progress:
-    """Tells of a build's steps and of long downloads as BuildKit's plain lines come in."""
-
-    def __init__(self, name: str, say: Say) -> None:
-        self._name = name
-        self._say = say
-        self._told: set[str] = set()
+class _Progress(Downloads):
+    """Tells of a build's steps, too, as BuildKit's plain lines come in."""
 
     def __call__(self, line: str) -> None:
-        text = told(line)
-        if text and text not in self._told:
-            self._told.add(text)
-            self._say(f"{self._name}: {text}")
-
-
-def told(line: str) -> str:
-    """What is worth telling of a line of `docker build --progress=plain`, "" if nothing."""
-    step = re.match(r"#\d+ \[(?:\S+ )?(\d+/\d+)\] (.+)$", line)
-    if step:
-        command = re.sub(r"--mount=\S+ ", "", step[2]).removeprefix("RUN ").strip()
-        return f"step {step[1]}: {command}"
-    download = re.match(r"#\d+ [\d.]+ +Downloading (\S+) \(([\d.]+) MB\)", line)
-    if download and float(download[2]) >= _WORTH_TELLING_MB:
-        return f"downloading {download[1].rpartition('/')[2]}, {download[2]} MB"
-    return ""
+        super().__call__(line)
+        step = re.match(r"#\d+ \[(?:\S+ )?(\d+/\d+)\] (.+)$", line)
+        if step:
+            self.tell(f"step {step[1]}: {re.sub(r'--mount=[^ ]+ ', '', step[2]).removeprefix('RUN ').strip()}")
 
 
 def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options: str) -> None:
@@ -184,7 +167,7 @@ def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options:
     with leftovers.temporary_folder() as name:
         seen, pip, brought = (Path(name) / part for part in ("context", "pip.conf", "wheels"))
         package_sources.bring_own(stack, [*_DOWNLOAD, *package_sources.of_python(stack.python), f"--dest={brought}"],
-                                  lock, log, {project(path.name)[0] for path in wheels})
+                                  lock, log, {project(path.name)[0] for path in wheels}, heard)
         context(stack, seen, [*wheels, *brought.glob("*.whl")])
         pip.write_text(package_sources.pip_configuration(settings), encoding="utf-8")
         arguments = {**stack.build_arguments, "BASE": base.image, "FINGERPRINT": fingerprint(stack)}

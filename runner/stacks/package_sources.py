@@ -19,14 +19,15 @@ from urllib.parse import unquote, urlsplit
 
 import requests
 
-from runner import leftovers
+from runner import formatting, leftovers
 from runner.errors import BuildFailed
-from runner.processes import no_answer, run
+from runner.processes import Say, no_answer, run
 from runner.stacks.definition import Pinned, PinnedStack
 
 _PIP_SETTINGS = ("index-url", "extra-index-url", "find-links", "no-index", "trusted-host", "timeout", "retries")
 _ANSWERS_SECONDS = (3.0, 5.0)       # to connect, and between two parts of an answer
 _ALL_SECONDS = 10.0
+_WORTH_TELLING = 50e6               # bytes of a download that makes people wait
 _PLATFORMS = ("manylinux1_x86_64", "manylinux2014_x86_64", "manylinux_2_28_x86_64")     # a lock's hash says which
 _CERTIFICATES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -59,7 +60,32 @@ def wheel_folders(settings: Mapping[str, str]) -> list[Path]:
     return [folder for folder in folders if folder.is_dir()]
 
 
-def bring_own(stack: Pinned, command: Sequence[str], text: str, log: Path, there: Iterable[str] = ()) -> None:
+class Downloads:
+    """Tells of long downloads, and how much there was in all, as lines of pip come in, also from within BuildKit."""
+
+    def __init__(self, name: str, say: Say) -> None:
+        self._name, self._say, self._told = name, say, set[str]()
+        self._bytes = 0.0
+
+    def __call__(self, line: str) -> None:
+        """Hear a line."""
+        found = re.match(r"(?:#\d+ [\d.]+ )?\s*Downloading (\S+) \(([\d.]+) ([kMG])B\)", line)
+        if found:
+            size = float(found[2]) * {"k": 1e3, "M": 1e6, "G": 1e9}[found[3]]
+            self._bytes += size
+            if size >= _WORTH_TELLING:
+                self.tell(f"downloading {found[1].rpartition('/')[2]}, {formatting.size(size)} "
+                          f"({formatting.size(self._bytes)} so far)")
+
+    def tell(self, text: str) -> None:
+        """Say it, once."""
+        if text not in self._told:
+            self._told.add(text)
+            self._say(f"{self._name}: {text}")
+
+
+def bring_own(stack: Pinned, command: Sequence[str], text: str, log: Path, there: Iterable[str] = (),
+              heard: Say = lambda line: None) -> None:
     """Let pip bring each package that the stack's file names an index of, as the text (a lock, requirements) has it.
 
     command: pip's, without what it is to bring; there: packages that need not be brought. Raises BuildFailed with
@@ -76,10 +102,10 @@ def bring_own(stack: Pinned, command: Sequence[str], text: str, log: Path, there
             wanted.write_text(requirement(text, package), encoding="utf-8")
             words = [*command, "-r", str(wanted)]
             try:
-                run(words, log)
+                run(words, log, heard)
             except BuildFailed as here:
                 try:
-                    run([*words, f"--index-url={address}"], log)
+                    run([*words, f"--index-url={address}"], log, heard)
                 except BuildFailed as error:
                     raise BuildFailed(_not_had(str(here), str(error), address, log)) from error
 

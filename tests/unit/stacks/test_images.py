@@ -7,6 +7,7 @@ import pytest
 from runner.stacks import images
 from runner.stacks.bases import RECIPE, RECIPE_LABEL, Base
 from runner.stacks.definition import fingerprint
+from runner.stacks.package_sources import Downloads
 from tests.stack_folder import small_stack
 
 
@@ -87,12 +88,25 @@ def test_images_of_other_inputs_or_of_unknown_stacks_or_recipes_are_stale(tmp_pa
 
 @pytest.mark.parametrize(("line", "expected"), [
     ("#7 [3/5] RUN --mount=type=bind,target=/mnt --mount=type=secret,id=ca     sh /mnt/install.sh torch-9 3.11",
-     "step 3/5: sh /mnt/install.sh torch-9 3.11"),
-    ("#9 [stage-0 5/5] COPY workloads workloads", "step 5/5: COPY workloads workloads"),
-    ("#7 12.30   Downloading https://files.example/torch-9.0.whl (776.7 MB)", "downloading torch-9.0.whl, 776.7 MB"),
-    ("#7 12.30 Downloading numpy-2.0.whl (12.7 MB)", ""),
-    ("#7 12.41 Collecting numpy==2.0", ""),
-    ("#7 DONE 14.2s", ""),
+     ["torch-9: step 3/5: sh /mnt/install.sh torch-9 3.11"]),
+    ("#9 [stage-0 5/5] COPY workloads workloads", ["torch-9: step 5/5: COPY workloads workloads"]),
+    ("#7 12.30   Downloading https://files.example/torch-9.0.whl (776.7 MB)",
+     ["torch-9: downloading torch-9.0.whl, 777 MB (777 MB so far)"]),
+    ("#7 12.30 Downloading numpy-2.0.whl (12.7 MB)", []),
+    ("#7 12.41 Collecting numpy==2.0", []),
+    ("#7 DONE 14.2s", []),
 ])
 def test_only_steps_and_long_downloads_are_told(line, expected):
-    assert images.told(line) == expected
+    said = []
+    images._Progress("torch-9", said.append)(line)
+
+    assert said == expected
+
+
+def test_downloads_of_an_environment_are_told_with_all_that_came_before():
+    said = []
+    heard = Downloads("torch-9", said.append)
+    for line in ("Downloading numpy-2.0.whl (12.7 MB)", "  Downloading torch-9.0.whl (1.2 GB)"):
+        heard(line)
+
+    assert said == ["torch-9: downloading torch-9.0.whl, 1.2 GB (1.2 GB so far)"]
