@@ -61,7 +61,7 @@ class ReportView(View):
                 *([f"Failed: {formatting.count(answer.failed, 'run')}."] if answer.failed else []),
                 *([f"Left out: {formatting.count(answer.left_out, 'cell')}."] if answer.left_out else []),
                 *([f"Notes: {'; '.join(notes)}."] if notes else [])]
-        yield page.text("   ".join(said))
+        yield from map(page.text, _packed(said, page.width))
 
     def _next(self, answer: Answer, page: Page) -> Iterator[RenderableType]:
         command = " ".join(filter(None, ["Next: evenbench report", self._named]))
@@ -111,6 +111,18 @@ def _blocks(answer: Answer, page: Page) -> Iterator[RenderableType]:
         for standing in block.standings:
             share = (standing.rate or 0.0) / most if most else 0.0
             yield layout.row(_texts(standing, page), share, _style(standing), page)
+
+
+def _packed(items: Iterable[str], width: int) -> Iterator[str]:
+    """The items on as few lines as hold them whole."""
+    line = ""
+    for item in items:
+        together = f"{line}   {item}" if line else item
+        if line and len(together) > width:
+            yield line
+            together = item
+        line = together
+    yield line
 
 
 def _texts(standing: Standing, page: Page) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """The last lines of a report on a terminal: at 160, 80 and 40 columns, in colour and in a pipe."""
 
+import re
+
 import pytest
 
 from runner.report.document import Report
@@ -54,6 +56,13 @@ def test_models_turns_and_notes_stand_below_and_at_most_three_notes() -> None:
 
     assert "Equal models: not checked here" in text and "Disturbed: not told" in text
     assert "Notes: virtual environments; not pinned; stand-in data; 1 more." in " ".join(text.split())
+
+
+def test_what_is_said_of_trust_is_broken_between_its_parts() -> None:
+    lines = printed(summary_view(session(place={**made.PLACE, "isolation": "venv"})), width=90).splitlines()
+
+    assert "Notes: virtual environments." in lines
+    assert any(re.fullmatch(r"Equal models: .*   Disturbed: .*", line) for line in lines)
 
 
 def test_commands_name_a_result_that_is_not_the_newest() -> None:
