@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from runner import formatting
-from runner.analysis.lanes import COMMON
 from runner.analysis.summary_format import ClaimNumber, JudgedClaim, PaperClaim, Summary
 from runner.report import breakdown, columns, environment, lanes, left_out, rates
 from runner.report.answer import answer
 from runner.report.claims import claim_text, published
 from runner.report.comparisons import Context, Shown
 from runner.report.deviations import deviations, is_published
-from runner.report.document import Overall, Report, Section
+from runner.report.document import Answer, Overall, Report, Section
 from runner.report.sections import sections
 from runner.report.tables import Column, Form, Table, plain, table
 from runner.results.rows import Measurements
@@ -35,7 +34,8 @@ def report(summary: Summary, measured: Measurements) -> Report:
         began=summary.began or "an unknown time",
         command=" ".join(["evenbench", *_arguments(measured)]),
         reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
-        deviations=deviations(summary, measured), in_short=tuple(_in_short(summary)), claims=tuple(_claims(summary)),
+        deviations=deviations(summary, measured), in_short=tuple(_in_short(summary, found)),
+        claims=tuple(_claims(summary)),
         sections=(*sections(context), *_elsewhere(context)), environment=tuple(environment.tables(summary, measured)),
         failed=tuple(left_out.failed(summary.failures, measured.session_of)),
         skipped=tuple(left_out.skipped(summary.skipped)),
@@ -64,7 +64,7 @@ def _overall(summary: Summary) -> Overall:
     results = rates.results(summary, compared)
     return Overall(
         results=results, own_stacks=environment.of_own(summary),
-        details=(*published.of_study(summary), *rates.beside(results), *lanes.tables(summary.lanes),
+        details=(*published.of_study(summary), *rates.tables(results), *lanes.tables(summary.lanes),
                  *breakdown.phases(compared), *breakdown.operators(summary.operators),
                  *breakdown.kernels(summary.kernels), *breakdown.graphs(summary.graphs),
                  *breakdown.largest_batches(summary.largest_batches), *breakdown.memory(compared)),
@@ -93,14 +93,14 @@ def _elsewhere(context: Context) -> Iterator[Section]:
         yield Section("published", "Published numbers of no experiment here", (), (), (), tuple(published.tables(rest)))
 
 
-def _in_short(summary: Summary) -> Iterator[str]:
-    """Who won how often, and what the claims came to."""
+def _in_short(summary: Summary, found: Answer) -> Iterator[str]:
+    """What the claims came to, and who won how often."""
     if summary.paper_claims:
         verdicts = [claim.verdict for claim in summary.paper_claims]
         yield f"{formatting.count(len(verdicts), 'claim')}: {_tally(verdicts)}."
         yield from _on_a_cpu(summary)
-    for measure, is_tuned in dict.fromkeys((each.measure, each.is_tuned) for each in summary.comparisons):
-        yield from _wins(summary, measure, is_tuned)
+    if found.blocks:
+        yield f"{found.verdict}."
 
 
 def _on_a_cpu(summary: Summary) -> Iterator[str]:
@@ -109,36 +109,6 @@ def _on_a_cpu(summary: Summary) -> Iterator[str]:
     if count:
         yield (f"{formatting.count(count, 'verdict')} on a CPU: the paper speaks of a GPU there, and what holds on one "
                "need not hold on the other.")
-
-
-def _lane(summary: Summary, measure: str, is_tuned: bool) -> str:
-    """The measure, and which lane is meant where the session has the tuned one too."""
-    of_measure = [each for each in summary.comparisons if each.measure == measure]
-    if not any(each.is_tuned for each in of_measure):
-        return measure
-    others = {each.settings.get("loop") for each in of_measure if not each.is_tuned}
-    return f"{measure}, " + ("tuned" if is_tuned else "common" if others == {COMMON} else "not tuned")
-
-
-def _wins(summary: Summary, measure: str, is_tuned: bool) -> Iterator[str]:
-    compared = [comparison for comparison in summary.comparisons
-                if (comparison.measure, comparison.is_tuned) == (measure, is_tuned)
-                and sum(result.rate_per_worker is not None for result in comparison.results) > 1]
-    if not compared:
-        return
-    winners, lane = [comparison.winner for comparison in compared], _lane(summary, measure, is_tuned)
-    if len(compared) == 1:
-        among = " of those that ran" if winners[0] and compared[0].left_out else ""
-        yield f"{lane}: {winners[0] or 'no stack'} is {'' if winners[0] else 'shown to be '}the fastest{among}."
-        return
-    if not any(winners):
-        yield f"{lane}: no stack is shown to be the fastest in any of {formatting.count(len(compared), 'comparison')}."
-        return
-    said = [f"{name} is the fastest in {winners.count(name)}" for name in dict.fromkeys(winners) if name]
-    undecided = winners.count(None)
-    if undecided:
-        said.append(f"no stack is shown to be the fastest in {undecided}")
-    yield f"{lane}: of {formatting.count(len(compared), 'comparison')}, {', '.join(said)}."
 
 
 # ---- claims

@@ -173,7 +173,7 @@ class Overall(NamedTuple):
     results: Table[Any] = Table("", (), ())            # of columns.Line: a line a stack and comparison
     details: tuple[Table[Any], ...] = ()               # published numbers, what was measured beside rates, breakdowns
     limits: tuple[str, ...] = ()                       # what shares of the machine are shares of
-    far_runs: tuple[Table[Any], ...] = ()              # of left_out.FarRuns
+    far_runs: tuple[str, ...] = ()                     # whose rates are far from the others of their cell
     commands: tuple[tuple[str, str, str], ...] = ()    # label, stack, what measures it again
     guide: str = ""              # how rates, ratios and verdicts are read
 

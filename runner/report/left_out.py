@@ -44,19 +44,6 @@ class SkippedCells(NamedTuple):
         return f"{self.stack}, {self.what}: {self.reason}"
 
 
-class FarRuns(NamedTuple):
-    """Rounds in which a stack was much faster or slower than in its others."""
-
-    stack: str
-    label: str
-    rounds: tuple[int, ...]
-
-    @property
-    def sentence(self) -> str:
-        """The line as a sentence."""
-        return f"{self.stack}, {self.label}, {_rounds(self.rounds)}"
-
-
 _FAILED: tuple[Column[FailedRuns], ...] = (
     Column("stack", lambda line: line.stack),
     Column("what", lambda line: line.what),
@@ -71,13 +58,6 @@ _SKIPPED: tuple[Column[SkippedCells], ...] = (
     Column("cells", lambda line: line.what),
     Column("reason", lambda line: line.reason),
 )
-_FAR: tuple[Column[FarRuns], ...] = (
-    Column("stack", lambda line: line.stack),
-    Column("what", lambda line: line.label),
-    Column("rounds", lambda line: ", ".join(map(str, line.rounds))),
-)
-
-
 def failed(failures: Sequence[Failure], session_of: Callable[[str], str]) -> list[Table[FailedRuns]]:
     """Runs that failed alike are one line, and so are all cells that a stack does not support.
 
@@ -105,11 +85,10 @@ def skipped(skips: Sequence[Skip]) -> list[Table[SkippedCells]]:
         for (stack, reason), cells in alike.items()]})
 
 
-def far_runs(comparisons: Sequence[Comparison]) -> list[Table[FarRuns]]:
-    """Rounds whose rate is far from the stack's others."""
-    return table("Runs far from the others of their cell (they count all the same)", _FAR, {"": [
-        FarRuns(result.stack, comparison.label, result.outlier_rounds)
-        for comparison in comparisons for result in comparison.results if result.outlier_rounds]})
+def far_runs(comparisons: Sequence[Comparison]) -> list[str]:
+    """A line for each result with rounds whose rate is far from its others."""
+    return [f"{result.stack}, {comparison.label}, {_rounds(result.outlier_rounds)}"
+            for comparison in comparisons for result in comparison.results if result.outlier_rounds]
 
 
 def _shortened(message: str) -> str:

@@ -148,10 +148,11 @@ def _rate_curve(panel: Sequence[_Point], name: str, field: str, signs: Mapping[s
 
 _CAPTION = ("Rates: samples a second of one worker, and the time of a step (geometric means), with 95 % intervals over "
             "runs")
-_NOTE = ("First step, input wait, memory, loss and accuracy: medians over runs. Loss: at the first and the last step, "
-         "warm-up and all, that every run of the comparison told.")
-# caption, note and part of columns.RESULTS of what few sessions have
-_RARE = (
+_BESIDE = ("First step, input wait, memory, loss and accuracy: medians over runs. Loss: at the first and the last "
+           "step, warm-up and all, that every run of the comparison told.")
+# caption, note and part of columns.RESULTS
+_TABLES = (
+    (_CAPTION, "", RATES), ("Measured beside the rates", _BESIDE, BESIDE),
     ("Tokens or time steps a second of one worker (geometric means), with 95 % intervals over runs", "", SEQUENCES),
     ("Epochs", "Medians over runs; of the epochs after the first, the mean of each run.", EPOCHS),
     ("GPUs and CPU packages", "Medians over runs; power and clock are of the timed steps. A CPU package's power is "
@@ -165,31 +166,15 @@ def results(summary: Summary, compared: Sequence[Shown], columns: Sequence[Colum
     titled = (column._replace(title=column.title.replace("{baseline}", summary.baseline)) for column in columns)
     return Table(_CAPTION, tuple(titled), tuple(
         Group(shown.label, tuple(Line(summary, shown.comparison, result) for result in shown.results))
-        for shown in compared), _NOTE)
-
-
-def of_parts(results: Table[Line], *parts: str) -> Table[Line]:
-    """The table with the columns of those parts alone."""
-    return results._replace(columns=tuple(column for column in results.columns if column.part in (EVERY, *parts)))
+        for shown in compared))
 
 
 def tables(results: Table[Line]) -> Iterator[Table[Line]]:
-    """Rates with what was measured beside them, then what few sessions have."""
-    if results.groups:
-        yield of_parts(results, RATES, BESIDE)
-    yield from _of_those_that_have_it(results, _RARE)
-
-
-def beside(results: Table[Line]) -> Iterator[Table[Line]]:
-    """The same without the rates, for a form that has those in a table of their own."""
-    yield from _of_those_that_have_it(results, (("", _NOTE, BESIDE), *_RARE))
-
-
-def _of_those_that_have_it(results: Table[Line], rows: Sequence[tuple[str, str, str]]) -> Iterator[Table[Line]]:
-    """A table for each caption, note and part, with the stacks that have a value in it."""
-    for caption, note, part in rows:
-        columns = of_parts(results, part).columns
-        yield from table(caption, columns, with_any(results.groups, of(columns, Form.PAGE)[1:]), note)
+    """Rates, what was measured beside them, and what few sessions have: each of the stacks that have a value in it."""
+    for caption, note, part in _TABLES:
+        columns = tuple(column for column in results.columns if column.part in (EVERY, part))
+        told = with_any(results.groups, of(columns, Form.PAGE)[1:])
+        yield from table(caption, columns, told, note)
 
 
 def machine_limits(summary: Summary) -> list[str]:

@@ -9,7 +9,7 @@ from runner.report.claims import published
 from runner.report.columns import endings
 from runner.report.comparisons import Context, Shown
 from runner.report.document import Chart, Section
-from runner.report.series import curves, samples, steps
+from runner.report.series import curves, steps
 from runner.report.tables import Table, Texts, plain
 from runner.results.rows import Experiment, Row
 
@@ -25,7 +25,6 @@ def _section(context: Context, experiment: Experiment, numbers: published.Number
     keys = set(experiment.keys)
     rows = [row for row in context.measured.rows if row.key in keys]
     compared = [shown for shown in (Shown.of(each, keys) for each in context.summary.comparisons) if shown.results]
-    spreads = samples.spreads(rows, context.series)
     profiled = breakdown.of_rows(context.summary.operators, rows)
     charts = [*published.charts(numbers), *curves.step_charts(rows, context.measured.baseline, context.series),
               *_by_comparison(context, compared, rows, experiment.id), *breakdown.phase_charts(compared),
@@ -38,7 +37,7 @@ def _section(context: Context, experiment: Experiment, numbers: published.Number
               *breakdown.graphs(breakdown.of_rows(summary.graphs, rows)),
               *breakdown.largest_batches(breakdown.of_rows(summary.largest_batches, rows)),
               *_others(rows, context.measured.session_of),
-              *breakdown.memory(compared), *samples.tables(spreads), *map(breakdown.own_names, profiled)]
+              *breakdown.memory(compared), *map(breakdown.own_names, profiled)]
     return Section(experiment.id, experiment.title, tuple(_notes(context, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 

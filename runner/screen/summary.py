@@ -7,9 +7,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from runner import formatting
-from runner.report.columns import RATES
 from runner.report.document import Answer, Report, Standing
-from runner.report.rates import of_parts
 from runner.report.tables import Form, Table
 from runner.screen.page import Page, View
 
@@ -17,6 +15,7 @@ _STYLES = {"faster": "green", "slower": "red", "holds": "green", "does not hold"
 _FASTEST = "bold green"
 _LEAST_BAR, _LONGEST_BAR = 6, 40
 _MOST_NOTES = 3
+_FAR = "Runs far from the others of their cell (they count all the same)"
 _NARROW = 60                   # columns, below which lines are dear
 _MOST_BLOCKS = 4               # that a terminal of 24 lines shows beside all else
 
@@ -78,14 +77,15 @@ class ReportView(View):
         overall = self._report.overall
         yield page.text(f"{self._report.name}: {self._report.title}", "bold")
         yield page.text(f"measured on {self._report.machine}")
-        rates = of_parts(overall.results, RATES)
-        for table in (*self._report.claims, *([rates] if rates.groups else []), *overall.details):
+        for table in (*self._report.claims, *overall.details):
             yield from _table(table, page)
         yield from (page.text(line, "dim") for line in overall.limits)
-        for table in (*overall.far_runs, *self._report.left_out):
-            yield ""
-            yield page.text(f"{table.caption}:", "bold")
-            yield from (page.item(line.sentence) for line in table.lines)
+        left_out = {table.caption: [line.sentence for line in table.lines] for table in self._report.left_out}
+        for caption, sentences in {_FAR: overall.far_runs, **left_out}.items():
+            if sentences:
+                yield ""
+                yield page.text(f"{caption}:", "bold")
+                yield from map(page.item, sentences)
         if self._report.footnotes:
             yield ""
         yield from (page.text(f"[{number}] {text}") for number, text in self._report.footnotes)

@@ -34,10 +34,10 @@ def example() -> Column[Line]:
 @pytest.mark.parametrize("form", [Form.PAGE, Form.SCREEN])
 def test_the_example_of_contributing_makes_a_column_of_page_and_terminal(form: Form) -> None:
     results = made_report.contents(made_report.records())[2].overall.results
-    tables = {Form.PAGE: rates.tables, Form.SCREEN: rates.beside}[form]
-    first = next(iter(tables(results._replace(columns=(*RESULTS, example()))))).written(form)
+    _, beside = rates.tables(results._replace(columns=(*RESULTS, example())))
+    written = beside.written(form)
 
-    assert "weights" == first.titles[-1] and ["62,006"] * 2 == [line[-1] for line in first.lines]
+    assert "weights" == written.titles[-1] and ["62,006"] * 2 == [line[-1] for line in written.lines]
 
 
 def test_the_example_of_contributing_makes_a_column_of_the_csv() -> None:

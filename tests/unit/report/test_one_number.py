@@ -23,7 +23,6 @@ Numbers = dict[tuple[str, str], set[str]]      # by a comparison's label and the
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?: %|x\b)?")
 NO_NUMBERS = re.compile("|".join([       # marks of footnotes, keys in commands, names of stacks
     r"\[[\d,]+\]", r"evenbench rerun \S+ --cell \w+", *map(re.escape, STACKS)]))
-RAW = ("Samples: ",)                           # of tables that show raw samples, which no other form has
 TABLES = ("comparisons", "operators", "kernels", "graphs", "largest_batches")
 
 
@@ -78,8 +77,7 @@ def numbers(texts: Any) -> set[str]:
 def on_the_page() -> Numbers:
     found: Numbers = {}
     for caption, label, line in page_lines():
-        if not caption.startswith(RAW):
-            found.setdefault((label or caption, line[0]), set()).update(numbers(line[1:]))
+        found.setdefault((label or caption, line[0]), set()).update(numbers(line[1:]))
     return found
 
 
