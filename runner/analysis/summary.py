@@ -351,22 +351,24 @@ def _first_step_seconds(cell: Cell, run: Run) -> float | None:
 
 
 def _shared_steps(rows: Sequence[Row]) -> tuple[int, int] | None:
-    """The first and the last step at which every run of the stacks that tell losses told one; None without any.
+    """The first and the last step that all stacks told a loss of, in the first round in which they share one.
 
     Warm-ups of unequal lengths would else put losses beside each other of models that had trained for unequal times.
     """
-    told = [set(run.first.loss_steps) for row in rows for run in row.ok_runs if run.first.loss_steps]
-    steps = set[int]().union(*told[:1]).intersection(*told)
-    return (min(steps), max(steps)) if steps else None
+    told = [{run.round: set(run.first.loss_steps) for run in row.ok_runs} for row in rows
+            if any(run.first.loss_steps for run in row.ok_runs)]
+    for index in sorted(told[0]) if told else ():
+        if steps := set.intersection(*(of_row.get(index, set()) for of_row in told)):
+            return min(steps), max(steps)
+    return None
 
 
 def _losses(runs: Sequence[Run], steps: tuple[int, int] | None) -> dict[str, Any]:
-    """The fields of a Result about losses."""
-    told = [run.first for run in runs if run.first.loss_steps] if steps else []
-    if not steps or not told:
-        return {"loss_first": None, "loss_last": None, "loss_steps": None}
-    first, last = (stats.median([float(each.losses[each.loss_steps.index(step)]) for each in told]) for step in steps)
-    return {"loss_first": first, "loss_last": last, "loss_steps": (steps[0] + 1, steps[1] + 1)}
+    """The fields of a Result about losses: medians over the runs that told those steps."""
+    told = [dict(zip(run.first.loss_steps, run.first.losses.tolist(), strict=True)) for run in runs if steps]
+    first, last = (stats.median([losses[step] for losses in told if step in losses]) for step in steps or (0, 0))
+    return {"loss_first": first, "loss_last": last,
+            "loss_steps": None if steps is None or first is None else (steps[0] + 1, steps[1] + 1)}
 
 
 def _fact(runs: Sequence[Run], name: str) -> str | None:

@@ -121,7 +121,7 @@ class Result(_Model):
     first_step_seconds: float | None
     load_share: float | None
     loss_first: float | None
-    """At the first step that every run of the comparison told; null where they share none."""
+    """At the first step that all stacks of the comparison told in a round; null where they share none."""
     loss_last: float | None
     """At the last one."""
     accuracy: float | None

@@ -149,7 +149,7 @@ def _rate_curve(panel: Sequence[_Point], name: str, field: str, signs: Mapping[s
 _CAPTION = ("Rates: samples a second of one worker, and the time of a step (geometric means), with 95 % intervals over "
             "runs")
 _BESIDE = ("First step, input wait, memory, loss and accuracy: medians over runs. Loss: at the first and the last "
-           "step, warm-up and all, that every run of the comparison told.")
+           "step, warm-up and all, that all stacks of a comparison told in a round.")
 # caption, note and part of columns.RESULTS
 _TABLES = (
     (_CAPTION, "", RATES), ("Measured beside the rates", _BESIDE, BESIDE),

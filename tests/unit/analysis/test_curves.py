@@ -95,6 +95,17 @@ def test_losses_beside_each_other_are_of_the_same_steps() -> None:
     assert [(None, None)] * 2 == [(each.loss_first, each.loss_steps) for each in apart]
 
 
+def test_losses_are_of_the_first_round_in_which_all_stacks_told_the_same_steps() -> None:
+    cells = [made.cell(name, precision="float64") for name in ("torch", "tf")]
+    told = {("torch", 0): 3, ("tf", 0): 9, ("torch", 1): 5, ("tf", 1): 6}        # steps before the only turn, of three
+    runs = [record for cell in cells for index in (0, 1) for record in made.run(
+        cell, index, made.turn([0.1] * 3, before=told[cell.stack, index],
+                               loss=[100.0 - told[cell.stack, index] - step for step in range(3)]))]
+    found = summary_of(rows.measurements([made.session(), made.plan(*cells, rounds=2), *runs])).comparisons[0].results
+
+    assert [(94.0, 93.0, (7, 8))] * 2 == [(each.loss_first, each.loss_last, each.loss_steps) for each in found]
+
+
 def test_losses_of_turns_are_compared_where_both_took_the_same_step() -> None:
     cells = [made.cell(name, precision="float64") for name in ("torch", "tf")]
     own, other = made.turn([0.1] * 3, before=5, loss=[9.0, 2.0, 4.0]), made.turn([0.1] * 3, before=6,
