@@ -5,17 +5,19 @@ chart 0.1 s (2026-11-23).
 """
 
 import hashlib
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from runner.formatting import clean
 from runner.report.document import Bars, Chart, Curve, Curves, Dots, Mark, Strips
 from runner.report.writers import drawing, strips
 from runner.report.writers.drawing import SERIES, WIDTH, Axis, colour, path, text
 
 _LEFT, _RIGHT = 112.0, 12.0    # beside the axes: names, and room for the last number of the axis
 _TEXT = 104.0                  # beside the axes on the right, where values stand in words
-_LONG_TEXT = 150.0             # the same of ratios, with intervals and words
+_LETTER = 5.0                  # about the width of one of these
 _LINE, _LABEL, _GAP = 17.0, 17.0, 7.0      # heights of a line, of a group's label, and below a group
 _TOP, _BOTTOM = 6.0, 36.0
 _CURVES_LEFT, _CURVES_HEIGHT = 60.0, 210.0
@@ -47,8 +49,8 @@ def svg(chart: Chart, salt: str) -> str:
 def _sheet(groups: Groups, top: float = _TOP) -> _Sheet:
     names, placed, y = [], [], top
     for label, items in groups:
-        if label:
-            names.append(text(0, y + 12, drawing.cut(label, _LABEL_LETTERS), weight="bold", size=9.5, is_above=True))
+        for part in textwrap.wrap(clean(label), _LABEL_LETTERS):
+            names.append(text(0, y + 12, part, weight="bold", size=9.5, is_above=True))
             y += _LABEL
         for item in items:
             names.append(text(_LEFT - 6, y + 12, drawing.cut(item.name, _NAME_LETTERS), "end", size=10.5))
@@ -77,9 +79,10 @@ def _scale(values: Sequence[float], right: float, reference: float | None = None
 
 def _dots(chart: Dots, _: str) -> str:
     sheet = _sheet(chart.groups)
+    longest = max((len(mark.text) for _, mark in sheet.placed), default=0)
     ends = [end for _, mark in sheet.placed for end in (mark.low, mark.value, mark.high) if end is not None]
     axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, _LEFT, WIDTH - _TEXT, 5) if chart.is_bars
-            else _scale(ends, _TEXT if chart.reference is None else _LONG_TEXT, chart.reference))
+            else _scale(ends, max(_TEXT, _LETTER * longest + 12), chart.reference))
 
     def parts() -> Iterator[str]:
         if chart.reference is not None:
