@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -18,38 +18,30 @@ from runner.cells import built, model_name
 from runner.cli.options import (
     RESULTS,
     AsJson,
-    Baseline,
-    Budget,
     DataArgument,
-    Device,
     Fresh,
-    LauncherName,
     Prove,
     ResultName,
     Results,
     Rounds,
     Scale,
-    Seed,
-    Settings,
     SlurmWords,
-    StackNames,
     Stall,
     StudyName,
     SwarmWords,
-    duration,
     print_rows,
     share,
     split,
     split_stacks,
 )
-from runner.cli.proving import checked
+from runner.cli.request import Form, Going, Settled, options
 from runner.cli.results import measured_in, show_result, show_with_page
 from runner.errors import InputError, Stopped
 from runner.machine import host
 from runner.measuring import adaptive, all_studies, equality, rerun, self_comparison
 from runner.measuring import job as jobs
 from runner.measuring.bench import Bench
-from runner.measuring.stopping_rule import CAP, Until
+from runner.measuring.stopping_rule import CAP
 from runner.measuring.stopping_rule import parse as parse_until
 from runner.planning.plan import Wishes, estimate_seconds
 from runner.report import forms
@@ -64,23 +56,9 @@ from workloads.spec import frameworks
 app = typer.Typer()
 
 
-class _How(NamedTuple):
-    """How a session is run, whatever its plan is."""
-
-    results: Path
-    is_fresh: bool = False
-    is_proving: bool = False
-    stall: float | None = None
-    until: Until | None = None
-    is_side_by_side: bool = False
-    with_products: bool = True
-
-
 @app.command()
-def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
-        baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-        device: Device = None, budget: Budget = None, swarm: SwarmWords = None, slurm: SlurmWords = None,
-        results: Results = RESULTS, fresh: Fresh = False, prove: Prove = False, stall: Stall = None,
+@options
+def run(name: StudyName, form: Form, settled: Settled, going: Going, prove: Prove = False,
         width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
         cap: Annotated[int | None, typer.Option(min=1, max=1000, help=f"Rounds at most, with --until; {CAP} if left "
@@ -88,91 +66,77 @@ def run(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed:
         gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
                                                        "once; they share the host, and are marked.")] = False) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm,
-                   slurm, budget)
-    how = _How(results, fresh, prove, stall, parse_until(width, cap), gpus_in_parallel)
-    is_ok = _every(asked, how) if name == all_studies.NAME else _ran(_named(asked, how), how)
+    request = going.of(form.request(name, settled))._replace(is_proving=prove, until=parse_until(width, cap),
+                                                             is_side_by_side=gpus_in_parallel)
+    is_ok = _every(request) if name == all_studies.NAME else _ran(_named(request))
     sys.exit(0 if is_ok else 1)
 
 
-def _asked(name: str, stacks: list[str] | None, rounds: int | None, seed: int, scale: str | None, baseline: str,
-           launcher: str, data: str | None, pairs: list[str] | None, swarm: list[str] | None = None,
-           slurm: list[str] | None = None, budget: str | None = None) -> jobs.Asked:
-    """What options ask for. Raises InputError."""
-    wishes = Wishes(tuple(split_stacks(stacks)), rounds, seed, baseline, jobs.settings(pairs or []),
-                    budget_seconds=duration("--budget", budget) if budget else None)
-    return jobs.Asked(name, scale, launcher, data, wishes, tuple(split(swarm)), tuple(split(slurm)))
-
-
-def _with_device(pairs: list[str] | None, device: str | None) -> list[str]:
-    return [*(pairs or []), *([f"device={device}"] if device else [])]
-
-
-def _named(asked: jobs.Asked, how: _How) -> jobs.Job:
+def _named(request: jobs.Request) -> jobs.Job:
     """The job of a study; what options ask for is part of it, so that only the same command resumes it."""
-    job = jobs.planned(asked, screen.say)
-    if hint := _on_a_cpu(asked, job):
+    job = jobs.planned(request, screen.say)
+    if hint := _on_a_cpu(request, job):
         raise InputError(f"nothing can run here: {_reasons(job)}; {hint}")
-    if how.is_side_by_side:
+    if request.is_side_by_side:
         jobs.side_by_side(job)                   # refuses before anything is built
         job = job._replace(facts={"gpus_in_parallel": True})
-    if not how.until:
+    if not request.until:
         return job
     adaptive.check(job.plan)
-    return job._replace(facts={**job.facts, **how.until.record()})
+    return job._replace(facts={**job.facts, **request.until.record()})
 
 
-def _on_a_cpu(asked: jobs.Asked, job: jobs.Job) -> str:
+def _on_a_cpu(request: jobs.Request, job: jobs.Job) -> str:
     """What of a study for GPUs runs on a CPU, where nothing of it runs as it is; "" else."""
-    if job.plan.cells or "device" in asked.wishes.settings:
+    if job.plan.cells or "device" in request.wishes.settings:
         return ""
-    wishes = asked.wishes._replace(settings={**asked.wishes.settings, "device": "cpu"})
-    count = len(jobs.planned(asked._replace(wishes=wishes), lambda line: None).plan.cells)
+    wishes = request.wishes._replace(settings={**request.wishes.settings, "device": "cpu"})
+    count = len(jobs.planned(request._replace(wishes=wishes), lambda line: None).plan.cells)
     return f"{formatting.count(count, 'cell')} of it can run on a CPU with --device cpu" if count else ""
 
 
-def _every(asked: jobs.Asked, how: _How) -> bool:
+def _every(request: jobs.Request) -> bool:
     """Run every published study in turn, write their pages, and show how each went."""
-    command = all_studies.command((asked, how.until))
-    turns = all_studies.run(paths.STUDIES, how.results, command, asked.scale, how.is_fresh,
-                            lambda name: _ran(_named(asked._replace(study=name), how), how, show_with_page), screen.say)
+    command = all_studies.command(request._replace(is_fresh=False, is_proving=False, stall=None))
+    turns = all_studies.run(paths.STUDIES, request.results, command, request.scale, request.is_fresh,
+                            lambda name: _ran(_named(request._replace(study=name)), show_with_page), screen.say)
     screen.show(screen.list_view([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK",
                                    "": turn.reason} for turn in turns]))
     return all(turn.is_ok for turn in turns)
 
 
-def _ran(job: jobs.Job, how: _How, show: Callable[[Path], None] = show_result) -> bool:
+def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result) -> bool:
     """Prepare and run a job, new or resumed, and show its folder; whether every run went well."""
     if not job.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(job)}")
     for warning in (*filter(None, [host.told_limits()]), *jobs.warnings(job)):
         screen.say(warning)
     job = jobs.prepared(job, screen.say)
-    with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else how.results,
-                              screen.say):
-        if how.is_proving:
-            _prove(job, how.results)
-        if how.is_fresh:
-            adaptive.begin_anew(job, how.results)
-        kept = None if how.is_fresh else history.unfinished(how.results, job.command())
-        for line in jobs.changed_since(job, how.results) if kept is None and not how.is_fresh else ():
+    results, is_fresh = job.request.results, job.request.is_fresh
+    with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else results, screen.say):
+        if job.request.is_proving:
+            _prove(job)
+        if is_fresh:
+            adaptive.begin_anew(job)
+        kept = None if is_fresh else history.unfinished(results, job.command())
+        for line in jobs.changed_since(job) if kept is None and not is_fresh else ():
             screen.say(line)
-        folder = kept.folder if kept else jobs.new_folder(job, how.results)
+        folder = kept.folder if kept else jobs.new_folder(job)
         if kept:
             screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
             job = jobs.resumed(job, kept)
-        return _measured(job, folder, kept, how, show)
+        return _measured(job, folder, kept, show)
 
 
-def _measured(job: jobs.Job, folder: Path, kept: Kept | None, how: _How, show: Callable[[Path], None]) -> bool:
+def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Path], None]) -> bool:
     """Run the session, then show what there is, also after an interruption."""
     with store.Store(folder) as opened, progress() as shown, _signals() as is_stopping:
-        bench = Bench(job.plan, job.stacks, job.launcher, job.data.folder, opened, shown, how.stall,
+        bench = Bench(job.plan, job.stacks, job.launcher, job.data.folder, opened, shown, job.request.stall,
                       is_stopping=is_stopping, watches=lambda planned: jobs.gpu_watch(job, planned),
-                      side_by_side=jobs.side_by_side(job) if how.is_side_by_side else None, folders=job.folders,
+                      side_by_side=jobs.side_by_side(job) if job.request.is_side_by_side else None, folders=job.folders,
                       meters=lambda: jobs.cpu_meter(job))
         try:
-            is_ok = adaptive.run(job, bench, kept, how.until, progress, screen.say, how.with_products)
+            is_ok = adaptive.run(job, bench, kept, progress, screen.say)
         except Stopped:
             show(folder)
             screen.say("interrupted; the same command goes on from here")
@@ -183,8 +147,8 @@ def _measured(job: jobs.Job, folder: Path, kept: Kept | None, how: _How, show: C
 
 def _reasons(job: jobs.Job) -> str:
     if not job.gpus.gpus and all(s.cell.device == "gpu" for s in job.plan.skipped) and job.plan.skipped:
-        return (f"{job.asked.study} needs an NVIDIA GPU, and this machine has none ({job.gpus.problem}); "
-                f"`evenbench plan {job.asked.study}` shows what would run")
+        return (f"{job.request.study} needs an NVIDIA GPU, and this machine has none ({job.gpus.problem}); "
+                f"`evenbench plan {job.request.study}` shows what would run")
     reasons = dict.fromkeys(f"{s.cell.stack}: {s.reason}" for s in job.plan.skipped)
     return "; ".join(reasons) or "the study has no cells"
 
@@ -210,40 +174,37 @@ def _signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _prove(job: jobs.Job, results: Path) -> None:
+def _prove(job: jobs.Job) -> None:
     """Check the tasks and stacks of the plan that have not passed a check yet."""
     stacks = [job.stacks[name] for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells)]
-    made_of = {each.name: job.launcher.fingerprint(each) for each in stacks}
-    known = equality.proved(results, made_of)
+    known = equality.proved(job.request.results, {each.name: job.launcher.fingerprint(each) for each in stacks})
+    check = equality.Check(job.launcher, paths.cache_folder(), equality.resources(job.launcher), screen.say)
     of_model = {model_name(planned.cell): planned.cell.task for planned in job.plan.cells}
     tasks = [task for name, task in of_model.items() if any((name, each.name) not in known for each in stacks)]
     training = [each for each in stacks if not frameworks.only_infers(each.framework)]
     if len(training) > 1 and tasks:
-        checked(tasks, training, "float64", job.launcher, results)
+        check.kept(tasks, training, job.request.results)
     if len(stacks) > max(1, len(training)) and tasks:
-        checked(tasks, [*training[:1], *(each for each in stacks if each not in training)], "float32", job.launcher,
-                results)
+        check._replace(precision="float32").kept(
+            tasks, [*training[:1], *(each for each in stacks if each not in training)], job.request.results)
     tuned = [planned.cell for planned in job.plan.cells if planned.cell.loop == "tuned"
              and (model_name(planned.cell), built(planned.cell.stack, "tuned")) not in known]
     if tuned:
         names = {cell.stack for cell in tuned}
-        checked(list(dict.fromkeys(cell.task for cell in tuned)), [each for each in stacks if each.name in names],
-                "float64", job.launcher, results, functools.partial(equality.run, loop="tuned"))
+        check._replace(loop="tuned").kept(list(dict.fromkeys(cell.task for cell in tuned)),
+                                          [each for each in stacks if each.name in names], job.request.results)
 
 
 @app.command()
-def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed: Seed = 1, scale: Scale = None,
-         baseline: Baseline = "", launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-         device: Device = None, budget: Budget = None, swarm: SwarmWords = None, slurm: SlurmWords = None,
-         results: Results = RESULTS, as_json: AsJson = False) -> None:
+@options
+def plan(name: StudyName, form: Form, settled: Settled, as_json: AsJson = False) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
-    asked = _asked(name, stacks, rounds, seed, scale, baseline, launcher, data, _with_device(pairs, device), swarm,
-                   slurm, budget)
-    known = history.known_seconds(results)
+    request = form.request(name, settled)
+    known = history.known_seconds(settled.results)
     if name == all_studies.NAME:
-        _plan_every(asked, known, as_json)
+        _plan_every(request, known, as_json)
         return
-    job = jobs.planned(asked, screen.say)
+    job = jobs.planned(request, screen.say)
     for line in (*filter(None, [host.told_limits()]), *jobs.warnings(job), *jobs.ahead(job)):
         screen.say(line)
     seconds = estimate_seconds(job.plan, known, gpus=job.gpus, cpus=job.cpus)
@@ -251,15 +212,15 @@ def plan(name: StudyName, stacks: StackNames = None, rounds: Rounds = None, seed
         print(json.dumps({**job.plan.record(), "estimate_seconds": seconds}, indent=2))
     else:
         screen.show(screen.plan_view(job.plan.record(), seconds))
-        if hint := _on_a_cpu(asked, job):
+        if hint := _on_a_cpu(request, job):
             screen.say(hint)
 
 
-def _plan_every(asked: jobs.Asked, known: Mapping[str, float], is_json: bool) -> None:
+def _plan_every(request: jobs.Request, known: Mapping[str, float], is_json: bool) -> None:
     """A line a published study."""
     say_once = functools.cache(screen.say)                 # what each of them would tell of the launcher and the data
-    of_study = {name: jobs.planned(asked._replace(study=name), say_once)
-                for name in all_studies.published(paths.STUDIES, asked.scale)}
+    of_study = {name: jobs.planned(request._replace(study=name), say_once)
+                for name in all_studies.published(paths.STUDIES, request.scale)}
     plans = {name: each.plan for name, each in of_study.items()}
     seconds = {name: estimate_seconds(each.plan, known, gpus=each.gpus, cpus=each.cpus)
                for name, each in of_study.items()}
@@ -281,31 +242,29 @@ def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
            results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
-    asked = jobs.Asked(name, None, launcher, data, Wishes(tuple(split_stacks(stacks)), rounds),
-                       tuple(split(swarm)), tuple(split(slurm)))
-    again = rerun.again(record, definition.read_all(paths.STACKS), asked, screen.say)
-    is_ok = _ran(again, _How(results, fresh, stall=stall))
+    request = jobs.Request(name, None, launcher, data, Wishes(tuple(split_stacks(stacks)), rounds), tuple(split(swarm)),
+                           tuple(split(slurm)), results=results, is_fresh=fresh, stall=stall)
+    is_ok = _ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say))
     sys.exit(0 if is_ok else 1)
 
 
 @app.command("aa")
+@options
 def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=False)],
         task: Annotated[str, typer.Argument(metavar="TASK", show_default=False)],
         rounds: Annotated[int, typer.Option(min=5, max=100, help="Rounds of each comparison.")] = 5,
         repetitions: Annotated[int, typer.Option(min=1, max=1000, help="Comparisons.")] = 20,
-        measure: Annotated[str, typer.Option(help="train or infer.")] = "train", seed: Seed = 1,
-        launcher: LauncherName = "auto", data: DataArgument = None, pairs: Settings = None,
-        results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None, as_json: AsJson = False) -> None:
+        measure: Annotated[str, typer.Option(help="train or infer.")] = "train", *, settled: Settled, going: Going,
+        as_json: AsJson = False) -> None:
     """Run a stack under two names, and say how often it is called faster or slower than itself."""
     design = self_comparison.Plan(rounds, repetitions)
     name, _, _ = stack_name.partition("=")
     made = self_comparison.study(name, task, measure, design)
-    own = [stack_name] if is_own(stack_name) else None
-    asked = _asked(self_comparison.ID, own, None, seed, None, "", launcher, data, pairs)
-    again = jobs.planned_study(made, asked, screen.say, {self_comparison.again(name): name})._replace(
+    wishes = Wishes((stack_name,) if is_own(stack_name) else ())
+    request = going.of(settled.request(self_comparison.ID, wishes))
+    again = jobs.planned_study(made, request, screen.say, {self_comparison.again(name): name})._replace(
         facts={"aa": design._asdict()})
-    is_ok = _ran(again, _How(results, fresh, stall=stall),
-                 lambda folder: _show_aa(folder, made.title, design, as_json))
+    is_ok = _ran(again, lambda folder: _show_aa(folder, made.title, design, as_json))
     sys.exit(0 if is_ok else 1)
 
 
@@ -328,6 +287,7 @@ def _kept(folder: Path, name: str, record: Mapping[str, Any]) -> str:
 
 
 @app.command("gate")
+@options
 def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study that both sides run.",
                                               show_default=True)] = "upgrade",
           base: Annotated[str, typer.Option(help="A stack, an environment's PATH, or image:NAME.",
@@ -338,9 +298,7 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
           rounds: Annotated[int, typer.Option(min=5, max=1000, help="Rounds of both sides.")] = regression.ROUNDS,
           markdown: Annotated[Path | None, typer.Option(help="Write a summary for a pull request there.")] = None,
           junit: Annotated[Path | None, typer.Option(help="Write JUnit's XML there.")] = None,
-          seed: Seed = 1, scale: Scale = None, launcher: LauncherName = "auto", data: DataArgument = None,
-          pairs: Settings = None, device: Device = None, results: Results = RESULTS, fresh: Fresh = False,
-          stall: Stall = None, as_json: AsJson = False) -> None:
+          scale: Scale = None, *, settled: Settled, going: Going, as_json: AsJson = False) -> None:
     """Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 where not, 3 if unclear."""
     allowed = share("--allow", allow)
     known = definition.read_all(paths.STACKS)
@@ -349,10 +307,10 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     if names[0] == names[1]:
         raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `evenbench aa` holds one against '
                          "itself")
-    asked = _asked(name, list(sides), rounds, seed, scale, names[0], launcher, data, _with_device(pairs, device))
-    how = _How(results, fresh, stall=stall, with_products=False)
+    request = going.of(settled.request(name, Wishes(sides, rounds, baseline=names[0]), scale))
+    request = request._replace(with_products=False)
     folders: list[Path] = []
-    _ran(_named(asked, how), how, folders.append)
+    _ran(_named(request), folders.append)
     outcome = regression.judge(measured_in(folders[-1]), names[0], names[1], allowed)
     text = _kept(folders[-1], "gate.json", outcome.record())
     if markdown:

@@ -1,9 +1,7 @@
 """Commands that prove evenness, and that studies are true to their papers: check, check-study."""
 
-import functools
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -26,8 +24,7 @@ from runner.cli.options import (
 )
 from runner.errors import InputError, unknown
 from runner.launchers import choose
-from runner.launchers.protocol import Launcher
-from runner.machine import host, nvml
+from runner.machine import nvml
 from runner.measuring import equality, job, own_stacks
 from runner.report.writers import equality as written
 from runner.stacks import definition
@@ -66,8 +63,9 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
     how = choose.for_stacks(launcher, screen.say, here_gpus, {"swarm": split(swarm), "slurm": split(slurm)}, here.named)
     chosen = job.buildable(chosen, how, screen.say)
     with job.measuring_alone(paths.cache_folder() if how.measures_here else results, screen.say):
-        verdicts = checked(tasks, chosen, precision, how, results,
-                           equality.run_parallel if parallel else functools.partial(equality.run, loop=loop))
+        check = equality.Check(how, paths.cache_folder(), equality.resources(how), screen.say, precision, loop,
+                               parallel)
+        verdicts = check.kept(tasks, chosen, results)
     if table:
         table.write_text(written.markdown(verdicts))
     if not as_json:
@@ -76,16 +74,6 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
     print_rows([{**verdict._asdict(), "passed": verdict.passed} if as_json else written.listed(verdict)
             for verdict in verdicts], as_json)
     sys.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
-
-
-def checked(tasks: list[str], stacks: list[definition.Stack], precision: str, how: Launcher, results: Path,
-             run: Callable[..., list[equality.Verdict]] = equality.run) -> list[equality.Verdict]:
-    """The verdicts of a check, kept in the results and said one by one."""
-    here = how.machine(host.observe())             # where the runs are placed, which may be smaller than this one
-    verdicts = run(tasks, stacks, precision, how, paths.cache_folder(), (here.cpus, here.limit_bytes), time.monotonic,
-                   screen.say)
-    equality.keep(verdicts, {each.name: how.fingerprint(each) for each in stacks}, results)
-    return verdicts
 
 
 def _first(numbers: Sequence[str]) -> str:

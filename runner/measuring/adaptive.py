@@ -6,7 +6,6 @@ runs of all stages count.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 from runner.analysis import summary
 from runner.analysis.summary import TIMED
@@ -35,13 +34,12 @@ def check(plan: Plan) -> None:
                          f"{plan.study.id}` shows the cells")
 
 
-def run(measurement: job.Job, bench: Bench, kept: Kept | None, wished: Until | None, shown: Shown, say: Say,
-        with_products: bool = True) -> bool:
-    """Run the plan, and more rounds of it as long as `wished` asks for them; whether every run ended well.
+def run(measurement: job.Job, bench: Bench, kept: Kept | None, shown: Shown, say: Say) -> bool:
+    """Run the plan, and more rounds of it as long as --until asks for them; whether every run ended well.
 
-    with_products: whether the machine's matrix products are measured first, which only shares of the machine need.
     Raises Stopped, DiskFull.
     """
+    wished = measurement.request.until
     known = history.known_seconds(bench.store.folder.parent)
     looks: list[list[Width]] = []
     is_ok, is_resumed = True, kept is not None
@@ -49,7 +47,7 @@ def run(measurement: job.Job, bench: Bench, kept: Kept | None, wished: Until | N
         plan = measurement.plan._replace(rounds=rounds)
         bench.store.append(job.session_record(measurement, bench.store.folder, is_resumed))
         bench.store.append(plan.record())
-        if with_products:
+        if measurement.request.with_products:
             products.measure(bench._replace(plan=plan), say)
         with shown() as progress:
             stage = bench._replace(plan=plan, progress=progress, seconds_estimate=estimate_seconds(
@@ -67,9 +65,9 @@ def run(measurement: job.Job, bench: Bench, kept: Kept | None, wished: Until | N
     return is_ok
 
 
-def begin_anew(measurement: job.Job, results: Path) -> None:
+def begin_anew(measurement: job.Job) -> None:
     """End what the runner of an unfinished session of the same command left, since nobody is to take it over."""
-    kept = history.unfinished(results, measurement.command())
+    kept = history.unfinished(measurement.request.results, measurement.command())
     session.abandon(measurement.launcher, kept.left.values() if kept else ())
 
 

@@ -14,6 +14,7 @@ says where the first layer differs, if one does: statistics of a few values carr
 import base64
 import itertools
 import json
+import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,7 @@ from runner.errors import BenchError, InputError
 from runner.launchers import watchdog
 from runner.launchers.protocol import Launcher
 from runner.launchers.watchdog import Ending, Limits, followed
+from runner.machine import host
 from runner.measuring import at_once
 from runner.results import store
 from runner.stacks.definition import Stack
@@ -199,33 +201,71 @@ def _places(cell: Cell) -> tuple[layers.Placed, ...]:
     return placed
 
 
-def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launcher, data: Path,
-        resources: tuple[int, int], clock: Callable[[], float], say: Callable[[str], None], loop: str = NATIVE
-        ) -> list[Verdict]:
-    """Check every task in every stack against the first one that can run it; resources are (cpus, memory bytes).
+class Check(NamedTuple):
+    """How tasks are checked."""
+
+    launcher: Launcher
+    data: Path
+    resources: tuple[int, int]       # CPUs and bytes of memory
+    say: Callable[[str], None]
+    precision: str = "float64"
+    loop: str = NATIVE
+    is_parallel: bool = False        # three workers' update against one worker's on the whole batch
+    clock: Callable[[], float] = time.monotonic
+
+    def kept(self, names: list[str], stacks: list[Stack], results: Path) -> list[Verdict]:
+        """The verdicts, kept in the results. Raises InputError."""
+        verdicts = (run_parallel if self.is_parallel else run)(names, stacks, self)
+        keep(verdicts, {each.name: self.launcher.fingerprint(each) for each in stacks}, results)
+        return verdicts
+
+    def cell(self, task: str, stack: Stack, loop: str = NATIVE) -> Cell:
+        """The cell that checks a task in a stack."""
+        return check_cell(task, stack.name, self.precision, *self.resources, loop)
+
+    def sent(self, cell: Cell, stack: Stack) -> dict[str, Sent] | Ending:
+        """What each place of the cell's run sent, or its ending where that is not ok."""
+        try:
+            return sent(cell, stack, self.launcher, self.data, self.clock)
+        except BenchError as error:
+            return Ending("not_started", str(error))
+
+    def of_one(self, cell: Cell, stack: Stack) -> Sent | Ending:
+        """What the one place of a cell sent."""
+        by_place = self.sent(cell, stack)
+        return by_place if isinstance(by_place, Ending) else by_place.get("", _NOTHING_SENT)
+
+
+def resources(launcher: Launcher) -> tuple[int, int]:
+    """The CPUs and bytes of memory of where runs are placed, which may be smaller than this machine."""
+    here = launcher.machine(host.observe())
+    return here.cpus, here.limit_bytes
+
+
+def run(names: list[str], stacks: list[Stack], check: Check) -> list[Verdict]:
+    """Check every task in every stack against the first one that can run it.
 
     Of another loop than the native one the reference is the first stack's native one, so a single stack is enough;
     where no stack runs the task natively, none passes.
     """
-    if len(stacks) < 2 and loop == NATIVE:
+    if len(stacks) < 2 and check.loop == NATIVE:
         raise InputError("check: found one stack, expected two or more to compare")
-    native = {} if loop == NATIVE else {
-        task: _native(task, stacks, precision, launcher, data, resources, clock) for task in names}
+    native = {} if check.loop == NATIVE else {task: _native(task, stacks, check) for task in names}
 
     def checked(of: tuple[str, Stack]) -> Sent | Ending:
         task, stack = of
         if isinstance(native.get(task), str):
             return _NOTHING_SENT
-        say(f"check: {task} in {stack.name}" + ("" if loop == NATIVE else f", loop {loop}"))
-        return _tried(check_cell(task, stack.name, precision, *resources, loop), stack, launcher, data, clock)
+        check.say(f"check: {task} in {stack.name}" + ("" if check.loop == NATIVE else f", loop {check.loop}"))
+        return check.of_one(check.cell(task, stack, check.loop), stack)
 
-    at_a_time = max(1, min(launcher.checks_at_once, resources[1] // _MEMORY_OF_ONE))
+    at_a_time = max(1, min(check.launcher.checks_at_once, check.resources[1] // _MEMORY_OF_ONE))
     sent_by = iter(at_once.each(at_a_time, checked, itertools.product(names, stacks)))
     verdicts = []
     for task in names:
         reference = native.get(task)
         for stack in stacks:
-            cell, arrays = check_cell(task, stack.name, precision, *resources, loop), next(sent_by)
+            cell, arrays = check.cell(task, stack, check.loop), next(sent_by)
             if isinstance(reference, str):
                 verdicts.append(_verdict(cell, stack, stack, {}, problem=reference))
             elif reference is not None:
@@ -237,34 +277,18 @@ def run(names: list[str], stacks: list[Stack], precision: str, launcher: Launche
     return verdicts
 
 
-def _native(task: str, stacks: list[Stack], precision: str, launcher: Launcher, data: Path,
-            resources: tuple[int, int], clock: Callable[[], float]) -> tuple[Stack, Sent] | str:
+def _native(task: str, stacks: list[Stack], check: Check) -> tuple[Stack, Sent] | str:
     """The first stack that can run the task in its native loop, with what it sent; why there is none."""
     reasons = []
     for stack in stacks:
-        arrays = _tried(check_cell(task, stack.name, precision, *resources), stack, launcher, data, clock)
+        arrays = check.of_one(check.cell(task, stack), stack)
         if isinstance(arrays, Sent):
             return stack, arrays
         reasons.append(f"{stack.name}: {arrays.word}: {arrays.message}")
     return f"no stack ran the native loop to compare with: {'; '.join(reasons)}"
 
 
-def _tried(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]) -> Sent | Ending:
-    """What the one place of a cell sent."""
-    by_place = _sent_by_places(cell, stack, launcher, data, clock)
-    return by_place if isinstance(by_place, Ending) else by_place.get("", _NOTHING_SENT)
-
-
-def _sent_by_places(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]
-                  ) -> dict[str, Sent] | Ending:
-    try:
-        return sent(cell, stack, launcher, data, clock)
-    except BenchError as error:
-        return Ending("not_started", str(error))
-
-
-def run_parallel(names: list[str], stacks: list[Stack], precision: str, launcher: Launcher, data: Path,
-                 resources: tuple[int, int], clock: Callable[[], float], say: Callable[[str], None]) -> list[Verdict]:
+def run_parallel(names: list[str], stacks: list[Stack], check: Check) -> list[Verdict]:
     """Check every task in every stack's synchronous mode: each of three workers against one on the whole batch.
 
     Tasks without batch normalisation alone can agree, as each worker normalises its own part of the batch.
@@ -274,12 +298,11 @@ def run_parallel(names: list[str], stacks: list[Stack], precision: str, launcher
         for stack in stacks:
             if cluster.impossible(stack.framework, "sync", NODES):
                 continue
-            say(f"check: {task} in {stack.name}, {NODES} workers")
-            one = check_cell(task, stack.name, precision, *resources)._replace(optimizer="sgd", weight_decay=0.0)
-            whole = _tried(one._replace(batch=NODES * BATCH), stack, launcher, data, clock)
+            check.say(f"check: {task} in {stack.name}, {NODES} workers")
+            one = check.cell(task, stack)._replace(optimizer="sgd", weight_decay=0.0)
+            whole = check.of_one(one._replace(batch=NODES * BATCH), stack)
             many = one._replace(nodes=NODES, parallel=stack.mode("sync"), cpus=1)
-            parts = _sent_by_places(many, stack, launcher, data, clock)
-            verdicts.append(_compare_parallel(many, parts, whole, stack))
+            verdicts.append(_compare_parallel(many, check.sent(many, stack), whole, stack))
     return verdicts
 
 

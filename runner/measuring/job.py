@@ -26,6 +26,7 @@ from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
 from runner.machine.gpus import NONE, Gpus
 from runner.measuring import at_once, own_stacks
 from runner.measuring.bench import RunOnGpus, SideBySide
+from runner.measuring.stopping_rule import Until
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder, usable_cache
 from runner.planning import budget
 from runner.planning.plan import Plan, Planned, Wishes, of_fullest_form, plan, run_seconds, too_large
@@ -38,8 +39,8 @@ from workloads.spec import cell as cells
 Say = Callable[[str], None]
 
 
-class Asked(NamedTuple):
-    """The command line of run and plan."""
+class Request(NamedTuple):
+    """What a command line asks for: what is measured, and how."""
 
     study: str                      # its name, or with experiments: krisilias/kri-f3,kri-mem
     scale: str | None = None
@@ -48,6 +49,13 @@ class Asked(NamedTuple):
     wishes: Wishes = Wishes()
     swarm: tuple[str, ...] = ()      # the arguments of --swarm
     slurm: tuple[str, ...] = ()      # the arguments of --slurm
+    until: Until | None = None
+    is_side_by_side: bool = False    # cells on different GPUs at once
+    results: Path = Path("results")
+    is_fresh: bool = False           # resumes no unfinished session
+    is_proving: bool = False
+    stall: float | None = None       # seconds without a step that end a run
+    with_products: bool = True       # the machine's matrix products are measured first, for shares of the machine
 
     @property
     def options(self) -> choose.Options:
@@ -58,7 +66,7 @@ class Asked(NamedTuple):
 class Job(NamedTuple):
     """What a session needs, before its folder is chosen."""
 
-    asked: Asked
+    request: Request
     plan: Plan
     stacks: dict[str, definition.Stack]
     launcher: Launcher
@@ -129,16 +137,16 @@ def settings(pairs: list[str]) -> dict[str, Any]:
     return fields
 
 
-def planned(asked: Asked, say: Say) -> Job:
+def planned(request: Request, say: Say) -> Job:
     """The job without building anything. Raises InputError."""
     def there() -> file.Study:
-        return selection.read(asked.study, STUDIES, asked.scale, on_gpu=True)
+        return selection.read(request.study, STUDIES, request.scale, on_gpu=True)
 
-    return planned_study(selection.read(asked.study, STUDIES, asked.scale), asked, say,
-                         there=None if "device" in asked.wishes.settings else there)
+    return planned_study(selection.read(request.study, STUDIES, request.scale), request, say,
+                         there=None if "device" in request.wishes.settings else there)
 
 
-def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, str] = MappingProxyType({}),
+def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[str, str] = MappingProxyType({}),
                   there: Callable[[], file.Study] | None = None) -> Job:
     """The job of a study that is at hand, without building anything. Raises InputError.
 
@@ -148,25 +156,26 @@ def planned_study(read: file.Study, asked: Asked, say: Say, names: Mapping[str, 
     """
     here_gpus = nvml.observe()
     forms = (read, there()) if there and here_gpus.gpus else (read,)
-    asked_about = here_gpus if _is_of_gpus(forms[-1], asked.wishes) else NONE
-    chosen = own_stacks.chosen(asked.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
-    launcher = choose.for_stacks(asked.launcher, say, here_gpus, asked.options, chosen.named)
+    asked_about = here_gpus if _is_of_gpus(forms[-1], request.wishes) else NONE
+    chosen = own_stacks.chosen(request.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
+    launcher = choose.for_stacks(request.launcher, say, here_gpus, request.options, chosen.named)
     here = launcher.machine(host.observe())
-    data, *more = choice.several(asked.data, cache_folder())
-    wishes = asked.wishes._replace(settings={**asked.wishes.settings, "data": data.name}, stacks=chosen.names,
+    data, *more = choice.several(request.data, cache_folder())
+    wishes = request.wishes._replace(settings={**request.wishes.settings, "data": data.name}, stacks=chosen.names,
                                    data=tuple(each.name for each in (data, *more)))
-    asked = asked._replace(wishes=wishes)
+    request = request._replace(wishes=wishes)
     stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks}}
     shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}
     made = of_fullest_form(forms, lambda form: plan(
         form, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus, launcher.hosts))
     launcher.check([planned.cell for planned in made.cells])
-    return _within_budget(Job(asked, made, stacks, launcher, here, data, here_gpus, more_data=tuple(more), forms=forms))
+    return _within_budget(Job(request, made, stacks, launcher, here, data, here_gpus, more_data=tuple(more),
+                              forms=forms))
 
 
 def _within_budget(job: Job) -> Job:
     """The job with a plan that takes as long as was asked for; earlier runs' times do not count, so that it resumes."""
-    seconds = job.asked.wishes.budget_seconds
+    seconds = job.request.wishes.budget_seconds
     if seconds is None or not job.plan.cells:
         return job
     return job._replace(plan=budget.fitted(job.plan, seconds, lambda cell: run_seconds(cell, job.gpus, cpus=job.cpus)))
@@ -236,7 +245,7 @@ def _without(job: Job, failures: Mapping[str, str]) -> Plan:
     if not job.plan.study.experiments:
         return job.plan.without(failures)
     return of_fullest_form(job.forms or (job.plan.study,), lambda form: plan(
-        form, job.stacks, job.machine, job.asked.wishes,
+        form, job.stacks, job.machine, job.request.wishes,
         lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.gpus, job.launcher.hosts))
 
 
@@ -326,9 +335,9 @@ def _own_record(job: Job) -> dict[str, Any]:
             "asked_command": job.asked_command()} if own else {}
 
 
-def changed_since(job: Job, results: Path) -> list[str]:
+def changed_since(job: Job) -> list[str]:
     """What has changed in the user's own stacks since an unfinished session that asked for the same."""
-    kept = history.unfinished(results, job.asked_command(), "asked_command") if job.own() else None
+    kept = history.unfinished(job.request.results, job.asked_command(), "asked_command") if job.own() else None
     if kept is None:
         return []
     session = next(store.read(kept.folder))
@@ -336,11 +345,11 @@ def changed_since(job: Job, results: Path) -> list[str]:
             for line in own_stacks.changes(session, job.stacks)]
 
 
-def new_folder(job: Job, results: Path) -> Path:
+def new_folder(job: Job) -> Path:
     """results/<time>-<study>-<4 hex digits>; a study that a stranger's record names leads nowhere else."""
     moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", job.plan.study.id)[:64]
-    return results / f"{moment}-{name}-{secrets.token_hex(2)}"
+    return job.request.results / f"{moment}-{name}-{secrets.token_hex(2)}"
 
 
 def resumed(job: Job, kept: history.Kept) -> Job:

@@ -155,17 +155,18 @@ def differences(recorded: Recorded, now: host.Machine, launcher: str, fingerprin
                     if name in fingerprints and fingerprints[name] != before]
 
 
-def again(recorded: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say: job.Say) -> job.Job:
+def again(recorded: Recorded, stacks: Mapping[str, Stack], request: job.Request, say: job.Say) -> job.Job:
     """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
     gpus = nvml.observe()
     cells = [item["cell"] for item in recorded.plan["cells"]]
-    chosen_now = own_stacks.again(asked.wishes.stacks, recorded.session, cells, stacks, paths.ROOT, gpus, say)
+    chosen_now = own_stacks.again(request.wishes.stacks, recorded.session, cells, stacks, paths.ROOT, gpus, say)
     stacks = chosen_now.stacks
-    launcher = choose.for_stacks(launcher_name(recorded, asked.launcher), say, gpus, asked.options, chosen_now.named)
-    data, *more = choice.several(data_argument(recorded, asked.data), paths.cache_folder())
-    plan = plan_again(recorded, stacks, asked.wishes.rounds, secrets.randbelow(2**31))
-    missing = {name: reason for name in dict.fromkeys(each.cell.stack for each in plan.cells)
-               if (reason := launcher.missing(stacks[name]))}
+    name = launcher_name(recorded, request.launcher)
+    launcher = choose.for_stacks(name, say, gpus, request.options, chosen_now.named)
+    data, *more = choice.several(data_argument(recorded, request.data), paths.cache_folder())
+    plan = plan_again(recorded, stacks, request.wishes.rounds, secrets.randbelow(2**31))
+    missing = {stack: reason for stack in dict.fromkeys(each.cell.stack for each in plan.cells)
+               if (reason := launcher.missing(stacks[stack]))}
     plan, here = plan.without(missing), launcher.machine(host.observe())
     launcher.check([each.cell for each in plan.cells])
     used = {each.cell.stack: launcher.fingerprint(stacks[each.cell.stack]) for each in plan.cells
@@ -174,4 +175,4 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], asked: job.Asked, say
     for line in changed or [f"nothing that {recorded.id} recorded differs now"]:
         say(line)
     facts = {"rerun_of": recorded.id, "differs": changed}
-    return job.Job(asked, plan, stacks, launcher, here, data, gpus, facts, tuple(more))
+    return job.Job(request, plan, stacks, launcher, here, data, gpus, facts, tuple(more))

@@ -111,7 +111,7 @@ def test_stacks_compute_the_same_activations_gradients_and_update(tasks: tuple[s
     stacks = [STACKS[name] for name in names]
     launcher.prepare(stacks, quiet)
     data = choice.digits32(paths.cache_folder(), quiet)
-    verdicts = equality.run(list(tasks), stacks, "float64", launcher, data, (1, 2**31), time.monotonic, quiet)
+    verdicts = equality.run(list(tasks), stacks, equality.Check(launcher, data, (1, 2**31), quiet))
     client.close()
     assert len(verdicts) == len(tasks) * (len(names) - 1)
     assert [verdict for verdict in verdicts if not verdict.passed] == []

@@ -39,9 +39,9 @@ def test_a_study_s_id_that_is_no_plain_name_is_refused(name: str) -> None:
 def test_a_rerun_stays_in_the_results_whatever_the_record_calls_its_study(name: str, tmp_path: Path) -> None:
     found = rerun.Recorded({"study": name}, made_rows.plan(made_rows.cell("torch-1.7")), {})
     wanted = rerun.plan_again(found, STACKS, None)
-    asked = job.Asked("x")
+    asked = job.Request("x", results=tmp_path)
     folder = job.new_folder(job.Job(asked, wanted, STACKS, fakes.FakeLauncher(None), fakes.MACHINE,
-                                    choice.Data("digits32", tmp_path)), tmp_path)
+                                    choice.Data("digits32", tmp_path)))
 
     assert tmp_path == folder.parent and folder.name.isascii() and len(folder.name) < 100
     folder.mkdir()

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from runner.cli import proving
 from runner.machine.host import Machine
+from runner.measuring import equality
 from tests.clock import FakeClock
 from tests.fakes import FakeLauncher, stack
 
@@ -19,6 +19,7 @@ class Cluster(FakeLauncher):
 
 def test_cells_of_a_check_are_as_large_as_the_machine_that_the_launcher_places_them_on(tmp_path: Path) -> None:
     launcher = Cluster(FakeClock(step=0.001))
-    proving.checked(["lenet5"], [stack("a"), stack("b")], "float64", launcher, tmp_path)
+    check = equality.Check(launcher, tmp_path, equality.resources(launcher), lambda line: None)
+    check.kept(["lenet5"], [stack("a"), stack("b")], tmp_path)
 
     assert {(1, 2**30)} == {(cell.cpus, cell.memory_bytes) for cell, _ in launcher.started}

@@ -27,23 +27,25 @@ def shown() -> Iterator[Progress]:
     yield QuietProgress()
 
 
-def job_of(folder: Path, script: Any, study: bytes = STUDY, left: dict[str, FakeRunning] | None = None) -> job.Job:
+def job_of(folder: Path, script: Any, study: bytes = STUDY, left: dict[str, FakeRunning] | None = None,
+           wished: Until | None = None) -> job.Job:
     launcher = FakeLauncher(FakeClock(step=0.001), script)
     launcher.rejoined = lambda place: (left or {}).get(str(place["run"]))  # type: ignore[method-assign]
     planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
-    return job.Job(job.Asked("s"), planned, STACKS, launcher, MACHINE, choice.Data("digits32", folder))
+    return job.Job(job.Request("s", until=wished, results=folder.parent), planned, STACKS, launcher, MACHINE,
+                   choice.Data("digits32", folder))
 
 
 def ran(folder: Path, wished: Until | None, script: Any, kept: history.Kept | None = None, study: bytes = STUDY,
         left: dict[str, FakeRunning] | None = None) -> tuple[bool, list[str]]:
     """Whether all went well, and what was said; left: the runs that went on without their runner."""
-    planned_job = job_of(folder, script, study, left)
+    planned_job = job_of(folder, script, study, left, wished)
     launcher, planned = planned_job.launcher, planned_job.plan
     said: list[str] = []
     with store.Store(folder) as opened:
         bench = Bench(planned, STACKS, launcher, folder, opened, QuietProgress(), clock=FakeClock(step=0.001),
                       readings=lambda: READING)
-        is_ok = adaptive.run(planned_job, bench, kept, wished, shown, said.append)
+        is_ok = adaptive.run(planned_job, bench, kept, shown, said.append)
     return is_ok, [line for line in said if "--until" in line]
 
 
@@ -168,7 +170,7 @@ def test_what_went_on_of_a_round_that_no_stage_reaches_is_ended(tmp_path: Path) 
 def test_what_went_on_of_a_session_that_is_begun_anew_is_ended(tmp_path: Path) -> None:
     kept, running = killed_in_round(tmp_path / "r", 5), went_on()
     ((_, left),) = kept.left.items()
-    adaptive.begin_anew(job_of(tmp_path / "r", noisy, left={left.run: running}), tmp_path)
+    adaptive.begin_anew(job_of(tmp_path / "r", noisy, left={left.run: running}))
 
     assert running.is_stopped
 

@@ -146,8 +146,8 @@ def test_a_stack_that_only_infers_is_proved_in_float32_which_proves_nothing_of_o
 def test_where_no_stack_runs_natively_no_tuned_one_passes() -> None:
     end = b'{"event": "end", "status": "%s", "message": "no"}\n'
     launcher = FakeLauncher(FakeClock(), lambda cell, run: [end % (b"ok" if cell.loop == "tuned" else b"unsupported")])
-    verdicts = equality.run(["lenet5"], [TORCH, TF], "float64", launcher, Path("data"), (2, 0), FakeClock(),
-                            lambda text: None, "tuned")
+    check = equality.Check(launcher, Path("data"), (2, 0), lambda text: None, loop="tuned", clock=FakeClock())
+    verdicts = equality.run(["lenet5"], [TORCH, TF], check)
 
     assert [("torch-x", False, "tuned"), ("tf-x", False, "tuned")] == [
         (each.stack, each.passed, each.loop) for each in verdicts]

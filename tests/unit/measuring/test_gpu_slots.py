@@ -131,7 +131,7 @@ def test_gpus_come_back_in_the_machine_s_order() -> None:
 
 def job_of(launcher: Any, here: gpus.Gpus) -> job.Job:
     chosen = plan(study(*STACKS), STACKS, MACHINE, Wishes(), lambda stack: None)
-    return job.Job(job.Asked("s"), chosen, STACKS, launcher, MACHINE, None, here)  # type: ignore[arg-type]
+    return job.Job(job.Request("s"), chosen, STACKS, launcher, MACHINE, None, here)  # type: ignore[arg-type]
 
 
 def test_the_launcher_gives_a_run_its_own_gpus_alone(tmp_path: Path) -> None:

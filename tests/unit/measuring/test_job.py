@@ -49,7 +49,7 @@ class Launcher(FakeLauncher):
 def asked_for(wishes: Wishes = PLAIN, names: tuple[str, ...] = ("a", "b"), **values: Any) -> job.Job:
     """The job of a study in these stacks; values: parts of the job instead."""
     made = plan(study(*names), {name: stack(name) for name in names}, MACHINE, wishes, lambda each: None)
-    return job.Job(job.Asked("s"), made, {name: stack(name) for name in names}, Launcher(), MACHINE,
+    return job.Job(job.Request("s"), made, {name: stack(name) for name in names}, Launcher(), MACHINE,
                    Data("digits32", Path("d")))._replace(**values)
 
 
@@ -151,8 +151,8 @@ def test_a_stack_that_is_not_measured_does_not_count() -> None:
 
 
 def test_the_record_of_a_session_is_found_by_its_command(tmp_path: Path) -> None:
-    made = asked_for(facts={"until": 0.02})
-    with store.Store(job.new_folder(made, tmp_path)) as opened:
+    made = asked_for(facts={"until": 0.02}, request=job.Request("s", results=tmp_path))
+    with store.Store(job.new_folder(made)) as opened:
         opened.append(job.session_record(made, opened.folder, is_resumed=False))
     (record,) = store.read(opened.folder)
     kept = history.unfinished(tmp_path, made.command())

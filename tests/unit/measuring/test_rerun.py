@@ -129,7 +129,7 @@ def test_the_launcher_is_that_of_then_where_it_can_be(then: str, given: str, nam
 def rerun(folder: Path, seed: int) -> job.Job:
     """The job of a rerun whose orders this seed draws."""
     planned = plan_again(kept(folder), STACKS, None, seed)
-    return job.Job(job.Asked("made"), planned, STACKS, FakeLauncher(FakeClock()), MACHINE,
+    return job.Job(job.Request("made"), planned, STACKS, FakeLauncher(FakeClock()), MACHINE,
                    choice.Data("digits32", folder), facts={"rerun_of": "made", "differs": []})
 
 

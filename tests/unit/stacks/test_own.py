@@ -289,25 +289,26 @@ def test_a_worker_that_is_not_what_the_record_says_ends_as_an_error(
     assert "CellError: the worker's packages are not those of the record" in entered()
 
 
-def asking(stack: OwnStack) -> job.Job:
+def asking(stack: OwnStack, results: Path) -> job.Job:
     """The job of a study in that stack alone."""
     stacks: dict[str, Stack] = {"mine": stack}
     made = plan(study("torch-x"), stacks, MACHINE, Wishes(stacks=("mine",)), lambda each: None)
-    return job.Job(job.Asked("s"), made, stacks, VenvLauncher(Path("cache")), MACHINE, choice.Data("digits32", Path()))
+    data = choice.Data("digits32", Path())
+    return job.Job(job.Request("s", results=results), made, stacks, VenvLauncher(Path("cache")), MACHINE, data)
 
 
 def test_a_changed_environment_is_said_instead_of_resuming_its_session(tmp_path: Path, mine: Path) -> None:
-    before = asking(own.environment(asked_of(mine), ROOT, has_gpus=False))
+    before = asking(own.environment(asked_of(mine), ROOT, has_gpus=False), tmp_path / "results")
+    assert [] == job.changed_since(before)
     with store.Store(tmp_path / "results/1-s") as kept:
         kept.append(job.session_record(before, tmp_path / "results/1-s", is_resumed=False))
-    assert [] == job.changed_since(before._replace(), tmp_path / "no results")
     own_environment.install(mine, "torch", "2.14.0")
-    now = asking(own.environment(asked_of(mine), ROOT, has_gpus=False))
+    now = asking(own.environment(asked_of(mine), ROOT, has_gpus=False), tmp_path / "results")
 
     assert history.unfinished(tmp_path / "results", before.command()) is not None
     assert history.unfinished(tmp_path / "results", now.command()) is None
     assert ["mine has changed: torch 2.13.0 then, 2.14.0 now; so 1-s is not resumed and a new session begins"] == (
-        job.changed_since(now, tmp_path / "results"))
+        job.changed_since(now))
 
 
 def test_the_worker_takes_the_framework_that_it_is_told_and_guesses_none(mine: Path) -> None:
@@ -468,7 +469,7 @@ def test_a_framework_is_asked_for_its_code_for_gpus_where_a_cell_is_of_one(mine:
     (site,) = mine.glob("lib/python3*/site-packages")
     (site / "torch/__init__.py").write_text(
         "class version: cuda = '13.0'\nclass cuda: get_arch_list = staticmethod(lambda: ['sm_90'])\n")
-    asked = job.Asked("s", launcher="venv", wishes=Wishes(stacks=(f"mine={mine}",), settings={"device": "gpu"}))
+    asked = job.Request("s", launcher="venv", wishes=Wishes(stacks=(f"mine={mine}",), settings={"device": "gpu"}))
 
     made = job.planned_study(study("torch-x", input="synthetic"), asked, print)
     assert ["mine"] == [planned.cell.stack for planned in made.plan.cells]

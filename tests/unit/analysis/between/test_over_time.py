@@ -38,7 +38,7 @@ def measured(folder: Path, kernel: str, slower: float) -> None:
     close_stores()
     (folder / store.EVENTS).unlink()
     made = made._replace(plan=made.plan._replace(rounds=len(NOISE)), store=store.Store(folder))
-    head = job.Job(job.Asked("s"), made.plan, STACKS, made.launcher, MACHINE._replace(kernel=kernel),
+    head = job.Job(job.Request("s"), made.plan, STACKS, made.launcher, MACHINE._replace(kernel=kernel),
                    Data("digits32", folder))
     with made.store as opened:
         opened.append(job.session_record(head, folder, is_resumed=False))

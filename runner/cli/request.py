@@ -1,0 +1,104 @@
+"""From the options of commands that measure to the one request that all below is handed."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple, get_type_hints
+
+from runner.cli.options import (
+    RESULTS,
+    Baseline,
+    Budget,
+    DataArgument,
+    Device,
+    Fresh,
+    LauncherName,
+    Results,
+    Rounds,
+    Scale,
+    Seed,
+    Settings,
+    SlurmWords,
+    StackNames,
+    Stall,
+    SwarmWords,
+    duration,
+    split,
+    split_stacks,
+)
+from runner.measuring import job
+from runner.planning.plan import Wishes
+
+
+class Settled(NamedTuple):
+    """Options of every command that measures one plan, and how they are run."""
+
+    seed: Seed = 1
+    launcher: LauncherName = "auto"
+    data: DataArgument = None
+    pairs: Settings = None
+    device: Device = None
+    swarm: SwarmWords = None
+    slurm: SlurmWords = None
+    results: Results = RESULTS
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The cell's fields that --set and --device say. Raises InputError."""
+        return job.settings([*(self.pairs or []), *([f"device={self.device}"] if self.device else [])])
+
+    def request(self, study: str, wishes: Wishes, scale: str | None = None) -> job.Request:
+        """The request for a study. Raises InputError."""
+        wishes = wishes._replace(seed=self.seed, settings=self.settings)
+        return job.Request(study, scale, self.launcher, self.data, wishes, tuple(split(self.swarm)),
+                           tuple(split(self.slurm)), results=self.results)
+
+
+class Form(NamedTuple):
+    """Options for how much of a study, in which stacks."""
+
+    stacks: StackNames = None
+    rounds: Rounds = None
+    scale: Scale = None
+    baseline: Baseline = ""
+    budget: Budget = None
+
+    def request(self, study: str, settled: Settled) -> job.Request:
+        """The request for the study in this form. Raises InputError."""
+        budget = duration("--budget", self.budget) if self.budget else None
+        wishes = Wishes(tuple(split_stacks(self.stacks)), self.rounds, baseline=self.baseline, budget_seconds=budget)
+        return settled.request(study, wishes, self.scale)
+
+
+class Going(NamedTuple):
+    """Options for how a session goes."""
+
+    fresh: Fresh = False
+    stall: Stall = None
+
+    def of(self, request: job.Request) -> job.Request:
+        """The request, going so."""
+        return request._replace(is_fresh=self.fresh, stall=self.stall)
+
+
+def options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer reads it: the fields of a parameter that is a tuple of options stand as its own."""
+    parts: dict[str, type[Any]] = {}
+    flat: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        fields = getattr(parameter.annotation, "_fields", None)
+        if fields is None:
+            flat.append(parameter)
+            continue
+        parts[parameter.name] = parameter.annotation
+        annotations = get_type_hints(parameter.annotation, include_extras=True)
+        flat += [parameter.replace(name=name, annotation=annotations[name],
+                                   default=parameter.annotation._field_defaults[name]) for name in fields]
+
+    def given(**values: Any) -> None:
+        made = {name: part(*(values.pop(field) for field in part.__annotations__)) for name, part in parts.items()}
+        command(**values, **made)
+
+    given.__name__, given.__doc__ = command.__name__, command.__doc__
+    given.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    given.__annotations__ = {}
+    return given
