@@ -19,14 +19,12 @@ from runner.cli.options import (
     RESULTS,
     AsJson,
     DataArgument,
-    Fresh,
     Prove,
     ResultName,
     Results,
     Rounds,
     Scale,
     SlurmWords,
-    Stall,
     StudyName,
     SwarmWords,
     print_rows,
@@ -38,12 +36,12 @@ from runner.cli.request import Form, Going, Settled, options
 from runner.cli.results import measured_in, show_result, show_with_page
 from runner.errors import InputError, Stopped
 from runner.machine import host
-from runner.measuring import adaptive, all_studies, equality, rerun, self_comparison
+from runner.measuring import adaptive, all_studies, equality, own_stacks, rerun, self_comparison
 from runner.measuring import job as jobs
 from runner.measuring.bench import Bench
 from runner.measuring.stopping_rule import CAP
 from runner.measuring.stopping_rule import parse as parse_until
-from runner.planning.plan import Wishes, estimate_seconds
+from runner.planning.plan import Plan, Wishes, estimate_seconds
 from runner.report import forms
 from runner.report.between import regression as regression_forms
 from runner.results import history, store
@@ -97,12 +95,28 @@ def _on_a_cpu(request: jobs.Request, job: jobs.Job) -> str:
 
 def _every(request: jobs.Request) -> bool:
     """Run every published study in turn, write their pages, and show how each went."""
-    command = all_studies.command(request._replace(is_fresh=False, is_proving=False, stall=None))
+    command = all_studies.command(request._replace(is_fresh=False, is_agreed=False, is_proving=False, stall=None))
+    if not all_studies.unfinished(request.results, command):
+        _, seconds = _estimates(request)
+        _agree(request, sum(seconds.values()))
+    request = request._replace(is_agreed=True)
     turns = all_studies.run(paths.STUDIES, request.results, command, request.scale, request.is_fresh,
                             lambda name: _ran(_named(request._replace(study=name)), show_with_page), screen.say)
     screen.show(screen.list_view([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK",
                                    "": turn.reason} for turn in turns]))
     return all(turn.is_ok for turn in turns)
+
+
+_HOUR = 3600.0
+
+
+def _agree(request: jobs.Request, seconds: float) -> None:
+    """Ask before more than an hour, unless the command line says --yes or --budget. Raises InputError without a yes."""
+    if seconds <= _HOUR or request.is_agreed or request.wishes.budget_seconds is not None:
+        return
+    takes = f"{request.study} takes about {formatting.seconds(seconds)}"
+    if not (sys.stdin.isatty() and typer.confirm(f"{takes}. Measure it?", err=True)):
+        raise InputError(f"{takes}: --yes measures it, --budget 1h fewer steps of it")
 
 
 def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result) -> bool:
@@ -111,6 +125,9 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result) -> bool:
         raise InputError(f"nothing can run here: {_reasons(job)}")
     for warning in (*filter(None, [host.told_limits()]), *jobs.warnings(job)):
         screen.say(warning)
+    if history.unfinished(job.request.results, job.command()) is None:
+        known = history.known_seconds(job.request.results)
+        _agree(job.request, estimate_seconds(job.plan, known, gpus=job.gpus, cpus=job.cpus))
     job = jobs.prepared(job, screen.say)
     results, is_fresh = job.request.results, job.request.is_fresh
     with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else results, screen.say):
@@ -200,13 +217,13 @@ def _prove(job: jobs.Job) -> None:
 def plan(name: StudyName, form: Form, settled: Settled, as_json: AsJson = False) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
     request = form.request(name, settled)
-    known = history.known_seconds(settled.results)
     if name == all_studies.NAME:
-        _plan_every(request, known, as_json)
+        _plan_every(request, as_json)
         return
     job = jobs.planned(request, screen.say)
     for line in (*filter(None, [host.told_limits()]), *jobs.warnings(job), *jobs.ahead(job)):
         screen.say(line)
+    known = history.known_seconds(settled.results)
     seconds = estimate_seconds(job.plan, known, gpus=job.gpus, cpus=job.cpus)
     if as_json:
         print(json.dumps({**job.plan.record(), "estimate_seconds": seconds}, indent=2))
@@ -216,14 +233,21 @@ def plan(name: StudyName, form: Form, settled: Settled, as_json: AsJson = False)
             screen.say(hint)
 
 
-def _plan_every(request: jobs.Request, known: Mapping[str, float], is_json: bool) -> None:
-    """A line a published study."""
+def _estimates(request: jobs.Request) -> tuple[dict[str, Plan], dict[str, float]]:
+    """Of each published study the plan, and about how many seconds it takes."""
+    known = history.known_seconds(request.results)
     say_once = functools.cache(screen.say)                 # what each of them would tell of the launcher and the data
     of_study = {name: jobs.planned(request._replace(study=name), say_once)
                 for name in all_studies.published(paths.STUDIES, request.scale)}
     plans = {name: each.plan for name, each in of_study.items()}
     seconds = {name: estimate_seconds(each.plan, known, gpus=each.gpus, cpus=each.cpus)
                for name, each in of_study.items()}
+    return plans, seconds
+
+
+def _plan_every(request: jobs.Request, is_json: bool) -> None:
+    """A line a published study."""
+    plans, seconds = _estimates(request)
     print_rows([{"study": name, "cells": len(each.cells), "runs": len(each.cells) * each.rounds,
                  "skipped": len(each.skipped),
                  **({"estimate_seconds": seconds[name]} if is_json else {"about": formatting.seconds(seconds[name])})}
@@ -233,17 +257,18 @@ def _plan_every(request: jobs.Request, known: Mapping[str, float], is_json: bool
 
 
 @app.command("rerun")
+@options
 def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
                "--cell", "--key", help="The cell of this key, or its beginning, or of this number in the plan.")] = "",
            stacks: Annotated[list[str] | None, typer.Option(
                "--stack", help="NAME=PATH or NAME=image:NAME, where the record has a stack of a user's own.")] = None,
            rounds: Rounds = None, launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
            data: DataArgument = None, swarm: SwarmWords = None, slurm: SlurmWords = None,
-           results: Results = RESULTS, fresh: Fresh = False, stall: Stall = None) -> None:
+           results: Results = RESULTS, *, going: Going) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
-    request = jobs.Request(name, None, launcher, data, Wishes(tuple(split_stacks(stacks)), rounds), tuple(split(swarm)),
-                           tuple(split(slurm)), results=results, is_fresh=fresh, stall=stall)
+    request = going.of(jobs.Request(name, None, launcher, data, Wishes(tuple(split_stacks(stacks)), rounds),
+                                    tuple(split(swarm)), tuple(split(slurm)), results=results))
     is_ok = _ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say))
     sys.exit(0 if is_ok else 1)
 
@@ -258,7 +283,7 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
         as_json: AsJson = False) -> None:
     """Run a stack under two names, and say how often it is called faster or slower than itself."""
     design = self_comparison.Plan(rounds, repetitions)
-    name, _, _ = stack_name.partition("=")
+    name = own_stacks.full_name(stack_name.partition("=")[0], definition.read_all(paths.STACKS))
     made = self_comparison.study(name, task, measure, design)
     wishes = Wishes((stack_name,) if is_own(stack_name) else ())
     request = going.of(settled.request(self_comparison.ID, wishes))
@@ -302,12 +327,12 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     """Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 where not, 3 if unclear."""
     allowed = share("--allow", allow)
     known = definition.read_all(paths.STACKS)
-    sides = side("base", base, known), side("head", head, known)
+    sides = [side(role, own_stacks.full_name(word, known), known) for role, word in (("base", base), ("head", head))]
     names = tuple(word.partition("=")[0] for word in sides)
     if names[0] == names[1]:
         raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `evenbench aa` holds one against '
                          "itself")
-    request = going.of(settled.request(name, Wishes(sides, rounds, baseline=names[0]), scale))
+    request = going.of(settled.request(name, Wishes(tuple(sides), rounds, baseline=names[0]), scale))
     request = request._replace(with_products=False)
     folders: list[Path] = []
     _ran(_named(request), folders.append)

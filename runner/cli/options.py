@@ -14,9 +14,11 @@ from runner.errors import InputError
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False,
                                           help="A study's id or the path of its file, some of its experiments "
                                           "(krisilias/kri-f3,kri-mem), or all: every published study.")]
-ResultName = Annotated[str, typer.Argument(metavar="RESULT", help="A result's id or folder.", show_default=False)]
+ResultName = Annotated[str, typer.Argument(metavar="RESULT", help="A result's id, its beginning, or its folder; "
+                                            "latest: the newest.", show_default=False)]
 StackNames = Annotated[list[str] | None, typer.Option(
-    "--stack", help="These stacks instead; repeat, or put commas. NAME=PATH, NAME=image:NAME: one of your own.")]
+    "--stack", help="These stacks instead; repeat, or put commas. torch, tf, jax, mxnet: "
+    "today's. NAME=PATH, NAME=image:NAME: one of your own.")]
 Rounds = Annotated[int | None, typer.Option(min=1, max=1000, help="Rounds instead of the study's number.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")]
 Scale = Annotated[str | None, typer.Option(help="One of the study's scales.")]
@@ -33,11 +35,14 @@ DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, s
                                                           "what `evenbench data` keeps. Several with commas: "
                                                           "experiments that say their data read theirs.")]
 Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
-Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; repeatable.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; "
+                                                         "batch=1,8,64 measures each; repeatable.")]
 Budget = Annotated[str | None, typer.Option("--budget", help="What the session may take, such as 12h: fewer steps "
                                             "or epochs of the same sizes, then fewer comparisons.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+Details = Annotated[bool, typer.Option("-v", "--details", help="All that stands behind the answer, too.")]
+Yes = Annotated[bool, typer.Option("-y", "--yes", help="Measure without asking, also for more than an hour.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")]
 Prove = Annotated[bool, typer.Option("--prove", help="First check what no check has shown equal yet.")]
 Stall = Annotated[float | None, typer.Option(

@@ -21,10 +21,12 @@ from runner.cli.options import (
     StackNames,
     Stall,
     SwarmWords,
+    Yes,
     duration,
     split,
     split_stacks,
 )
+from runner.errors import InputError
 from runner.measuring import job
 from runner.planning.plan import Wishes
 
@@ -44,6 +46,8 @@ class Settled(NamedTuple):
     @property
     def settings(self) -> dict[str, Any]:
         """The cell's fields that --set and --device say. Raises InputError."""
+        if self.device and any(pair.startswith("device=") for pair in self.pairs or []):
+            raise InputError(f"found --device {self.device} and --set device=, expected one of them")
         return job.settings([*(self.pairs or []), *([f"device={self.device}"] if self.device else [])])
 
     def request(self, study: str, wishes: Wishes, scale: str | None = None) -> job.Request:
@@ -74,10 +78,11 @@ class Going(NamedTuple):
 
     fresh: Fresh = False
     stall: Stall = None
+    yes: Yes = False
 
     def of(self, request: job.Request) -> job.Request:
         """The request, going so."""
-        return request._replace(is_fresh=self.fresh, stall=self.stall)
+        return request._replace(is_fresh=self.fresh, stall=self.stall, is_agreed=self.yes)
 
 
 def options(command: Callable[..., None]) -> Callable[..., None]:

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -12,12 +13,12 @@ from runner import formatting, screen
 from runner.analysis import curves, summary
 from runner.analysis.between import comparing, over_time
 from runner.analysis.summary_format import Summary
-from runner.cli.options import RESULTS, AsJson, NewestResult, ResultName, Results, print_rows
+from runner.cli.options import RESULTS, AsJson, Details, NewestResult, ResultName, Results, print_rows
 from runner.errors import InputError
 from runner.measuring import equality
 from runner.report import contents, forms
 from runner.report.between import history as over_time_report
-from runner.report.document import Report
+from runner.report.document import Report, Trust
 from runner.report.writers import export
 from runner.results import error_output, joined, manifest, shown, store
 from runner.results.rows import Measurements, RecordError, measurements
@@ -41,8 +42,7 @@ def report(name: NewestResult = "",
            markdown: Annotated[bool, typer.Option("--markdown", help="The same as Markdown.")] = False,
            csv: Annotated[bool, typer.Option("--csv", help="A line a result.")] = False,
            latex: Annotated[bool, typer.Option("--latex", help="A table a comparison, for booktabs.")] = False,
-           details: Annotated[bool, typer.Option("--details", help="All tables, notes and commands before the "
-                                                                   "answer.")] = False,
+           details: Details = False,
            run: Annotated[str, typer.Option(help="Only how a run ended, and all that it wrote on standard error: its "
                                                  "name, or its cell's key; `all` lists the runs.")] = "",
            study: Annotated[str, typer.Option("--study", help="The figures of all sessions of a study on one page: of "
@@ -51,6 +51,8 @@ def report(name: NewestResult = "",
                                                          "or of standard output for the other forms.")] = None) -> None:
     """Print the summary of a session again and write its page, report.html; or only one form of it."""
     form = forms.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
+    if form and (as_json or details):
+        raise InputError(f"report: found --{form} and {'--json' if as_json else '--details'}, expected one of them")
     if run and form:
         raise InputError(f"report: found --run and --{form}, expected one of them; --run has --json alone")
     if study:
@@ -64,7 +66,7 @@ def report(name: NewestResult = "",
             return
         session, page = summarized(folder), folder / forms.PAGE
     if form in (None, "html"):
-        _write_page(session, out or page)
+        _write_page(session, out or page, is_asked=out is not None or form is not None)
     if form is None:
         _show(session, folder, as_json, details, name or (_named(folder) if folder else ""))
     if form in (None, "html"):
@@ -102,7 +104,18 @@ def summarized(folder: Path) -> Session:
     """The session in a result's folder."""
     measured = measured_in(folder)
     summarised = summary.summary_of(measured, equality.proved(folder.parent, measured.made_of()))
-    return Session(summarised, contents.report(summarised, measured))
+    return Session(summarised, _with_files(contents.report(summarised, measured), folder))
+
+
+def _with_files(made: Report, folder: Path) -> Report:
+    """The report; where files changed since the session, as `verify` finds, its answer says so."""
+    if made.answer is None or not (folder / manifest.NAME).is_file():
+        return made
+    found = manifest.verify(folder)
+    if not (names := (*found.missing, *found.changed)):
+        return made
+    found_text = f"not as the session left them: {', '.join(names)}"
+    return made._replace(answer=made.answer._replace(trust=(*made.answer.trust, Trust("Files", found_text, False))))
 
 
 def _of_study(name: str, results: Path) -> Session:
@@ -136,14 +149,21 @@ def _named(folder: Path) -> str:
     return "" if folder.parent == RESULTS else str(folder)
 
 
-def _write_page(session: Session, to: Path) -> None:
-    screen.say(f"page: {forms.write(forms.page(session.report), to)}")
+def _write_page(session: Session, to: Path, is_asked: bool = False) -> None:
+    """Write the page; a folder that cannot be written has none, unless it is what was asked for."""
+    try:
+        screen.say(f"page: {forms.write(forms.page(session.report), to)}")
+    except InputError as error:
+        if is_asked:
+            raise
+        screen.say(f"no page: {error}")
 
 
 def _show(session: Session, folder: Path | None, is_json: bool, is_detailed: bool = False, named: str = "") -> None:
     text = summary.to_json(session.summary)
     if folder:
-        store.write_beside(folder, "summary.json", text)
+        with suppress(InputError):               # of a folder that is only to be read, the page's line says it
+            store.write_beside(folder, "summary.json", text)
     if is_json:
         print(text)
     else:
@@ -152,13 +172,14 @@ def _show(session: Session, folder: Path | None, is_json: bool, is_detailed: boo
 
 
 @app.command("compare")
-def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, as_json: AsJson = False) -> None:
-    """Compare two sessions: what differed around them, and which ratios to the baseline moved."""
+def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, details: Details = False,
+             as_json: AsJson = False) -> None:
+    """Compare two sessions: which ratios to the baseline moved, and what differed around them."""
     compared = comparing.compare(*(measured_in(store.located(name, results)) for name in (a, b)))
     if as_json:
         print(json.dumps(compared.record(), indent=2, allow_nan=False))
     else:
-        screen.show(screen.parts_view(comparing.lines(compared)))
+        screen.show(screen.parts_view(comparing.lines(compared, details)))
 
 
 @app.command("history")

@@ -53,6 +53,7 @@ class Request(NamedTuple):
     is_side_by_side: bool = False    # cells on different GPUs at once
     results: Path = Path("results")
     is_fresh: bool = False           # resumes no unfinished session
+    is_agreed: bool = False          # however long it takes
     is_proving: bool = False
     stall: float | None = None       # seconds without a step that end a run
     with_products: bool = True       # the machine's matrix products are measured first, for shares of the machine
@@ -113,28 +114,39 @@ class Job(NamedTuple):
 
 
 def settings(pairs: list[str]) -> dict[str, Any]:
-    """Cell fields from arguments KEY=VALUE. Raises InputError."""
+    """Cell fields from arguments KEY=VALUE; of KEY=A,B a tuple, each value of which is measured. Raises InputError."""
     fields: dict[str, Any] = {}
     known = {name: kind for name, kind in cells.FIELDS.items() if name not in ("stack", "data", "table")}
     for pair in pairs:
         name, separator, text = pair.partition("=")
-        kind = known.get(name)
         if separator and name in ("stack", "data"):
             raise InputError(f"--set {pair}: found {name}, which has an option of its own, --{name}")
-        if not separator or kind is None:
+        if not separator:
             raise InputError(f'--set: found "{pair}", expected KEY=VALUE with KEY one of {", ".join(known)}')
-        try:
-            value = kind(text)
-        except ValueError as error:
-            expected = "a whole number" if kind is int else "a number"
-            raise InputError(f'--set {pair}: found "{text}", expected {expected}') from error
-        try:
-            fields[name] = cells.checked(name, value)
-        except cells.CellError as error:
-            raise InputError(f"--set {pair}: {error}") from error
-        if name == "task" and text not in (tasks := own_tasks.names()):
-            raise unknown(f"--set {pair}: task", text, tasks)
+        if name not in known:
+            raise unknown("--set: key", name, known)
+        if name in fields:
+            raise InputError(f"--set {pair}: found {name} twice, expected it once; {name}=A,B measures both")
+        values = tuple(dict.fromkeys(_value(pair, name, known[name], each) for each in text.split(",")))
+        if len(values) > 1 and name in ("device", "measure"):
+            raise InputError(f'--set {pair}: found {len(values)} values, expected one: a session has one {name}')
+        fields[name] = values if len(values) > 1 else values[0]
     return fields
+
+
+def _value(pair: str, name: str, kind: Callable[[str], Any], text: str) -> Any:
+    try:
+        value = kind(text)
+    except ValueError as error:
+        expected = "a whole number" if kind is int else "a number"
+        raise InputError(f'--set {pair}: found "{text}", expected {expected}') from error
+    try:
+        value = cells.checked(name, value)
+    except cells.CellError as error:
+        raise InputError(f"--set {pair}: {error}") from error
+    if name == "task" and text not in (tasks := own_tasks.names()):
+        raise unknown(f"--set {pair}: task", text, tasks)
+    return value
 
 
 def planned(request: Request, say: Say) -> Job:
@@ -161,8 +173,10 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
     launcher = choose.for_stacks(request.launcher, say, here_gpus, request.options, chosen.named)
     here = launcher.machine(host.observe())
     data, *more = choice.several(request.data, cache_folder())
-    wishes = request.wishes._replace(settings={**request.wishes.settings, "data": data.name}, stacks=chosen.names,
-                                   data=tuple(each.name for each in (data, *more)))
+    baseline = own_stacks.full_name(request.wishes.baseline, chosen.stacks, bool(asked_about.gpus))
+    wishes = request.wishes._replace(
+        baseline=baseline, settings={**request.wishes.settings, "data": data.name}, stacks=chosen.names,
+        data=tuple(each.name for each in (data, *more)))
     request = request._replace(wishes=wishes)
     stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks}}
     shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}

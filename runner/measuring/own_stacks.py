@@ -9,7 +9,7 @@ from runner.launchers import docker
 from runner.machine.gpus import NONE, Gpus
 from runner.processes import Say
 from runner.stacks import engine, own
-from runner.stacks.definition import Stack
+from runner.stacks.definition import PinnedStack, Stack
 
 
 class Chosen(NamedTuple):
@@ -25,7 +25,11 @@ class Chosen(NamedTuple):
 
 
 def chosen(arguments: Sequence[str], pinned: Mapping[str, Stack], root: Path, gpus: Gpus) -> Chosen:
-    """The stacks that arguments such as torch-2.13-cpu or mine=PATH name; gpus: the machine's. Raises InputError."""
+    """The stacks that arguments such as torch-2.13-cpu, torch or mine=PATH name; gpus: the machine's.
+
+    Raises InputError.
+    """
+    arguments = [full_name(argument, pinned, bool(gpus.gpus)) for argument in arguments]
     for argument in arguments:
         own.check_named(argument, pinned)
     asked = [own.parse(argument, pinned) for argument in arguments if own.is_own(argument)]
@@ -36,6 +40,13 @@ def chosen(arguments: Sequence[str], pinned: Mapping[str, Stack], root: Path, gp
         stacks[each.name] = stack(each, root, gpus)
     names = tuple(argument.partition("=")[0] if own.is_own(argument) else argument for argument in arguments)
     return Chosen(names, {**pinned, **stacks})
+
+
+def full_name(word: str, pinned: Mapping[str, Stack], on_gpu: bool = False) -> str:
+    """The name of today's stack of a framework, which torch, tf, jax and mxnet stand for; any other word as it is."""
+    study = "gpu" if on_gpu else "quick"
+    return next((name for name, each in pinned.items() if name.partition("-")[0] == word and word not in pinned
+                 and isinstance(each, PinnedStack) and study in each.studies), word)
 
 
 def stack(asked: own.Asked, root: Path, gpus: Gpus) -> own.OwnStack:

@@ -1,8 +1,9 @@
 """Studies to cells: a pure function of the study, the stacks there are and the machine."""
 
+import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -138,9 +139,14 @@ class Wishes(NamedTuple):
     rounds: int | None = None
     seed: int = 1
     baseline: str = ""
-    settings: Mapping[str, Any] = MappingProxyType({})     # cell fields, over the study's
+    settings: Mapping[str, Any] = MappingProxyType({})     # cell fields, over the study's; a tuple: each of it
     data: tuple[str, ...] = ()                  # sets that cells may read which say so, and else that of the settings
     budget_seconds: float | None = None         # that the session may take; None: as long as it does
+
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """The settings, one value of each; a tuple among them is several."""
+        each = (value if isinstance(value, tuple) else (value,) for value in self.settings.values())
+        return (dict(zip(self.settings, values, strict=True)) for values in itertools.product(*each))
 
 
 def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wishes,
@@ -209,8 +215,8 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
             whose = "--stack" if needed in wishes.stacks else f"study {study.id}: experiment {experiment.id}"
             raise unknown(f"{whose}: stack", needed, sorted(stacks))
     here = here._replace(node=experiment.node)
-    every = [(name, _settings(combination, own, wishes)) for combination in experiment.combinations() for name in names
-             for own in experiment.variants_of(name)]
+    every = [(name, _settings(combination, {**own, **wished}, wishes)) for combination in experiment.combinations()
+             for wished in wishes.combinations() for name in names for own in experiment.variants_of(name)]
     forms = {name: _forms([stacks[form] for form in (name, *study.forms.get(name, ()))],
                           [settings for owner, settings in every if owner == name], here) for name in names}
     expanded = []
@@ -221,9 +227,9 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
 
 
 def _settings(combination: Mapping[str, Any], own: Mapping[str, Any], wishes: Wishes) -> dict[str, Any]:
-    """A cell's fields, of its experiment, its stack and the user."""
+    """A cell's fields, of its experiment, and its stack's and the user's own."""
     own_data = combination.get("data") or _own_data(combination["task"])
-    return {**combination, **own, **wishes.settings, **({"data": own_data} if own_data in wishes.data else {})}
+    return {**combination, **own, **({"data": own_data} if own_data in wishes.data else {})}
 
 
 def _forms(forms: Sequence[Stack], settings: Sequence[Mapping[str, Any]], here: Here) -> Sequence[Stack]:

@@ -62,7 +62,8 @@ def _scaled(summary: Summary, measured: Measurements) -> Iterator[Deviation]:
 
 def _chosen(measured: Measurements) -> Iterator[Deviation]:
     """What the command line changed."""
-    settings = [f"{name} {value}" for name, value in measured.settings.items() if name != "data"]
+    settings = [f"{name} {' and '.join(map(str, value)) if isinstance(value, list) else value}"
+                for name, value in measured.settings.items() if name != "data"]
     if settings:
         yield Deviation("settings", f"Set by hand over the study's: {', '.join(settings)}.")
     if measured.stacks:

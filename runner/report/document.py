@@ -158,7 +158,7 @@ class Answer(NamedTuple):
     facts: tuple[str, ...]       # machine, day, study and rounds
     baseline: str
     blocks: tuple[Block, ...]
-    trust: tuple[Trust, ...]     # models, turns, isolation, data
+    trust: tuple[Trust, ...]     # models, turns, isolation, data, and files where some changed
     notes: tuple[str, ...]       # what else to know, the most important first, in a few words each
     is_complete: bool
     failed: int                  # runs that did not end ok

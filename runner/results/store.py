@@ -197,13 +197,19 @@ def _replace(path: Path, text: str) -> None:
 
 
 def located(name: str, results: Path) -> Path:
-    """The folder of a result by id, by path, or the newest. Raises InputError."""
-    if not name:
-        folders = [path.parent for path in sorted(results.glob(f"*/{EVENTS}"))]
+    """The folder of a result by id, its beginning or path; of "" and "latest" the newest. Raises InputError."""
+    folders = [path.parent for path in sorted(results.glob(f"*/{EVENTS}"))]
+    if name in ("", "latest"):
         if not folders:
             raise InputError(f"{results}: no results yet; `evenbench run quick` makes some")
         return folders[-1]
     for folder in (results / name, Path(name)):
         if (folder / EVENTS).is_file():
             return folder
+    begin_so = [folder for folder in folders if folder.name.startswith(name)]
+    if len(begin_so) == 1:
+        return begin_so[0]
+    if begin_so:
+        raise InputError(f'result "{name}": found {len(begin_so)} that begin so, expected one: '
+                         f"{', '.join(folder.name for folder in begin_so[:4])}{', ...' if len(begin_so) > 4 else ''}")
     raise InputError(f'no result "{name}" in {results}; `evenbench list results` shows what there is')

@@ -5,6 +5,6 @@ what a word already says. Summaries and progress are imported from their modules
 """
 
 from runner.screen.lists import list_view, parts_view, plan_view
-from runner.screen.page import say, show
+from runner.screen.page import hush, say, show
 
-__all__ = ["list_view", "parts_view", "plan_view", "say", "show"]
+__all__ = ["hush", "list_view", "parts_view", "plan_view", "say", "show"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
+from threading import Event
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -28,6 +29,7 @@ class Entry(NamedTuple):
 Cell = tuple[Entry, ...]       # its lines
 Row = Sequence[Cell]
 _NOTHING = Entry("")
+_hushed = Event()              # -q, which every part of a command heeds
 
 
 def show(renderable: RenderableType) -> None:
@@ -42,7 +44,12 @@ def say(text: str) -> None:
 
 def people() -> Console:
     """The console that messages go to."""
-    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+    return Console(stderr=True, markup=False, highlight=False, emoji=False, quiet=_hushed.is_set())
+
+
+def hush(is_hushed: bool) -> None:
+    """Whether people are told nothing from here on."""
+    (_hushed.set if is_hushed else _hushed.clear)()
 
 
 class View:

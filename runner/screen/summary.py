@@ -53,10 +53,11 @@ class ReportView(View):
                             "bold yellow")
         if self._report.claims or len(answer.blocks) > _MOST_BLOCKS:
             yield from map(page.text, self._report.in_short)
-        models, turns, *_ = answer.trust
+        models, turns, _, _, *files = answer.trust
         more = len(answer.notes) - _MOST_NOTES
         notes = [*answer.notes[:_MOST_NOTES], *([f"{more} more"] if more > 0 else [])]
         said = [f"{models.name}: {models.text}.", f"{turns.name}: {turns.text}.",
+                *(f"{each.name}: {each.text}." for each in files),
                 *([f"Failed: {formatting.count(answer.failed, 'run')}."] if answer.failed else []),
                 *([f"Left out: {formatting.count(answer.left_out, 'cell')}."] if answer.left_out else []),
                 *([f"Notes: {'; '.join(notes)}."] if notes else [])]

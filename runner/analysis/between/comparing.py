@@ -295,14 +295,9 @@ def _word(value: Any) -> str:
 Table = list[dict[str, str]]
 
 
-def lines(compared: Comparison) -> list[str | Table | dict[str, Table]]:
-    """The comparison as lines and tables for people, what differed first."""
-    parts: list[str | Table | dict[str, Table]] = [f"A: {compared.a}", f"B: {compared.b}", ""]
-    if compared.differences:
-        parts += ["What differed around them:", [{"": each.what, "A": _short(each.a), "B": _short(each.b)}
-                                                 for each in compared.differences]]
-    else:
-        parts.append("Nothing that was recorded around them differed.")
+def lines(compared: Comparison, is_detailed: bool = False) -> list[str | Table | dict[str, Table]]:
+    """The comparison as lines and tables for people, the ratios first; is_detailed: also all that differed around."""
+    parts: list[str | Table | dict[str, Table]] = [f"A: {compared.a}", f"B: {compared.b}"]
     if compared.rows:
         parts += ["", "Ratios to another stack within each session, and samples a second of one worker (runs):",
                   _by_label(compared.rows), "", _READING]
@@ -310,7 +305,13 @@ def lines(compared: Comparison) -> list[str | Table | dict[str, Table]]:
         parts.append("* The cells had other CPUs or another memory limit.")
     if compared.alone:
         parts += ["", "Not compared:", *(f"  {line}" for line in formatting.by_reason(compared.alone, _LISTED))]
-    return parts
+    if not compared.differences:
+        return [*parts, "", "Nothing that was recorded around them differed."]
+    if not is_detailed:
+        return [*parts, "", f"{formatting.count(len(compared.differences), 'fact')} around them differed: --details "
+                            "lists them."]
+    return [*parts, "", "What differed around them:", [{"": each.what, "A": _short(each.a), "B": _short(each.b)}
+                                                       for each in compared.differences]]
 
 
 _READING = ("Ratios are to the baseline of the same session: higher or lower in B where the interval of B's over A's "

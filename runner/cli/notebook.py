@@ -1,0 +1,49 @@
+"""What `import evenbench` gives a notebook: a result as values."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner.analysis.summary_format import Summary
+from runner.cli.options import RESULTS
+from runner.cli.results import measured_in, summarized
+from runner.report.writers import export
+from runner.results import store
+
+
+class Result(NamedTuple):
+    """A session that was measured."""
+
+    folder: Path
+    summary: Summary
+
+    def ratios(self) -> list[dict[str, Any]]:
+        """A mapping a comparison and stack: its rate in samples/s, its ratio to the baseline, 95 % interval and word.
+
+        None where there is no number, as of the baseline's ratio to itself.
+        """
+        return [{"comparison": each.label, "stack": one.stack, "rate": one.rate_per_worker, "ratio": one.ratio,
+                 "low": one.ratio_interval and one.ratio_interval.low,
+                 "high": one.ratio_interval and one.ratio_interval.high, "word": one.verdict.value}
+                for each in self.summary.comparisons for one in each.results]
+
+    def frame(self) -> Any:
+        """The raw samples, a row a sample, as docs/export.md has the columns.
+
+        A pandas.DataFrame, without pandas a pyarrow.Table, without both a list of dicts.
+        """
+        rows = list(export.rows(measured_in(self.folder)))
+        try:
+            import pandas
+        except ImportError:
+            try:
+                import pyarrow
+            except ImportError:
+                return rows
+            return pyarrow.Table.from_pylist(rows)
+        return pandas.DataFrame(rows)
+
+
+def load(name: str | Path = "latest", results: str | Path = RESULTS) -> Result:
+    """The result of this folder, id or beginning of an id; "latest": the newest. Raises InputError."""
+    folder = store.located(str(name), Path(results))
+    return Result(folder, summarized(folder).summary)

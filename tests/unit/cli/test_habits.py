@@ -1,0 +1,183 @@
+"""Habits of command lines: each with its line and exit code."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from runner import __version__, cli
+from runner.cli import app, measuring, notebook
+from runner.errors import InputError
+from runner.measuring import job
+from runner.planning.plan import Wishes, plan
+from runner.results import store
+from runner.study.file import parse
+from tests import made_report
+from tests.fakes import MACHINE, stack
+
+STUDY = b"""
+[study]
+id = "s"
+title = "A study"
+[[experiment]]
+id = "a"
+measure = "train"
+stacks = ["torch-1.7"]
+grid = { task = ["lenet5"] }
+"""
+
+
+def answered(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def stored(folder: Path) -> Path:
+    """A session of two stacks."""
+    with store.Store(folder) as opened:
+        for record in made_report.records(made_report.DONE):
+            opened.append(record)
+    return folder
+
+
+def test_the_version_is_one_line() -> None:
+    answer = answered("--version")
+    assert (0, f"evenbench {__version__}\n") == (answer.exit_code, answer.stdout)
+
+
+@pytest.mark.parametrize("words", [("-h",), ("run", "-h"), ("data", "get", "-h")])
+def test_h_is_help(words: tuple[str, ...]) -> None:
+    answer = answered(*words)
+    assert 0 == answer.exit_code and "Usage: " in answer.stdout
+
+
+def test_help_is_in_groups() -> None:
+    shown = answered("--help").stdout
+    places = [shown.index(f" {group} ") for group in ("Measure", "Look", "Prove", "Prepare", "Maintain")]
+    assert sorted(places) == places
+
+
+def test_q_says_nothing_but_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = stored(tmp_path / "a")
+    quiet, loud = answered("report", folder, "-q"), answered("report", folder)
+    assert (0, "") == (quiet.exit_code, quiet.stderr) and quiet.stdout == loud.stdout and loud.stderr
+    monkeypatch.setattr(sys, "argv", ["evenbench", "report", "-q", "nobody", "--results", str(tmp_path)])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert 2 == left.value.code and capsys.readouterr().err.startswith('evenbench: no result "nobody" in ')
+
+
+def test_v_is_details(tmp_path: Path) -> None:
+    folder = stored(tmp_path / "a")
+    assert answered("report", folder, "-v").stdout == answered("report", folder, "--details").stdout
+    assert len(answered("report", folder, "-v").stdout) > len(answered("report", folder).stdout)
+
+
+def test_a_key_of_set_that_nobody_knows_is_answered_with_the_one_that_may_be_meant() -> None:
+    with pytest.raises(InputError, match=r'^--set: key "bach" is unknown; known: .*; did you mean "batch"\?$'):
+        job.settings(["bach=8"])
+
+
+def test_a_list_of_set_is_measured_value_by_value() -> None:
+    wishes = Wishes(settings=job.settings(["batch=1,8,64", "cpus=1,2"]))
+    made = plan(parse(STUDY, "s.toml"), {"torch-1.7": stack("torch-1.7")}, MACHINE, wishes, lambda stack: None)
+    assert [(1, 1), (1, 2), (8, 1), (8, 2), (64, 1), (64, 2)] == [(each.cell.batch, each.cell.cpus)
+                                                                for each in made.cells]
+
+
+@pytest.mark.parametrize(("pairs", "message"), [
+    (["batch=1,x"], '--set batch=1,x: found "x", expected a whole number'),
+    (["batch=1", "batch=2"], "--set batch=2: found batch twice, expected it once; batch=A,B measures both"),
+    (["device=cpu,gpu"], "--set device=cpu,gpu: found 2 values, expected one: a session has one device")])
+def test_a_list_that_cannot_be_measured_is_refused(pairs: list[str], message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        job.settings(pairs)
+    assert message == str(refused.value)
+
+
+@pytest.mark.parametrize(("short", "full"), [("torch", "torch-2.13-cpu"), ("tf", "tf-2.21"), ("jax", "jax-cpu"),
+                                             ("mxnet", "mxnet-1.9")])
+def test_a_short_name_is_todays_stack(short: str, full: str) -> None:
+    assert answered("plan", "quick", "--launcher", "venv", "--stack", short, "--json").stdout == answered(
+        "plan", "quick", "--launcher", "venv", "--stack", full, "--json").stdout
+
+
+def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Path) -> None:
+    one, two = stored(tmp_path / "20260101-a"), stored(tmp_path / "20260202-b")
+    assert (two, two, one) == (store.located("latest", tmp_path), store.located("", tmp_path),
+                               store.located("202601", tmp_path))
+    with pytest.raises(InputError) as refused:
+        store.located("2026", tmp_path)
+    assert 'result "2026": found 2 that begin so, expected one: 20260101-a, 20260202-b' == str(refused.value)
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (("plan", "quick", "--device", "cpu", "--set", "device=gpu"),
+     "found --device cpu and --set device=, expected one of them"),
+    (("report", "x", "--csv", "--json"), "report: found --csv and --json, expected one of them")])
+def test_options_that_contradict_each_other_are_refused(words: tuple[str, ...], message: str) -> None:
+    assert message == str(answered(*words).exception)
+
+
+def test_more_than_an_hour_wants_a_yes() -> None:
+    request = job.Request("long")
+    with pytest.raises(InputError) as refused:
+        measuring._agree(request, 7200.0)
+    assert "long takes about 2.0 h: --yes measures it, --budget 1h fewer steps of it" == str(refused.value)
+    measuring._agree(request, 3600.0)
+    measuring._agree(request._replace(is_agreed=True), 7200.0)
+    measuring._agree(request._replace(wishes=Wishes(budget_seconds=9e3)), 7200.0)
+
+
+def test_compare_says_the_ratios_first_and_what_differed_with_details(tmp_path: Path) -> None:
+    one, two = stored(tmp_path / "a"), stored(tmp_path / "b")
+    short, long = answered("compare", one, two).stdout, answered("compare", one, two, "--details").stdout
+    assert short.index("Ratios to another stack") < short.index("around them differed")
+    assert long.startswith(short[:short.rindex("\n\n")])
+
+
+def test_a_report_from_a_folder_that_cannot_be_written_is_printed_all_the_same(tmp_path: Path) -> None:
+    folder = stored(tmp_path / "a")
+    for name in (".summary.json", ".report.html"):       # where root may write everything: no file can take their place
+        (folder / name).mkdir()
+    answer = answered("report", folder)
+    assert 0 == answer.exit_code and "no page: " in answer.stderr and "Which is faster here?" in answer.stdout
+    assert not (folder / "report.html").exists() and not (folder / "summary.json").exists()
+
+
+def test_a_report_says_which_files_changed_since_the_session(tmp_path: Path) -> None:
+    folder = stored(tmp_path / "a")
+    assert "not as the session left them" not in answered("report", folder).stdout
+    events = folder / "events.jsonl"
+    events.write_text(events.read_text().rstrip("\n") + " \n")
+    assert "not as the session left them: events.jsonl" in " ".join(answered("report", folder).stdout.split())
+
+
+def test_a_notebook_reads_ratios_and_samples(tmp_path: Path) -> None:
+    result = notebook.load("latest", stored(tmp_path / "a").parent)
+    ratios = result.ratios()
+    assert {"comparison", "stack", "rate", "ratio", "low", "high", "word"} == set(ratios[0])
+    other = next(row for row in ratios if row["ratio"] is not None)
+    assert other["low"] < other["ratio"] < other["high"]
+    assert len(_rows(result.frame())) == len(list(notebook.export.rows(notebook.measured_in(result.folder))))
+
+
+def _rows(frame: Any) -> list[Any]:
+    return frame if isinstance(frame, list) else list(frame["seconds"])
+
+
+@pytest.mark.parametrize(("absent", "kind"), [(("pandas",), "Table"), (("pandas", "pyarrow"), "list")])
+def test_samples_are_what_the_notebook_has_a_library_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                         absent: tuple[str, ...], kind: str) -> None:
+    for name in absent:
+        monkeypatch.setitem(sys.modules, name, None)
+    assert kind == type(notebook.load(stored(tmp_path / "a")).frame()).__name__
+
+
+def test_an_installed_evenbench_is_loaded_by_its_name(tmp_path: Path) -> None:
+    program = f"import evenbench; print(len(evenbench.load({str(stored(tmp_path / 'a'))!r}).ratios()))"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert (0, "") == (answer.returncode, answer.stderr) and int(answer.stdout) > 0
