@@ -99,11 +99,16 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
         flat += [parameter.replace(name=name, annotation=annotations[name],
                                    default=parameter.annotation._field_defaults[name]) for name in fields]
 
-    def given(**values: Any) -> None:
+    signature = inspect.Signature(flat)
+
+    def given(*words: Any, **named: Any) -> None:
+        bound = signature.bind(*words, **named)
+        bound.apply_defaults()
+        values = bound.arguments
         made = {name: part(*(values.pop(field) for field in part.__annotations__)) for name, part in parts.items()}
         command(**values, **made)
 
     given.__name__, given.__doc__ = command.__name__, command.__doc__
-    given.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    given.__signature__ = signature  # type: ignore[attr-defined]
     given.__annotations__ = {}
     return given
