@@ -13,8 +13,9 @@ from workloads.measuring import max_batch
 from workloads.places import cluster
 from workloads.process import emit, environment, gate, gpu_libraries
 from workloads.process.errors import DataError, NotFinite, Unsupported
-from workloads.spec import frameworks, library, tasks, turns
+from workloads.spec import frameworks, library, turns
 from workloads.spec.cell import CellError, loads
+from workloads.spec.measures import FORWARD
 
 USAGE = "usage: python -m workloads '<cell JSON>' [--data FOLDER]"
 
@@ -51,7 +52,7 @@ def _imported(name, cell):
     """
     gc.disable()
     adapter = importlib.import_module("workloads.frameworks." + name)
-    has_optimizer = cell.measure not in tasks.FORWARD + ("product",)
+    has_optimizer = cell.measure not in FORWARD + ("product",)
     for module in filter(importlib.util.find_spec, frameworks.later(name, has_optimizer)):
         importlib.import_module(module)
     gc.enable()

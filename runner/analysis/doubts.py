@@ -14,7 +14,7 @@ from runner.analysis.stats import LEAST_ROUNDS, Verdict
 from runner.results.rows import Row
 from runner.results.runs import Run
 from runner.results.turns import TREND
-from workloads.spec.duration import MEASURES
+from workloads.spec.measures import OPEN
 
 REMEDIES = {Verdict.COMPILED: "more --set warmup=", Verdict.NOT_STEADY: "--set warm=steady, or more --set seconds=",
             Verdict.TOO_FEW: f"--rounds {LEAST_ROUNDS}"}
@@ -32,7 +32,7 @@ Doubts = Mapping[str, Doubt]   # by the key of the row
 
 def of_rows(rows: Iterable[Row]) -> Doubts:
     """The doubts about rows that time the same step over and over: epochs are measured whole, profiles are no rates."""
-    found = ((row.key, _doubt(row.ok_runs)) for row in rows if row.cell.measure in MEASURES)
+    found = ((row.key, _doubt(row.ok_runs)) for row in rows if row.cell.measure in OPEN)
     return {key: doubt for key, doubt in found if doubt}
 
 

@@ -15,10 +15,9 @@ from runner.machine import data_sheets
 from runner.results.products import Product, Unit, best
 from runner.results.rows import Measurements, Row
 from runner.results.runs import Run
-from workloads.spec import duration, tasks
+from workloads.spec import measures, tasks
 from workloads.spec.cell import Cell
 
-RATED = duration.RATED               # measures whose rate has a share of the machine
 _SLICE = "a slice of "
 
 
@@ -50,7 +49,7 @@ def shared(comparisons: Sequence[Comparison], measured: Measurements) -> tuple[C
     products, rows = best(measured.products), {row.key: row for row in measured.rows}
     if not products:
         return tuple(comparisons)
-    return tuple(comparison if comparison.measure not in RATED else comparison.model_copy(update={
+    return tuple(comparison if comparison.measure not in measures.RATED else comparison.model_copy(update={
         "results": tuple(_with_share(result, rows.get(result.key), products) for result in comparison.results)})
         for comparison in comparisons)
 

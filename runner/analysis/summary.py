@@ -38,10 +38,10 @@ from runner.results.runs import Run, rate_per_worker, step_seconds
 from runner.results.values import Facts
 from runner.study import claims, published, quantities
 from workloads.spec.cell import Cell
+from workloads.spec.measures import TIMED
 
 _OF_EPOCHS = {"first_epoch_seconds": "first_epoch", "epoch_seconds": "epoch", "validation_seconds": "validation",
               "best_accuracy": "accuracy"}
-TIMED = ("train", "infer", "epochs", "phases", "prefill", "decode")       # measures that have a rate
 
 
 class _Group(NamedTuple):

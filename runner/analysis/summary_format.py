@@ -12,7 +12,7 @@ Format 4 (2026-11-21): subjects by settings, the paper's own claims. Format 3 (2
 (2026-11-21): workers, phases, operators, memory of places, published numbers. Format 1: the first.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,6 +21,7 @@ from runner.analysis.flags import Flag
 from runner.analysis.stats import Interval, Verdict
 from runner.study import claims
 from runner.study.subjects import Subject
+from workloads.spec.measures import TIMED
 from workloads.spec.turns import LEAST_TURNS
 
 UNIT: Literal["samples/s"] = "samples/s"
@@ -183,7 +184,7 @@ class Comparison(_Model):
     label: str
     unit: Literal["samples/s"] = UNIT
     task: str
-    measure: Literal["train", "infer", "epochs", "phases", "prefill", "decode"]
+    measure: Annotated[str, Field(json_schema_extra={"enum": list(TIMED)})]
     settings: dict[str, str | int | float]
     """Every field of the cell but the stack."""
     results: tuple[Result, ...]

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from runner.analysis import summary
-from runner.analysis.summary import TIMED
 from runner.cells import comparison_key
 from runner.errors import InputError
 from runner.measuring import job, products, session, stopping_rule
@@ -18,6 +17,7 @@ from runner.planning.plan import Plan, estimate_seconds
 from runner.results import history, store
 from runner.results.history import Kept
 from runner.results.store import Record
+from workloads.spec.measures import TIMED
 
 Shown = Callable[[], AbstractContextManager[Progress]]
 Say = Callable[[str], None]

@@ -16,6 +16,7 @@ from runner.stacks import peers as libraries
 from runner.stacks.definition import PinnedStack, Stack
 from workloads.spec import sequence_tasks, tasks
 from workloads.spec.cell import Cell
+from workloads.spec.measures import GENERATING, HARNESSES
 
 HARNESS_GOAL = 1.01          # of the bare loop's time
 START_GOAL_SECONDS = 1.0     # more than the framework's own import and first step
@@ -23,7 +24,6 @@ _STEPS_A_BLOCK = 40          # LeNet-5's steps take 3 to 15 ms: blocks of some t
 _BLOCKS = 12                 # of each kind in a process
 PEER_GOAL = 1.0              # of the peer's images a second
 _PEER_BLOCKS = 6
-_HARNESSES = ("harness", "harness_infer", "harness_prefill", "harness_decode")     # the last two where a task generates
 
 
 class Size(NamedTuple):
@@ -147,8 +147,9 @@ def harness(stack: Stack, setup: Setup) -> Cost:
 def peers(peer: Peer, stack: Stack, setup: Setup) -> Iterator[Cost]:
     """Our samples a second over those of the peer library's model, by task, in training and inference."""
     for task in peer.tasks:
-        for measure in _HARNESSES if sequence_tasks.generates(task) else _HARNESSES[:2]:
-            yield _peer(_peer_cell(task, measure, stack, setup), peer.library, stack, setup)
+        for measure, of in HARNESSES.items():
+            if of not in GENERATING or sequence_tasks.generates(task):
+                yield _peer(_peer_cell(task, measure, stack, setup), peer.library, stack, setup)
 
 
 def _peer_cell(task: str, measure: str, stack: Stack, setup: Setup) -> Cell:

@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from runner.analysis import machine_share
 from runner.errors import BenchError
 from runner.launchers.protocol import Running
 from runner.launchers.watchdog import Ending, follow, limits
@@ -17,6 +16,7 @@ from runner.planning.plan import Plan
 from runner.results import store
 from runner.results.products import Block, Product, Unit, best, record
 from runner.results.store import Record
+from workloads.spec import measures
 from workloads.spec.cell import Cell
 
 _AT_ONCE = 4                     # workers that import side by side
@@ -28,7 +28,7 @@ def cells(plan: Plan) -> list[Cell]:
     by_unit: dict[tuple[str, Unit], Cell] = {}
     for planned in plan.cells:
         cell = planned.cell
-        if cell.measure in machine_share.RATED:
+        if cell.measure in measures.RATED:
             by_unit.setdefault((cell.stack, Unit.of(cell)), Cell(
                 stack=cell.stack, task=cell.task, measure="product", device=cell.device, precision=cell.precision,
                 cpus=cell.cpus, memory_bytes=cell.memory_bytes, input="synthetic", onednn=cell.onednn,

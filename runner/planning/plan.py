@@ -18,7 +18,7 @@ from runner.stacks.definition import Stack
 from runner.study.file import EVERY, Experiment, Study
 from runner.study.node import Node
 from workloads.spec import cell as cells
-from workloads.spec import cluster, duration, frameworks, refusals, sequence_tasks, tasks, turns
+from workloads.spec import cluster, duration, frameworks, measures, refusals, sequence_tasks, tasks, turns
 from workloads.spec.cell import Cell
 from workloads.spec.data.datasets import train_images
 
@@ -30,8 +30,6 @@ _UNKNOWN_GPU = 1e13              # FLOPs a second in float32: a data centre's ca
 # MXNet's 1.9 (medians of 524 runs, 2026-11-23); with an H100 11 s, most of them imports and CUDA's start
 _START_SECONDS = {"cpu": 4.0, "gpu": 11.0}
 _TURNS_START_SECONDS = 1.5   # of a worker that takes turns, on two cores: all of a comparison start side by side
-# measures whose numbers depend on weights, order and dropout
-_SEEDED = ("train", "infer", "epochs", "phases", "prefill", "decode")
 
 
 class Planned(NamedTuple):
@@ -48,7 +46,7 @@ class Planned(NamedTuple):
         They are equal across the stacks of a round, and the first round has the cell's own seed. What only looks at a
         model, such as a check or its graph, keeps the seed.
         """
-        if self.is_seed_fixed or self.cell.measure not in _SEEDED:
+        if self.is_seed_fixed or self.cell.measure not in measures.TIMED:
             return self.cell
         return self.cell._replace(seed=(self.cell.seed + round_index) % 2**62)
 
@@ -262,7 +260,7 @@ def _stacks(experiment: Experiment, stacks: Mapping[str, Stack], wishes: Wishes)
 
 def _has(stack: Stack, measure: str) -> bool:
     """Whether the measure is one that the stack's framework may have: a runtime that only infers has few."""
-    return measure in frameworks.INFERRING or not frameworks.only_infers(stack.framework)
+    return measure in measures.UNTRAINED or not frameworks.only_infers(stack.framework)
 
 
 def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -> Cell:
@@ -307,8 +305,8 @@ def _impossible(cell: Cell, here: Here) -> str | None:
         return f"{stack.name} runs on {', '.join(stack.devices)}, not on a {cell.device}"
     if cell.device == "cpu" and (what := of_a_gpu(cell)):
         return f"{what} needs a GPU"
-    if cell.parallel != "none" and cell.measure not in cluster.MEASURES:
-        return f"measure {cell.measure} is of one node; on many there are {', '.join(cluster.MEASURES)}"
+    if cell.parallel != "none" and cell.measure not in measures.ON_NODES:
+        return f"measure {cell.measure} is of one node; on many there are {', '.join(measures.ON_NODES)}"
     if not _has(stack, cell.measure):
         return f"{stack.name} only infers: it has no measure {cell.measure}"
     reason: str | None = cluster.impossible(stack.framework, cell.parallel, cell.nodes) or refusals.refused(

@@ -12,11 +12,9 @@ from runner.cells import model_size
 from runner.report.claims import claim_text
 from runner.report.columns import endings
 from runner.report.document import Answer, Block, Standing, Trust
-from workloads.spec import tasks
+from workloads.spec import measures, tasks
 from workloads.spec.cell import Cell
 
-_MEASURES = {"train": "training", "infer": "inference", "epochs": "training by epochs", "phases": "phases of a step",
-             "prefill": "reading a prompt", "decode": "generating"}
 _OF_TOKENS = ("bert", "gpt2", "gnmt")
 _HINTS = {"quick": ("evenbench run today (ResNet-50, GPT-2)",)}       # by study
 _MOST_NAMED = 3                # stacks that a note names
@@ -56,7 +54,7 @@ def _heading(cell: Cell) -> str:
     size = model_size(cell)
     model = f"{name[:-1]}, {size})" if size and name.endswith(")") else f"{name} ({size})" if size else name
     pixels = [f"{cell.image} px"] if is_image and cell.image != tasks.of(cell).image else []
-    return ", ".join([model, _MEASURES.get(cell.measure, cell.measure), f"batch {cell.batch}", *pixels])
+    return ", ".join([model, measures.TITLES[cell.measure], f"batch {cell.batch}", *pixels])
 
 
 def _unit(comparison: Comparison) -> str:

@@ -12,6 +12,7 @@ from runner.report.document import Chart, Section
 from runner.report.series import curves, steps
 from runner.report.tables import Table, Texts, plain
 from runner.results.rows import Experiment, Row
+from workloads.spec import measures
 
 
 def sections(context: Context) -> Iterator[Section]:
@@ -74,11 +75,10 @@ def _notes(context: Context, experiment: Experiment, rows: Sequence[Row]) -> Ite
 
 def _others(rows: Sequence[Row], session_of: Callable[[str], str]) -> Iterator[Table[Texts]]:
     """Cells that have no table above."""
-    told = ("train", "infer", "prefill", "decode", "epochs", "phases", "operators", "kernels", "graph", "max_batch")
     lines = tuple((row.cell.stack, row.comparison.label, endings(_counts(row)),
                    formatting.rerun(session_of(row.key), row.key))
                   for row in rows
-                  if row.cell.measure not in told or (row.cell.measure in told[6:] and not row.ok_runs))
+                  if row.cell.measure in measures.BESIDE or (row.cell.measure in measures.PROFILES and not row.ok_runs))
     if lines:
         yield plain("Runs without a rate", ("stack", "what", "ended", "again"), lines)
 

@@ -19,6 +19,7 @@ from runner.study.published import Published
 from runner.study.subjects import Text
 from runner.study.told import Told, told
 from workloads.spec import cell as cells
+from workloads.spec import measures
 from workloads.spec.cell import Cell
 
 # what an experiment may set besides a cell's own fields
@@ -242,7 +243,7 @@ def _experiment(table: Any, position: Position, scale: str, scales: tuple[str, .
     for name in grid:
         if name in settings or any(name in case for case in cases):
             raise position.wrong(f'key "{name}" stands both beside and in grid')
-    for name, known in (("measure", cells.MEASURES), ("task", own_tasks.names())):
+    for name, known in (("measure", measures.NAMES), ("task", own_tasks.names())):
         if name not in settings and name not in grid and not all(name in case for case in cases):
             raise position.wrong(f'key "{name}" is missing; known: {", ".join(known)}')
     variants = _variants(values, grid, position)

@@ -11,6 +11,7 @@ import numpy as np
 from workloads.measuring.sketch import encoded, sketch
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
+from workloads.spec.measures import GENERATING
 
 # the greatest relative difference between logits by the cache and by a pass over the whole sequence
 LIMITS = {"float64": 1e-10, "float32": 1e-3, "tf32": 1e-1, "amp": 1e-1}
@@ -18,7 +19,7 @@ LIMITS = {"float64": 1e-10, "float32": 1e-3, "tf32": 1e-1, "amp": 1e-1}
 
 def of_steps(cell, series):
     """The Sequences with facts that say what a step of prefill or decode takes; of other measures as they are."""
-    if cell.measure not in sequence_tasks.GENERATING:
+    if cell.measure not in GENERATING:
         return series
     tokens = cell.batch * (sequence_tasks.prompt(cell) if cell.measure == "prefill" else 1)
     facts = {name: fact for name, fact in series.facts.items() if name != "pass_tokens"}       # steps, not batches

@@ -20,6 +20,7 @@ from workloads.process import environment, processor
 from workloads.process.errors import DataError, Unsupported
 from workloads.profiles import traces
 from workloads.spec import duration, layers, placement, refusals, sequence_tasks, tasks
+from workloads.spec.measures import HARNESSES
 
 
 def run(cell, adapter, folder, emit, cluster=None, gate=None):
@@ -435,8 +436,6 @@ def _bare_block(block, step, sync):
     return time.perf_counter() - began
 
 
-# what a block of each measures
-HARNESSES = {"harness": "train", "harness_infer": "infer", "harness_prefill": "prefill", "harness_decode": "decode"}
 MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators,
             "kernels": kernels, "graph": graph, "check": check, "prefill": generate, "decode": generate}
 SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)

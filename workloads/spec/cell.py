@@ -2,11 +2,8 @@
 import json
 from typing import NamedTuple
 
-from workloads.spec import image_task
+from workloads.spec import image_task, measures
 from workloads.spec.cluster import PARALLEL
-
-MEASURES = ("train", "infer", "epochs", "phases", "operators", "kernels", "graph", "max_batch", "check", "harness",
-            "harness_infer", "product", "prefill", "decode", "harness_prefill", "harness_decode")
 
 # A switch is a setting that a study varies; "best", "native" and "default" leave the choice to the framework,
 # and the worker says in its start event what it became. loop "tuned" is what an expert of the framework would switch on
@@ -95,7 +92,7 @@ LEAST = {"batch": 1, "image": 1, "classes": 2, "steps": 1, "warmup": 0, "epochs"
           "memory_bytes": 0, "seed": 0, "length": 0, "hidden": 0, "gpus": 1, "images": 0, "prompt": 0,
           "learning_rate": 0.0, "weight_decay": 0.0, "seconds": 0.0}
 MOST = {"nodes": 1000, "gpus": 1000, "cpus": 100000, "seconds": 3600.0}      # elsewhere what 62 bits hold
-CHOICES = dict(SWITCHES, measure=MEASURES, device=("cpu", "gpu"))
+CHOICES = dict(SWITCHES, measure=measures.NAMES, device=("cpu", "gpu"))
 
 
 def parse(values):

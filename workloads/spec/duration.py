@@ -7,8 +7,7 @@ other. Where a pass begins does not matter to that.
 """
 import math
 
-RATED = ("train", "infer", "prefill", "decode")      # measures of plain steps: their rate is what they are made for
-MEASURES = RATED + ("phases",)                       # whose numbers of steps may be left open
+from workloads.spec import measures
 
 # of a warm-up that ends when steps are steady
 WARM_UP_STEPS = (10, 10000)
@@ -21,7 +20,7 @@ LEAST_STEPS = 12
 
 def is_open(cell):
     """Whether the steps themselves say how many there are: by being steady, or by how long they take."""
-    return cell.measure in MEASURES and (cell.warm == "steady" or cell.seconds > 0)
+    return cell.measure in measures.OPEN and (cell.warm == "steady" or cell.seconds > 0)
 
 
 def are_enough(cell, steps, seconds, pass_steps=0):

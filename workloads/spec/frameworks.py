@@ -15,7 +15,7 @@ class Framework(NamedTuple):
     prefix: str                  # that the names of our stacks of it begin with, before a hyphen
     oldest: str = ""             # version that its adapter takes; "": not known, for none before ours was tried
     rounds_float64: bool = False         # some of its float64 paths, such as the loss, compute in float32
-    only_infers: bool = False            # a runtime of trained models: INFERRING alone, and checks in float32
+    only_infers: bool = False            # a runtime of trained models: measures.UNTRAINED alone, and checks in float32
 
 
 FRAMEWORKS = (
@@ -26,7 +26,6 @@ FRAMEWORKS = (
     Framework("onnxruntime", "onnxruntime", "ONNX Runtime", "onnxruntime", only_infers=True),
     Framework("openvino", "openvino", "OpenVINO", "openvino", only_infers=True),
 )
-INFERRING = ("infer", "check")           # measures of what trains nothing
 PACKAGES = tuple((framework.package, framework.name) for framework in FRAMEWORKS)
 _BY_NAME = {framework.name: framework for framework in FRAMEWORKS}
 CHOSEN = "EVENBENCH_FRAMEWORK"       # in a worker's environment: the adapter's name; for users' own stacks alone

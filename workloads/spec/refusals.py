@@ -5,7 +5,8 @@ of its version, so that no cell is planned that its worker refuses for one of th
 """
 from typing import NamedTuple
 
-from workloads.spec import lstm_kernels, tasks
+from workloads.spec import measures, tasks
+from workloads.spec.models import lstm_kernels
 
 NO_LOADER = "input = loader reads by PyTorch's and gluon's DataLoader and TensorFlow 2's tf.data alone"
 NO_GRAPH = "the nodes of a whole graph are counted in TensorFlow 1 alone"
@@ -50,12 +51,9 @@ def loaders(cell):
     """Why the cell's batches cannot come from a framework's own loader, or None."""
     if cell.input != "loader":
         return None
-    if tasks.is_sequence(cell.task) or cell.gpus > 1 or cell.measure not in _LOADED:
-        return "input = loader is of images on one device: measure %s" % ", ".join(_LOADED)
+    if tasks.is_sequence(cell.task) or cell.gpus > 1 or cell.measure not in measures.LOADED:
+        return "input = loader is of images on one device: measure %s" % ", ".join(measures.LOADED)
     return None
-
-
-_LOADED = ("train", "infer", "phases", "operators", "kernels")
 
 
 def _no_loader(able, cell):

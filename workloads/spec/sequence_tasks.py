@@ -13,11 +13,11 @@ What goes in is made by inputs/models/<model>.py. Python 3.6 and later, standard
 """
 from typing import Any, NamedTuple
 
+from workloads.spec import measures
 from workloads.spec.duration import is_open
 from workloads.spec.models import bert, deepspeech2, gnmt, gpt2, lstm, tacotron2
 
 MOST_BATCHES = 64            # that are kept at once; longer runs take them again from the first on
-GENERATING = ("prefill", "decode")     # the measures of a model that generates: a prompt, and one token after another
 
 
 class SequenceTask(NamedTuple):
@@ -74,7 +74,7 @@ def generates(task):
 
 def generating_problem(cell):
     """Why a cell cannot generate, where that is what it measures; else None."""
-    if cell.measure not in GENERATING:
+    if cell.measure not in measures.GENERATING:
         return None
     if not generates(cell.task):
         return "measure %s is of models that generate token after token: gpt2" % cell.measure
@@ -90,7 +90,7 @@ def forward_flops(cell, tokens=None):
     Of measure prefill a sample is a prompt, of decode a token.
     """
     model, own = SEQUENCES[cell.task].model, sizes(cell)
-    if cell.measure in GENERATING:
+    if cell.measure in measures.GENERATING:
         return getattr(model, cell.measure + "_flops")(own, prompt(cell))
     if tokens is None:
         flops = model.forward_flops(own)

@@ -3,11 +3,9 @@
 Sequence tasks stand in spec.sequence_tasks; NAMES has both kinds. A user's own task is in none of them but in its
 cells.
 """
-from workloads.spec import image_task, layers, sequence_tasks
+from workloads.spec import image_task, layers, measures, sequence_tasks
 from workloads.spec.image_task import Task, input_shape
 from workloads.spec.models import image_models as models
-
-FORWARD = ("infer",) + sequence_tasks.GENERATING      # measures without a backward pass
 
 TASKS = {
     "lenet5": Task(models.LENET5, 32, 32, 10, "LeNet-5 (tanh)"),
@@ -77,7 +75,7 @@ def step_flops(cell, tokens=None):
 
     tokens: of a batch of sequences, padded or real; without it all are of full length.
     """
-    passes = 1 if cell.measure in FORWARD else 3
+    passes = 1 if cell.measure in measures.FORWARD else 3
     return passes * cell.batch * _forward_flops(cell, tokens)
 
 

@@ -16,7 +16,7 @@ from runner.results.rows import Measurements, Row
 from runner.study import quantities
 from runner.study.claims import Case, Claim, Verdict, shown, together
 from runner.study.subjects import Subject, Value, stand_ins
-from workloads.spec.duration import MEASURES
+from workloads.spec.measures import OPEN
 
 _ONE_SEED = "all rounds have one seed: another could train to another accuracy"
 _TOO_FEW = f"needs {stats.LEAST_ROUNDS} rounds"
@@ -260,7 +260,7 @@ def _plain_mean(series: Sequence[ByRound]) -> ByRound:
 def _is_of_steps(claim: Claim) -> bool:
     """Whether the claim is about seconds of steps, which can be doubted; memory and profiles cannot."""
     quantity = quantities.QUANTITIES[claim.quantity]
-    return quantity.unit == "s" and quantity.measure in MEASURES
+    return quantity.unit == "s" and quantity.measure in OPEN
 
 
 def _series(claim: Claim, rows: Sequence[Row], doubted: doubting.Doubts) -> _Series:

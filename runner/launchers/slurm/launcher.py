@@ -27,13 +27,11 @@ from runner.launchers.slurm.running import FOLLOWED, SlurmRunning, end
 from runner.launchers.venv import VenvLauncher
 from runner.machine.cpu_sets import reporters, servers
 from runner.stacks.definition import Stack, fingerprint
-from workloads.spec import cluster, placement
+from workloads.spec import cluster, measures, placement
 from workloads.spec.cell import Cell
 
 _ORDER, _JOB, _OWNER = "order.json", "job", "owner"        # files of a run's folder
 _KEPT_SECONDS = 30 * 86400       # for which a session may come and collect a run that ended without its runner
-# what `check`, `bench` and a session's first seconds measure: their runs begin in no record, so nobody takes them over
-_BESIDE_SESSIONS = frozenset({"check", "product", "harness", "harness_infer", "harness_prefill", "harness_decode"})
 _PORTS = (23000, 800, 10)        # first, how many groups, ports a group: a job that shares its node has its own group
 
 
@@ -184,7 +182,7 @@ class SlurmLauncher(ClusterLauncher):
             if host != socket.gethostname() or not leftovers.is_gone(process):
                 continue
             id, order = _text(folder / _JOB) or "", _order(folder)
-            if not (folder / FOLLOWED).exists() or order.get("cell", {}).get("measure") in _BESIDE_SESSIONS:
+            if not (folder / FOLLOWED).exists() or order.get("cell", {}).get("measure") in measures.BESIDE:
                 say(f"slurm: ending job {id or 'of no number'}, left by a runner that is gone")
                 self._remove(folder, id, folder.name)
             elif (job := self._slurm.job(id)) is not None and not job.is_over and job.name == folder.name:

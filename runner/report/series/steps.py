@@ -12,7 +12,7 @@ from runner.report.document import Chart, Line, Strip, Strips
 from runner.results.rows import Row, by_comparison
 from runner.results.runs import Run
 from runner.results.values import Samples
-from workloads.spec.duration import RATED
+from workloads.spec.measures import RATED
 
 MOST_CHARTS = 24              # in a section
 _MOST_WARM, _MOST_TIMED = 32, 96     # points of a run; more steps are put together, their median shown

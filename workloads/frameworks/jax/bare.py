@@ -9,6 +9,7 @@ from jax import lax
 from workloads.frameworks import peers
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
+from workloads.spec.measures import GENERATING
 
 
 def loop(cell, folder=""):
@@ -18,7 +19,7 @@ def loop(cell, folder=""):
     AdamW are written out here, ResNet-50 is Haiku's, GPT-2 and ViT are KerasHub's, from folder/peers/<stack>. Raises
     Unsupported for other tasks, and where the library is not.
     """
-    if cell.measure in sequence_tasks.GENERATING:
+    if cell.measure in GENERATING:
         return _generating(cell, folder), jax.block_until_ready
     made = _MADE.get(cell.task)
     if made is None:

@@ -13,7 +13,8 @@ from workloads.frameworks.jax.models.blocks import Mode
 from workloads.frameworks.jax.steps import Steps, array
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
-from workloads.spec import lstm_kernels, sequence_tasks
+from workloads.spec import sequence_tasks
+from workloads.spec.models import lstm_kernels
 
 
 def _turned(name, values):

@@ -1,6 +1,6 @@
 """A cell's switches as the bare library takes them: nearly all are refused. Python 3.6 and later."""
 from workloads.process.errors import Unsupported
-from workloads.spec import lstm_kernels
+from workloads.spec.models import lstm_kernels
 
 _LOOPS = ("native", "eager")
 

@@ -8,6 +8,7 @@ import mxnet as mx
 from workloads.frameworks.mode import Mode
 from workloads.frameworks.mxnet.models.transformer import Cache, GivenCache
 from workloads.spec import sequence_tasks
+from workloads.spec.measures import GENERATING
 
 
 class Generation:
@@ -53,7 +54,7 @@ class Generation:
 
     def value(self, handle):
         """The tokens of a step, an array; of measures that generate none as Steps says."""
-        return handle.asnumpy() if self.cell.measure in sequence_tasks.GENERATING else super().value(handle)
+        return handle.asnumpy() if self.cell.measure in GENERATING else super().value(handle)
 
     def _prompt(self, ids):
         """The first ones of ids."""

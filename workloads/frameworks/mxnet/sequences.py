@@ -20,7 +20,8 @@ from workloads.frameworks.mxnet.graphs import Graphs
 from workloads.frameworks.mxnet.steps import Steps
 from workloads.inputs import loading, lstm_vector
 from workloads.process.errors import Unsupported
-from workloads.spec import lstm_kernels, sequence_tasks, tasks
+from workloads.spec import sequence_tasks, tasks
+from workloads.spec.models import lstm_kernels
 
 _OF_ONE_SHAPE = ("gpt2",)            # all batches of a cell, so that one graph serves them
 

@@ -13,7 +13,8 @@ from workloads.frameworks.onnx_graphs.models import bert
 from workloads.inputs import images as data
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported, refuse_convolutions
-from workloads.spec import frameworks, layers, sequence_tasks, tasks
+from workloads.spec import layers, sequence_tasks, tasks
+from workloads.spec.measures import UNTRAINED
 
 _LOOPS = ("native", "graph", "tuned")
 ONLY_INFERS = "this runtime only infers: it has the measures infer and check"
@@ -22,7 +23,7 @@ ONLY_INFERS = "this runtime only infers: it has the measures infer and check"
 def demand(cell, title):
     """Raise Unsupported for what a runtime of graphs has not; title is what people call it."""
     for is_refused, reason in (
-            (cell.measure not in frameworks.INFERRING, ONLY_INFERS),
+            (cell.measure not in UNTRAINED, ONLY_INFERS),
             (cell.device != "cpu", "%s is on the CPU alone here" % title),
             (cell.precision == "float64", "%s has no float64 for these models: check it with --precision float32"
              % title),

@@ -13,6 +13,7 @@ from workloads.inputs import loading, passes
 from workloads.inputs.records import PROCESSES, Samples, without_end
 from workloads.process import errors
 from workloads.spec import layers, tasks
+from workloads.spec.measures import FORWARD
 
 NAME = "pytorch"
 
@@ -79,7 +80,7 @@ class Workload(Steps, contract.Images):
         self.attention = settings.attention(cell)
         if self.attention == settings.FUSED:
             model.fuse_attention(self._net)
-        if cell.measure not in tasks.FORWARD:              # to make one takes PyTorch 2 a second
+        if cell.measure not in FORWARD:              # to make one takes PyTorch 2 a second
             self._optimize(settings.optimizer(cell, self._net.parameters()))
         self._forward = self._module()
         self._loss = self._cross_entropy

@@ -9,6 +9,7 @@ from workloads.frameworks import peers
 from workloads.frameworks.pytorch import bare_bert, bare_gpt2, bare_vit
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
+from workloads.spec.measures import GENERATING
 
 _no_gradients = getattr(torch, "inference_mode", torch.no_grad)
 
@@ -24,7 +25,7 @@ def loop(cell, folder=""):
     net, batch, loss = _made(cell, folder)
     if cell.device == "gpu":
         net, batch = net.cuda(), _on_gpu(batch)
-    if cell.measure in sequence_tasks.GENERATING:
+    if cell.measure in GENERATING:
         step = bare_gpt2.generating(cell, net, batch)
     elif cell.measure == "infer":
         step = _inference(net, batch)

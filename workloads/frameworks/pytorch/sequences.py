@@ -14,7 +14,9 @@ from workloads.frameworks.pytorch.models import recurrent
 from workloads.frameworks.pytorch.steps import Steps, array, inductor
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
-from workloads.spec import lstm_kernels, sequence_tasks, tasks
+from workloads.spec import sequence_tasks
+from workloads.spec.measures import FORWARD
+from workloads.spec.models import lstm_kernels
 
 _RECURRENT = ".recurrent.weight"
 
@@ -43,7 +45,7 @@ class Workload(Generation, Steps, contract.Sequences):
         self._net = _Weights(sequence_tasks.parameters(cell), getattr(torch, self._numbers)).to(self._device)
         if self._device.type == "cuda":
             self._net.pack_lstms()
-        if cell.measure not in tasks.FORWARD:              # to make one takes PyTorch 2 a second
+        if cell.measure not in FORWARD:              # to make one takes PyTorch 2 a second
             self._optimize(settings.optimizer(cell, [p for p in self._net.parameters() if p.requires_grad]))
         self._sizes = sequence_tasks.sizes(cell)
         self.attention = settings.attention(cell)

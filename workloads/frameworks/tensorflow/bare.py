@@ -6,6 +6,7 @@ from workloads.frameworks import peers
 from workloads.frameworks.tensorflow import settings, waits
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
+from workloads.spec.measures import GENERATING
 
 v1 = tf.compat.v1
 layers = tf.keras.layers
@@ -63,7 +64,7 @@ def _squares(labels, outputs):
 
 def _of_keras_hub(cell, folder):
     net, inputs, labels = peers.of_keras_hub(cell, folder, "tensorflow")
-    if cell.measure not in sequence_tasks.GENERATING:
+    if cell.measure not in GENERATING:
         return _function(cell, net, inputs, labels, _entropy)
 
     @tf.function

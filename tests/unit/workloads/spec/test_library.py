@@ -6,8 +6,9 @@ import pytest
 
 from runner.stacks import definition, environments
 from tests.stack_folder import small_stack
-from workloads.spec import library, lstm_kernels
+from workloads.spec import library
 from workloads.spec.cell import SWITCHES, Cell
+from workloads.spec.models import lstm_kernels
 
 ROOT = Path(__file__).parents[4]
 

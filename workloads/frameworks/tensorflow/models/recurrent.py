@@ -19,7 +19,7 @@ from workloads.frameworks.tensorflow import settings
 from workloads.frameworks.tensorflow.models import kernels
 from workloads.frameworks.tensorflow.models.blocks import Mode
 from workloads.process.errors import Unsupported
-from workloads.spec import lstm_kernels
+from workloads.spec.models import lstm_kernels
 
 keras = tf.keras
 _FUSED = ("CudnnRNN", "BlockLSTM", "LSTMBlockCell")
