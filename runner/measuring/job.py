@@ -354,7 +354,7 @@ def changed_since(job: Job) -> list[str]:
     kept = history.unfinished(job.request.results, job.asked_command(), "asked_command") if job.own() else None
     if kept is None:
         return []
-    session = next(store.read(kept.folder))
+    session = history.Told().read(kept.folder).first
     return [f"{line}; so {kept.folder.name} is not resumed and a new session begins"
             for line in own_stacks.changes(session, job.stacks)]
 

@@ -3,7 +3,7 @@
 A cell's rate is then told as a share of the best of them. Asked is every stack, since none is the best everywhere.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from runner.launchers.protocol import Running
 from runner.launchers.watchdog import Ending, follow, limits
 from runner.measuring.bench import Bench
 from runner.planning.plan import Plan
-from runner.results import store
+from runner.results import history
 from runner.results.products import Block, Product, Unit, best, record
 from runner.results.store import Record
 from workloads.spec import measures
@@ -36,21 +36,21 @@ def cells(plan: Plan) -> list[Cell]:
     return list(by_unit.values())
 
 
-def missing(plan: Plan, records: Iterable[Record]) -> list[Cell]:
+def missing(plan: Plan, folder: Path) -> list[Cell]:
     """Those that the session's store does not tell of yet."""
     told = {(each["stack"], each["device"], each["precision"], each["cpus"])
-            for each in records if each["event"] == "product"}
+            for each in history.Told().read(folder).products}
     return [cell for cell in cells(plan) if (cell.stack, *Unit.of(cell)) not in told]
 
 
 def reached(folder: Path) -> Mapping[Unit, Product]:
     """The best that a session's store tells of."""
-    return best(Product.read(each) for each in store.read(folder) if each["event"] == "product")
+    return best(map(Product.read, history.Told().read(folder).products))
 
 
 def measure(bench: Bench, say: Callable[[str], None]) -> None:
     """Measure and store what is missing; one that fails is stored with the reason. Raises DiskFull."""
-    missing_cells = missing(bench.plan, store.read(bench.store.folder))
+    missing_cells = missing(bench.plan, bench.store.folder)
     if missing_cells:
         say(f"measuring the machine's best matrix product first: {len(missing_cells)} of about 3 s each")
     listens = bench.launcher.tells

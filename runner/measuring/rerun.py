@@ -14,7 +14,7 @@ from runner.launchers import choose
 from runner.machine import host, nvml
 from runner.measuring import job, own_stacks
 from runner.planning.plan import Plan, Planned, Skipped
-from runner.results import history, store
+from runner.results import history
 from runner.results.store import Record
 from runner.stacks.definition import Stack
 from runner.stacks.own import OwnStack
@@ -41,16 +41,10 @@ class Recorded(NamedTuple):
 
 def recorded(folder: Path) -> Recorded:
     """The record of a session. Raises InputError where it has no plan."""
-    session: Record = {}
-    plan: Record | None = None
-    for record in store.read(folder):
-        if record["event"] == "session":
-            session = session or record
-        elif record["event"] == "plan":
-            plan = record
-    if plan is None:
+    told = history.Told().read(folder)
+    if told.plan is None:
         raise InputError(f"{folder}: the events hold no plan, so there is nothing to repeat")
-    return Recorded(session, plan, history.made_of(folder))
+    return Recorded(told.first, told.plan, told.made_of())
 
 
 def chosen(recorded: Recorded, cell: str) -> Recorded:

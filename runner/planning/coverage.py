@@ -6,14 +6,14 @@ read CIFAR-10 is as much done as one that read the stand-in.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from runner.cells import key
 from runner.errors import InputError
 from runner.planning.plan import Plan
-from runner.results import store
+from runner.results import history, store
 from workloads.spec.cell import DEFAULTS, Cell, CellError, parse
 
 RESULTS = frozenset({"ok", "oom", "unsupported", "not_finite"})     # endings that say something of the cell
@@ -54,26 +54,14 @@ def endings(results: Path) -> Endings:
     by_cell: dict[str, dict[str, set[str]]] = {}
     for path in sorted(results.glob(f"*/{store.EVENTS}")):
         try:
-            for cell_key, fingerprint, ending in _ended(store.read(path.parent)):
-                by_cell.setdefault(cell_key, {}).setdefault(fingerprint, set()).add(ending)
+            for past in history.Told().read(path.parent).ended:
+                if past.cell:
+                    by_stack = by_cell.setdefault(key_of(parse(past.cell)), {})
+                    by_stack.setdefault(past.fingerprint, set()).add(past.ending)
         except (InputError, CellError, KeyError, TypeError, AttributeError):
             continue
     return {cell_key: {made_of: frozenset(endings) for made_of, endings in by_stack.items()}
             for cell_key, by_stack in by_cell.items()}
-
-
-def _ended(records: Iterable[store.Record]) -> Iterator[tuple[str, str, str]]:
-    """Key, fingerprint and ending of every run."""
-    keys: dict[str, str] = {}
-    begun: dict[str, tuple[str, str]] = {}
-    for record in records:
-        match record["event"]:
-            case "plan":
-                keys.update({item["key"]: key_of(parse(item["cell"])) for item in record["cells"]})
-            case "begin" if record["key"] in keys:
-                begun[record["run"]] = (keys[record["key"]], (record.get("place") or {}).get("fingerprint", ""))
-            case "ending" if record["run"] in begun:
-                yield (*begun[record["run"]], record["ending"])
 
 
 def experiments(plans: Iterable[Plan], known: Endings, fingerprints: Mapping[str, str]) -> list[Experiment]:

@@ -1,7 +1,9 @@
-"""Earlier sessions: which one to resume, what a folder of results holds, how long runs took."""
+"""What records tell of earlier sessions: which one to resume, what a folder of results holds, how long runs took."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -25,9 +27,103 @@ class Kept(NamedTuple):
 
     folder: Path
     finished: frozenset[tuple[str, int]]     # (cell key, round) that need no other run
-    attempts: dict[tuple[str, int], int]     # runs begun so far
+    attempts: Mapping[tuple[str, int], int]  # runs begun so far
     seed: int | None = None                  # of the session's orders
     left: Mapping[tuple[str, int], Left] = MappingProxyType({})
+
+
+@dataclass
+class Past:
+    """A run, as its records tell it."""
+
+    run: str
+    key: str
+    round: int
+    attempt: int
+    place: dict[str, Any]                    # {} where no worker was started
+    cell: Mapping[str, Any]                  # by the plan before it; {} where that has none of the key
+    ending: str = ""                         # "" where its runner was killed under it
+    message: str = ""
+    seconds: float | None = None             # without the wait for its first event in a launcher's queue
+    is_rejoined: bool = False                # seconds are those since it was taken over
+    heard: dict[str, int] = field(default_factory=dict)        # lines by place
+    queued: float = 0.0                      # seconds until the first event in such a queue
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what its stack was made of; "" where nobody said."""
+        return str(self.place.get("fingerprint", ""))
+
+
+@dataclass
+class Told:
+    """What the records of a session's folder tell of its plan and runs, without what was measured."""
+
+    first: store.Record = field(default_factory=dict)          # the session's own records
+    session: store.Record = field(default_factory=dict)        # of the last stage, or resumption
+    plan: store.Record | None = None                           # the last one
+    runs: list[Past] = field(default_factory=list)
+    products: list[store.Record] = field(default_factory=list)
+    apart: set[str] = field(default_factory=set)               # comparisons that did not fit into memory together
+    state: str = "unfinished"                                  # or why it was closed
+    begun: dict[str, Past] = field(default_factory=dict)        # of the runs those without an ending, by name
+    _cells: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def read(self, folder: Path) -> "Told":
+        """Itself with all records of the folder. Raises InputError; what stood before the mistake is in it."""
+        for record in store.read(folder):
+            self._hear(record)
+        return self
+
+    def _hear(self, record: store.Record) -> None:
+        match record["event"]:
+            case "session":
+                self.first, self.session, self.state = self.first or record, record, "unfinished"
+            case "plan":
+                self.plan = record
+                self._cells.update({item["key"]: item["cell"] for item in record["cells"]})
+            case "product":
+                self.products.append(record)
+            case "apart":
+                self.apart.add(record["comparison"])
+            case "begin":
+                self._begin(record)
+            case "line" if past := self.begun.get(record["run"]):
+                _line(past, record)
+            case "ending" if past := self.begun.pop(record["run"], None):
+                past.ending, past.message = record["ending"], str(record.get("message", ""))
+                past.is_rejoined = bool(record.get("rejoined"))
+                if _is_time(record.get("seconds")):
+                    past.seconds = max(0.0, record["seconds"] - past.queued)
+            case "closed":
+                self.state = record["reason"]
+
+    def _begin(self, record: store.Record) -> None:
+        attempt, key = record.get("attempt"), record["key"]
+        past = Past(record["run"], key, record["round"], attempt if isinstance(attempt, int) else 1,
+                    record.get("place") or {}, self._cells.get(key, {}))
+        self.runs.append(past)
+        self.begun[past.run] = past
+
+    @property
+    def ended(self) -> list[Past]:
+        """The runs that have an ending."""
+        return [past for past in self.runs if past.ending]
+
+    def made_of(self) -> dict[str, str]:
+        """The fingerprint of what each stack's runs were made of, by the stack's name."""
+        return {past.cell["stack"]: past.fingerprint for past in self.runs if past.cell and past.place}
+
+
+def _line(past: Past, record: store.Record) -> None:
+    if not past.heard and past.place.get("queues") is True and _is_time(record.get("at")):
+        past.queued = record["at"]
+    place = str(record["line"].get("place", ""))
+    past.heard[place] = past.heard.get(place, 0) + 1
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value < math.inf
 
 
 def unfinished(results: Path, command: str, key: str = "command") -> Kept | None:
@@ -39,46 +135,20 @@ def unfinished(results: Path, command: str, key: str = "command") -> Kept | None
         if not (folder / store.EVENTS).is_file():
             continue
         try:
-            kept = _kept(folder, command, key)
+            told = Told().read(folder)
         except InputError:
             continue                           # somebody's broken file is no reason not to measure
-        if kept is not None:
-            return kept
+        if told.session and told.session.get(key) == command and told.state != "done":
+            return _kept(folder, told)
     return None
 
 
-def _kept(folder: Path, command: str, key: str) -> Kept | None:
-    """What a folder holds for a command; None where it is another's, or done."""
-    finished: set[tuple[str, int]] = set()
-    attempts: dict[tuple[str, int], int] = {}
-    begun: dict[str, tuple[str, int]] = {}
-    is_ours, is_done = False, False
-    seed: int | None = None
-    left: dict[str, Left] = {}
-    for record in store.read(folder):
-        match record["event"]:
-            case "session":
-                is_ours = record.get(key) == command
-                seed = record["seed"] if isinstance(record.get("seed"), int) else None
-                is_done = False                  # another stage, whose runner may have been killed before it said so
-            case "begin":
-                run = begun[record["run"]] = (record["key"], record["round"])
-                attempts[run] = attempts.get(run, 0) + 1
-                if record.get("place"):
-                    attempt = record.get("attempt")
-                    left[record["run"]] = Left(record["run"], attempt if isinstance(attempt, int) else attempts[run],
-                                               record["place"], {})
-            case "line" if record["run"] in left:
-                place, counts = str(record["line"].get("place", "")), left[record["run"]].heard
-                counts[place] = counts.get(place, 0) + 1
-            case "ending":
-                left.pop(record["run"], None)
-                if record["run"] in begun and record["ending"] in FINAL:
-                    finished.add(begun[record["run"]])
-            case "closed":
-                is_done = record["reason"] == "done"
-    of = {begun[run]: each for run, each in left.items()}
-    return Kept(folder, frozenset(finished), attempts, seed, of) if is_ours and not is_done else None
+def _kept(folder: Path, told: Told) -> Kept:
+    seed = told.session.get("seed")
+    return Kept(folder, frozenset((past.key, past.round) for past in told.ended if past.ending in FINAL),
+                Counter((past.key, past.round) for past in told.runs), seed if isinstance(seed, int) else None,
+                {(past.key, past.round): Left(past.run, past.attempt, past.place, past.heard)
+                 for past in told.begun.values() if past.place})
 
 
 def listing(results: Path) -> list[dict[str, Any]]:
@@ -87,34 +157,14 @@ def listing(results: Path) -> list[dict[str, Any]]:
 
 
 def _listed(folder: Path) -> dict[str, Any]:
-    row: dict[str, Any] = {"result": folder.name, "study": "", "launcher": "", "runs": 0, "ok": 0,
-                           "state": "unfinished"}
+    told = Told()
     try:
-        for record in store.read(folder):
-            match record["event"]:
-                case "session":
-                    row.update(study=record.get("study"), launcher=record.get("launcher"), state="unfinished")
-                case "ending":
-                    row["runs"] += 1
-                    row["ok"] += 1 if record["ending"] == "ok" else 0
-                case "closed":
-                    row["state"] = record["reason"]
+        told.read(folder)
     except InputError as error:
-        row["state"] = f"unreadable: {error}"
-    return row
-
-
-def made_of(folder: Path) -> dict[str, str]:
-    """The fingerprint of what each stack's runs were made of, by the stack's name."""
-    stacks: dict[str, str] = {}
-    fingerprints: dict[str, str] = {}
-    for record in store.read(folder):
-        match record["event"]:
-            case "plan":
-                stacks.update({item["key"]: item["cell"]["stack"] for item in record["cells"]})
-            case "begin" if record["key"] in stacks and record.get("place"):
-                fingerprints[stacks[record["key"]]] = str(record["place"].get("fingerprint", ""))
-    return fingerprints
+        told.state = f"unreadable: {error}"
+    return {"result": folder.name, "study": told.session.get("study", ""),
+            "launcher": told.session.get("launcher", ""), "runs": len(told.ended),
+            "ok": sum(past.ending == "ok" for past in told.runs), "state": told.state}
 
 
 def known_seconds(results: Path) -> dict[str, float]:
@@ -125,29 +175,9 @@ def known_seconds(results: Path) -> dict[str, float]:
     seconds: dict[str, float] = {}
     for path in sorted(results.glob(f"*/{store.EVENTS}")):
         try:
-            records = list(store.read(path.parent))
+            told = Told().read(path.parent)
         except InputError:
             continue
-        keys = {record["run"]: record["key"] for record in records if record["event"] == "begin"}
-        waits = _waits(records)
-        seconds.update({keys[record["run"]]: max(0.0, record["seconds"] - waits.get(record["run"], 0.0))
-                        for record in records
-                        if record["event"] == "ending" and record["ending"] == "ok" and record["run"] in keys
-                        and not record.get("rejoined") and _is_time(record.get("seconds"))})
+        seconds.update({past.key: past.seconds for past in told.ended
+                        if past.ending == "ok" and past.seconds is not None and not past.is_rejoined})
     return seconds
-
-
-def _waits(records: Iterable[store.Record]) -> dict[str, float]:
-    """How long runs of a launcher with a queue took to their first event: how long they waited, nobody recorded."""
-    waits: dict[str, float | None] = {}
-    for record in records:
-        match record:
-            case {"event": "begin", "run": run, "place": {"queues": True}}:
-                waits[run] = None
-            case {"event": "line", "run": run, "at": at} if run in waits and waits[run] is None and _is_time(at):
-                waits[run] = at
-    return {run: seconds for run, seconds in waits.items() if seconds is not None}
-
-
-def _is_time(value: Any) -> bool:
-    return isinstance(value, int | float) and 0 <= value < math.inf

@@ -32,6 +32,7 @@ _SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
     "begin": {"run": (str,), "key": (str,), "round": (int,), "place": (dict, NoneType)},
     "line": {"run": (str,), "line": (dict,)},
     "ending": {"run": (str,), "ending": (str,)},
+    "apart": {"comparison": (str,)},
     "closed": {"reason": (str,)},
     "product": {"stack": (str,), "blocks": (list,)},
 }

@@ -15,7 +15,7 @@ from runner.measuring.session import turn_taking
 from runner.measuring.session.live_run import LiveRun, head
 from runner.measuring.session.turn_taking import Patience, Room
 from runner.planning.plan import Plan
-from runner.results import store
+from runner.results import history
 from runner.results.contract import FINAL, WELL
 from runner.results.history import Kept, Left
 from workloads.spec import turns
@@ -185,15 +185,12 @@ class Memory:
     @classmethod
     def of(cls, bench: Bench) -> "Memory":
         """What the session's stored runs say, of an earlier stage and before an interruption."""
-        memory, runs = cls(bench.clock), {}
+        memory, told = cls(bench.clock), history.Told().read(bench.store.folder)
+        memory.apart = told.apart
         cells = {planned.key: planned.cell for planned in bench.plan.cells}
-        for record in store.read(bench.store.folder):
-            if record["event"] == "begin":
-                runs[record["run"]] = record["key"]
-            elif record["event"] == "apart":
-                memory.apart.add(record["comparison"])
-            elif record["event"] == "ending" and runs.get(record["run"]) in cells:
-                memory.heard(cells[runs[record["run"]]], record["ending"], record["message"])
+        for past in told.ended:
+            if past.key in cells:
+                memory.heard(cells[past.key], past.ending, past.message)
         return memory
 
     def ended(self, run: LiveRun) -> str:

@@ -102,12 +102,17 @@ def begun(run: str, **facts: object) -> dict[str, object]:
     return {"event": "begin", "run": run, "key": "k", "round": 0, "place": {"launcher": "slurm"}, **facts}
 
 
-@pytest.mark.parametrize(("facts", "attempt"), [({"attempt": 1}, 1), ({}, 2)])
-def test_a_run_that_was_left_has_the_attempt_of_its_record_and_of_an_old_one_the_count(
-        tmp_path: Path, facts: dict[str, object], attempt: int) -> None:
-    made(tmp_path / "r", begun("k.0.1", **facts), begun("k.0.1", **facts))
+def test_a_run_that_was_left_has_the_attempt_of_its_record(tmp_path: Path) -> None:
+    made(tmp_path / "r", begun("k.0.1", attempt=1), begun("k.0.2", attempt=2))
     kept = history.unfinished(tmp_path, "c")
-    assert kept and attempt == kept.left["k", 0].attempt
+    assert kept and (2, {("k", 0): 2}) == (kept.left["k", 0].attempt, kept.attempts)
+
+
+def test_a_run_that_was_begun_twice_by_one_name_and_ended_is_not_left(tmp_path: Path) -> None:
+    made(tmp_path / "r", begun("k.0.1", attempt=1), begun("k.0.1", attempt=1),
+         {"event": "ending", "run": "k.0.1", "ending": "ok", "message": "", "seconds": 1.0})
+    kept = history.unfinished(tmp_path, "c")
+    assert kept and not kept.left and frozenset({("k", 0)}) == kept.finished
 
 
 def test_a_session_whose_later_stage_was_killed_is_unfinished(tmp_path: Path) -> None:
