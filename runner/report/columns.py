@@ -66,11 +66,11 @@ def commands(summary: Summary) -> Iterator[tuple[str, str, str]]:
 
 def verdict(line: Line) -> str:
     """The verdict on a stack, as page, Markdown and LaTeX have it."""
-    return claim_text.word(line.comparison, line.result) or line.result.verdict.value
+    return claim_text.word(line.comparison, line.result) or claim_text.said(line.result.verdict)
 
 
 def _verdict_or_no_data(line: Line) -> str:
-    return verdict(line) if line.has_rate else "no data"
+    return verdict(line) if line.has_rate else claim_text.said(Verdict.NO_DATA)
 
 
 def _rate(line: Line) -> str:

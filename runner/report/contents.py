@@ -125,8 +125,8 @@ _NUMBERS: tuple[Column[_Number], ...] = (
     Column("here", lambda line: claim_text.amount(line.claim, line.number.value, line.number.interval)),
     Column("rounds", lambda line: line.number.rounds),
     Column("allowed", lambda line: claim_text.allowed(line.number)),
-    Column("verdict", lambda line: line.number.verdict.value + (
-        f": {line.number.reason}" if line.number.reason else "")),
+    Column("verdict", lambda line: claim_text.said(
+        line.number.verdict, f": {line.number.reason}" if line.number.reason else "")),
 )
 
 

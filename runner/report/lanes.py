@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from runner import formatting
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import LaneResult, Lanes
+from runner.report.claims import claim_text
 from runner.report.columns import endings
-from runner.report.tables import Column, Form, Table, table
+from runner.report.tables import Column, Form, Table, Word, table
 
 LANES = ("common", "tuned")
 _CAPTION = "Common and tuned: samples a second as each stack stands, and as its experts would tune it"
@@ -25,7 +26,9 @@ def _ratio(result: LaneResult) -> str | None:
 
 
 def _word(result: LaneResult) -> str:
-    return result.withheld or ("" if result.verdict is Verdict.NO_DATA else result.verdict.value)
+    if result.withheld:
+        return Word(result.withheld, "open")
+    return "" if result.verdict is Verdict.NO_DATA else claim_text.said(result.verdict)
 
 
 def _ran_as(result: LaneResult) -> str:

@@ -26,6 +26,23 @@ EVERY = "*"                    # the part of columns that stand in every part
 _NOT_MEASURED = {Form.SCREEN: "-"}
 
 
+class Word(str):
+    """A verdict as people read it, perhaps with details; mood: its colour on a page, good, bad, open or none."""
+
+    __slots__ = ("mood",)
+    mood: str
+
+    def __new__(cls, text: str, mood: str) -> "Word":
+        """The text in that mood."""
+        word = super().__new__(cls, text)
+        word.mood = mood
+        return word
+
+    def __str__(self) -> "Word":
+        """Itself, so that a column that writes its values by str keeps the mood."""
+        return self
+
+
 class Column(NamedTuple, Generic[T]):
     """A column of a table whose lines are about a T each."""
 

@@ -16,6 +16,7 @@ from runner.analysis.summary_format import (
     Result,
     Summary,
 )
+from runner.report.tables import Word
 from runner.study.claims import KINDS, Claim, Verdict
 
 HOW_CLAIMS_ARE_JUDGED = (
@@ -27,13 +28,22 @@ HOW_CLAIMS_ARE_JUDGED = (
 WINNER = "FASTEST"            # the fastest, as the terminal says it: where there is no colour, letters stand out
 
 
+_MOODS = {Verdict.HOLDS: "good", stats.Verdict.FASTER: "good", Verdict.DOES_NOT_HOLD: "bad",
+          stats.Verdict.SLOWER: "bad", stats.Verdict.NO_DATA: "none", stats.Verdict.BASELINE: "none"}
+
+
+def said(verdict: stats.Verdict | Verdict, details: str = "") -> Word:
+    """The verdict, details after it, as a page colours it."""
+    return Word(verdict.value + details, _MOODS.get(verdict, "open"))
+
+
 def word(comparison: Comparison, result: Result, winner: str = "fastest") -> str:
     """The verdict on a stack: `winner`, its verdict, or why there is neither; "" for an ordinary baseline."""
     if result.stack == comparison.winner:
-        return f"{winner} of those that ran" if comparison.left_out else winner
+        return Word(f"{winner} of those that ran" if comparison.left_out else winner, "good")
     if result.withheld:
-        return result.withheld
-    return "" if result.verdict is stats.Verdict.BASELINE else result.verdict.value
+        return Word(result.withheld, "open")
+    return "" if result.verdict is stats.Verdict.BASELINE else said(result.verdict)
 
 
 def reading(summary: Summary, winner: str) -> list[str]:
@@ -49,7 +59,7 @@ def reading(summary: Summary, winner: str) -> list[str]:
 
 def verdict(claim: JudgedClaim) -> str:
     """The verdict, and that it is of a CPU where the paper's sentence is of a GPU."""
-    return claim.verdict.value + _on_a_cpu([claim])
+    return said(claim.verdict, _on_a_cpu([claim]))
 
 
 def _on_a_cpu(claims: Sequence[JudgedClaim]) -> str:
@@ -63,7 +73,7 @@ def is_on_a_cpu(claim: JudgedClaim) -> bool:
 
 def paper_verdict(claim: PaperClaim, parts: Sequence[JudgedClaim]) -> str:
     """The same of the paper's own claim, of which those are parts."""
-    return claim.verdict.value + (_on_a_cpu(parts) if claim.verdict is not Verdict.NO_DATA else "")
+    return said(claim.verdict, _on_a_cpu(parts) if claim.verdict is not Verdict.NO_DATA else "")
 
 
 def differs(number: PublishedNumber | JudgedClaim) -> str:

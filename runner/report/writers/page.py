@@ -19,17 +19,12 @@ from markupsafe import Markup
 
 from runner import formatting
 from runner.report.document import Chart, Report
-from runner.report.tables import Form, Table, Written
+from runner.report.tables import Form, Table, Word, Written
 from runner.report.writers import charts
 
 _SHORT = 28                    # letters: "11,737 (6,498–13,400)" is one of the longest numbers
 _FOLDER = Path(__file__).parent
 _SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf-8")
-_MOODS = {"holds": "good", "does not hold": "bad", "inconclusive": "open", "no data": "none", "fastest": "good",
-          "faster": "good", "slower": "bad", "no difference shown": "open", "needs five rounds": "open",
-          "not steady": "open", "compiled while timed": "open", "baseline": "none"}
-# a word, and what may stand after it: a number in brackets, a reason, of whom or of what it is said
-_WORD = re.compile(rf"({'|'.join(_MOODS)})(?=$| \(|:| of those that ran| on a )")
 
 
 def html(report: Report) -> str:
@@ -64,8 +59,7 @@ def anchor(text: str) -> str:
 
 def mood(text: str) -> str:
     """The class of a word that is coloured, "" for any other text."""
-    word = _WORD.match(text)
-    return _MOODS[word[1]] if word else ""
+    return text.mood if isinstance(text, Word) else ""
 
 
 def is_short(text: str) -> bool:

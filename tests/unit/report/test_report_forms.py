@@ -10,18 +10,21 @@ from pathlib import Path
 
 import pytest
 
+from runner.analysis import stats
 from runner.analysis.summary import summary_of
 from runner.cli import app
 from runner.errors import InputError
 from runner.paths import STUDIES
 from runner.report import forms
+from runner.report.claims import claim_text
 from runner.report.contents import report
 from runner.report.document import Bar, Bars, Curve, Curves, Dots, Mark, Report
+from runner.report.tables import Form, plain
 from runner.report.writers import charts, latex, markdown, page, spreadsheet
-from runner.report.writers.page import mood
 from runner.results import store
 from runner.results.rows import measurements
 from runner.study import file
+from runner.study.claims import Verdict
 from tests import made_report
 from tests import made_rows as made
 
@@ -114,12 +117,14 @@ def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
     assert (tmp_path / "report.html").read_text() == (tmp_path / "other.html").read_text() == written
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("faster", "good"), ("fastest", "good"), ("fastest of those that ran", "good"), ("does not hold", "bad"),
-    ("no difference shown", "open"), ("not steady (2 of 5 runs)", "open"), ("no data: oom", "none"),
-    ("faster on all models", ""), ("holds for three", ""), ("1.5x", "")])
-def test_words_of_a_verdict_are_coloured_and_no_other_text(text: str, expected: str) -> None:
-    assert expected == page.mood(text)
+@pytest.mark.parametrize(("word", "expected"), [
+    (claim_text.said(stats.Verdict.FASTER), "good"), (claim_text.said(Verdict.DOES_NOT_HOLD), "bad"),
+    (claim_text.said(stats.Verdict.NO_DIFFERENCE), "open"), (claim_text.said(Verdict.INCONCLUSIVE, ": few"), "open"),
+    (claim_text.said(Verdict.NO_DATA, ": oom"), "none"), ("faster on all models", ""), ("holds", "")])
+def test_words_of_a_verdict_are_coloured_and_no_other_text(word: str, expected: str) -> None:
+    (line,) = plain("", ("verdict",), [(word,)]).written(Form.PAGE).lines
+
+    assert (str(word), expected) == (*line, page.mood(line[0]))
 
 
 def test_two_charts_of_a_page_share_no_id() -> None:
@@ -277,11 +282,3 @@ def test_every_study_s_report_names_all_its_experiments_before_anything_ran(name
     assert {one.id for one in planned.study.experiments} <= {section.id for section in found.sections}
     assert all(page.anchor(one.id) in text for one in planned.study.experiments)
     assert all(claim.id in text for claim in planned.study.claims)
-
-
-@pytest.mark.parametrize(("text", "expected"), [
-    ("faster", "good"), ("fastest of those that ran", "good"), ("no difference shown", "open"),
-    ("not steady (2 of 5 runs)", "open"), ("not steady: torch", "open"), ("inconclusive: needs 5 rounds", "open"),
-    ("holds 2, does not hold 1", ""), ("torch", "")])
-def test_a_word_is_shown_as_itself_whatever_reason_follows(text: str, expected: str) -> None:
-    assert expected == mood(text)
