@@ -321,13 +321,7 @@ def _result(row: Row, statistics: _Statistics, flagged: tuple[Flag, ...], plain_
 
 
 def _skipped_result(cell: Cell) -> Result:
-    return Result(
-        stack=cell.stack, key=key(cell), endings={"skipped": 1}, rate_per_worker=None, rate_interval=None, ratio=None,
-        ratio_interval=None, pairs=0, verdict=Verdict.NO_DATA, flags=(), outlier_rounds=(), workers=0, mode=None,
-        step_seconds=None, phases={}, communication=None, stamping_cost=None, place_peaks={}, weights_agree=None,
-        first_step_seconds=None,
-        load_share=None, loss_first=None, loss_last=None, accuracy=None, peak_bytes=None, parameters=None,
-    )
+    return Result(stack=cell.stack, key=key(cell), endings={"skipped": 1}, verdict=Verdict.NO_DATA)
 
 
 class _Typical(NamedTuple):

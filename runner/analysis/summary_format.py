@@ -82,15 +82,15 @@ class Result(_Model):
     """The cell's key: finds its runs in events.jsonl."""
     endings: dict[str, int]
     """How many runs ended with each word."""
-    rate_per_worker: float | None
+    rate_per_worker: float | None = None
     """Geometric mean of the runs' rates, in the comparison's unit; null without an ok run."""
-    rate_interval: Interval | None
+    rate_interval: Interval | None = None
     """Null with fewer than three ok runs."""
-    ratio: float | None
+    ratio: float | None = None
     """How many times as fast as the baseline; null without a common round, and for the baseline itself."""
-    ratio_interval: Interval | None
+    ratio_interval: Interval | None = None
     """That decides the word, at 1 - 0.05 / words."""
-    pairs: int
+    pairs: int = 0
     """Rounds in which both this stack and the baseline ran ok."""
     verdict: Verdict
     withheld: str = ""
@@ -99,34 +99,34 @@ class Result(_Model):
     """Of the runs that ended ok; 0 where none took turns."""
     disturbed_turns: int = 0
     """Of these, those in which others took the CPUs, or a GPU was throttled; they count where a run has few others."""
-    flags: tuple[Flag, ...]
-    outlier_rounds: tuple[int, ...]
+    flags: tuple[Flag, ...] = ()
+    outlier_rounds: tuple[int, ...] = ()
     """Rounds whose rate is far from the others; they count like the others."""
-    workers: int
+    workers: int = 0
     """That trained together; 1 on one node, 0 without an ok run."""
-    mode: str | None
+    mode: str | None = None
     """How they did, in the framework's own words; null on one node."""
-    step_seconds: float | None
+    step_seconds: float | None = None
     """Of one worker; the geometric mean over runs."""
     step_interval: Interval | None = None
-    phases: dict[str, float]
+    phases: dict[str, float] = {}
     """Seconds a step by phase: load, forward, backward, communication, update, dispatch; empty if not stamped."""
-    communication: Literal["exposed", "full"] | None
+    communication: Literal["exposed", "full"] | None = None
     """exposed: only what does not overlap with the backward pass; full: all of it."""
-    stamping_cost: float | None
+    stamping_cost: float | None = None
     """Share by which stamped steps took longer than plain ones of this session; null where those were not measured."""
-    place_peaks: dict[str, int]
+    place_peaks: dict[str, int] = {}
     """Peak bytes by place of a parallel run; empty on one node."""
-    weights_agree: bool | None
+    weights_agree: bool | None = None
     """Whether all workers held the same weights after the last step; null where there are not many that told."""
-    first_step_seconds: float | None
-    load_share: float | None
-    loss_first: float | None
+    first_step_seconds: float | None = None
+    load_share: float | None = None
+    loss_first: float | None = None
     """At the first step that all stacks of the comparison told in a round; null where they share none."""
-    loss_last: float | None
+    loss_last: float | None = None
     """At the last one."""
-    accuracy: float | None
-    peak_bytes: int | None
+    accuracy: float | None = None
+    peak_bytes: int | None = None
     tokens_per_second: float | None = None
     tokens_interval: Interval | None = None
     padded_tokens_per_second: float | None = None
@@ -151,7 +151,7 @@ class Result(_Model):
     compile_seconds: float | None = None
     """Of the framework's compiler, by its own account; null where it compiles nothing or does not tell."""
     compiled_programs: int | None = None
-    parameters: int | None
+    parameters: int | None = None
     rerun: str = ""
     """The command that measures it again; "" where it was skipped."""
     loss_steps: tuple[int, int] | None = None
