@@ -4,17 +4,19 @@ import fcntl
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from runner import paths
-from runner.errors import BuildFailed
+from runner.errors import BuildFailed, InputError
 
 Say = Callable[[str], None]
 
 # how pip, apt and debootstrap say it, after what BuildKit puts before each line ("#7 12.34 ")
 _ERROR = re.compile(r"^(?:#\d+ (?:[\d.]+ )?)?\s*(?:ERROR|error|E): (.+)$")
+_MOVES_RESULTS = re.compile("LD_PRELOAD|(?:MALLOC|DNNL|ONEDNN|OMP|GOMP|KMP|MKL|OPENBLAS|XLA|JAX|TORCH|MXNET)_.+|"
+                            "TF_(?!CLI_|VAR_).+")          # but Terraform's
 _ABSENT = "No matching distribution found"
 _MISMATCH = re.compile(r"^(?:#\d+ [\d.]+ )?\s+(\S+==\S+ from .+?)(?: \(from .*)?:\n.*Expected sha256 (\w+)\n"
                        r".*Got +(\w+)$", re.MULTILINE)
@@ -81,6 +83,23 @@ def fresh_log(path: Path) -> Path:
 def for_workers() -> dict[str, str]:
     """The variables of ours that a worker gets. By an allow-list: what a shell exports cannot change a measurement."""
     return {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
+
+
+def passed_on(names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """(name, value) of our variables that the user passes on to workers. Raises InputError for one that is not set."""
+    chosen = sorted(set(names))
+    for name in chosen:
+        if name not in os.environ:
+            raise InputError(f"--env {name}: found no such variable, expected one that is set: export {name}=...")
+        if name.startswith("EVENBENCH_") or name in ("PATH", "HOME", "PYTHONPATH", "PYTHONHOME"):
+            raise InputError(f"--env {name}: found a variable that evenbench sets itself, expected another one")
+    return tuple((name, os.environ[name]) for name in chosen)
+
+
+def left_behind(passed: Iterable[str]) -> str:
+    """A line on variables that are set here, move results and are not passed on; "" where there are none."""
+    names = sorted(name for name in os.environ if _MOVES_RESULTS.fullmatch(name) and name not in set(passed))
+    return f"set here and not passed on to workers: {', '.join(names)}; --env NAME passes one on" if names else ""
 
 
 def clean_environment() -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Tables of a TOML file, read strictly: every function gives a value of its type or raises InputError in one line."""
 
+import codecs
 import difflib
 import json
 import tomllib
@@ -52,8 +53,10 @@ def document(content: bytes, file: str) -> Table:
     position = Position(file)
     if len(content) > _LONGEST_FILE:
         raise position.wrong(f"found {len(content)} bytes, expected at most {_LONGEST_FILE}")
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise position.wrong("found UTF-16, expected UTF-8: save it as UTF-8")
     try:
-        tables = tomllib.loads(content.decode())
+        tables = tomllib.loads(content.decode("utf-8-sig"))
         is_in_range = all(-(2**63) <= number < 2**63 for number in _numbers(tables))
     except (ValueError, RecursionError) as error:       # tomllib lets int()'s own error about long numbers through
         raise position.wrong(f"not TOML: {error}") from error

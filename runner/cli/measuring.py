@@ -77,7 +77,7 @@ def _named(request: jobs.Request) -> jobs.Job:
         raise InputError(f"nothing can run here: {_reasons(job)}; {hint}")
     if request.is_side_by_side:
         jobs.side_by_side(job)                   # refuses before anything is built
-        job = job._replace(facts={"gpus_in_parallel": True})
+        job = job._replace(facts={**job.facts, "gpus_in_parallel": True})
     if not request.until:
         return job
     adaptive.check(job.plan)

@@ -37,6 +37,8 @@ DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, s
 Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; "
                                                          "batch=1,8,64 measures each; repeatable.")]
+Env = Annotated[list[str] | None, typer.Option("--env", metavar="NAME", help="A variable that workers get as it is set "
+                                              "here, such as LD_PRELOAD; recorded. Repeat, or put commas.")]
 Budget = Annotated[str | None, typer.Option("--budget", help="What the session may take, such as 12h: fewer steps "
                                             "or epochs of the same sizes, then fewer comparisons.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]

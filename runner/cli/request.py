@@ -10,6 +10,7 @@ from runner.cli.options import (
     Budget,
     DataArgument,
     Device,
+    Env,
     Fresh,
     LauncherName,
     Results,
@@ -41,6 +42,7 @@ class Settled(NamedTuple):
     device: Device = None
     swarm: SwarmWords = None
     slurm: SlurmWords = None
+    env: Env = None
     results: Results = RESULTS
 
     @property
@@ -54,7 +56,7 @@ class Settled(NamedTuple):
         """The request for a study. Raises InputError."""
         wishes = wishes._replace(seed=self.seed, settings=self.settings)
         return job.Request(study, scale, self.launcher, self.data, wishes, tuple(split(self.swarm)),
-                           tuple(split(self.slurm)), results=self.results)
+                           tuple(split(self.slurm)), tuple(split(self.env)), results=self.results)
 
 
 class Form(NamedTuple):

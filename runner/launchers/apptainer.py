@@ -102,7 +102,8 @@ class ApptainerLauncher(Launcher):
                   "memory_limited_by": limited_by, **share.record(),
                   **({"gpus": [gpu.uuid for gpu in own]} if own else {})}
         volumes = [f"{data}:/data:ro"]
-        variables = {**visible(own), **placement.variables(padding), **({turns.VARIABLE: "1"} if listens else {})}
+        variables = {**visible(own), **placement.variables(padding, stack.env),
+                     **({turns.VARIABLE: "1"} if listens else {})}
         if own:
             volumes.append(f"{kernel_cache.folder(stack, self._cache)}:{kernel_cache.INSIDE}")
             variables[kernel_cache.VARIABLE] = kernel_cache.INSIDE

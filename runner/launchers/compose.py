@@ -117,7 +117,8 @@ class ComposeLauncher(Launcher):
         running = ComposeRunning(places, nodes, _record(pinned(stack), nodes, share))
         try:
             running.begin([{"cell": cell._asdict(), "nodes": _names(places), "rank": rank, "module": module,
-                            "data": str(data), "cpus": share.cpus(rank), "variables": placement.variables(padding)}
+                            "data": str(data), "cpus": share.cpus(rank),
+                            "variables": placement.variables(padding, stack.env)}
                            for rank in range(len(places))])
         except BaseException as error:
             running.stop()

@@ -77,7 +77,7 @@ class DockerLauncher(Launcher):
 
     def missing(self, stack: Stack) -> str | None:
         """Why its image cannot be built, where that is known; else prepare builds it, and a failed build says why."""
-        return stack.unbuildable
+        return stack.foreign or stack.unbuildable
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
         """Build images that are missing or old, and remove what runners that are gone have left."""
@@ -110,7 +110,7 @@ class DockerLauncher(Launcher):
         try:
             kernels = kernel_cache.folder(stack, self._cache) if own else None
             each_settings = [with_workloads(on_gpus(
-                settings(cell, data, run, each, places, share, module, padding), own, kernels), stack)
+                settings(cell, data, run, each, places, share, module, padding, stack.env), own, kernels), stack)
                 for each in places]
             running.create(image.id, [listening(each) for each in each_settings] if listens else each_settings)
         except BaseException as error:
@@ -203,13 +203,13 @@ def _mounted(root: Path) -> dict[str, Any]:
 
 
 def settings(cell: Cell, data: Path, run: str, place: cluster.Place, places: tuple[cluster.Place, ...], share: Share,
-             module: str = "workloads", padding: int = 0) -> dict[str, Any]:
+             module: str = "workloads", padding: int = 0, passed: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
     """What a place's container is created with: no more than it needs."""
     rank = places.index(place)
     name = run_name(run)
     # processes of one place find each other by the host's name, which must mean something
     network: dict[str, Any] = {"network_mode": "none", "hostname": "localhost"}
-    environment = placement.variables(padding)
+    environment = placement.variables(padding, passed)
     if len(places) > 1:
         network = {"network": name, "hostname": place.name, "nano_cpus": _nano(share.quota),
                    "networking_config": {name: aliased(place.name)}}

@@ -54,6 +54,8 @@ class VenvLauncher(Launcher):
         """The missing interpreter, or None."""
         if not isinstance(stack, PinnedStack):
             return None                     # it was asked what it holds before it was planned
+        if stack.foreign:
+            return stack.foreign
         if stack.base_has_framework:
             return f"{stack.name} is only there as an image: its base has the framework, and no index"
         try:
@@ -92,7 +94,8 @@ class VenvLauncher(Launcher):
         own = gpus.assigned(cell, stack, self._gpus) if cell.device == "gpu" else ()
         kernels = {kernel_cache.VARIABLE: str(kernel_cache.folder(stack, self._cache))} if own else {}
         command = worker_command(python, cell, data, module)
-        variables = {**own_stacks.variables(stack), **visible(own), **kernels, **placement.variables(padding)}
+        variables = {**own_stacks.variables(stack), **visible(own), **kernels,
+                     **placement.variables(padding, stack.env)}
         limit = cell.memory_bytes if cell.device == "cpu" else 0
         return ProcessRunning.of(
             places, {**record, **({"gpus": [gpu.uuid for gpu in own]} if own else {})},

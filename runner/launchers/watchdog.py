@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from runner.launchers.protocol import Exit, Running
+from runner.machine import host
 from runner.results.contract import NotAnEvent, first, parsed
 from workloads.spec.cell import Cell
 
@@ -209,7 +210,14 @@ def gone(exit: Exit) -> Ending:
         return Ending("died", "it closed its pipe and stayed" + _heard(exit))
     if exit.code in (137, -9, 143, -15):
         return Ending("killed", f"the worker was killed from outside (exit code {exit.code})")
+    if exit.code in (132, -4):
+        return Ending("died", "the CPU lacks an instruction that this build needs (SIGILL)" + _lacking() + _heard(exit))
     return Ending("died", f"exit code {exit.code} without an end event" + _heard(exit))
+
+
+def _lacking() -> str:
+    lacking = host.lacking_instructions()
+    return f"; of those that builds are made for, this host's has no {', '.join(lacking)}" if lacking else ""
 
 
 def _heard(exit: Exit) -> str:

@@ -4,6 +4,7 @@ import os
 import platform
 import socket
 from collections.abc import Collection, Mapping
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -13,6 +14,8 @@ import psutil
 from runner.machine import control_groups
 
 GIB = 2**30
+_INSTRUCTIONS = ("avx", "avx2", "fma", "avx512f")
+_NUMBERS = (("implementer", "CPU implementer"), ("part", "CPU part"), ("variant", "CPU variant"))
 FOREIGN_SHARE = 0.1      # of a run's CPUs' time: what others may take before the run counts as disturbed
 
 
@@ -56,11 +59,23 @@ def governor() -> str | None:
     return _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip() or None
 
 
+def lacking_instructions() -> list[str]:
+    """The vector instructions that frameworks' builds are made for and the first CPU does not have."""
+    flags = _of_first_cpu().get("flags", "").split()
+    return [name for name in _INSTRUCTIONS if flags and name not in flags]
+
+
 def _cpu_name() -> str:
-    for line in _read("/proc/cpuinfo").splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
+    """As it calls itself; of one without a name, as ARM's, its maker's and its own number."""
+    said = _of_first_cpu()
+    numbers = [f"{part} {said[key]}" for part, key in _NUMBERS if key in said]
+    return said.get("model name") or " ".join([platform.machine(), *numbers])
+
+
+def _of_first_cpu() -> dict[str, str]:
+    """What /proc/cpuinfo says up to the next CPU's lines."""
+    lines = takewhile(str.strip, _read("/proc/cpuinfo").splitlines())
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
 def _system() -> str:

@@ -30,6 +30,7 @@ from runner.measuring.stopping_rule import Until
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder, usable_cache
 from runner.planning import budget
 from runner.planning.plan import Plan, Planned, Wishes, of_fullest_form, plan, run_seconds, too_large
+from runner.processes import left_behind, passed_on
 from runner.results import history, store
 from runner.stacks import definition, engine, environments, images, package_sources
 from runner.stacks.own import OwnStack
@@ -49,6 +50,7 @@ class Request(NamedTuple):
     wishes: Wishes = Wishes()
     swarm: tuple[str, ...] = ()      # the arguments of --swarm
     slurm: tuple[str, ...] = ()      # the arguments of --slurm
+    env: tuple[str, ...] = ()        # names of variables that workers get
     until: Until | None = None
     is_side_by_side: bool = False    # cells on different GPUs at once
     results: Path = Path("results")
@@ -179,12 +181,14 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
         data=tuple(each.name for each in (data, *more)))
     request = request._replace(wishes=wishes)
     stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks}}
+    passed = passed_on(request.env)
+    stacks = {name: stack.model_copy(update={"env": passed}) for name, stack in stacks.items()}
     shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}
     made = of_fullest_form(forms, lambda form: plan(
         form, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus, launcher.hosts))
     launcher.check([planned.cell for planned in made.cells])
-    return _within_budget(Job(request, made, stacks, launcher, here, data, here_gpus, more_data=tuple(more),
-                              forms=forms))
+    facts = {"env": dict(passed)} if passed else {}
+    return _within_budget(Job(request, made, stacks, launcher, here, data, here_gpus, facts, tuple(more), forms))
 
 
 def _within_budget(job: Job) -> Job:
@@ -279,8 +283,8 @@ def _built(job: Job, names: list[str], say: Say) -> list[str]:
 
 
 def warnings(job: Job) -> list[str]:
-    """What to know before the cells of a job start: of GPUs, and of more CPUs or memory than there are."""
-    return [*too_large(job.plan, job.machine),
+    """What to know before the cells of a job start: of variables, GPUs, and more CPUs or memory than there are."""
+    return [*filter(None, [left_behind(job.request.env)]), *too_large(job.plan, job.machine),
             *gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)]
 
 

@@ -157,6 +157,8 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], request: job.Request,
     stacks = chosen_now.stacks
     name = launcher_name(recorded, request.launcher)
     launcher = choose.for_stacks(name, say, gpus, request.options, chosen_now.named)
+    env = {str(name): str(value) for name, value in dict(recorded.session.get("env") or {}).items()}
+    stacks = {name: stack.model_copy(update={"env": tuple(env.items())}) for name, stack in stacks.items()}
     data, *more = choice.several(data_argument(recorded, request.data), paths.cache_folder())
     plan = plan_again(recorded, stacks, request.wishes.rounds, secrets.randbelow(2**31))
     missing = {stack: reason for stack in dict.fromkeys(each.cell.stack for each in plan.cells)
@@ -168,5 +170,5 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], request: job.Request,
     changed = differences(recorded, here, launcher.name, used) + own_stacks.changes(recorded.session, stacks)
     for line in changed or [f"nothing that {recorded.id} recorded differs now"]:
         say(line)
-    facts = {"rerun_of": recorded.id, "differs": changed}
+    facts = {"rerun_of": recorded.id, "differs": changed, **({"env": env} if env else {})}
     return job.Job(request, plan, stacks, launcher, here, data, gpus, facts, tuple(more))

@@ -1,6 +1,7 @@
 """Stacks: what the folders docker/<stack>/ say, and fingerprints that change when what a stack is made of changes."""
 
 import hashlib
+import platform
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +26,7 @@ _OF_STACK = {"stack": {key: key for key in ("name", "framework", "version", "pyt
              **_ALL, _INDEX: {}, _GPU: {}}
 _OF_RUNNER = {"image": {key: key for key in ("name", "python", "title")}, **_ALL, _INDEX: {}}
 _Tables = dict[str, dict[str, str]]
+_LOCKED_FOR = "x86_64"      # what every lock has wheels of
 RUNNER = "runner"           # the folder, and the name, of our own image
 # of GPUs, from Pascal to Blackwell: what every [gpu] table tells of
 CAPABILITIES = ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
@@ -184,6 +186,7 @@ class Stack(BaseModel):
     title: str = Field(min_length=1)
     devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
     gpu: GpuCode | None = None
+    env: tuple[tuple[str, str], ...] = ()      # variables of the user's that its workers get, by --env
     sync: str = ""                      # the mode that parallel = sync is here, where it is not the framework's usual
 
     @model_validator(mode="after")
@@ -208,6 +211,11 @@ class Stack(BaseModel):
         """Why nobody can build its image, with the way out; None where that can be tried, or there is none to build."""
         return None
 
+    @property
+    def foreign(self) -> str | None:
+        """Why its packages do not run on this machine, with the way out; None where they do."""
+        return None
+
     @abstractmethod
     def made_of(self) -> str:
         """What it and the workloads are made of, as a SHA-256: another one is another stack."""
@@ -227,6 +235,14 @@ class PinnedStack(Pinned, Stack):
     def is_gpu_only(self) -> bool:
         """Whether it runs on GPUs alone."""
         return "cpu" not in self.devices
+
+    @property
+    def foreign(self) -> str | None:
+        """Why its packages do not run on this machine, with the way out; None where they do."""
+        if (kind := platform.machine()) == _LOCKED_FOR:
+            return None
+        return (f"{self.name} is locked for {_LOCKED_FOR}, and this machine is {kind}: measure an environment of your "
+                "own, --stack mine=PATH")
 
 
 def pinned(stack: Stack) -> PinnedStack:

@@ -236,9 +236,10 @@ def _answer(command: Sequence[str | Path], root: Path, asked: Asked) -> tuple[st
 
 
 def _words(ended: "subprocess.CompletedProcess[str]") -> str:
-    """What a program that failed said, on one line."""
-    said = " ".join((ended.stderr.strip() or ended.stdout).split())
-    return f": {said[:_WORDS]}" if said else ""
+    """What a program that failed said, on one line: its beginning, and whole its last line, which says why."""
+    lines = [" ".join(line.split()) for line in (ended.stderr.strip() or ended.stdout.strip()).splitlines()]
+    said = " ".join(filter(None, lines))
+    return f": {said if len(said) <= _WORDS else f'{said[:_WORDS].rstrip()} ... {lines[-1]}'}" if said else ""
 
 
 def _run(command: Sequence[str | Path], folder: Path, asked: Asked, variables: Mapping[str, str],

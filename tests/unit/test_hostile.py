@@ -131,3 +131,9 @@ def test_a_stranger_s_published_number_names_a_known_quantity_of_a_cell_s_own_fi
         changed = {**record, "published": [{**accuracy, **change}]}
         with pytest.raises(InputError, match="its plan cannot be repeated"):
             rerun.plan_again(rerun.Recorded({}, changed, {}), STACKS, None)
+
+
+def test_a_byte_order_mark_is_read_over_and_utf_16_is_named() -> None:
+    assert "s" == parsed("\ufeff" + STUDY).id
+    with pytest.raises(InputError, match=r"s\.toml: found UTF-16, expected UTF-8: save it as UTF-8"):
+        study.parse(STUDY.encode("utf-16"), "s.toml")

@@ -1,7 +1,9 @@
+import os
+
 import pytest
 
 from runner import processes
-from runner.errors import BuildFailed
+from runner.errors import BuildFailed, InputError
 
 
 def test_a_commands_output_is_kept_and_told(tmp_path):
@@ -61,3 +63,22 @@ def test_an_interpreters_variables_do_not_reach_another_one(monkeypatch):
 
     assert "PYTHONPATH" not in environment
     assert environment["PIP_FIND_LINKS"] == "/wheels"
+
+
+def test_variables_that_move_results_and_stay_behind_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"LD_PRELOAD": "/x.so", "KMP_BLOCKTIME": "0", "TF_XLA": "", "HOME": "/",
+                                    "OMPX": ""})
+    assert ("set here and not passed on to workers: KMP_BLOCKTIME, LD_PRELOAD, TF_XLA; --env NAME passes one on"
+            == processes.left_behind(()))
+    assert "" == processes.left_behind(("KMP_BLOCKTIME", "LD_PRELOAD", "TF_XLA"))
+    assert (("KMP_BLOCKTIME", "0"), ("LD_PRELOAD", "/x.so")) == processes.passed_on(["LD_PRELOAD", "KMP_BLOCKTIME"])
+
+
+@pytest.mark.parametrize(("name", "line"), [
+    ("MISSING", "--env MISSING: found no such variable, expected one that is set: export MISSING=..."),
+    ("PATH", "--env PATH: found a variable that evenbench sets itself, expected another one")])
+def test_a_variable_that_cannot_be_passed_on_is_told(name: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"PATH": "/bin"})
+    with pytest.raises(InputError) as told:
+        processes.passed_on([name])
+    assert line == str(told.value)

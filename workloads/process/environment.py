@@ -8,7 +8,7 @@ import sys
 
 from workloads.frameworks import surroundings
 from workloads.process import caches, cgroup, family, inventory, lifetime, processor
-from workloads.spec import frameworks
+from workloads.spec import frameworks, placement
 from workloads.spec.cell import CellError
 
 _SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX", "LD_PRELOAD", "KMP_AFFINITY",
@@ -50,7 +50,13 @@ def enter(cell):
     if cell.device == "gpu":
         for name in _NO_TF32:
             os.environ.pop(name, None)
-    os.environ.update(variables(cell))
+    passed = _passed()
+    os.environ.update((name, value) for name, value in variables(cell).items() if name not in passed)
+
+
+def _passed():
+    """The names of variables that the user passes on, which count before ours."""
+    return os.environ.get(placement.PASSED, "").split()
 
 
 def _check_recorded():
@@ -88,7 +94,7 @@ def facts():
 
 def _seen():
     """The variables that may move a result, as they are."""
-    names, families = set(_SEEN), _SEEN_FAMILIES
+    names, families = set(_SEEN + tuple(_passed())), _SEEN_FAMILIES
     for own in surroundings.of_all():
         names.update(own.SEEN)
         families += own.SEEN_FAMILIES

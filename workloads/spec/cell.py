@@ -91,7 +91,8 @@ DEFAULTS = dict(getattr(Cell, "_field_defaults", {}))
 LEAST = {"batch": 1, "image": 1, "classes": 2, "steps": 1, "warmup": 0, "epochs": 1, "nodes": 1, "cpus": 1,
           "memory_bytes": 0, "seed": 0, "length": 0, "hidden": 0, "gpus": 1, "images": 0, "prompt": 0,
           "learning_rate": 0.0, "weight_decay": 0.0, "seconds": 0.0}
-MOST = {"nodes": 1000, "gpus": 1000, "cpus": 100000, "seconds": 3600.0}      # elsewhere what 62 bits hold
+MOST = {"nodes": 1000, "gpus": 1000, "cpus": 100000, "seconds": 3600.0}
+_MOST = 2 ** 62 - 1           # elsewhere
 CHOICES = dict(SWITCHES, measure=measures.NAMES, device=("cpu", "gpu"))
 
 
@@ -117,10 +118,10 @@ def checked(key, value):
         raise CellError('key "%s": found %s, expected %s' % (key, json.dumps(value, default=str), kind.__name__))
     if key in CHOICES and value not in CHOICES[key]:
         raise CellError('key "%s": found "%s", expected one of %s' % (key, value, ", ".join(CHOICES[key])))
-    if key in LEAST and not LEAST[key] <= value < 2 ** 62:     # also refuses NaN and infinity
+    if key in LEAST and not value >= LEAST[key]:     # also refuses NaN
         raise CellError('key "%s": found %s, expected a number of at least %s' % (key, value, LEAST[key]))
-    if key in MOST and value > MOST[key]:
-        raise CellError('key "%s": found %s, expected a number of at most %s' % (key, value, MOST[key]))
+    if key in LEAST and value > MOST.get(key, _MOST):
+        raise CellError('key "%s": found %s, expected a number of at most %s' % (key, value, MOST.get(key, _MOST)))
     if key == "table" and value:
         try:
             image_task.loads(value)

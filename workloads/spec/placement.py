@@ -7,13 +7,15 @@ the first array move the arrays. Either moves a step's time, for all processes o
 from random import Random
 
 VARIABLE = "EVENBENCH_PADDING"       # its value means nothing
+PASSED = "EVENBENCH_ENV"             # the names of variables that the user passes on, with spaces between
 MOST = 4096                          # characters of it; a page
 _BLOCKS = 20
 
 
-def variables(length):
-    """The environment's part that is so long; none for 0."""
-    return {VARIABLE: "x" * length} if length else {}
+def variables(length, passed=()):
+    """The environment's part that is so long, none for 0, and what the user passes on: (name, value) of each."""
+    own = dict(passed, **{PASSED: " ".join(name for name, _ in passed)}) if passed else {}
+    return dict({VARIABLE: "x" * length} if length else {}, **own)
 
 
 def blocks(random):

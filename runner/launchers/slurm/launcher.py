@@ -100,7 +100,8 @@ class SlurmLauncher(ClusterLauncher):
         order = Order(name, folder, stack.root, python, cell.nodes, cell.cpus, cell.memory_bytes, gpus,
                       self._again(cell.nodes))
         first, groups, ports = _PORTS
-        variables = {**placement.variables(padding), **({kernel_cache.VARIABLE: str(kernels[0])} if kernels else {})}
+        variables = {**placement.variables(padding, stack.env),
+                     **({kernel_cache.VARIABLE: str(kernels[0])} if kernels else {})}
         task = {"module": module, "cell": cell._asdict(), "data": str(data.resolve()), "nodes": cell.nodes,
                 "places": [place.name for place in places], "reporters": list(reporters(places)),
                 "servers": list(servers(places)), "cpus": cell.cpus, "memory_bytes": cell.memory_bytes,

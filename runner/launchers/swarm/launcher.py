@@ -74,7 +74,7 @@ class SwarmLauncher(ClusterLauncher):
                   "encrypted": self._options.is_encrypted,
                   "nodes": {place.name: {**node.record(), **reports[node.name].record()}
                             for place, node in zip(places, on, strict=True)}}
-        specs = services(cell, data, places, on, image.reference, module, padding)
+        specs = services(cell, data, places, on, image.reference, module, padding, stack.env)
         return self._begun(SwarmRunning(self._client, places, record), run, specs)
 
     def _begun(self, running: "SwarmRunning", run: str, specs: list[manager.ServiceSpec]) -> "SwarmRunning":
@@ -157,7 +157,8 @@ def placed(places: tuple[cluster.Place, ...], cell: Cell,
 
 
 def services(cell: Cell, data: Path, places: tuple[cluster.Place, ...], on: list[manager.Node], image: str,
-             module: str = "workloads", padding: int = 0) -> list[manager.ServiceSpec]:
+             module: str = "workloads", padding: int = 0, passed: tuple[tuple[str, str], ...] = (),
+             ) -> list[manager.ServiceSpec]:
     """A service for each place. Only nodes reserve CPUs and memory: a coordinator shares those of the first one."""
     names = ",".join(place.name for place in places)
     gpus = cell.gpus if cell.device == "gpu" else 0
@@ -165,7 +166,7 @@ def services(cell: Cell, data: Path, places: tuple[cluster.Place, ...], on: list
     specs = []
     for rank, (place, node) in enumerate(zip(places, on, strict=True)):
         others = {"EVENBENCH_NODES": names, "EVENBENCH_RANK": str(rank)} if len(places) > 1 else {}
-        others |= {**placement.variables(padding), **kernels}
+        others |= {**placement.variables(padding, passed), **kernels}
         specs.append(manager.ServiceSpec(
             place.name, node, image, (module, json.dumps(cell._asdict())), str(data), cell.cpus, cell.memory_bytes,
             gpus, rank < cell.nodes, others, kernel_cache.volume(cell.stack) if gpus else ""))

@@ -6,6 +6,7 @@ import pytest
 
 from runner.launchers.protocol import Exit
 from runner.launchers.watchdog import Ending, Limits, follow, limits
+from runner.machine import host
 from runner.results.contract import ENDINGS
 from tests.clock import FakeClock
 from tests.fakes import FakeRunning, good_lines
@@ -75,6 +76,13 @@ def test_a_worker_killed_from_outside_is_killed() -> None:
 def test_a_worker_that_goes_without_a_word_died_and_its_last_words_are_told() -> None:
     end = ending([], Exit(1, last_words="ImportError: no"))
     assert ("died", "exit code 1 without an end event; last words: ImportError: no") == end[:2]
+
+
+def test_a_worker_whose_instruction_the_cpu_lacks_says_which_this_one_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "_read", lambda path: "processor: 0\nflags: sse avx\n\nprocessor: 1\nflags: fma\n")
+    end = ending([], Exit(-4))
+    assert ("died", "the CPU lacks an instruction that this build needs (SIGILL); of those that builds are made for, "
+                    "this host's has no avx2, fma, avx512f") == end[:2]
 
 
 @pytest.mark.parametrize("garbage", [b"hello\n", b"[1]\n", b'{"event": "dance"}\n', b'{"event": "end"}\n',

@@ -28,16 +28,24 @@ def test_no_padding_is_no_variable() -> None:
     assert ({}, PADDED) == (placement.variables(0), placement.variables(3))
 
 
-def settings(nodes: int, padding: int) -> dict[str, Any]:
+def settings(nodes: int, padding: int, passed: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
     cell = CELL._replace(nodes=nodes, parallel="none" if nodes == 1 else "allreduce")
     places = cluster.places("pytorch", cell.parallel, nodes)
-    return docker.settings(cell, Path("/d"), "r.0.1", places[0], places, shared(cell, {0, 1}), padding=padding)
+    return docker.settings(cell, Path("/d"), "r.0.1", places[0], places, shared(cell, {0, 1}), padding=padding,
+                           passed=passed)
 
 
 def test_a_container_has_the_padding_beside_what_it_is_told_of_others() -> None:
     assert PADDED == settings(1, 3)["environment"]
     assert "environment" not in settings(1, 0)
     assert {"EVENBENCH_NODES", "EVENBENCH_RANK", placement.VARIABLE} == settings(2, 3)["environment"].keys()
+
+
+def test_what_the_user_passes_on_comes_with_its_names() -> None:
+    passed = (("LD_PRELOAD", "/x.so"), ("OMP_WAIT_POLICY", "PASSIVE"))
+    expected = {"LD_PRELOAD": "/x.so", "OMP_WAIT_POLICY": "PASSIVE", "EVENBENCH_ENV": "LD_PRELOAD OMP_WAIT_POLICY"}
+    assert {**PADDED, **expected} == settings(1, 3, passed)["environment"]
+    assert expected == placement.variables(0, passed)
 
 
 def test_a_service_of_a_swarm_has_it_too() -> None:

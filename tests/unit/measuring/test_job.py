@@ -170,7 +170,8 @@ def test_a_session_that_goes_on_keeps_the_orders_that_it_began_with(tmp_path: Pa
 
 # ---- what runs beside it
 
-def test_a_cell_on_cpus_has_nobody_who_watches_gpus() -> None:
+def test_a_cell_on_cpus_has_nobody_who_watches_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"PATH": os.environ["PATH"]})
     made = asked_for()
     assert [] == [watch for each in made.plan.cells if (watch := job.gpu_watch(made, each))]
     assert [] == job.warnings(made)

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from runner.errors import InputError
+from runner.stacks import definition
 from runner.stacks.definition import fingerprint, read, read_all, read_runner, wheels_fingerprint, workloads_digest
+from tests import fakes
 from tests.stack_folder import DIGEST, STACK_TOML, repository, small_stack
 from workloads.spec import frameworks
 
@@ -200,3 +202,10 @@ def test_the_workloads_have_a_digest_of_their_own(tmp_path):
 def test_a_worker_in_a_stack_takes_the_framework_that_it_is_called_after_whatever_came_with_it(name, framework):
     everything = [package for package, _ in frameworks.PACKAGES]
     assert [frameworks.package(framework)] == frameworks.meant(everything, name)
+
+
+def test_a_stack_is_refused_on_another_kind_of_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fakes.stack("torch-2.13-cpu").foreign is None
+    monkeypatch.setattr(definition.platform, "machine", lambda: "aarch64")
+    assert ("torch-2.13-cpu is locked for x86_64, and this machine is aarch64: measure an environment of your own, "
+            "--stack mine=PATH") == fakes.stack("torch-2.13-cpu").foreign

@@ -54,3 +54,11 @@ def test_the_folder_is_told_to_be_missing_empty_or_filled(tmp_path: Path, monkey
     assert "empty" == caches.state()
     (tmp_path / "cuda" / "index").touch()
     assert "filled" == caches.state()
+
+
+def test_a_variable_that_the_user_passes_on_counts_before_ours_and_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment.os, "environ", {"OMP_NUM_THREADS": "7", "MINE": "x", "EVENBENCH_ENV":
+                                                    "MINE OMP_NUM_THREADS"})
+    environment.enter(CELL)
+    seen = environment.facts()["environment"]
+    assert ("7", "x", str(CELL.cpus)) == (seen["OMP_NUM_THREADS"], seen["MINE"], seen["MKL_NUM_THREADS"])

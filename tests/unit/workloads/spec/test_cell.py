@@ -16,6 +16,8 @@ GOOD = {"stack": "tf-2.5", "task": "lenet5", "measure": "train"}
     ({"batch": True}, 'key "batch": found true, expected int'),
     ({"batch": 0}, 'key "batch": found 0, expected a number of at least 1'),
     ({"learning_rate": float("nan")}, 'key "learning_rate": found nan, expected a number'),
+    ({"learning_rate": 1e30}, 'key "learning_rate": found 1e+30, expected a number of at most 4611686018427387903'),
+    ({"cpus": 200000}, 'key "cpus": found 200000, expected a number of at most 100000'),
     ({"precision": "half"}, 'key "precision": found "half", expected one of float32, float64, amp, tf32'),
     ({"measure": "dance"}, 'key "measure": found "dance"'),
     ({"bach": 8}, 'key "bach" is unknown; known: stack, task'),
