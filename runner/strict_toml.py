@@ -3,6 +3,7 @@
 import codecs
 import difflib
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -17,6 +18,8 @@ from workloads.spec.data import datasets, prepared
 
 _OF_THE_PLAN = ("stack", "table")        # cell fields that the planner fills in
 _LONGEST_FILE = 2**18            # bytes: four times our longest; a parser's time may grow by the square
+_DEEPEST_KEY = 64        # parts, with dots between: tomllib takes the square of them in memory
+_BETWEEN_KEYS = re.compile(rb"[\n=,{}]")
 Table = dict[str, Any]
 _Kind = TypeVar("_Kind")
 
@@ -55,6 +58,8 @@ def document(content: bytes, file: str) -> Table:
         raise position.wrong(f"found {len(content)} bytes, expected at most {_LONGEST_FILE}")
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise position.wrong("found UTF-16, expected UTF-8: save it as UTF-8")
+    if any(part.count(b".") > _DEEPEST_KEY for part in _BETWEEN_KEYS.split(content)):
+        raise position.wrong(f"found a key of more than {_DEEPEST_KEY} parts")
     try:
         tables = tomllib.loads(content.decode("utf-8-sig"))
         is_in_range = all(-(2**63) <= number < 2**63 for number in _numbers(tables))

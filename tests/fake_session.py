@@ -28,6 +28,8 @@ OPENED: list[store.Store] = []             # by bench, for the test to close
 def bench(folder: Path, script: Any = lambda cell, run: good_lines(), seed: int = 1) -> Bench:
     clock = FakeClock(step=0.001)
     planned = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(seed=seed), lambda stack: None)
+    for earlier in (each for each in OPENED if each.folder == folder):        # whose session is over
+        earlier.close()
     OPENED.append(store.Store(folder))
     OPENED[-1].append({"event": "session", "schema": store.SCHEMA, "command": "c"})
     return Bench(planned, STACKS, FakeLauncher(clock, script), folder, OPENED[-1], QuietProgress(), clock=clock,

@@ -172,7 +172,9 @@ def _reasons(job: jobs.Job) -> str:
 
 @contextmanager
 def _signals() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C or SIGTERM came. The session looks between two lines, so no container is left half started.
+    """Whether Ctrl-C or SIGTERM came, or the terminal was closed.
+
+    The session looks between two lines, so no container is left half started.
 
     A second one ends the session at once.
     """
@@ -183,7 +185,7 @@ def _signals() -> Iterator[Callable[[], bool]]:
         if len(seen) > 1:
             raise Stopped
 
-    earlier = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    earlier = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
     try:
         yield lambda: bool(seen)
     finally:

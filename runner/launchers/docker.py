@@ -15,6 +15,7 @@ from runner.launchers.line_queue import Pipe, lines_of_chunks
 from runner.launchers.protocol import Exit, Launcher, Running
 from runner.machine import gpus, topology
 from runner.machine.cpu_sets import Share, reporters, servers, shared
+from runner.machine.host import Machine
 from runner.paths import cache_folder
 from runner.results.error_output import ErrorOutput, Written
 from runner.stacks import images
@@ -74,6 +75,12 @@ class DockerLauncher(Launcher):
         other = copy.copy(self)
         other._gpus = gpus
         return other
+
+    def machine(self, here: Machine) -> Machine:
+        """What of this machine the engine has: where it runs in a virtual one, that is less."""
+        engine = self._client.info()
+        return here._replace(cpus=min(here.cpus, engine["NCPU"]),
+                             memory_bytes=min(here.memory_bytes, engine["MemTotal"]))
 
     def missing(self, stack: Stack) -> str | None:
         """Why its image cannot be built, where that is known; else prepare builds it, and a failed build says why."""

@@ -134,9 +134,13 @@ def unfinished(results: Path, command: str, key: str = "command") -> Kept | None
     for folder in sorted(results.glob("*/"), reverse=True):
         if not (folder / store.EVENTS).is_file():
             continue
+        told = Told()
         try:
-            told = Told().read(folder)
-        except InputError:
+            told.read(folder)
+        except InputError as error:
+            if told.session.get(key) == command:
+                raise InputError(f"{error}: the interrupted session of this command cannot go on: mend that line, or "
+                                 "begin a new one with --fresh") from error
             continue                           # somebody's broken file is no reason not to measure
         if told.session and told.session.get(key) == command and told.state != "done":
             return _kept(folder, told)

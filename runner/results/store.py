@@ -8,6 +8,7 @@ killed writer left torn. Schema 3 (2026-11-27): timed steps come in turns; what 
 """
 
 import errno
+import fcntl
 import json
 import os
 import threading
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import NoneType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from pydantic_core import from_json
 
@@ -48,14 +49,18 @@ class Store:
         self._writing = threading.Lock()       # runs on different GPUs may end at once
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            _check_unchanged(folder)
             _drop_torn_line(self.path)
             self._file = self.path.open("ab", buffering=0)
+            _keep_others_out(self._file, self.path)
             (folder / manifest.NAME).unlink(missing_ok=True)        # what is appended from here on is not in it
         except OSError as error:
             raise _refusal(self.path, error) from error
 
     def append(self, record: Record) -> None:
-        """Write one record. Raises DiskFull, and what was written before stays readable."""
+        """Write one record. Raises DiskFull, and what was before stays readable; InputError where the folder went."""
+        if record["event"] == "begin":
+            self._check_there()
         line = json.dumps(record, allow_nan=False).encode() + b"\n"
         with self._writing:
             end = self._file.seek(0, os.SEEK_END)
@@ -67,6 +72,16 @@ class Store:
             except OSError as error:
                 os.truncate(self.path, end)
                 raise _refusal(self.path, error) from error
+
+    def _check_there(self) -> None:
+        """Raise InputError where the folder was removed or renamed: nobody would find what is appended."""
+        try:
+            is_there = os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
+        except OSError:
+            is_there = False
+        if not is_there:
+            raise InputError(f"{self.path}: removed or renamed while the session ran: put it back, and the same "
+                             "command goes on")
 
     def append_beside(self, name: str, record: Record) -> None:
         """Add an object to another file of the folder, a line each. Raises DiskFull, InputError."""
@@ -96,6 +111,24 @@ class Store:
         self.close()
 
 
+def _check_unchanged(folder: Path) -> None:
+    """Raise InputError where a session that has ended, and is to go on, is not as it was left."""
+    if (folder / manifest.NAME).exists() and EVENTS in manifest.verify(folder).changed:
+        raise InputError(f"{folder / EVENTS}: changed since its session wrote it (`evenbench verify {folder.name}`): "
+                         "put it back, or begin a new session with --fresh")
+
+
+def _keep_others_out(file: IO[bytes], path: Path) -> None:
+    """Lock a session's file, where its file system has locks. Raises InputError while another session has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise InputError(f"{path}: another evenbench session is writing it: wait for it, or end it") from error
+    except OSError:
+        return
+
+
 def _drop_torn_line(path: Path) -> None:
     """Cut off what a killed writer left behind its last whole line."""
     if not path.exists():
@@ -115,6 +148,8 @@ def _refusal(path: Path, error: OSError) -> InputError | DiskFull:
 def read(folder: Path) -> Iterator[Record]:
     """The records of a run's folder, in order. Raises InputError with file and line where one is not a record."""
     path = folder / EVENTS
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: found no plain file, expected a session's events")
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):

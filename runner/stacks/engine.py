@@ -3,10 +3,13 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
+from urllib.parse import urlsplit
 
 import docker
 from docker import DockerClient
+from docker.context.config import get_current_context_name
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 from docker.models.networks import Network
@@ -18,6 +21,7 @@ __all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNot
            "Waiting", "aliased", "connect", "copy_image", "data_root", "gpu_request", "image_id", "image_labels",
            "labelled_images", "podman_info", "remove_image", "service_output", "unlimited_memlock"]
 
+_HERE = ("localhost", "127.0.0.1", "::1")
 _TIMEOUT_SECONDS = 60
 _RESTART_SECONDS = 40.0       # an engine with many containers takes so long to come back
 _ASK_SECONDS = 0.5
@@ -25,11 +29,14 @@ _ASK_SECONDS = 0.5
 
 def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
     """A client of the engine that the docker command would use, known to answer. Raises EngineUnreachable."""
-    try:
-        client = _client(environment)
-        client.ping()
-    except DockerException as error:
-        raise EngineUnreachable(_mending(environment, str(error))) from error
+    with ExitStack() as failed:
+        try:
+            client = _client(environment)
+            failed.callback(client.close)
+            client.ping()
+        except DockerException as error:
+            raise EngineUnreachable(_mending(environment, str(error))) from error
+        failed.pop_all()
     return client
 
 
@@ -155,18 +162,32 @@ def service_output(client: DockerClient, service: str, *, is_error: bool = False
 
 
 def _client(environment: Mapping[str, str]) -> DockerClient:
-    """DOCKER_HOST counts first, then the context that `docker context use` chose, as for the docker command."""
-    if environment.get("DOCKER_HOST"):
+    """DOCKER_HOST counts first, then the context that DOCKER_CONTEXT or `docker context use` chose, as for docker."""
+    if host := environment.get("DOCKER_HOST"):
+        _check_here(host, "run `unset DOCKER_HOST`")
         return docker.from_env(environment=dict(environment), timeout=_TIMEOUT_SECONDS)
-    context = docker.ContextAPI.get_current_context()
+    name = environment.get("DOCKER_CONTEXT") or get_current_context_name()
+    context = docker.ContextAPI.get_context(name)
+    if context is None:
+        raise EngineUnreachable(f'docker\'s context "{name}" is not there: run `docker context use default`')
+    _check_here(context.Host or "", "run `docker context use default`")
     return DockerClient(base_url=context.Host, tls=context.TLSConfig, timeout=_TIMEOUT_SECONDS)
+
+
+def _check_here(host: str, remedy: str) -> None:
+    """Raise EngineUnreachable for the engine of another machine: its CPUs, memory and folders are not this one's."""
+    address = urlsplit(host)
+    if address.scheme in ("ssh", "tcp", "http", "https") and address.hostname not in _HERE:
+        raise EngineUnreachable(f"the Docker engine at {host} is another machine's, and evenbench measures where it "
+                                f"runs: run it there, or {remedy}")
 
 
 def _mending(environment: Mapping[str, str], error: str) -> str:
     """What is wrong and what to do, from the client's long-winded error."""
     host = environment.get("DOCKER_HOST")
     if host:
-        return f"no Docker engine answers at DOCKER_HOST={host}: correct it, or run `unset DOCKER_HOST`"
+        return (f"no Docker engine answers at DOCKER_HOST={host} ({error.splitlines()[0]}): correct it, or run `unset "
+                "DOCKER_HOST`")
     if "PermissionError" in error or "Permission denied" in error:
         return "the Docker engine does not let this user in: run `sudo usermod -aG docker $USER` and log in again"
     if "FileNotFoundError" in error or "No such file" in error:

@@ -14,7 +14,7 @@ from runner.measuring import adaptive, job
 from runner.measuring.bench import Bench, Progress
 from runner.measuring.stopping_rule import Until
 from runner.planning.plan import Wishes, plan
-from runner.results import history, store
+from runner.results import history, manifest, store
 from runner.results.rows import measurements
 from runner.study.file import parse
 from tests.clock import FakeClock
@@ -129,6 +129,7 @@ def killed_in_round(folder: Path, round: int) -> history.Kept:
     events = (folder / store.EVENTS).read_bytes().splitlines(keepends=True)
     last = max(index for index, line in enumerate(events) if b'"event": "begin"' in line)
     (folder / store.EVENTS).write_bytes(b"".join(events[:last + 1]))
+    (folder / manifest.NAME).unlink(missing_ok=True)          # a killed runner writes none
     command = next(record["command"] for record in store.read(folder) if record["event"] == "session")
     kept = history.unfinished(folder.parent, command)
     assert kept

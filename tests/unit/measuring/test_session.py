@@ -12,7 +12,7 @@ from runner.machine.host import CpuSeconds
 from runner.measuring.bench import Bench
 from runner.measuring.session import Memory, run
 from runner.planning.plan import Wishes, plan
-from runner.results import history, store
+from runner.results import history, manifest, store
 from runner.study.file import parse
 from tests.clock import FakeClock
 from tests.fake_session import STACKS, STUDY, bench, close_stores
@@ -117,6 +117,7 @@ def killed(folder: Path, lines: int) -> history.Kept:
     events = (folder / store.EVENTS).read_bytes().splitlines(keepends=True)
     last = max(index for index, line in enumerate(events) if b'"event": "begin"' in line)
     (folder / store.EVENTS).write_bytes(b"".join(events[:last + 1 + lines]))
+    (folder / manifest.NAME).unlink(missing_ok=True)          # a killed runner writes none
     kept = history.unfinished(folder.parent, "c")
     assert kept
     return kept

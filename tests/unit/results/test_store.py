@@ -1,12 +1,13 @@
 """The store: appended, readable after anything, refused where it is newer or broken."""
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from runner.errors import InputError
-from runner.results import history, store
+from runner.results import history, manifest, store
 
 SESSION = {"event": "session", "schema": store.SCHEMA, "command": "c"}
 
@@ -20,6 +21,7 @@ def made(folder: Path, *records: dict[str, object]) -> Path:
 
 def test_a_torn_last_line_is_left_out_and_cut_off_before_the_next_append(tmp_path: Path) -> None:
     made(tmp_path, {"event": "closed", "reason": "interrupted"})
+    (tmp_path / manifest.NAME).unlink()                       # a killed writer leaves none
     with (tmp_path / "events.jsonl").open("ab") as file:
         file.write(b'{"event": "beg')
     assert ["session", "closed"] == [record["event"] for record in store.read(tmp_path)]
@@ -80,7 +82,7 @@ def test_half_a_surrogate_pair_that_a_broken_file_name_left_is_read(tmp_path: Pa
 def finished(run: str, place: dict[str, bool], at: float, seconds: float,
              **ending: object) -> tuple[dict[str, object], ...]:
     """The records of a run whose first line came at these seconds, and its second one two later."""
-    begin = {"event": "begin", "run": run, "key": run[0], "round": 0, "place": place}
+    begin: store.Record = {"event": "begin", "run": run, "key": run[0], "round": 0, "place": place}
     lines = [{"event": "line", "run": run, "at": moment, "line": {"event": "warm", "seconds": []}}
              for moment in (at, at + 2)]
     return begin, *lines, {"event": "ending", "run": run, "ending": "ok", "seconds": seconds, **ending}
@@ -126,3 +128,47 @@ def test_a_folder_that_was_removed_under_a_session_is_named(tmp_path: Path) -> N
     shutil.rmtree(tmp_path / "r")
     with pytest.raises(InputError, match="r: No such file or directory"):
         opened.close()
+
+
+def test_a_session_that_was_changed_since_it_was_written_does_not_go_on(tmp_path: Path) -> None:
+    made(tmp_path, {"event": "closed", "reason": "interrupted"})
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"interrupted", b"incomplete!"))
+    with pytest.raises(InputError, match=r"events\.jsonl: changed since its session wrote it .*--fresh"):
+        store.Store(tmp_path)
+    assert (tmp_path / manifest.NAME).exists()
+
+
+def test_two_sessions_do_not_write_one_folder(tmp_path: Path) -> None:
+    with store.Store(tmp_path), pytest.raises(InputError, match="another evenbench session is writing it"):
+        store.Store(tmp_path)
+
+
+@pytest.mark.parametrize("is_renamed", [False, True])
+def test_a_folder_that_goes_away_ends_the_session_at_the_next_run(is_renamed: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    opened = store.Store(folder)
+    opened.append(SESSION)
+    if is_renamed:
+        folder.rename(tmp_path / "away")
+    else:
+        shutil.rmtree(folder)
+    begin = {"event": "begin", "run": "k.0.1", "key": "k", "round": 0, "place": None}
+    with pytest.raises(InputError, match="removed or renamed while the session ran: put it back"):
+        opened.append(begin)
+    opened._file.close()
+
+
+def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "events.jsonl")
+    with pytest.raises(InputError, match="found no plain file"):
+        list(store.read(tmp_path))
+
+
+def test_a_damaged_line_of_an_interrupted_session_is_told_and_no_new_one_begins(tmp_path: Path) -> None:
+    made(tmp_path / "r", {"event": "closed", "reason": "interrupted"})
+    with (tmp_path / "r" / "events.jsonl").open("ab") as file:
+        file.write(b"damaged\n")
+    with pytest.raises(InputError, match=r"events\.jsonl:3: .*cannot go on: mend that line, or begin a"):
+        history.unfinished(tmp_path, "c")
+    assert history.unfinished(tmp_path, "another") is None

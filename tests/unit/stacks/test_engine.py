@@ -1,0 +1,37 @@
+"""Which engine is asked, and what is said of one that cannot be: by the variables and the settings of docker."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runner.errors import EngineUnreachable
+from runner.stacks import engine
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """docker's own settings, in which a context is chosen that was removed."""
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    (tmp_path / "config.json").write_text(json.dumps({"currentContext": "gone"}))
+    return tmp_path
+
+
+@pytest.mark.parametrize(("variables", "line"), [
+    ({}, "docker's context \"gone\" is not there: run `docker context use default`"),
+    ({"DOCKER_CONTEXT": "other"}, "docker's context \"other\" is not there: run `docker context use default`"),
+    ({"DOCKER_HOST": "ssh://me@gpubox"}, "the Docker engine at ssh://me@gpubox is another machine's, and evenbench "
+                                         "measures where it runs: run it there, or run `unset DOCKER_HOST`"),
+    ({"DOCKER_HOST": "tcp://192.0.2.1:2375"}, "the Docker engine at tcp://192.0.2.1:2375 is another machine's, and "
+                                              "evenbench measures where it runs: run it there, or run `unset "
+                                              "DOCKER_HOST`")])
+def test_an_engine_that_cannot_measure_here_is_told_in_a_line(variables: dict[str, str], line: str, settings: Path
+                                                              ) -> None:
+    with pytest.raises(EngineUnreachable) as told:
+        engine.connect(variables)
+    assert line == str(told.value)
+
+
+def test_an_engine_that_does_not_answer_is_told_with_the_client_s_reason() -> None:
+    with pytest.raises(EngineUnreachable, match=r"no Docker engine answers at DOCKER_HOST=tcp://127\.0\.0\.1:9 \(.+\): "):
+        engine.connect({"DOCKER_HOST": "tcp://127.0.0.1:9"})
