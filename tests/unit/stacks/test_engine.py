@@ -33,5 +33,5 @@ def test_an_engine_that_cannot_measure_here_is_told_in_a_line(variables: dict[st
 
 
 def test_an_engine_that_does_not_answer_is_told_with_the_client_s_reason() -> None:
-    with pytest.raises(EngineUnreachable, match=r"no Docker engine answers at DOCKER_HOST=tcp://127\.0\.0\.1:9 \(.+\): "):
+    with pytest.raises(EngineUnreachable, match=r"no Docker engine answers at DOCKER_HOST=tcp://127\.0\.0\.1:9 \(.+\)"):
         engine.connect({"DOCKER_HOST": "tcp://127.0.0.1:9"})
