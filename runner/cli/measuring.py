@@ -290,7 +290,8 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
     wishes = Wishes((stack_name,) if is_own(stack_name) else ())
     request = going.of(settled.request(self_comparison.ID, wishes))
     again = jobs.planned_study(made, request, screen.say, {self_comparison.again(name): name})
-    is_ok = _ran(again._replace(facts={**again.facts, "aa": design._asdict()}), lambda folder: _show_aa(folder, made.title, design, as_json))
+    is_ok = _ran(again._replace(facts={**again.facts, "aa": design._asdict()}),
+                 lambda folder: _show_aa(folder, made.title, design, as_json))
     sys.exit(0 if is_ok else 1)
 
 
