@@ -11,6 +11,11 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
+
+from runner.stacks.definition import Stack, read
+from tests.stack_folder import STACK_TOML, repository
+
 MINOR = f"3.{sys.version_info.minor}"
 
 
@@ -55,3 +60,18 @@ def index_of(folder: Path) -> Iterator[tuple[str, list[str]]]:
         server.shutdown()
         server.server_close()
         listening.join()
+
+
+def stack_of_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """A stack for this interpreter whose packages come from the folder tmp_path/wheels."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    docker_folder = repository(tmp_path / "repository", STACK_TOML.replace('"3.11"', f'"{MINOR}"'))
+    made = read(docker_folder)
+    made.lock.write_text(lock_of_wheel(folder, "evenly"))
+    made.pip_lock.write_text(lock_of_wheel(folder, "installer"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).resolve().parent}:/usr/bin:/bin")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return made
