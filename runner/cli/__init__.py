@@ -63,9 +63,8 @@ COMMANDS = {
                                            "JSON with versions, hashes and licences."),
     "lock": Entry("preparing", "Maintain", "Make the locks of stacks and of the runner (requirements.txt) anew from "
                                            "their requirements.in."),
-    "dev": Entry("dev", "Maintain", "For whoever works on evenbench: what it costs, and its images."),
 }
-_OF_STUDIES_AND_STACKS = ("measuring", "proving", "preparing", "dev")        # modules whose commands read them
+_OF_STUDIES_AND_STACKS = ("measuring", "proving", "preparing")        # modules whose commands read them
 
 
 class _Commands(Mapping[str, Any]):

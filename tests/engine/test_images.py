@@ -3,9 +3,10 @@ from pathlib import Path
 import pytest
 
 from runner.errors import BuildFailed, EngineUnreachable
-from runner.stacks import engine, images, reproducible
+from runner.stacks import engine, images
 from runner.stacks.definition import read, read_all
 from tests.stack_folder import STACK_TOML, repository
+from tools import reproducible
 
 pytestmark = pytest.mark.engine
 

@@ -24,15 +24,6 @@ def test_a_command_that_reads_results_imports_no_engine_and_no_page() -> None:
     assert not {"docker", "requests", "jinja2", "runner.cli.measuring"} & set(answer.stdout.split())
 
 
-def test_what_measures_evenbench_itself_is_loaded_by_its_own_commands_alone() -> None:
-    program = ("import sys; from runner.cli import COMMANDS, commands_of; "
-               "[commands_of(entry.module) for entry in COMMANDS.values() if entry.module != 'dev']; "
-               "print(*sys.modules)")
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert not {"runner.measuring.overhead", "runner.stacks.peers", "runner.stacks.reproducible"} & set(
-        answer.stdout.split())
-
-
 def test_help_names_every_command() -> None:
     shown = CliRunner().invoke(app, ["--help"])
     assert 0 == shown.exit_code and set(COMMANDS) <= set(shown.stdout.split())

@@ -4,7 +4,7 @@ import io
 import tarfile
 from typing import Any
 
-from runner.stacks.reproducible import Difference, Entry, differences, entries
+from tools.reproducible import Difference, Entry, differences, entries
 
 HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"      # sha256sum of "hello"
 

@@ -1,4 +1,4 @@
-"""Commands that measure evenbench itself: what it costs, and whether its images can be made again."""
+"""python -m tools: what evenbench itself costs, and whether its images can be made again."""
 
 import sys
 import time
@@ -8,19 +8,18 @@ import typer
 
 from runner import paths, screen
 from runner.cli.options import AsJson, LauncherName, SomeStacks, StackNames, print_rows, split, split_stacks
-from runner.errors import InputError
+from runner.errors import BenchError, InputError
 from runner.launchers import choose
 from runner.machine import gpus, host, nvml
-from runner.measuring import job, overhead, own_stacks
-from runner.stacks import definition, engine, reproducible
+from runner.measuring import job, own_stacks
+from runner.stacks import definition, engine
 from runner.stacks.definition import chosen_names
+from tools import overhead, reproducible
 
-app = typer.Typer()
-dev_app = typer.Typer(no_args_is_help=True, help="For whoever works on evenbench: what it costs, and its images.")
-app.add_typer(dev_app, name="dev")
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
-@dev_app.command("bench-self")
+@app.command("bench-self")
 def bench_self(stacks: StackNames = None,
                with_peers: Annotated[bool, typer.Option(
                    "--peers", help="Our models against those that libraries have.")] = False,
@@ -62,7 +61,7 @@ def _said(cost: overhead.Cost) -> overhead.Cost:
     return cost
 
 
-@dev_app.command("twice")
+@app.command("twice")
 def twice(names: SomeStacks = None) -> None:
     """Build each image twice from nothing, and say which files differ; 1 if one does."""
     known = definition.all_images(paths.STACKS)
@@ -77,3 +76,11 @@ def _are_alike(verdict: reproducible.Verdict) -> bool:
         print(f"{verdict.stack}: {each.path}: {each.what}")
     screen.say(f"{verdict.stack}: {verdict.paths} paths, {len(verdict.differences)} differ")
     return not verdict.differences
+
+
+if __name__ == "__main__":
+    try:
+        app()
+    except BenchError as error:
+        screen.say(f"tools: {error}")
+        sys.exit(2)

@@ -9,9 +9,9 @@ import pytest
 from runner.analysis.stats import Interval
 from runner.cli.options import print_rows
 from runner.errors import InputError
-from runner.measuring import overhead
 from tests import fakes
 from tests.clock import FakeClock
+from tools import overhead
 from workloads.spec.cell import Cell
 
 ENDED = b'{"event": "end", "status": "ok", "message": ""}\n'

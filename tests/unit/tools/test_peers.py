@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from runner.errors import BuildFailed
-from runner.stacks import peers
 from runner.stacks.definition import Stack, fingerprint, read, wheels_fingerprint
 from tests.made_wheel import MINOR, lock_of_wheel
 from tests.stack_folder import STACK_TOML, repository
+from tools import peers
 
 
 @pytest.fixture

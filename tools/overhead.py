@@ -12,8 +12,8 @@ from runner.analysis import stats
 from runner.errors import InputError
 from runner.launchers.protocol import Launcher
 from runner.launchers.watchdog import Ending, Limits, follow, followed
-from runner.stacks import peers as libraries
 from runner.stacks.definition import PinnedStack, Stack
+from tools import peers as libraries
 from workloads.spec import sequence_tasks, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.measures import GENERATING, HARNESSES
