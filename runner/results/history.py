@@ -138,13 +138,19 @@ def unfinished(results: Path, command: str, key: str = "command") -> Kept | None
         try:
             told.read(folder)
         except InputError as error:
-            if told.session.get(key) == command:
-                raise InputError(f"{error}: the interrupted session of this command cannot go on: mend that line, or "
-                                 "begin a new one with --fresh") from error
+            if told.session.get(key) == command and not _ended(folder):
+                raise InputError(f"{error}: the interrupted session of this command cannot go on: mend that line, "
+                                 "remove the folder, or begin a new session with --fresh") from error
             continue                           # somebody's broken file is no reason not to measure
         if told.session and told.session.get(key) == command and told.state != "done":
             return _kept(folder, told)
     return None
+
+
+def _ended(folder: Path) -> bool:
+    """Whether the last line of a damaged record says that its session is done."""
+    last = (folder / store.EVENTS).read_bytes().rstrip().rpartition(b"\n")[2]
+    return b'"closed"' in last and b'"done"' in last
 
 
 def _kept(folder: Path, told: Told) -> Kept:

@@ -98,7 +98,7 @@ def use(folder: Path) -> None:
         read_or_refused(lambda: export.to_csv(measured, folder / "samples.csv"))
         read_or_refused(lambda: export.to_parquet(measured, folder / "samples.parquet"))
     assert _is_plain(screen.list_view(history.listing(results)))
-    history.unfinished(results, "c")
+    read_or_refused(lambda: history.unfinished(results, "c"))
     history.known_seconds(results)
     coverage.endings(results)
     found = read_or_refused(lambda: rerun.recorded(folder))

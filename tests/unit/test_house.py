@@ -242,7 +242,7 @@ def test_no_test_takes_a_helper_from_another_file_of_tests() -> None:
 
 def test_unit_tests_lie_as_the_packages_do_but_those_of_the_whole_repository() -> None:
     inside = (f"workloads/{path.name}" for path in (ROOT / "workloads").iterdir() if path.is_dir())
-    rooms = {"", *(path.parent.relative_to(ROOT / "runner").as_posix() for path in sources("runner")), *inside}
+    rooms = {"", "tools", *(path.parent.relative_to(ROOT / "runner").as_posix() for path in sources("runner")), *inside}
     tests = ROOT / "tests/unit"
     found = {path.parent.relative_to(tests).as_posix().removeprefix(".") for path in tests.rglob("test_*.py")}
     assert found <= rooms

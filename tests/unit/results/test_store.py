@@ -169,6 +169,9 @@ def test_a_damaged_line_of_an_interrupted_session_is_told_and_no_new_one_begins(
     made(tmp_path / "r", {"event": "closed", "reason": "interrupted"})
     with (tmp_path / "r" / "events.jsonl").open("ab") as file:
         file.write(b"damaged\n")
-    with pytest.raises(InputError, match=r"events\.jsonl:3: .*cannot go on: mend that line, or begin a"):
+    with pytest.raises(InputError, match=r"events\.jsonl:3: .*cannot go on: mend that line, rem"):
         history.unfinished(tmp_path, "c")
     assert history.unfinished(tmp_path, "another") is None
+    with (tmp_path / "r" / "events.jsonl").open("ab") as file:
+        file.write(b'{"event": "closed", "reason": "done"}\n')
+    assert history.unfinished(tmp_path, "c") is None          # it was done, and damaged later
