@@ -51,7 +51,7 @@ def arguments(said: Mapping[str, str], here: host.Machine, say: Callable[[str], 
     settings = {"cpus": str(max(1, int(node.cpus))), "memory_bytes": str(node.memory_bytes),
                 **{key: said[name] for name, key in _SETTINGS.items() if said.get(name)},
                 **(_EXACT_STEPS if said.get("STEPS") else {})}
-    return ["run", "cluster", "--launcher", "compose", "--stall", said["STALL"],
+    return ["run", "cluster", "--yes", "--launcher", "compose", "--stall", said["STALL"],       # nobody is asked there
             "--results", _RESULTS.name, "--data", data(said),
             *(["--stack", said["STACK"]] if said.get("STACK") else []),
             *(["--rounds", said["ROUNDS"]] if said.get("ROUNDS") else []),

@@ -27,6 +27,7 @@ def test_a_large_machine_gives_each_node_what_is_asked_and_nothing_is_said() -> 
     said: list[str] = []
     words = compose.arguments(DEFAULT, LARGE, said.append)
     assert {"cpus": "4", "memory_bytes": str(16 * 2**30)} == settings(words) and [] == said
+    assert "--yes" in words                          # nobody can be asked, however long it takes
 
 
 def test_a_small_machine_gives_less_and_one_sentence_says_so() -> None:
