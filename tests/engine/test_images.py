@@ -96,7 +96,7 @@ def test_an_image_can_be_removed_but_not_below_a_container(client, stack):
 
 
 def test_an_engine_that_is_not_there_is_named():
-    with pytest.raises(EngineUnreachable, match=r"^no Docker engine answers at DOCKER_HOST=tcp://127\.0\.0\.1:1: "):
+    with pytest.raises(EngineUnreachable, match=r"^no Docker engine answers at DOCKER_HOST=tcp://127\.0\.0\.1:1 \("):
         engine.connect({"DOCKER_HOST": "tcp://127.0.0.1:1"})
 
 

@@ -145,7 +145,7 @@ def test_sigterm_leaves_a_summary_of_what_there_is(client: Any, tmp_path: Path) 
                              stderr=subprocess.DEVNULL)
     events = _after_runs(tmp_path, 1)
     first.send_signal(signal.SIGTERM)
-    assert b"lenet5" in first.communicate()[0]
+    assert b"LeNet-5" in first.communicate()[0]
     assert 130 == first.returncode
     assert not json.loads((events.parent / "summary.json").read_text())["is_complete"]
     assert not ours(client, first.pid)
