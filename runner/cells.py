@@ -8,11 +8,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from runner import formatting
-from workloads.spec import cluster, image_task, sequence_tasks
+from workloads.spec import cluster, image_task, own_model, sequence_tasks
 from workloads.spec.cell import Cell, content
 from workloads.spec.tasks import is_known, is_sequence, of, parameters
 
 KEY_DIGITS = 16
+_OWN = ("table", "model")                    # texts of the user's own
 _SHOWN = ("task", "measure", "batch", "image")     # always part of a label; other fields only where they differ
 
 
@@ -54,19 +55,24 @@ def comparisons(cells: Iterable[Cell]) -> dict[Cell, Comparison]:
 
 
 def compared(cell: Cell) -> Cell:
-    """The cell as others are compared with it: "sync" or "async" in place of the framework's own mode."""
-    return cell._replace(parallel=cluster.kind(cell.parallel))
+    """The cell as others are compared with it: "sync" or "async" in place of the framework's own mode.
+
+    Lanes of a user's own model, which are its columns, differ in their loop and in which of its files they run.
+    """
+    cell = cell._replace(parallel=cluster.kind(cell.parallel))
+    return cell._replace(loop="native", model=own_model.common(cell.model)) if cell.model else cell
 
 
 def settings(cell: Cell) -> dict[str, object]:
-    """What reports say of what is compared: every field but the stack; of an own task's table, if any, a digest."""
-    values = {name: value for name, value in compared(cell)._asdict().items() if name not in ("stack", "table")}
-    return {**values, "table": _digest(cell.table)} if cell.table else values
+    """What reports say of what is compared: every field but the stack; of an own task's table or files a digest."""
+    values = {name: value for name, value in compared(cell)._asdict().items() if name not in ("stack", *_OWN)}
+    return {**values, **{name: _digest(text) for name in _OWN if (text := getattr(compared(cell), name))}}
 
 
 def model_name(cell: Cell) -> str:
-    """What a check of the cell is a proof of: its task; a user's own, which may change, with its table's digest."""
-    return f"{cell.task}@{_digest(cell.table)}" if cell.table else cell.task
+    """What a check of the cell is a proof of: its task; a user's own, which may change, with its text's digest."""
+    own = cell.table or (own_model.common(cell.model) if cell.model else "")
+    return f"{cell.task}@{_digest(own)}" if own else cell.task
 
 
 def built(stack: str, loop: str) -> str:
@@ -85,9 +91,12 @@ def _digest(text: str, digits: int = 8) -> str:
 def label(cell: Cell) -> str:
     """A comparison's label: "lenet5 (62 k parameters) train, batch 42, 32 px", then every switch but the defaults."""
     model = f"{cell.task} ({size})" if (size := model_size(cell)) else cell.task
-    sizes = f"{model} {cell.measure}, batch {cell.batch}" + ("" if is_sequence(cell.task) else f", {cell.image} px")
+    pixels = "" if cell.model or is_sequence(cell.task) else f", {cell.image} px"
+    sizes = f"{model} {cell.measure}, batch {cell.batch}{pixels}"
     quiet = {"stack", "steps", "warmup", "warm", "seconds",
-             "seed", "cpus", "memory_bytes", "learning_rate", "data", "table", *_SHOWN}
+             "seed", "cpus", "memory_bytes", "learning_rate", "data", *_OWN, *_SHOWN}
+    if cell.model:
+        quiet.add("input")                       # there is no other
     if is_known(cell) and not is_sequence(cell.task) and cell.classes == of(cell).classes:
         quiet.add("classes")
     switches = [f"{name} {value}" for name, value in content(compared(cell)).items() if name not in quiet]

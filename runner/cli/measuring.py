@@ -32,11 +32,11 @@ from runner.cli.options import (
     split,
     split_stacks,
 )
-from runner.cli.request import Form, Going, Settled, options
+from runner.cli.request import Form, Going, Own, Settled, options
 from runner.cli.results import measured_in, show_result, show_with_page
 from runner.errors import InputError, Stopped
 from runner.machine import host
-from runner.measuring import adaptive, all_studies, equality, own_stacks, rerun, self_comparison
+from runner.measuring import adaptive, all_studies, equality, own_models, own_stacks, rerun, self_comparison
 from runner.measuring import job as jobs
 from runner.measuring.bench import Bench
 from runner.measuring.stopping_rule import CAP
@@ -56,7 +56,7 @@ app = typer.Typer()
 
 @app.command()
 @options
-def run(name: StudyName, form: Form, settled: Settled, going: Going, prove: Prove = False,
+def run(name: StudyName, own: Own, form: Form, settled: Settled, going: Going, prove: Prove = False,
         width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
         cap: Annotated[int | None, typer.Option(min=1, max=1000, help=f"Rounds at most, with --until; {CAP} if left "
@@ -64,7 +64,7 @@ def run(name: StudyName, form: Form, settled: Settled, going: Going, prove: Prov
         gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
                                                        "once; they share the host, and are marked.")] = False) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    request = going.of(form.request(name, settled))._replace(is_proving=prove, until=parse_until(width, cap),
+    request = going.of(own.of(form.request(name, settled)))._replace(is_proving=prove, until=parse_until(width, cap),
                                                              is_side_by_side=gpus_in_parallel)
     is_ok = _every(request) if name == all_studies.NAME else _ran(_named(request))
     sys.exit(0 if is_ok else 1)
@@ -131,7 +131,9 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result) -> bool:
     job = jobs.prepared(job, screen.say)
     results, is_fresh = job.request.results, job.request.is_fresh
     with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else results, screen.say):
-        if job.request.is_proving:
+        if any(planned.cell.model for planned in job.plan.cells):
+            job = job._replace(plan=own_models.prove(job.plan, job.stacks, _check(job), results))
+        elif job.request.is_proving:
             _prove(job)
         if is_fresh:
             adaptive.begin_anew(job)
@@ -193,11 +195,15 @@ def _signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
+def _check(job: jobs.Job) -> equality.Check:
+    return equality.Check(job.launcher, paths.cache_folder(), equality.resources(job.launcher), screen.say)
+
+
 def _prove(job: jobs.Job) -> None:
     """Check the tasks and stacks of the plan that have not passed a check yet."""
     stacks = [job.stacks[name] for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells)]
     known = equality.proved(job.request.results, {each.name: job.launcher.fingerprint(each) for each in stacks})
-    check = equality.Check(job.launcher, paths.cache_folder(), equality.resources(job.launcher), screen.say)
+    check = _check(job)
     of_model = {model_name(planned.cell): planned.cell.task for planned in job.plan.cells}
     tasks = [task for name, task in of_model.items() if any((name, each.name) not in known for each in stacks)]
     training = [each for each in stacks if not frameworks.only_infers(each.framework)]
@@ -216,9 +222,9 @@ def _prove(job: jobs.Job) -> None:
 
 @app.command()
 @options
-def plan(name: StudyName, form: Form, settled: Settled, as_json: AsJson = False) -> None:
+def plan(name: StudyName, own: Own, form: Form, settled: Settled, as_json: AsJson = False) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
-    request = form.request(name, settled)
+    request = own.of(form.request(name, settled))
     if name == all_studies.NAME:
         _plan_every(request, as_json)
         return

@@ -13,7 +13,14 @@ from runner.errors import InputError
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False,
                                           help="A study's id or the path of its file, some of its experiments "
-                                          "(krisilias/kri-f3,kri-mem), or all: every published study.")]
+                                          "(krisilias/kri-f3,kri-mem), or all: every published study. MODEL.py: a "
+                                          "model of your own.")]
+MoreFiles = Annotated[list[str] | None, typer.Argument(metavar="[MODEL.py]...", show_default=False, help="More files "
+                                                       "that are meant to be the same model.")]
+Same = Annotated[str, typer.Option("--same", metavar="FILE", help="A Python file whose arrays(rng) gives several "
+                                   "models their weights.")]
+Lanes = Annotated[list[str] | None, typer.Option("--lane", help="Of a model of your own these columns alone; repeat, "
+                                                 "or put commas.")]
 ResultName = Annotated[str, typer.Argument(metavar="RESULT", help="A result's id, its beginning, or its folder; "
                                             "latest: the newest.", show_default=False)]
 StackNames = Annotated[list[str] | None, typer.Option(

@@ -12,9 +12,12 @@ from runner.cli.options import (
     Device,
     Env,
     Fresh,
+    Lanes,
     LauncherName,
+    MoreFiles,
     Results,
     Rounds,
+    Same,
     Scale,
     Seed,
     Settings,
@@ -28,7 +31,7 @@ from runner.cli.options import (
     split_stacks,
 )
 from runner.errors import InputError
-from runner.measuring import job
+from runner.measuring import job, own_models
 from runner.planning.plan import Wishes
 
 
@@ -73,6 +76,24 @@ class Form(NamedTuple):
         budget = duration("--budget", self.budget) if self.budget else None
         wishes = Wishes(tuple(split_stacks(self.stacks)), self.rounds, baseline=self.baseline, budget_seconds=budget)
         return settled.request(study, wishes, self.scale)
+
+
+class Own(NamedTuple):
+    """What a model of the user's own has besides its first file."""
+
+    more: MoreFiles = None
+    same: Same = ""
+    lanes: Lanes = None
+
+    def of(self, request: job.Request) -> job.Request:
+        """The request for the files, where its word is one; else as it is. Raises InputError."""
+        if own_models.is_file(request.study):
+            return request._replace(models=(request.study, *(self.more or ())), same=self.same,
+                                    lanes=tuple(split(self.lanes)))
+        if self.more or self.same or self.lanes:
+            raise InputError(f"{request.study}: found a study with more words, --same or --lane, which are of files of "
+                             "your own, MODEL.py")
+        return request
 
 
 class Going(NamedTuple):

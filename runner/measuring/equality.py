@@ -120,10 +120,11 @@ def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack
     assert isinstance(ours, Sent) and isinstance(theirs, Sent)
     optional = (*OPTIONAL, *(("activation",) if cell.loop != NATIVE else ()),         # a compiled net keeps none
                 *(OF_TRAINING if _only_infer(stack, reference) else ()))
+    if cell.model:
+        optional, ours, theirs = (*optional, "logits", "statistic"), *_alike(ours, theirs)
     ours, theirs = _shared(ours, theirs, optional)
-    differing = [kind for kind in KINDS if ours.arrays[kind].keys() != theirs.arrays[kind].keys()]
-    if differing:
-        return _verdict(cell, stack, reference, {}, problem=f"the stacks sent other names of {differing[0]}")
+    if problem := _unpaired(ours, theirs, stack, reference):
+        return _verdict(cell, stack, reference, {}, problem=problem)
     limits = _limits(cell, stack, reference)
     differences = {kind: _differences(ours.arrays[kind], theirs.arrays[kind]) for kind in KINDS}
     worst = {kind: _overall(ours.arrays[kind], theirs.arrays[kind]) if _is_joint(cell, kind) else _worst(of_arrays)
@@ -132,6 +133,32 @@ def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack
     judged = ("inferred",) if _only_infer(stack, reference) else KINDS
     first = _first(cell, differences, limits, beyond) if set(beyond) & set(judged) else ""
     return _verdict(cell, stack, reference, worst, first)
+
+
+_OF_FILES = ("activation", "statistic")        # which a user's own files call as they like
+
+
+def _alike(ours: Sent, theirs: Sent) -> tuple[Sent, Sent]:
+    """Both with those layers and statistics alone that have a name and a size in common: two files' may differ."""
+    def left(one: Sent, other: Sent) -> Sent:
+        return Sent({kind: arrays if kind not in _OF_FILES else {
+            name: array for name, array in arrays.items()
+            if name in other.arrays[kind] and other.arrays[kind][name].shape == array.shape}
+            for kind, arrays in one.arrays.items()})
+
+    return left(ours, theirs), left(theirs, ours)
+
+
+def _unpaired(ours: Sent, theirs: Sent, stack: Stack, reference: Stack) -> str:
+    """Which array one of two lacks or has in another size; "" where all are paired."""
+    for kind in KINDS:
+        one, other = ours.arrays[kind], theirs.arrays[kind]
+        for name in (*one, *other):
+            if name not in one or name not in other:
+                return f"{kind} {name} is in {(stack if name in one else reference).name} alone"
+            if one[name].shape != other[name].shape:
+                return f"{kind} {name} has another shape in {stack.name} than in {reference.name}"
+    return ""
 
 
 def _shared(ours: Sent, theirs: Sent, optional: Sequence[str]) -> tuple[Sent, Sent]:
@@ -194,7 +221,7 @@ def _first(cell: Cell, differences: dict[str, dict[str, float]], limits: dict[st
 
 
 def _places(cell: Cell) -> tuple[layers.Placed, ...]:
-    if tasks.is_sequence(cell.task):
+    if cell.model or tasks.is_sequence(cell.task):
         return ()
     placed: tuple[layers.Placed, ...] = layers.leaves(tasks.model(cell),
                                                       image_task.input_shape(cell.image))

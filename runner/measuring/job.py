@@ -24,7 +24,7 @@ from runner.launchers.protocol import Launcher
 from runner.launchers.venv import VenvLauncher
 from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
 from runner.machine.gpus import NONE, Gpus
-from runner.measuring import at_once, own_stacks
+from runner.measuring import at_once, own_models, own_stacks
 from runner.measuring.bench import RunOnGpus, SideBySide
 from runner.measuring.stopping_rule import Until
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder, usable_cache
@@ -58,6 +58,9 @@ class Request(NamedTuple):
     is_agreed: bool = False          # however long it takes
     is_proving: bool = False
     stall: float | None = None       # seconds without a step that end a run
+    models: tuple[str, ...] = ()     # the user's own files, in place of a study
+    same: str = ""                   # the file that gives all of them their weights
+    lanes: tuple[str, ...] = ()      # of the files; (): all
     with_products: bool = True       # the machine's matrix products are measured first, for shares of the machine
 
     @property
@@ -153,6 +156,14 @@ def _value(pair: str, name: str, kind: Callable[[str], Any], text: str) -> Any:
 
 def planned(request: Request, say: Say) -> Job:
     """The job without building anything. Raises InputError."""
+    if request.models:
+        own_models.check_settings(request.wishes.settings)
+        if request.wishes.stacks:
+            raise InputError("--stack: found it with a model of your own, whose columns --lane chooses")
+        study, lanes = own_models.study(request.models, request.same, request.lanes)
+        wishes = request.wishes._replace(settings={"device": "cpu", **request.wishes.settings})
+        return planned_study(study, request._replace(wishes=wishes, with_products=False), say, lanes=lanes)
+
     def there() -> file.Study:
         return selection.read(request.study, STUDIES, request.scale, on_gpu=True)
 
@@ -161,10 +172,12 @@ def planned(request: Request, say: Say) -> Job:
 
 
 def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[str, str] = MappingProxyType({}),
-                  there: Callable[[], file.Study] | None = None) -> Job:
+                  there: Callable[[], file.Study] | None = None,
+                  lanes: Mapping[str, own_models.Named] = MappingProxyType({})) -> Job:
     """The job of a study that is at hand, without building anything. Raises InputError.
 
     names: more names of stacks, each with the stack that it is: to the plan another one, to the launcher the same.
+    lanes: those of the user's own models, which are such names, too.
     there: reads the study without a scale's moves to the CPU, taken where this machine's GPUs run no fewer of its
     cells.
     """
@@ -180,10 +193,12 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
         baseline=baseline, settings={**request.wishes.settings, "data": data.name}, stacks=chosen.names,
         data=tuple(each.name for each in (data, *more)))
     request = request._replace(wishes=wishes)
+    names = {**names, **{name: each.lane.stack for name, each in lanes.items()}}
     stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks}}
     passed = passed_on(request.env)
     stacks = {name: stack.model_copy(update={"env": passed}) for name, stack in stacks.items()}
-    shown = {name: stack.model_copy(update={"name": name}) for name, stack in stacks.items()}
+    shown = {name: own_models.shown(stack, lanes[name]) if name in lanes else stack.model_copy(update={"name": name})
+             for name, stack in stacks.items()}
     made = of_fullest_form(forms, lambda form: plan(
         form, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus, launcher.hosts))
     launcher.check([planned.cell for planned in made.cells])
@@ -242,8 +257,8 @@ def prepared(job: Job, say: Say) -> Job:
 def ahead(job: Job) -> list[str]:
     """What to know before the stacks of a job are built: which are not built here, their size, what cannot be had."""
     names = dict.fromkeys(planned.cell.stack for planned in job.plan.cells)
-    unbuilt = [stack for name in names if isinstance(stack := job.stacks[name], definition.PinnedStack)
-               and not _is_built(stack, job.launcher.of(stack))]
+    pinned = {stack.name: stack for name in names if isinstance(stack := job.stacks[name], definition.PinnedStack)}
+    unbuilt = [stack for stack in pinned.values() if not _is_built(stack, job.launcher.of(stack))]
     if not unbuilt:
         return []
     sizes = ", ".join(f"{stack.name} {stack.wheels_bytes / 1e9:.1f} GB" for stack in unbuilt)

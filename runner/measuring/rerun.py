@@ -103,7 +103,7 @@ def _rounds(value: Any) -> int:
 def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:
     if cell.stack not in stacks:
         return f"stack {cell.stack} is not here any more"
-    return None if is_known(cell) else f"task {cell.task} is not here any more"
+    return None if cell.model or is_known(cell) else f"task {cell.task} is not here any more"
 
 
 def data_argument(recorded: Recorded, asked: str | None) -> str | None:

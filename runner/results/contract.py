@@ -55,7 +55,8 @@ EVENTS: dict[str, Event] = {
     "start": Event("once; before it only `beat`: the data are read, the model is built, nothing was computed yet", (
         Key("facts", "object", "", "what the worker sees: the table below"),
         Key("parameters", "count or null", "", "numbers that the optimizer updates; null in measure product"),
-        Key("flops", "number", "FLOPs", "of a step, by the task's table; the padding of sequences counted too"),
+        Key("flops", "number", "FLOPs", "of a step, by the task's table; the padding of sequences counted too; "
+            "none of a model of the user's own", False),
         Key("needed_flops", "number", "FLOPs", "of a step without the padding; sequence tasks", False),
         Key("cpu_seconds", "number", "s", "CPU time of the worker and all that descends from it, so far"))),
     "beat": Event("now and then while nothing else can be told for long, as in warm-up: only that the run goes on"),

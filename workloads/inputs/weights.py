@@ -43,3 +43,25 @@ def _array(parameter, seed):
 
 def _random(name, seed):
     return np.random.RandomState([seed, zlib.crc32(name.encode())])
+
+
+_AROUND_ONE = ("weight", "gamma", "scale", "variance", "var", "running_var", "moving_variance")     # vectors
+_SPREAD = 0.1
+
+
+def of_own_model(arrays, seed):
+    """Weights of a user's own model by name: seeded, from names and shapes alone, in the arrays' types.
+
+    A matrix or kernel is normal with variance max(shape) / size, about one over its inputs. A vector is normal around
+    0, or around 1 where its name is that of a normalisation's scale or variance, with deviation 0.1: none is constant,
+    so that a missing one shows.
+    """
+    return {name: _of_own(name, array.shape, seed).astype(array.dtype) for name, array in arrays.items()}
+
+
+def _of_own(name, shape, seed):
+    draws = _random(name, seed).standard_normal(shape)
+    if len(shape) > 1:
+        return draws * np.sqrt(float(max(shape)) / max(1, np.prod(shape)))
+    last = name.replace("/", ".").rsplit(".", 1)[-1]
+    return draws * _SPREAD + (1.0 if last in _AROUND_ONE else 0.0)

@@ -5,6 +5,7 @@ import os
 import time
 from functools import partial
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,12 +30,12 @@ def run(cell, adapter, folder, emit, cluster=None, gate=None):
     gate: of a worker that takes turns, which it waits for there.
     In a place of a parallel run that only serves, serve until stopped.
     """
-    if not tasks.is_known(cell):
+    if not (cell.model or tasks.is_known(cell)):
         raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.NAMES)))
     if cell.measure == "product":
         products.measure(cell, adapter, emit)
         return
-    if cell.measure not in MEASURES and cell.measure not in HARNESSES:
+    if cell.measure not in _kind(cell) and (cell.model or cell.measure not in HARNESSES):
         raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)
     _refuse(cell)
     for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
@@ -51,8 +52,7 @@ def run(cell, adapter, folder, emit, cluster=None, gate=None):
         return
     workload = _workload(cell, adapter, cluster)
     _start(cell, adapter, workload, images, emit, cluster)
-    measures = SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
-    measure = measures[cell.measure]
+    measure = _kind(cell)[cell.measure]
     told = {"cluster": cluster} if measure in (train, phases) else {}
     if measure in (train, phases, infer, generate):
         told["watching"] = partial(TurnWatch, gate) if gate else Watch
@@ -70,6 +70,13 @@ def _refuse(cell):
         problem = "attention is a switch of transformers: %s" % ", ".join(tasks.TRANSFORMERS)
     if problem:
         raise Unsupported(problem)
+
+
+def _kind(cell):
+    """The measures of tasks of the cell's kind."""
+    if cell.model:
+        return OWN_MEASURES
+    return SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
 
 
 def _tuned(cell, adapter):
@@ -90,7 +97,7 @@ def of_process(cell, cluster):
 def _workload(cell, adapter, cluster=None):
     """The cell's Workload with the weights that it starts from."""
     workload = _unweighted(cell, adapter, cluster)
-    if cell.init == "seeded":
+    if cell.init == "seeded" and not cell.model:              # a model of the user's own draws them by its own names
         numbers = "float64" if cell.precision == "float64" else "float32"
         workload.load(weights.seeded(tasks.parameters(cell), cell.seed, numbers))
     return workload
@@ -101,7 +108,7 @@ def _unweighted(cell, adapter, cluster):
         if cluster or cell.gpus > 1:
             return parallel(adapter).Sequences(cell, cluster)
         return importlib.import_module(adapter.__name__ + ".sequences").Workload(cell)
-    table = tasks.model(cell)
+    table = None if cell.model else tasks.model(cell)
     is_alone = not cluster and cell.gpus == 1
     return adapter.Workload(table, cell) if is_alone else parallel(adapter).Workload(table, cell, cluster)
 
@@ -113,6 +120,8 @@ def parallel(adapter):
 
 def _images(cell, folder, cluster):
     """What this worker reads: enough for all of them, of which it takes its own part where the mode shards."""
+    if cell.model:
+        return _OWN_BATCH
     if tasks.is_sequence(cell.task):
         series = generating.of_steps(cell, sequence_batches.read(folder, cell))
         return series.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else series
@@ -145,6 +154,8 @@ def _flops(cell, series):
 
     At the mean length of the batches, so that attention, which is quadratic in it, is counted a little too low.
     """
+    if cell.model:
+        return {}
     if not tasks.is_sequence(cell.task):
         return {"flops": tasks.step_flops(cell)}
     return {"flops": tasks.step_flops(cell, series.facts["padded_tokens"]),
@@ -269,6 +280,14 @@ def _batches(cell, workload, images):
     return getattr(workload, _FEEDS[cell.input])(*images.inputs)
 
 
+class _OwnBatch(NamedTuple):
+    """What is told of the one batch that a user's own file makes."""
+
+    inputs: tuple = ()
+    facts: dict = {"name": "the model's own batch", "stand_in": False}
+
+
+_OWN_BATCH = _OwnBatch()
 _FEEDS = {"pipeline": "batches", "synthetic": "synthetic", "loader": "loaded"}
 
 
@@ -311,6 +330,12 @@ def sequence_check(cell, adapter, workload, series, folder, emit):
     generating.check(cell, workload, (batch,), emit)
     _send_inferred(cell, workload, lambda: _answer(workload, batch), emit)
     _send_update(workload.check(batch), emit)
+
+
+def own_check(cell, adapter, workload, images, folder, emit):
+    """The same of a user's own model, whose workload says all kinds of arrays itself."""
+    for kind, arrays in workload.check().items():
+        _send(emit, kind, arrays)
 
 
 def _send_inferred(cell, workload, logits, emit):
@@ -438,4 +463,5 @@ def _bare_block(block, step, sync):
 
 MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators,
             "kernels": kernels, "graph": graph, "check": check, "prefill": generate, "decode": generate}
+OWN_MEASURES = {"train": train, "infer": infer, "check": own_check}
 SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)

@@ -71,10 +71,12 @@ def is_transformer(cell):
 
 
 def step_flops(cell, tokens=None):
-    """FLOPs of one step of the cell: a batch forward, and three times that where it trains.
+    """FLOPs of one step of the cell: a batch forward, and three times that where it trains; 0 of a user's own model.
 
     tokens: of a batch of sequences, padded or real; without it all are of full length.
     """
+    if cell.model:                               # whose operations nobody counts
+        return 0
     passes = 1 if cell.measure in measures.FORWARD else 3
     return passes * cell.batch * _forward_flops(cell, tokens)
 

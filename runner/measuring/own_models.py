@@ -1,0 +1,196 @@
+"""Models of the user's own: Python files to a study of lanes, which are proved equal before anything is timed.
+
+A file is read here as text, and parsed to see what kind it is; workers alone run it. A lane is a column: to the plan a
+stack of its own, to the launcher the pinned stack that has what it needs.
+"""
+
+import ast
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner import paths
+from runner.errors import BenchError, InputError, unknown
+from runner.launchers.watchdog import Ending
+from runner.measuring import equality
+from runner.measuring.equality import Check, Sent, Verdict
+from runner.planning.plan import Plan
+from runner.stacks.definition import Stack
+from runner.study.file import Experiment, Study
+from workloads.spec import frameworks, own_model
+from workloads.spec.cell import Cell
+from workloads.spec.own_model import BY_NAME, LANES, Lane, Model
+
+# fields of --set that mean something for a file that brings its model and its batch
+SETTINGS = ("batch", "steps", "warmup", "warm", "seconds", "cpus", "memory_bytes", "seed", "learning_rate", "optimizer",
+            "weight_decay", "measure")
+PRECISIONS = ("float64", "float32")          # the wider first
+_BATCH = 32
+_KINDS = {"torch": "model() of a torch.nn.Module", "jax": "init(key) and apply(parameters, inputs)",
+          "keras": "model() of a keras.Model"}
+
+
+class Differs(BenchError):
+    """Lanes that were meant to be the same model are not: nothing is timed."""
+
+
+class Read(NamedTuple):
+    """A file of the user's, unrun."""
+
+    path: Path
+    text: str
+    kind: str
+
+
+class Named(NamedTuple):
+    """A lane of a file: the column's name, and what it runs."""
+
+    name: str
+    lane: Lane
+    file: str
+
+
+def is_file(name: str) -> bool:
+    """Whether a command's word names a file of the user's rather than a study."""
+    return name.endswith(".py")
+
+
+def read(name: str) -> Read:
+    """The file, parsed and not run. Raises InputError."""
+    path = paths.named(name)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        tree = ast.parse(text)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    except (SyntaxError, ValueError) as error:
+        raise InputError(f"{path}: line {getattr(error, 'lineno', '?')}: {error}") from error
+    functions = {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
+    imported = {alias.name.partition(".")[0] for each in ast.walk(tree) if isinstance(each, ast.Import)
+                for alias in each.names} | {(each.module or "").partition(".")[0] for each in ast.walk(tree)
+                                            if isinstance(each, ast.ImportFrom)}
+    kind = "jax" if {"init", "apply"} <= functions else next(
+        (each for each in ("keras", "torch") if each in imported and "model" in functions), "")
+    if not kind or "batch" not in functions:
+        raise InputError(f"{path}: found functions {', '.join(sorted(functions)) or 'none'}, expected batch(rng, size) "
+                         f"and {', or '.join(_KINDS.values())}: `evenbench init torch` writes one to begin with")
+    return Read(path, text, kind)
+
+
+def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = ()) -> tuple[Study, dict[str, Named]]:
+    """The study of the files, training and inference, with its lanes by their columns' names. Raises InputError."""
+    files = [read(name) for name in names]
+    if len({each.path.name for each in files}) < len(files):
+        raise InputError(f"{', '.join(names)}: found a name twice, expected files of different names")
+    weights = _same(same)
+    chosen = _chosen(files, lanes)
+    texts = {each.path.name: each.text for each in files}
+    try:
+        models = {each.name: own_model.dumps(Model(each.file, each.lane.name, texts, weights)) for each in chosen}
+    except own_model.ModelError as error:
+        raise InputError(f"{', '.join(names)}: {error}") from error
+    title = " and ".join(texts)
+    shared = {"task": "+".join(texts), "batch": _BATCH, "input": "synthetic", "warm": "steady", "warmup": 10,
+              "seconds": 1.0, "steps": 50}
+    experiments = tuple(Experiment(
+        measure, f"{words} {title}", tuple(each.name for each in chosen), {**shared, "measure": measure}, ({},), {}, (),
+        {}, variants={each.name: ({"loop": each.lane.loop, "model": models[each.name]},) for each in chosen})
+        for measure, words in (("train", "Training"), ("infer", "Inference of")))
+    identifier = "".join(each if each.isalnum() or each in "._-" else "-" for each in "+".join(texts))[:64]
+    return (Study(identifier, title, 5, chosen[0].name, "own", experiments), {each.name: each for each in chosen})
+
+
+def _same(name: str) -> str:
+    if not name:
+        return ""
+    path = paths.named(name)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        functions = {each.name for each in ast.parse(text).body if isinstance(each, ast.FunctionDef)}
+    except (OSError, ValueError, SyntaxError) as error:
+        raise InputError(f"--same {path}: {error}") from error
+    if "arrays" not in functions:
+        raise InputError(f"--same {path}: found no arrays(rng), expected it to give the weights as {{name: array}}")
+    return text
+
+
+def _chosen(files: Sequence[Read], lanes: Sequence[str]) -> list[Named]:
+    """The lanes of all files, or those that were asked for. Raises InputError."""
+    of_kinds = [each.kind for each in files]
+    every = [Named(lane.name if of_kinds.count(lane.kind) == 1 else f"{each.path.stem}-{lane.name}", lane,
+                   each.path.name) for each in files for lane in LANES if lane.kind == each.kind]
+    for name in lanes:
+        if name not in {each.name for each in every}:
+            raise unknown("--lane", name, [each.name for each in every])
+    return [each for each in every if not lanes or each.name in lanes]
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Raise InputError for a cell's field that says nothing of a user's own model."""
+    for name in settings:
+        if name not in SETTINGS:
+            raise InputError(f"--set {name}: found it with a model of your own, expected one of {', '.join(SETTINGS)}")
+
+
+def of_cells(cells: Sequence[Cell]) -> dict[str, Named]:
+    """The lanes of a record's cells by their columns' names; {} where they are of tasks."""
+    models = {cell.stack: own_model.loads(cell.model) for cell in cells if cell.model}
+    return {name: Named(name, BY_NAME[model.lane], model.file) for name, model in models.items()}
+
+
+def shown(stack: Stack, named: Named) -> Stack:
+    """A lane's stack as the plan and the checks see it: a runtime's rules are not its stack's framework's."""
+    return stack.model_copy(update={"name": named.name, "framework": named.lane.framework})
+
+
+def prove(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path) -> Plan:
+    """The plan without lanes that cannot run, once all others are shown to be the same model; verdicts are kept.
+
+    Raises Differs where one is another.
+    """
+    cells = {each.cell.stack: each.cell._replace(measure="check", warmup=0, warm="fixed", seconds=0.0)
+             for each in reversed(plan.cells)}
+    named = {name: each for name, each in of_cells([*cells.values()]).items() if name in stacks}
+
+    @functools.cache
+    def sent(name: str, precision: str) -> Sent | Ending:
+        check.say(f"check: {name} in {precision}")
+        return check.of_one(cells[name]._replace(precision=precision), stacks[name])
+
+    widest = {name: _widest(each.lane, functools.partial(sent, name)) for name, each in named.items()}
+    reasons = {name: ending.message for name, precision in widest.items()
+               if isinstance(ending := sent(name, precision), Ending)}
+    for name, reason in reasons.items():
+        check.say(f"{name} is left out: {reason}")
+    there = [name for name in named if name not in reasons]
+    if not there:
+        raise BenchError(f"no lane can run: {next(iter(reasons.values()))}")
+    first, verdicts = there[0], []
+    for name in there[1:]:
+        precision = max(widest[first], widest[name], key=PRECISIONS.index)
+        verdict = equality.compare(cells[name]._replace(precision=precision), sent(name, precision),
+                                   sent(first, precision), shown(stacks[name], named[name]),
+                                   shown(stacks[first], named[first]))
+        verdicts.append(verdict._replace(loop="", proves=True))
+        check.say(told(verdicts[-1]))
+    equality.keep(verdicts, {name: check.launcher.fingerprint(stacks[name]) for name in there}, results)
+    if bad := [verdict for verdict in verdicts if not verdict.passed]:
+        raise Differs(f"not the same model, so nothing is timed: {'; '.join(map(told, bad))}")
+    return plan.without(reasons)
+
+
+def _widest(lane: Lane, sent: Callable[[str], Sent | Ending]) -> str:
+    """The widest precision in which a lane's check runs; the narrowest where none does."""
+    of_lane = PRECISIONS[1:] if frameworks.only_infers(lane.framework) else PRECISIONS
+    return next((each for each in of_lane if isinstance(sent(each), Sent)), of_lane[-1])
+
+
+def told(verdict: Verdict) -> str:
+    """A verdict in a line: "jax is equal to pytorch: float64, loss 2e-16, gradient 3e-15"."""
+    pair = f"{verdict.stack} and {verdict.reference}"
+    if verdict.problem:
+        return f"{pair}: {verdict.problem}"
+    worst = ", ".join(f"{kind} {value:.0e}" for kind, value in verdict.worst.items() if value or kind == "inferred")
+    said = "are equal" if verdict.passed else f"differ first in {verdict.first}"
+    return f"{pair} {said} ({verdict.precision}, largest relative differences: {worst})"

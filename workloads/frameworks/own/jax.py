@@ -1,0 +1,104 @@
+"""A user's own pure functions init(key) and apply(parameters, inputs). JAX 0.10."""
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from workloads.frameworks.jax import settings
+from workloads.frameworks.jax.steps import Steps, array
+from workloads.frameworks.own.user_file import CHECKED, UserFile, demand_repeatable, flat, mapped
+from workloads.process.errors import DataError
+
+
+class Workload(Steps):
+    """The file's functions with their loss and the cell's optimizer. Raises Unsupported, DataError."""
+
+    layout = "native"
+
+    def __init__(self, cell):
+        settings.apply(cell)
+        self.cell, self._device = cell, settings.device(cell)
+        self.loop, self.precision = settings.loop(cell), settings.precision(cell)
+        self._file = UserFile(cell)
+        leaves, self._tree = jax.tree.flatten(self._file.call("init", jax.random.key(cell.seed)))
+        self._names = ["" for _ in leaves]
+        for path, index in flat(jax.tree.unflatten(self._tree, list(range(len(leaves)))), "").items():
+            self._names[index] = path.lstrip(".")
+        if not leaves or not all(self._names) or not all(jnp.issubdtype(jnp.asarray(leaf).dtype, jnp.floating)
+                                                         for leaf in leaves):
+            raise DataError("%s: init(key): expected dicts, lists and tuples of floating-point arrays"
+                            % self._file.name)
+        numbers = "float64" if cell.precision == "float64" else "float32"
+        own = {name: np.asarray(leaf, numbers) for name, leaf in zip(self._names, leaves)}
+        self._begin(self._file.weights(own), set(own))
+
+    def load(self, weights):
+        """Take the arrays by the file's own names."""
+        self._put(weights)
+
+    def weights(self):
+        """Copies of the arrays by name."""
+        return {name: array(values) for name, values in self._arrays().items()}
+
+    def synthetic(self):
+        """One batch, over and over."""
+        return itertools.repeat(self._batch())
+
+    def _batch(self, *number):
+        inputs, targets = mapped(_narrow, self._file.batch(*number))
+        return jax.device_put((inputs, targets), self._device)
+
+    def _applied(self, weights, inputs):
+        tree = jax.tree.unflatten(self._tree, [weights[name] for name in self._names])
+        return self._file.call("apply", tree, inputs)
+
+    def _answering(self, weights, running, inputs, targets):
+        return self._applied(weights, inputs)
+
+    def _training_loss(self, weights, running, key, inputs, targets):
+        return self._lost(self._applied(weights, inputs), targets), {}
+
+    def _lost(self, outputs, targets):
+        """As PyTorch's: the file's loss; else cross-entropy over the last axis, or the mean square of a difference."""
+        if self._file.has("loss"):
+            return self._file.call("loss", outputs, targets)
+        first = next(iter(flat(outputs).values()))
+        if not jnp.issubdtype(targets.dtype, jnp.floating):
+            return -jnp.take_along_axis(jax.nn.log_softmax(first), targets[..., None], -1).mean()
+        if first.shape != targets.shape:
+            raise DataError("%s: found outputs %s and targets %s, expected equal shapes, or a loss(outputs, targets)"
+                            % (self._file.name, first.shape, targets.shape))
+        return jnp.square(first - targets).mean()
+
+    def sync(self, handle):
+        """Return when the program is done: its results are there together."""
+        jax.block_until_ready(handle)
+
+    def check(self):
+        """Arrays by kind: inference twice, then one update."""
+        inputs, targets = self._batch(CHECKED)
+        answer = self._program(self._answering)
+        one, other = (_arrays(answer(self._state.weights, {}, inputs, targets)) for _ in range(2))
+        demand_repeatable(self._file.name, one, other)
+        if targets is None:                      # it only infers
+            return {"inferred": one}
+
+        def loss_of(weights):
+            outputs = self._applied(weights, inputs)
+            return self._lost(outputs, targets), outputs
+
+        (loss, outputs), gradients = jax.jit(jax.value_and_grad(loss_of, has_aux=True))(self._state.weights)
+        self._state, _ = self._program(self._step)(self._state, inputs, targets)
+        return {"inferred": one, "logits": _arrays(outputs), "loss": {"loss": float(loss)},
+                "gradient": self._file.shared({name: array(values) for name, values in gradients.items()}),
+                "weight": self._file.shared(self.weights())}
+
+
+def _narrow(values):
+    """Whole numbers as XLA counts, in 32 bits."""
+    return values.astype(np.int32) if values.dtype == np.int64 else values
+
+
+def _arrays(outputs):
+    return {name: array(each) for name, each in flat(outputs).items()}

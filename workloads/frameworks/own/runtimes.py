@@ -1,0 +1,104 @@
+"""A user's own torch.nn.Module in ONNX Runtime and OpenVINO, by way of an ONNX file in memory. PyTorch 2.13.
+
+Never by tracing: a data-dependent `if` would be frozen in silence, where torch.export refuses it.
+"""
+import importlib
+import inspect
+import itertools
+
+import numpy as np
+import torch
+from torch.utils import _pytree as trees
+
+from workloads.frameworks import contract
+from workloads.frameworks.own import pytorch
+from workloads.frameworks.own.user_file import CHECKED, UserFile, demand_repeatable, mapped
+from workloads.process.errors import Unsupported
+from workloads.spec import own_model
+
+_ONLY_INFERS = "this runtime only infers"
+
+
+class Workload(contract.Workload):
+    """The file's model(), exported, in the lane's runtime. Raises Unsupported, DataError."""
+
+    loop, layout, precision = "graph", "native", "float32"
+
+    def __init__(self, cell):
+        lane = own_model.BY_NAME[own_model.loads(cell.model).lane]
+        settings = importlib.import_module("workloads.frameworks.%s.settings" % lane.framework)
+        settings.apply(cell)
+        self.cell, self._file = cell, UserFile(cell)
+        made = pytorch.Workload(cell._replace(measure="infer", loop="eager"))
+        self._count, self._weights, net = made.parameters(), made.weights(), made.module()
+        net.eval()
+        self._names = [*made.answered()]
+        self._signature = inspect.signature(net.forward)
+        program = self._exported(net)
+        self._inputs = [value.name for value in program.model.graph.inputs]
+        self._answer = settings.program(cell, program.model_proto.SerializeToString())
+
+    def _bound(self, inputs):
+        """Inputs by the names of forward's parameters: a last dict among arguments would become keywords."""
+        if isinstance(inputs, dict):
+            return dict(self._signature.bind(**inputs).arguments)
+        words = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+        return dict(self._signature.bind(*words).arguments)
+
+    def _exported(self, net):
+        """The ONNX program for any batch size, else for the cell's. Raises Unsupported."""
+        arguments = self._bound(mapped(torch.tensor, self._file.batch()[0]))
+        why = None
+        free = trees.tree_map(lambda tensor: {0: torch.export.Dim.DYNAMIC} if tensor.dim() else {}, arguments)
+        for shapes in (free, None):
+            try:
+                return torch.onnx.export(net, (), kwargs=arguments, dynamo=True, dynamic_shapes=shapes)
+            except torch.onnx.errors.OnnxExporterError as error:
+                why = error.__cause__ or error
+        raise Unsupported("PyTorch cannot export it to ONNX: %s" % " ".join(str(why).split())[:300])
+
+    def load(self, weights):
+        """Raises Unsupported: they are in the graph."""
+        raise Unsupported(_ONLY_INFERS)
+
+    def weights(self):
+        """Copies of the arrays that are in the graph, by name."""
+        return self._weights
+
+    def parameters(self):
+        """How many numbers an optimizer would update."""
+        return self._count
+
+    def train(self, batches, count, watch):
+        """Raises Unsupported."""
+        raise Unsupported(_ONLY_INFERS)
+
+    def synthetic(self):
+        """One batch, over and over."""
+        return itertools.repeat(self._fed())
+
+    def _fed(self, *number):
+        leaves = trees.tree_leaves(self._bound(self._file.batch(*number)[0]))
+        return dict(zip(self._inputs, map(np.ascontiguousarray, leaves)))
+
+    def infer(self, batches, count, watch):
+        """Take count forward passes; the watch gets each one's outputs."""
+        for _ in range(count):
+            watch.loading()
+            batch = next(batches)
+            watch.loaded()
+            watch.stepped(self._answer(batch))
+
+    def sync(self, handle):
+        """Nothing: a call returns when its work is done."""
+
+    def value(self, handle):
+        """The first output's array."""
+        return np.array(handle[0])
+
+    def check(self):
+        """What is inferred, on another batch than the exported one."""
+        fed = self._fed(CHECKED)
+        one, other = (dict(zip(self._names, map(np.array, self._answer(fed)))) for _ in range(2))
+        demand_repeatable(self._file.name, one, other)
+        return {"inferred": one}

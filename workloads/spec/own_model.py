@@ -1,0 +1,71 @@
+"""A model of the user's own, as cells hold it: Python files as text, one of which a lane runs. Standard library only.
+
+The text travels in the cell, so that it reaches a worker in every launcher and is part of the cell's key. No host runs
+it: a worker does. Python 3.6 and later.
+"""
+import json
+from typing import NamedTuple
+
+LONGEST = 100000      # characters of all files, as a cell's JSON quotes them: the kernel takes 131,072 in an argument
+
+
+class Lane(NamedTuple):
+    """A way to run a file of a kind."""
+
+    name: str            # the column's
+    kind: str            # of the file: torch, jax or keras
+    framework: str       # whose rules of equality hold
+    stack: str           # that has what it needs
+    loop: str
+
+
+LANES = (
+    Lane("pytorch", "torch", "pytorch", "torch-2.13-cpu", "eager"),
+    Lane("pytorch-compile", "torch", "pytorch", "torch-2.13-cpu", "compile"),
+    Lane("onnxruntime", "torch", "onnxruntime", "torch-2.13-own", "graph"),
+    Lane("openvino", "torch", "openvino", "torch-2.13-own", "graph"),
+    Lane("jax", "jax", "jax", "jax-cpu", "xla"),
+    Lane("keras-on-tensorflow", "keras", "tensorflow", "tf-2.21", "fit"),
+    Lane("keras-on-jax", "keras", "jax", "jax-own", "fit"),
+    Lane("keras-on-pytorch", "keras", "pytorch", "torch-2.13-own", "fit"),
+)
+BY_NAME = {lane.name: lane for lane in LANES}
+
+
+class Model(NamedTuple):
+    """What a cell's text says."""
+
+    file: str            # the name of the one that this cell runs
+    lane: str
+    files: dict          # text by name
+    same: str            # the text of the file that gives all of them their weights; ""
+
+
+class ModelError(ValueError):
+    """A model that cannot be: the message says found and expected."""
+
+
+def dumps(model):
+    """The model as text. Raises ModelError where a command line cannot carry it."""
+    text = json.dumps(dict(model._asdict()), separators=(",", ":"), sort_keys=True)
+    if len(json.dumps(text)) > LONGEST:
+        raise ModelError("found files of %d characters, expected at most %d" % (len(json.dumps(text)), LONGEST))
+    return text
+
+
+def loads(text):
+    """The Model of text. Raises ModelError."""
+    try:
+        model = Model(**json.loads(text))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ModelError("found no model: %s" % str(error)[:100]) from error
+    texts = model.files if isinstance(model.files, dict) else {}
+    if model.lane not in BY_NAME or model.file not in texts or not all(
+            isinstance(each, str) for each in list(texts.values()) + [model.same]):
+        raise ModelError("found a model without its file, or of an unknown lane")
+    return model
+
+
+def common(text):
+    """What all lanes of a model share, of a model's text or of that."""
+    return json.dumps(dict(json.loads(text), file="", lane=""), sort_keys=True)
