@@ -140,6 +140,6 @@ setup(
     package_dir={"evenbench": "package", **{f"evenbench.{name}": name.replace(".", "/") for name in (*CODE, *DATA)}},
     package_data={"evenbench.runner": ["datasets/digits.csv.gz", "report/writers/*.html", "report/writers/*.css",
                                        "report/writers/*.js"],
-                  "evenbench.docker": ["**/*"], "evenbench.studies": ["*.toml"]},
+                  "evenbench.docker": ["**/*"], "evenbench.studies": ["*.toml", "models/*.py"]},
     cmdclass={"build_py": BuildPy, "sdist": Sdist, "bdist_wheel": BdistWheel},
 )

@@ -8,12 +8,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from runner import formatting
-from workloads.spec import cluster, image_task, own_model, sequence_tasks
+from workloads.spec import cluster, image_task, sequence_tasks
 from workloads.spec.cell import Cell, content
+from workloads.spec.models import own_model
 from workloads.spec.tasks import is_known, is_sequence, of, parameters
 
 KEY_DIGITS = 16
-_OWN = ("table", "model")                    # texts of the user's own
+_OWN = ("table", "source")                   # texts of the user's own
 _SHOWN = ("task", "measure", "batch", "image")     # always part of a label; other fields only where they differ
 
 
@@ -60,7 +61,7 @@ def compared(cell: Cell) -> Cell:
     Lanes of a user's own model, which are its columns, differ in their loop and in which of its files they run.
     """
     cell = cell._replace(parallel=cluster.kind(cell.parallel))
-    return cell._replace(loop="native", model=own_model.common(cell.model)) if cell.model else cell
+    return cell._replace(loop="native", source=own_model.common(cell.source)) if cell.source else cell
 
 
 def settings(cell: Cell) -> dict[str, object]:
@@ -71,7 +72,7 @@ def settings(cell: Cell) -> dict[str, object]:
 
 def model_name(cell: Cell) -> str:
     """What a check of the cell is a proof of: its task; a user's own, which may change, with its text's digest."""
-    own = cell.table or (own_model.common(cell.model) if cell.model else "")
+    own = cell.table or (own_model.common(cell.source) if cell.source else "")
     return f"{cell.task}@{_digest(own)}" if own else cell.task
 
 
@@ -91,11 +92,11 @@ def _digest(text: str, digits: int = 8) -> str:
 def label(cell: Cell) -> str:
     """A comparison's label: "lenet5 (62 k parameters) train, batch 42, 32 px", then every switch but the defaults."""
     model = f"{cell.task} ({size})" if (size := model_size(cell)) else cell.task
-    pixels = "" if cell.model or is_sequence(cell.task) else f", {cell.image} px"
+    pixels = "" if cell.source or is_sequence(cell.task) else f", {cell.image} px"
     sizes = f"{model} {cell.measure}, batch {cell.batch}{pixels}"
     quiet = {"stack", "steps", "warmup", "warm", "seconds",
              "seed", "cpus", "memory_bytes", "learning_rate", "data", *_OWN, *_SHOWN}
-    if cell.model:
+    if cell.source:
         quiet.add("input")                       # there is no other
     if is_known(cell) and not is_sequence(cell.task) and cell.classes == of(cell).classes:
         quiet.add("classes")

@@ -16,7 +16,7 @@ from runner.errors import InputError
 from workloads.spec import cell as cells
 from workloads.spec.data import datasets, prepared
 
-_OF_THE_PLAN = ("stack", "table")        # cell fields that the planner fills in
+_OF_THE_PLAN = ("stack", "table", "source")        # cell fields that the planner fills in
 _LONGEST_FILE = 2**18            # bytes: four times our longest; a parser's time may grow by the square
 _DEEPEST_KEY = 64        # parts, with dots between: tomllib takes the square of them in memory
 _BETWEEN_KEYS = re.compile(rb"[\n=,{}]")

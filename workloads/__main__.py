@@ -28,7 +28,7 @@ def main(arguments):
         if cell.measure == "max_batch":
             return _end(send, *max_batch.measure(cell, folder, send))
         environment.enter(cell)
-        name = "own" if cell.model else find_adapter(cell.stack)
+        name = "own" if cell.source else find_adapter(cell.stack)
         joined = None if cell.parallel == "none" else _joined(cell, name, arguments[0], folder)
         adapter = _imported(name, cell)
     except CellError as error:

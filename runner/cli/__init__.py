@@ -54,6 +54,7 @@ COMMANDS = {
                                        "gradient and update, compared."),
     "check-study": Entry("proving", "Prove", "Judge each claim of a study on the numbers that its own paper prints; "
                                              "1 where one does not hold unmarked."),
+    "init": Entry("preparing", "Prepare", "Write a model's file to begin with, in PyTorch, JAX or Keras: model.py."),
     "images": Entry("preparing", "Prepare", "Build the images of stacks and of the runner (if none is named, all "
                                             "that run without a GPU)."),
     "data": Entry("preparing", "Prepare", "Data sets: list, get, verify, prepare."),

@@ -131,7 +131,7 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result) -> bool:
     job = jobs.prepared(job, screen.say)
     results, is_fresh = job.request.results, job.request.is_fresh
     with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else results, screen.say):
-        if any(planned.cell.model for planned in job.plan.cells):
+        if any(planned.cell.source for planned in job.plan.cells):
             job = job._replace(plan=own_models.prove(job.plan, job.stacks, _check(job), results))
         elif job.request.is_proving:
             _prove(job)
@@ -272,9 +272,12 @@ def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
                "--stack", help="NAME=PATH or NAME=image:NAME, where the record has a stack of a user's own.")] = None,
            rounds: Rounds = None, launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
            data: DataArgument = None, swarm: SwarmWords = None, slurm: SlurmWords = None,
+           run_code: Annotated[bool, typer.Option(
+               "--run-code", help="Run the Python files of a record of somebody's own model.")] = False,
            results: Results = RESULTS, *, going: Going) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
+    rerun.check_trusted(record, run_code)
     request = going.of(jobs.Request(name, None, launcher, data, Wishes(tuple(split_stacks(stacks)), rounds),
                                     tuple(split(swarm)), tuple(split(slurm)), results=results))
     is_ok = _ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say))

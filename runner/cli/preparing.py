@@ -30,7 +30,7 @@ from runner.doctor import host
 from runner.doctor import slurm as doctor_slurm
 from runner.doctor import swarm as doctor_swarm
 from runner.doctor.gpu import Finding
-from runner.errors import InputError
+from runner.errors import InputError, unknown
 from runner.launchers import choose
 from runner.launchers.protocol import Launcher
 from runner.launchers.slurm.commands import Slurm
@@ -190,6 +190,24 @@ def held(stack: definition.Stack, launcher: Launcher, say: Callable[[str], None]
     launcher.prepare([stack], say)
     runs_it = launcher.of(stack)
     return sbom.read(runs_it.output(stack, "workloads.process.inventory"), stack, runs_it.name, runs_it.uses_images)
+
+
+@app.command("init")
+def init_(kind: Annotated[str, typer.Argument(metavar="KIND", help="torch, jax or keras.", show_default=False)],
+          file: Annotated[Path, typer.Argument(metavar="FILE", help="Where it is written.")] = Path("model.py")
+          ) -> None:
+    """Write a model's file to begin with, in PyTorch, JAX or Keras: model.py."""
+    templates = {path.stem: path for path in sorted((paths.STUDIES / "models").glob("*.py"))}
+    if kind not in templates:
+        raise unknown("init: kind", kind, templates)
+    try:
+        with file.open("x", encoding="utf-8") as written:
+            written.write(templates[kind].read_text(encoding="utf-8"))
+    except FileExistsError as error:
+        raise InputError(f"{file}: it is there already; expected a new file's name") from error
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from error
+    screen.say(f"{file}: written; next: evenbench run {file}")
 
 
 @app.command("lock")

@@ -12,8 +12,10 @@ from runner.analysis.claims import paper_check
 from runner.cli.options import (
     RESULTS,
     AsJson,
+    Lanes,
     LauncherName,
     Results,
+    Same,
     Scale,
     SlurmWords,
     StackNames,
@@ -25,7 +27,7 @@ from runner.cli.options import (
 from runner.errors import InputError, unknown
 from runner.launchers import choose
 from runner.machine import nvml
-from runner.measuring import equality, job, own_stacks
+from runner.measuring import equality, job, own_models, own_stacks
 from runner.report.writers import equality as written
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
@@ -36,7 +38,8 @@ _LOOPS = (equality.NATIVE, "tuned")
 
 
 @app.command("check")
-def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", help="lenet5 if none.")] = None,
+def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", help="lenet5 if none. MODEL.py: models of "
+                                                                   "your own.")] = None,
            stacks: StackNames = None,
            every: Annotated[bool, typer.Option("--all", help="Every task in every stack.")] = False,
            parallel: Annotated[bool, typer.Option(
@@ -46,8 +49,12 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
            loop: Annotated[str, typer.Option(help="native; tuned: against the first stack's native loop.")] = "native",
            launcher: LauncherName = "auto", swarm: SwarmWords = None, slurm: SlurmWords = None,
            results: Results = RESULTS,
-           as_json: AsJson = False) -> None:
+           as_json: AsJson = False, same: Same = "", lanes: Lanes = None) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
+    if names and own_models.is_file(names[0]):
+        sys.exit(_of_files(job.Request("", None, launcher, swarm=tuple(split(swarm)), slurm=tuple(split(slurm)),
+                                       models=tuple(names), same=same, lanes=tuple(split(lanes)), results=results),
+                           as_json))
     here_gpus = nvml.observe()
     here = own_stacks.chosen(split_stacks(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
@@ -74,6 +81,17 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
     print_rows([{**verdict._asdict(), "passed": verdict.passed} if as_json else written.listed(verdict)
             for verdict in verdicts], as_json)
     sys.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
+
+
+def _of_files(request: job.Request, is_json: bool) -> int:
+    """Check models of the user's own; the exit code."""
+    made = job.prepared(job.planned(request, screen.say), screen.say)
+    with job.measuring_alone(paths.cache_folder() if made.launcher.measures_here else request.results, screen.say):
+        check = equality.Check(made.launcher, paths.cache_folder(), equality.resources(made.launcher), screen.say)
+        _, verdicts = own_models.checked(made.plan, made.stacks, check, request.results)
+    print_rows([{**verdict._asdict(), "passed": verdict.passed} if is_json else written.listed(verdict)
+                for verdict in verdicts], is_json)
+    return 0 if all(verdict.passed for verdict in verdicts) else 1
 
 
 def _first(numbers: Sequence[str]) -> str:

@@ -78,6 +78,7 @@ class Verdict(NamedTuple):
     parallel: str = ""               # of three workers against one on the whole batch: the mode
     loop: str = ""                   # that the stack was checked in, where not its native one
     proves: bool = True              # float32 shows rounding alone, but of stacks that have nothing wider
+    is_own: bool = False             # of a user's own model, in the widest precision that both lanes have
 
     @property
     def passed(self) -> bool:
@@ -120,7 +121,7 @@ def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack
     assert isinstance(ours, Sent) and isinstance(theirs, Sent)
     optional = (*OPTIONAL, *(("activation",) if cell.loop != NATIVE else ()),         # a compiled net keeps none
                 *(OF_TRAINING if _only_infer(stack, reference) else ()))
-    if cell.model:
+    if cell.source:
         optional, ours, theirs = (*optional, "logits", "statistic"), *_alike(ours, theirs)
     ours, theirs = _shared(ours, theirs, optional)
     if problem := _unpaired(ours, theirs, stack, reference):
@@ -221,7 +222,7 @@ def _first(cell: Cell, differences: dict[str, dict[str, float]], limits: dict[st
 
 
 def _places(cell: Cell) -> tuple[layers.Placed, ...]:
-    if cell.model or tasks.is_sequence(cell.task):
+    if cell.source or tasks.is_sequence(cell.task):
         return ()
     placed: tuple[layers.Placed, ...] = layers.leaves(tasks.model(cell),
                                                       image_task.input_shape(cell.image))
@@ -389,7 +390,7 @@ def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
                 in_loops[pair[0], built(pair[1], record["loop"])] = (record["passed"] is True, *pair[1:])
             else:
                 passed_pairs[pair] = record["passed"] is True
-                counted[pair] = pair[1:] if is_wide else pair[1:2]
+                counted[pair] = pair[1:] if is_wide or record.get("is_own") else pair[1:2]
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
     native = {(pair[0], name) for pair, passed in passed_pairs.items() if passed for name in counted[pair]}

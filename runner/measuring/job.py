@@ -121,7 +121,7 @@ class Job(NamedTuple):
 def settings(pairs: list[str]) -> dict[str, Any]:
     """Cell fields from arguments KEY=VALUE; of KEY=A,B a tuple, each value of which is measured. Raises InputError."""
     fields: dict[str, Any] = {}
-    known = {name: kind for name, kind in cells.FIELDS.items() if name not in ("stack", "data", "table")}
+    known = {name: kind for name, kind in cells.FIELDS.items() if name not in ("stack", "data", "table", "source")}
     for pair in pairs:
         name, separator, text = pair.partition("=")
         if separator and name in ("stack", "data"):
@@ -162,7 +162,7 @@ def planned(request: Request, say: Say) -> Job:
             raise InputError("--stack: found it with a model of your own, whose columns --lane chooses")
         study, lanes = own_models.study(request.models, request.same, request.lanes)
         wishes = request.wishes._replace(settings={"device": "cpu", **request.wishes.settings})
-        return planned_study(study, request._replace(wishes=wishes, with_products=False), say, lanes=lanes)
+        return planned_study(study, request._replace(wishes=wishes), say, lanes=lanes)
 
     def there() -> file.Study:
         return selection.read(request.study, STUDIES, request.scale, on_gpu=True)

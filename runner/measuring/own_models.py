@@ -18,9 +18,10 @@ from runner.measuring.equality import Check, Sent, Verdict
 from runner.planning.plan import Plan
 from runner.stacks.definition import Stack
 from runner.study.file import Experiment, Study
-from workloads.spec import frameworks, own_model
+from workloads.spec import frameworks
 from workloads.spec.cell import Cell
-from workloads.spec.own_model import BY_NAME, LANES, Lane, Model
+from workloads.spec.models import own_model
+from workloads.spec.models.own_model import BY_NAME, LANES, Lane, Model
 
 # fields of --set that mean something for a file that brings its model and its batch
 SETTINGS = ("batch", "steps", "warmup", "warm", "seconds", "cpus", "memory_bytes", "seed", "learning_rate", "optimizer",
@@ -95,7 +96,7 @@ def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = ()) -> tu
               "seconds": 1.0, "steps": 50}
     experiments = tuple(Experiment(
         measure, f"{words} {title}", tuple(each.name for each in chosen), {**shared, "measure": measure}, ({},), {}, (),
-        {}, variants={each.name: ({"loop": each.lane.loop, "model": models[each.name]},) for each in chosen})
+        {}, variants={each.name: ({"loop": each.lane.loop, "source": models[each.name]},) for each in chosen})
         for measure, words in (("train", "Training"), ("infer", "Inference of")))
     identifier = "".join(each if each.isalnum() or each in "._-" else "-" for each in "+".join(texts))[:64]
     return (Study(identifier, title, 5, chosen[0].name, "own", experiments), {each.name: each for each in chosen})
@@ -135,7 +136,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
 
 def of_cells(cells: Sequence[Cell]) -> dict[str, Named]:
     """The lanes of a record's cells by their columns' names; {} where they are of tasks."""
-    models = {cell.stack: own_model.loads(cell.model) for cell in cells if cell.model}
+    models = {cell.stack: own_model.loads(cell.source) for cell in cells if cell.source}
     return {name: Named(name, BY_NAME[model.lane], model.file) for name, model in models.items()}
 
 
@@ -149,8 +150,20 @@ def prove(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path) 
 
     Raises Differs where one is another.
     """
-    cells = {each.cell.stack: each.cell._replace(measure="check", warmup=0, warm="fixed", seconds=0.0)
-             for each in reversed(plan.cells)}
+    plan, verdicts = checked(plan, stacks, check, results)
+    if bad := [verdict for verdict in verdicts if not verdict.passed]:
+        raise Differs(f"not the same model, so nothing is timed: {'; '.join(map(told, bad))}")
+    return plan
+
+
+def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path) -> tuple[Plan, list[Verdict]]:
+    """The plan without lanes that cannot run, and the verdicts, which are kept, on each other lane against the first.
+
+    Raises BenchError where none can run.
+    """
+    cells: dict[str, Cell] = {}
+    for each in plan.cells:
+        cells.setdefault(each.cell.stack, each.cell._replace(measure="check", warmup=0, warm="fixed", seconds=0.0))
     named = {name: each for name, each in of_cells([*cells.values()]).items() if name in stacks}
 
     @functools.cache
@@ -172,12 +185,10 @@ def prove(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path) 
         verdict = equality.compare(cells[name]._replace(precision=precision), sent(name, precision),
                                    sent(first, precision), shown(stacks[name], named[name]),
                                    shown(stacks[first], named[first]))
-        verdicts.append(verdict._replace(loop="", proves=True))
+        verdicts.append(verdict._replace(loop="", proves=True, is_own=True))
         check.say(told(verdicts[-1]))
     equality.keep(verdicts, {name: check.launcher.fingerprint(stacks[name]) for name in there}, results)
-    if bad := [verdict for verdict in verdicts if not verdict.passed]:
-        raise Differs(f"not the same model, so nothing is timed: {'; '.join(map(told, bad))}")
-    return plan.without(reasons)
+    return plan.without(reasons), verdicts
 
 
 def _widest(lane: Lane, sent: Callable[[str], Sent | Ending]) -> str:

@@ -28,7 +28,7 @@ def cells(plan: Plan) -> list[Cell]:
     by_unit: dict[tuple[str, Unit], Cell] = {}
     for planned in plan.cells:
         cell = planned.cell
-        if cell.measure in measures.RATED:
+        if cell.measure in measures.RATED and not cell.source:         # whose FLOPs nobody counts
             by_unit.setdefault((cell.stack, Unit.of(cell)), Cell(
                 stack=cell.stack, task=cell.task, measure="product", device=cell.device, precision=cell.precision,
                 cpus=cell.cpus, memory_bytes=cell.memory_bytes, input="synthetic", onednn=cell.onednn,

@@ -12,7 +12,7 @@ from runner.datasets import choice
 from runner.errors import InputError
 from runner.launchers import choose
 from runner.machine import host, nvml
-from runner.measuring import job, own_stacks
+from runner.measuring import job, own_models, own_stacks
 from runner.planning.plan import Plan, Planned, Skipped
 from runner.results import history
 from runner.results.store import Record
@@ -103,7 +103,7 @@ def _rounds(value: Any) -> int:
 def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:
     if cell.stack not in stacks:
         return f"stack {cell.stack} is not here any more"
-    return None if cell.model or is_known(cell) else f"task {cell.task} is not here any more"
+    return None if cell.source or is_known(cell) else f"task {cell.task} is not here any more"
 
 
 def data_argument(recorded: Recorded, asked: str | None) -> str | None:
@@ -149,12 +149,24 @@ def differences(recorded: Recorded, now: host.Machine, launcher: str, fingerprin
                     if name in fingerprints and fingerprints[name] != before]
 
 
+def check_trusted(recorded: Recorded, is_trusted: bool) -> None:
+    """Raise InputError where a record holds Python files, a stranger's perhaps, and nobody said that they may run."""
+    models = {str(item["cell"].get("source") or "") for item in recorded.plan["cells"]} - {""}
+    if models and not is_trusted:
+        raise InputError(f"{recorded.id} holds Python files of a model, which a rerun runs: --run-code where you trust "
+                         "them")
+
+
 def again(recorded: Recorded, stacks: Mapping[str, Stack], request: job.Request, say: job.Say) -> job.Job:
     """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
     gpus = nvml.observe()
     cells = [item["cell"] for item in recorded.plan["cells"]]
     chosen_now = own_stacks.again(request.wishes.stacks, recorded.session, cells, stacks, paths.ROOT, gpus, say)
-    stacks = chosen_now.stacks
+    try:
+        lanes = own_models.of_cells([parse(cell) for cell in cells if cell.get("source")])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{recorded.id}: its plan cannot be repeated: {error}") from error
+    stacks = {**chosen_now.stacks, **{name: chosen_now.stacks[each.lane.stack] for name, each in lanes.items()}}
     name = launcher_name(recorded, request.launcher)
     launcher = choose.for_stacks(name, say, gpus, request.options, chosen_now.named)
     env = {str(name): str(value) for name, value in dict(recorded.session.get("env") or {}).items()}

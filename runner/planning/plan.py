@@ -275,7 +275,7 @@ def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
     sharing = math.ceil(settings.get("nodes", 1) / here.hosts)
     share = Node(max(1, here.machine.cpus // sharing), here.machine.limit_bytes // sharing)
     has = here.node.at_most(*share) if here.node else share
-    of_task = {} if settings.get("model") else own_tasks.defaults(settings["task"])
+    of_task = {} if settings.get("source") else own_tasks.defaults(settings["task"])
     defaults = {**has._asdict(), **_running_ahead(settings), **of_task}
     try:
         cell: Cell = cells.parse({**defaults, **settings, "stack": stack.name})
@@ -298,7 +298,7 @@ def _running_ahead(settings: Mapping[str, Any]) -> dict[str, str]:
 def _impossible(cell: Cell, here: Here) -> str | None:
     """Why no launcher could run the cell in its stack here, or None."""
     stack = here.stacks[cell.stack]
-    if not (cell.model or tasks.is_sequence(cell.task)) and cell.image < (least := tasks.of(cell).least):
+    if not (cell.source or tasks.is_sequence(cell.task)) and cell.image < (least := tasks.of(cell).least):
         return f"{cell.task} needs images of at least {least} pixels"
     if cell.device == "gpu" and (lacking := gpus.lacking(cell, stack, here.stacks, here.gpus)):
         return lacking

@@ -30,12 +30,12 @@ def run(cell, adapter, folder, emit, cluster=None, gate=None):
     gate: of a worker that takes turns, which it waits for there.
     In a place of a parallel run that only serves, serve until stopped.
     """
-    if not (cell.model or tasks.is_known(cell)):
+    if not (cell.source or tasks.is_known(cell)):
         raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.NAMES)))
     if cell.measure == "product":
         products.measure(cell, adapter, emit)
         return
-    if cell.measure not in _kind(cell) and (cell.model or cell.measure not in HARNESSES):
+    if cell.measure not in _kind(cell) and (cell.source or cell.measure not in HARNESSES):
         raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)
     _refuse(cell)
     for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
@@ -74,7 +74,7 @@ def _refuse(cell):
 
 def _kind(cell):
     """The measures of tasks of the cell's kind."""
-    if cell.model:
+    if cell.source:
         return OWN_MEASURES
     return SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
 
@@ -97,7 +97,7 @@ def of_process(cell, cluster):
 def _workload(cell, adapter, cluster=None):
     """The cell's Workload with the weights that it starts from."""
     workload = _unweighted(cell, adapter, cluster)
-    if cell.init == "seeded" and not cell.model:              # a model of the user's own draws them by its own names
+    if cell.init == "seeded" and not cell.source:              # a model of the user's own draws them by its own names
         numbers = "float64" if cell.precision == "float64" else "float32"
         workload.load(weights.seeded(tasks.parameters(cell), cell.seed, numbers))
     return workload
@@ -108,7 +108,7 @@ def _unweighted(cell, adapter, cluster):
         if cluster or cell.gpus > 1:
             return parallel(adapter).Sequences(cell, cluster)
         return importlib.import_module(adapter.__name__ + ".sequences").Workload(cell)
-    table = None if cell.model else tasks.model(cell)
+    table = None if cell.source else tasks.model(cell)
     is_alone = not cluster and cell.gpus == 1
     return adapter.Workload(table, cell) if is_alone else parallel(adapter).Workload(table, cell, cluster)
 
@@ -120,7 +120,7 @@ def parallel(adapter):
 
 def _images(cell, folder, cluster):
     """What this worker reads: enough for all of them, of which it takes its own part where the mode shards."""
-    if cell.model:
+    if cell.source:
         return _OWN_BATCH
     if tasks.is_sequence(cell.task):
         series = generating.of_steps(cell, sequence_batches.read(folder, cell))
@@ -154,7 +154,7 @@ def _flops(cell, series):
 
     At the mean length of the batches, so that attention, which is quadratic in it, is counted a little too low.
     """
-    if cell.model:
+    if cell.source:
         return {}
     if not tasks.is_sequence(cell.task):
         return {"flops": tasks.step_flops(cell)}

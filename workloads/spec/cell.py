@@ -2,8 +2,9 @@
 import json
 from typing import NamedTuple
 
-from workloads.spec import image_task, measures, own_model
+from workloads.spec import image_task, measures
 from workloads.spec.cluster import PARALLEL
+from workloads.spec.models import own_model
 
 # A switch is a setting that a study varies; "best", "native" and "default" leave the choice to the framework,
 # and the worker says in its start event what it became. loop "tuned" is what an expert of the framework would switch on
@@ -84,7 +85,7 @@ class Cell(NamedTuple):
     prompt: int = 0               # tokens before the first generated one; 0: half of the length
     attention: str = "default"
     table: str = ""               # of a user's own image task, as spec.image_task writes it; "": the task is ours
-    model: str = ""               # of a user's own files, as spec.own_model writes it
+    source: str = ""              # a user's own model, as spec.models.own_model writes it
 
 
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types
@@ -128,12 +129,12 @@ def checked(key, value):
             image_task.loads(value)
         except image_task.TableError as error:
             raise CellError("table: %s" % error) from error
-    if key == "model" and value:
+    if key == "source" and value:
         try:
             own_model.loads(value)
         except own_model.ModelError as error:
-            raise CellError("model: %s" % error) from error
-    if kind is str and not value and key not in ("table", "model"):
+            raise CellError("source: %s" % error) from error
+    if kind is str and not value and key not in ("table", "source"):
         raise CellError('key "%s": found "", expected a name' % key)
     return value
 

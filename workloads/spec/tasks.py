@@ -75,7 +75,7 @@ def step_flops(cell, tokens=None):
 
     tokens: of a batch of sequences, padded or real; without it all are of full length.
     """
-    if cell.model:                               # whose operations nobody counts
+    if cell.source:                               # whose operations nobody counts
         return 0
     passes = 1 if cell.measure in measures.FORWARD else 3
     return passes * cell.batch * _forward_flops(cell, tokens)

@@ -18,7 +18,7 @@ from runner.results.values import Samples
 from runner.study.quantities import PHASES
 from workloads.spec.cell import FIELDS
 
-_OF_CELL = {name: kind for name, kind in FIELDS.items() if name != "table"}      # whose key tells it apart
+_OF_CELL = {name: kind for name, kind in FIELDS.items() if name not in ("table", "source")}     # told apart by key
 RUN = {"result": str, "study": str, "experiment": str, "key": str, **_OF_CELL, "round": int, "attempt": int,
        "ending": str, "worker": str, "ran_precision": str}
 SAMPLE = {"is_warmup": bool, "index": int, "turn": int, "is_disturbed": bool, "steps": int, "seconds": float,

@@ -8,7 +8,7 @@ import importlib
 import os
 
 from workloads.process import errors
-from workloads.spec import own_model
+from workloads.spec.models import own_model
 
 NAME = "own"
 _MODULES = {"torch": "pytorch", "jax": "jax", "keras": "keras"}      # by kind of file
@@ -16,7 +16,7 @@ _RUNTIMES = ("onnxruntime", "openvino")
 
 
 def _lane(cell):
-    return own_model.BY_NAME[own_model.loads(cell.model).lane]
+    return own_model.BY_NAME[own_model.loads(cell.source).lane]
 
 
 def Workload(table, cell):

@@ -13,7 +13,7 @@ from keras.src.backend.common import dtypes
 from workloads.frameworks import contract
 from workloads.frameworks.own.user_file import CHECKED, UserFile, demand_repeatable, flat
 from workloads.process.errors import DataError, Unsupported
-from workloads.spec import own_model
+from workloads.spec.models import own_model
 
 
 class Recorder(keras.optimizers.Optimizer):
@@ -23,10 +23,12 @@ class Recorder(keras.optimizers.Optimizer):
     """
 
     def build(self, variables):
+        """Make a variable for each gradient."""
         super().build(variables)
         self.gradients = [self.add_variable_from_reference(each, name="gradient") for each in variables]
 
     def update_step(self, gradient, variable, learning_rate):
+        """Add the gradient to its variable."""
         self.assign_add(self.gradients[self._get_variable_index(variable)], gradient)
 
 
@@ -36,7 +38,7 @@ class Workload(contract.Workload):
     layout = "native"
 
     def __init__(self, cell):
-        backend = own_model.BY_NAME[own_model.loads(cell.model).lane].framework
+        backend = own_model.BY_NAME[own_model.loads(cell.source).lane].framework
         settings = importlib.import_module("workloads.frameworks.%s.settings" % backend)
         settings.apply(cell)
         if cell.precision not in ("float32", "float64"):

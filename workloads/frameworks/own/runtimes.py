@@ -14,7 +14,7 @@ from workloads.frameworks import contract
 from workloads.frameworks.own import pytorch
 from workloads.frameworks.own.user_file import CHECKED, UserFile, demand_repeatable, mapped
 from workloads.process.errors import Unsupported
-from workloads.spec import own_model
+from workloads.spec.models import own_model
 
 _ONLY_INFERS = "this runtime only infers"
 
@@ -25,7 +25,7 @@ class Workload(contract.Workload):
     loop, layout, precision = "graph", "native", "float32"
 
     def __init__(self, cell):
-        lane = own_model.BY_NAME[own_model.loads(cell.model).lane]
+        lane = own_model.BY_NAME[own_model.loads(cell.source).lane]
         settings = importlib.import_module("workloads.frameworks.%s.settings" % lane.framework)
         settings.apply(cell)
         self.cell, self._file = cell, UserFile(cell)

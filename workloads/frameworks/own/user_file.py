@@ -9,7 +9,7 @@ import numpy as np
 
 from workloads.inputs import weights
 from workloads.process.errors import DataError
-from workloads.spec import own_model
+from workloads.spec.models import own_model
 
 TIMED, CHECKED = 0, 1            # numbers of batches: what is proved is proved on another batch than was exported
 
@@ -18,7 +18,7 @@ class UserFile:
     """The file of a cell's model, run."""
 
     def __init__(self, cell):
-        self._cell, self._model = cell, own_model.loads(cell.model)
+        self._cell, self._model = cell, own_model.loads(cell.source)
         self.name, self.lane = self._model.file, own_model.BY_NAME[self._model.lane]
         random.seed(cell.seed)
         np.random.seed(cell.seed % 2 ** 32)
@@ -34,9 +34,8 @@ class UserFile:
         try:
             exec(compile(text, module.__file__, "exec"), module.__dict__)
         except ImportError as error:
-            missing = (error.name or "PACKAGE").partition(".")[0]
-            raise DataError("%s: %s; the environment of lane %s is %s: --with %s adds the package" % (
-                name, error, self.lane.name, self.lane.stack, missing)) from error
+            raise DataError("%s: %s: the environment of lane %s, %s, does not hold it" % (
+                name, error, self.lane.name, self.lane.stack)) from error
         return module
 
     def has(self, function):

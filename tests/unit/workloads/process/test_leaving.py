@@ -14,7 +14,7 @@ class Adapter:
         return {}
 
 class Cell:
-    stack, parallel, measure, device, loop = "s", "%s", "none", "cpu", "native"
+    stack, parallel, measure, device, loop, source = "s", "%s", "none", "cpu", "native", ""
 
 worker._read = lambda arguments: (Cell, "")
 worker.environment.enter = worker.find_adapter = lambda *cell: ""

@@ -1,0 +1,104 @@
+"""Models of the user's own in today's stacks: what differs is refused and named, what is equal is shown to be."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner import paths
+
+pytestmark = pytest.mark.measures
+NET = """
+import torch
+from torch import nn
+
+def model():
+    return nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4, eps=1e-5), nn.ReLU(), nn.Flatten(),
+                         nn.Linear(4 * 8 * 8, 16), nn.Linear(16, 16))
+
+def batch(rng, size):
+    return rng.standard_normal((size, 3, 8, 8)), rng.randint(0, 16, size)
+"""
+PLANTED = {
+    "epsilon": ("eps=1e-5", "eps=1e-3", "activation 1"),
+    "padding": ("padding=1)", "padding=1, padding_mode='replicate')", "activation 0"),
+    "activation": ("nn.ReLU()", "nn.GELU()", "activation 2"),
+    "bias": ("nn.Linear(16, 16)", "nn.Linear(16, 16, bias=False)", "gradient 5.bias is in"),
+    "transposed": ("nn.Linear(16, 16)", "Turned(16, 16)", "activation 5"),
+}
+TURNED = """
+class Turned(nn.Linear):
+    def forward(self, x):
+        return x @ self.weight + self.bias
+
+"""
+JAX = """
+import jax, jax.numpy as jnp
+
+def init(key):
+    return {"w": jnp.zeros((30, 8)), "b": jnp.zeros(8)}
+
+def apply(p, x):
+    return jnp.tanh(x @ p["w"] + p["b"])
+
+def batch(rng, size):
+    return rng.standard_normal((size, 30)), rng.randint(0, 8, size)
+"""
+TORCH = """
+import torch
+
+def model():
+    return torch.nn.Sequential(torch.nn.Linear(30, 8), torch.nn.Tanh())
+
+def batch(rng, size):
+    return rng.standard_normal((size, 30)), rng.randint(0, 8, size)
+"""
+SAME = """
+def arrays(rng):
+    return {"w": rng.standard_normal((30, 8)), "b": rng.standard_normal(8)}
+
+def first(arrays):
+    return {"0.weight": arrays["w"].T, "0.bias": arrays["b"]}
+"""
+
+
+def check(folder: Path, *words: str, **files: str) -> tuple[int, list[dict[str, object]], str]:
+    """(exit code, verdicts, standard error) of a check of the files, in their order."""
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    names = [str(folder / f"{name}.py") for name in files if name != "same"]
+    ended = subprocess.run([sys.executable, "-m", "runner", "check", *names, *words, "--launcher", "venv", "--results",
+                            str(folder), "--json"], cwd=paths.ROOT, capture_output=True, text=True, check=False)
+    return ended.returncode, json.loads(ended.stdout or "[]"), ended.stderr
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_planted_difference_is_refused_by_the_first_tensor(planted: str, tmp_path: Path) -> None:
+    then, now, named = PLANTED[planted]
+    other = NET.replace("def model", TURNED + "def model").replace(then, now)
+
+    code, (verdict,), errors = check(tmp_path, "--lane", "first-pytorch,second-pytorch", first=NET, second=other)
+
+    assert 1 == code, errors
+    assert f"{verdict['first']}{verdict['problem']}".startswith(named)
+
+
+def test_equal_files_of_two_frameworks_agree_to_float64_s_rounding(tmp_path: Path) -> None:
+    code, (verdict,), errors = check(tmp_path, "--lane", "pytorch,jax", "--same", str(tmp_path / "same.py"),
+                                     first=TORCH, second=JAX, same=SAME)
+
+    assert 0 == code, errors
+    assert "float64" == verdict["precision"]
+    assert all(value < 1e-13 for value in verdict["worst"].values())  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", ["keras", "torch"])
+def test_a_template_s_lanes_are_equal(kind: str, tmp_path: Path) -> None:
+    lanes = {"keras": [], "torch": ["--lane", "pytorch,onnxruntime,openvino"]}[kind]
+
+    code, verdicts, errors = check(tmp_path, *lanes, model=(paths.STUDIES / "models" / f"{kind}.py").read_text())
+
+    assert 0 == code, errors
+    assert 2 == len(verdicts)

@@ -1,0 +1,137 @@
+"""Models of the user's own on the host: files are parsed and never run, lanes are columns, content is part of a key."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runner import cells, paths
+from runner.errors import InputError
+from runner.measuring import equality, own_models
+from runner.planning.plan import Plan, Wishes, plan
+from runner.stacks import definition
+from tests.clock import FakeClock
+from tests.fakes import MACHINE, FakeLauncher
+from workloads.measuring.sketch import encoded
+from workloads.spec.models import own_model
+
+TORCH = "import torch\n\nraise SystemExit('the host ran it')\n\ndef model(): ...\ndef batch(rng, size): ...\n"
+JAX = "import jax\n\ndef init(key): ...\ndef apply(parameters, inputs): ...\ndef batch(rng, size): ...\n"
+
+
+def written(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text)
+    return str(folder / name)
+
+
+def planned(*names: str) -> Plan:
+    study, lanes = own_models.study(names)
+    pinned = definition.read_all(paths.STACKS)
+    shown = {name: own_models.shown(pinned[each.lane.stack], each) for name, each in lanes.items()}
+    return plan(study, shown, MACHINE, Wishes(), lambda stack: None)
+
+
+def test_a_file_is_parsed_and_not_run_and_says_its_kind(tmp_path: Path) -> None:
+    assert "torch" == own_models.read(written(tmp_path, "a.py", TORCH)).kind
+    assert "jax" == own_models.read(written(tmp_path, "b.py", JAX)).kind
+    assert "keras" == own_models.read(written(tmp_path, "c.py", "import torch, keras\n" + TORCH)).kind
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("def model(: ...", "line 1: "),
+    ("import torch\ndef model(): ...\n", "found functions model, expected batch"),
+    ("def model(): ...\ndef batch(rng, size): ...\n", "evenbench init torch"),
+])
+def test_a_file_that_cannot_be_one_is_refused_in_a_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        own_models.read(written(tmp_path, "a.py", text))
+    with pytest.raises(InputError, match="No such file"):
+        own_models.read(str(tmp_path / "none.py"))
+
+
+def test_runtimes_infer_and_all_lanes_of_a_measure_are_one_comparison(tmp_path: Path) -> None:
+    made = planned(written(tmp_path, "net.py", TORCH))
+
+    lanes = {(each.cell.measure, each.cell.stack) for each in made.cells}
+    assert {("train", "pytorch"), ("train", "pytorch-compile")} == {each for each in lanes if each[0] == "train"}
+    assert {"pytorch", "pytorch-compile", "onnxruntime", "openvino"} == {
+        lane for measure, lane in lanes if measure == "infer"}
+    assert 2 == len({cells.comparison_key(each.cell) for each in made.cells})
+    assert {"net.py train, batch 32", "net.py infer, batch 32"} == {cells.label(each.cell) for each in made.cells}
+
+
+def test_a_changed_file_is_another_cell(tmp_path: Path) -> None:
+    before = planned(written(tmp_path, "net.py", TORCH)).cells[0]
+    after = planned(written(tmp_path, "net.py", TORCH + "# another\n")).cells[0]
+
+    assert before.key != after.key
+    assert cells.model_name(before.cell) != cells.model_name(after.cell)
+
+
+def test_two_files_are_one_comparison_of_columns_that_say_which_where_they_must(tmp_path: Path) -> None:
+    other = written(tmp_path, "other.py", TORCH)
+    made = planned(written(tmp_path, "net.py", TORCH), other, written(tmp_path, "pure.py", JAX))
+
+    training = [each.cell for each in made.cells if each.cell.measure == "train"]
+    assert ["net-pytorch", "net-pytorch-compile", "other-pytorch", "other-pytorch-compile", "jax"] == [
+        cell.stack for cell in training]
+    assert 1 == len({cells.comparison_key(cell) for cell in training})
+    assert ["net.py", "net.py", "other.py", "other.py", "pure.py"] == [
+        own_model.loads(cell.source).file for cell in training]
+
+
+def test_files_that_no_command_line_can_carry_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected at most 100000"):
+        own_models.study([written(tmp_path, "net.py", TORCH + "#" * 100_000)])
+
+
+def test_a_lane_or_a_setting_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="pytorch-compile"):
+        own_models.study([written(tmp_path, "net.py", TORCH)], lanes=["pytorch-comp"])
+    with pytest.raises(InputError, match="nodes"):
+        own_models.check_settings({"batch": 8, "nodes": 2})
+
+
+def lines(**weights: list[float]) -> list[bytes]:
+    """What a worker's check sends of one kind of arrays."""
+    tensors = [{"event": "tensor", "kind": "weight", "name": name, "shape": [len(values)], "norm": 1.0,
+                "sketch": encoded(np.array(values))} for name, values in weights.items()]
+    return [json.dumps(line).encode() for line in (*tensors, {"event": "end", "status": "ok", "message": ""})]
+
+
+def proved(folder: Path, ours: list[bytes], theirs: list[bytes]) -> tuple[Plan, set[tuple[str, str]]]:
+    """The plan that is left of an eager and a compiled lane that send these, and what is known to be proved."""
+    made = planned(written(folder, "net.py", TORCH)).without({"onnxruntime": "", "openvino": ""})
+    stacks = dict.fromkeys(("pytorch", "pytorch-compile"), definition.read_all(paths.STACKS)["torch-2.13-cpu"])
+    launcher = FakeLauncher(FakeClock(), lambda cell, run: ours if cell.stack == "pytorch-compile" else theirs)
+    check = equality.Check(launcher, folder, (2, 0), lambda line: None, clock=FakeClock())
+    left = own_models.prove(made, stacks, check, folder)
+    return left, equality.proved(folder, {name: launcher.fingerprint(each) for name, each in stacks.items()})
+
+
+def test_equal_lanes_are_proved_and_stay(tmp_path: Path) -> None:
+    left, known = proved(tmp_path, lines(a=[1.0, 2.0]), lines(a=[1.0, 2.0]))
+
+    assert 4 == len(left.cells)
+    assert {"pytorch", "pytorch-compile"} == {stack for _, stack in known}
+
+
+@pytest.mark.parametrize(("ours", "theirs", "said"), [
+    (lines(a=[1.0, 2.0]), lines(a=[1.0, 2.1]), "pytorch-compile and pytorch differ first in weight a"),
+    (lines(a=[1.0], bias=[2.0]), lines(a=[1.0]), "weight bias is in pytorch-compile alone"),
+    (lines(a=[1.0]), lines(a=[1.0, 2.0]), "weight a has another shape"),
+])
+def test_a_lane_that_differs_is_refused_with_the_tensor(tmp_path: Path, ours: list[bytes], theirs: list[bytes],
+                                                        said: str) -> None:
+    with pytest.raises(own_models.Differs, match=said):
+        proved(tmp_path, ours, theirs)
+
+
+def test_a_lane_that_cannot_run_is_left_out_and_the_others_are_proved(tmp_path: Path) -> None:
+    cannot = [json.dumps({"event": "end", "status": "unsupported", "message": "no g++"}).encode()]
+
+    left, _ = proved(tmp_path, cannot, lines(a=[1.0]))
+
+    assert {"pytorch"} == {each.cell.stack for each in left.cells}
+    assert "no g++" in {each.reason for each in left.skipped}

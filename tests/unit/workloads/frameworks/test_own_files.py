@@ -1,0 +1,89 @@
+"""What a worker reads of a user's file: batches in the cell's precision, weights by name, --same there and back."""
+
+import numpy as np
+import pytest
+
+from workloads.frameworks.own.user_file import UserFile, flat
+from workloads.inputs import weights
+from workloads.process.errors import DataError
+from workloads.spec.cell import Cell
+from workloads.spec.models import own_model
+
+FILE = """
+def batch(rng, size):
+    return {"x": rng.standard_normal((size, 3))}, rng.randint(0, 5, size)
+"""
+SAME = """
+def arrays(rng):
+    return {"a": rng.standard_normal((2, 3)), "b": rng.standard_normal(4)}
+
+def net(arrays):
+    return {"layer.weight": arrays["a"].T, "low": arrays["b"][:2], "high": arrays["b"][2:]}
+"""
+
+
+def opened(text: str = FILE, same: str = "", **fields: object) -> UserFile:
+    model = own_model.dumps(own_model.Model("net.py", "pytorch", {"net.py": text}, same))
+    return UserFile(Cell("pytorch", "net.py", "train", source=model, batch=2, **fields))  # type: ignore[arg-type]
+
+
+def test_a_batch_has_the_cell_s_size_and_precision_and_another_number_is_another_batch() -> None:
+    inputs, targets = opened(precision="float64").batch()
+
+    assert (2, 3) == inputs["x"].shape and "float64" == inputs["x"].dtype
+    assert "int64" == targets.dtype
+    assert "float32" == opened().batch()[0]["x"].dtype
+    assert not np.array_equal(opened().batch(0)[0]["x"], opened().batch(1)[0]["x"])
+    assert np.array_equal(opened().batch(1)[0]["x"], opened().batch(1)[0]["x"])
+
+
+def test_a_missing_package_names_the_environment() -> None:
+    with pytest.raises(DataError, match=r"net\.py: No module named 'nowhere': .*torch-2\.13-cpu, does not hold it"):
+        opened("import nowhere.inside")
+
+
+def test_a_missing_function_is_named() -> None:
+    with pytest.raises(DataError, match=r"net\.py: found no batch\(\)"):
+        opened("x = 1").batch()
+
+
+def test_drawn_weights_come_from_name_shape_and_seed_alone_and_none_is_constant() -> None:
+    own = {"fc.weight": np.zeros((64, 256)), "norm.weight": np.ones(5000), "norm.running_var": np.ones(3),
+           "fc.bias": np.zeros(5000, "float32")}
+    drawn = weights.of_own_model(own, 7)
+
+    assert drawn["fc.weight"].std() == pytest.approx(1 / 8, rel=0.05)       # 256 / (64 * 256), its root
+    assert drawn["norm.weight"].mean() == pytest.approx(1.0, abs=0.01)
+    assert drawn["fc.bias"].mean() == pytest.approx(0.0, abs=0.01) and "float32" == drawn["fc.bias"].dtype
+    assert drawn["fc.bias"].std() == pytest.approx(0.1, rel=0.05)
+    assert (drawn["norm.running_var"] > 0).all()
+    alone = weights.of_own_model({"fc.weight": np.zeros((64, 256))}, 7)
+    assert np.array_equal(drawn["fc.weight"], alone["fc.weight"])
+
+
+def test_same_gives_a_file_its_weights_and_takes_its_gradients_back_to_the_shared_names() -> None:
+    own = {"layer.weight": np.zeros((3, 2)), "low": np.zeros(2), "high": np.zeros(2)}
+    file = opened(same=SAME)
+    given = file.weights(own)
+
+    shared = file.shared(given)
+    assert {"a": (2, 3), "b": (4,)} == {name: array.shape for name, array in shared.items()}
+    assert np.array_equal(given["layer.weight"].T, shared["a"])
+    assert np.array_equal(np.concatenate([given["low"], given["high"]]), shared["b"])
+
+
+@pytest.mark.parametrize(("own", "said"), [
+    ({"layer.weight": np.zeros((3, 2)), "low": np.zeros(2)}, "weight high is not there, but --same gives it"),
+    ({"layer.weight": np.zeros((2, 3)), "low": np.zeros(2), "high": np.zeros(2)},
+     r"weight layer\.weight has shape \(2, 3\), and --same gives it \(3, 2\)"),
+    ({"layer.weight": np.zeros((3, 2)), "low": np.zeros(2), "high": np.zeros(2), "bias": np.zeros(1)},
+     "weight bias is there, but nothing of --same gives it"),
+])
+def test_weights_that_same_does_not_pair_are_named(own: dict[str, np.ndarray], said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        opened(same=SAME).weights(own)
+
+
+def test_outputs_are_called_by_where_they_stand() -> None:
+    assert {"output": 1} == dict(flat(1))
+    assert {"output.logits": 1, "output.more.0": 2} == dict(flat({"logits": 1, "none": None, "more": (2,)}))
