@@ -145,7 +145,7 @@ class QuietProgress:
     def delayed(self, why: str) -> None:
         self.doing = why
 
-    def run_ended(self, key: str, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
+    def run_ended(self, key: str, label: str, ending: str, rate: str, seconds: float, message: str) -> None:
         pass
 
     def close(self) -> None:

@@ -35,7 +35,7 @@ class Progress(Protocol):
     def delayed(self, why: str) -> None:
         """What the session waits for before it goes on."""
 
-    def run_ended(self, key: str, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
+    def run_ended(self, key: str, label: str, ending: str, rate: str, seconds: float, message: str) -> None:
         """A run is over."""
 
     def close(self) -> None:

@@ -55,10 +55,10 @@ class LineProgress:
             self._delay_said = self._clock()
             self.line(why)
 
-    def run_ended(self, key: str, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
+    def run_ended(self, key: str, label: str, ending: str, rate: str, seconds: float, message: str) -> None:
         """A run is over."""
         self._done += 1
-        measured = f", {formatting.number(rate)} samples/s" if rate else ""
+        measured = f", {rate}" if rate else ""
         why = f": {message}" if message else ""
         end = f"{ending}{measured}, {formatting.seconds(seconds)}{why}"
         self.line(f"[{self._done}/{self._total}] {key} {label}: {end}")
@@ -114,7 +114,7 @@ class LiveProgress(LineProgress):
         """Show what the session waits for."""
         self.now(why)
 
-    def run_ended(self, key: str, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
+    def run_ended(self, key: str, label: str, ending: str, rate: str, seconds: float, message: str) -> None:
         """A run is over. As long as not every cell has been measured, the others are thought to take as long."""
         super().run_ended(key, label, ending, rate, seconds, message)
         if not self._is_left_said:

@@ -225,5 +225,5 @@ def _inferred(bench: Bench, pending: PendingRun, word: str, message: str) -> str
     bench.store.append({**head(pending, host), "place": None})
     bench.store.append({"event": "ending", "run": pending.name, "ending": word, "message": message, "seconds": 0.0,
                         "host": host, "inferred": True})
-    bench.progress.run_ended(pending.planned.key, pending.shown, word, None, 0.0, message)
+    bench.progress.run_ended(pending.planned.key, pending.shown, word, "", 0.0, message)
     return word

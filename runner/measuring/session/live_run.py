@@ -52,7 +52,7 @@ class LiveRun:
         self._watch: telemetry.Watch | None = None
         self._meter: Meter | None = None
         self._mark: _Mark | None = None
-        self._rate: float | None = None
+        self._rate = ""                          # as people read it
 
     def __enter__(self) -> Self:
         return self
@@ -159,9 +159,11 @@ class LiveRun:
             bench.store.append({"event": "line", "run": self.pending.name,
                                 "at": round(bench.clock() - self._begun_at, 3), "line": heard})
         if rate := self._so_far.hear(heard):
-            self._rate = rate
+            # in generation a step gives each sample a token
+            unit = "tokens/s" if self.cell.measure == "decode" else "samples/s"
+            self._rate = f"{formatting.number(rate)} {unit}"
             if not self.turns:
-                bench.progress.now(f"{formatting.number(rate)} samples/s")
+                bench.progress.now(self._rate)
 
     def take_turn(self) -> Turn | None:
         """Let it take a turn, which comes back; None where it ended instead."""

@@ -299,13 +299,15 @@ def test_what_a_stack_cannot_do_is_asked_once_a_session(tmp_path: Path) -> None:
 
 
 class Told(QuietProgress):
-    """Keeps what each run is called."""
+    """Keeps what each run is called, and how fast it was."""
 
     def __init__(self) -> None:
         self.labels: list[str] = []
+        self.rates: list[str] = []
 
-    def run_ended(self, key: str, label: str, ending: str, rate: float | None, seconds: float, message: str) -> None:
+    def run_ended(self, key: str, label: str, ending: str, rate: str, seconds: float, message: str) -> None:
         self.labels.append(label)
+        self.rates.append(rate)
 
 
 def test_runs_that_differ_by_what_labels_leave_out_are_told_apart(tmp_path: Path) -> None:
@@ -316,6 +318,15 @@ def test_runs_that_differ_by_what_labels_leave_out_are_told_apart(tmp_path: Path
 
     assert {f"e: {name}: lenet5 (62 k parameters) train, batch 42, 32 px, seed {seed}"
             for name in "ab" for seed in (1, 2)} == set(told.labels)
+    assert {"84.0 samples/s"} == set(told.rates)                     # a batch of 42 in half a second
+
+
+def test_the_speed_of_generation_is_told_in_tokens(tmp_path: Path) -> None:
+    text = STUDY.replace(b'"train"', b'"decode"').replace(b"lenet5", b"gpt2")
+    planned = plan(parse(text, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    told = Told()
+    run(bench(tmp_path / "r")._replace(plan=planned, progress=told))
+    assert {"84.0 tokens/s"} == set(told.rates)
 
 
 def head_of(folder: Path) -> list[store.Record]:

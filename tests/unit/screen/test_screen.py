@@ -176,9 +176,9 @@ def shown_progress(width: int = 80, **settings: Any) -> str:
         shown.delayed("another program takes 80 % of a CPU: waiting")
         shown.delayed("another program takes 70 % of a CPU: waiting")
         clock.advance(8.25)
-        shown.run_ended("0123456789abcdef", "torch: lenet5", "ok", 1520.0, 8.25, "")
+        shown.run_ended("0123456789abcdef", "torch: lenet5", "ok", "1,520 samples/s", 8.25, "")
         shown.run_started("lenet5 train, batch 42")
-        shown.run_ended("fedcba9876543210", "tf: lenet5", "oom", None, 4.0, "out of memory " + "x" * 80 + EVIL)
+        shown.run_ended("fedcba9876543210", "tf: lenet5", "oom", "", 4.0, "out of memory " + "x" * 80 + EVIL)
         shown.close()
     return file.getvalue()
 
