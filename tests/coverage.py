@@ -2,7 +2,9 @@
 
 A session has eight rounds of three comparisons of four stacks, which take turns. Equal stacks have the same rate
 undisturbed, so that every word is false and every interval should hold 1; then the last is 1.2 times as fast.
-Seeded: the same table comes out again.
+Then sessions to which --until 2% adds rounds, of equal stacks whose log-ratio of a round has this standard deviation:
+the rule looks more than once, so words may be false more often than in sessions whose rounds are fixed.
+Seeded: the same tables come out again.
 """
 
 import math
@@ -15,6 +17,8 @@ from numpy.typing import NDArray
 
 from runner.analysis import doubts, stats
 from runner.analysis.stats import ByRound, Verdict
+from runner.measuring import stopping_rule
+from runner.measuring.stopping_rule import Until, Width
 from runner.results import turns
 from runner.results.turns import FOREIGN_SHARE
 from workloads.spec.turns import LEAST_TURNS, TURNS
@@ -168,6 +172,39 @@ def _false_words(comparison: list[ByRound], truths: Array) -> Iterator[bool]:
     yield is_winner and not all(truths[best] > truths[other] for other in others)
 
 
+UNTIL = Until(0.02, stopping_rule.CAP)
+SPREADS = (0.005, 0.01, 0.02, 0.03)  # of a round's log-ratio
+
+
+class Stopped(NamedTuple):
+    """Of so many sessions with --until."""
+
+    sessions: float                  # the share with a false word
+    coverage: float                  # of intervals of ratios
+    rounds: float                    # the mean
+
+
+def until(spread: float, sessions: int) -> Stopped:
+    """How often words and intervals are wrong where rounds are added until intervals are narrow."""
+    random = np.random.default_rng([round(spread * 1e4), 45])
+    false, held, rounds = 0, 0, []
+    for _ in range(sessions):
+        rates = np.exp(spread / math.sqrt(2) * random.standard_normal((COMPARISONS, STACKS, UNTIL.cap)))
+        seen: list[list[Width]] = []
+        for count in stopping_rule.looks(ROUNDS, UNTIL.cap):
+            comparisons = [[dict(enumerate(stack)) for stack in comparison]
+                           for comparison in rates[..., :count].tolist()]
+            found = [ratio for comparison in comparisons for ratio in _to_baseline(comparison)]
+            seen.append([Width("", "", (each.interval.high - each.interval.low) / each.value)
+                         for each in found if each.interval and each.value])
+            if stopping_rule.outcome(seen, count, UNTIL):
+                break
+        false += any(word for comparison in comparisons for word in _false_words(comparison, np.ones(STACKS)))
+        held += sum(not each.excludes(1.0) for each in found)
+        rounds.append(count)
+    return Stopped(false / sessions, held / len(found) / sessions, float(np.mean(rounds)))
+
+
 def limit(trials: int) -> float:
     """What 5 % come to by chance at most, three deviations of so many trials above."""
     return stats.ERROR + 3 * math.sqrt(stats.ERROR * (1 - stats.ERROR) / trials)
@@ -182,6 +219,12 @@ def lines(sessions: int) -> Iterator[str]:
         found = errors(kind, sessions)
         shares = (found.sessions, found.coverage, found.width, true_words(kind, sessions), found.doubted)
         yield f"| {kind} | " + " | ".join(f"{100 * share:.1f} %" for share in shares) + " |"
+    yield ""
+    yield f"| deviation of a round's log-ratio, --until {UNTIL.width:.0%} | sessions with a false word | intervals | rounds |"
+    yield "|---|---|---|---|"
+    for spread in SPREADS:
+        stopped = until(spread, sessions)
+        yield f"| {spread:.1%} | {stopped.sessions:.1%} | {stopped.coverage:.2%} | {stopped.rounds:.1f} |"
 
 
 if __name__ == "__main__":

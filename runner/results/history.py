@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -178,7 +179,7 @@ def _listed(folder: Path) -> dict[str, Any]:
 
 
 def known_seconds(results: Path) -> dict[str, float]:
-    """The seconds of each cell's last finished run, start-up included, by the cell's key.
+    """The seconds of each cell's finished runs, start-up included, by the cell's key: their mean in the last session.
 
     A run that was taken over says only how long it took since then, and is left out.
     """
@@ -188,6 +189,9 @@ def known_seconds(results: Path) -> dict[str, float]:
             told = Told().read(path.parent)
         except InputError:
             continue
-        seconds.update({past.key: past.seconds for past in told.ended
-                        if past.ending == "ok" and past.seconds is not None and not past.is_rejoined})
+        of_key: dict[str, list[float]] = {}
+        for past in told.ended:
+            if past.ending == "ok" and past.seconds is not None and not past.is_rejoined:
+                of_key.setdefault(past.key, []).append(past.seconds)
+        seconds.update({key: fmean(each) for key, each in of_key.items()})
     return seconds

@@ -94,6 +94,13 @@ def test_the_time_in_a_queue_is_not_of_a_run_and_start_up_is(tmp_path: Path) -> 
     assert {"a": 30.0, "b": 34.0} == history.known_seconds(tmp_path)
 
 
+def test_a_cell_takes_as_long_as_its_runs_of_the_last_session_did_on_average(tmp_path: Path) -> None:
+    made(tmp_path / "1", *finished("a.0.1", {}, 4.0, 90.0))
+    made(tmp_path / "2", *finished("a.0.1", {}, 4.0, 20.0), *finished("a.1.1", {}, 4.0, 34.0))
+
+    assert {"a": 27.0} == history.known_seconds(tmp_path)
+
+
 def test_a_run_that_was_taken_over_says_nothing_of_how_long_one_takes(tmp_path: Path) -> None:
     made(tmp_path / "r", *finished("a.0.1", {}, 4.0, 34.0), *finished("a.1.1", {}, 0.1, 5.0, rejoined=True))
 
