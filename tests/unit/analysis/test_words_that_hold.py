@@ -9,7 +9,8 @@ import pytest
 from runner.analysis import stats
 from runner.results import turns
 from runner.results.turns import Turn
-from tests.coverage import COMPARISONS, KINDS, STACKS, WORDS, counting, errors, limit, true_words
+from tests.coverage import COMPARISONS, KINDS, STACKS, WORDS, counting, errors, limit, true_words, until
+from workloads.spec.turns import TURNS
 
 SESSIONS = 120
 
@@ -26,11 +27,17 @@ def test_what_is_faster_by_a_fifth_is_said_beside_neighbours() -> None:
 
 
 def test_the_simulation_counts_the_turns_that_a_run_counts() -> None:
-    shares = np.random.default_rng(1).choice([0.0, 0.5], (50, 24), p=[0.2, 0.8])
+    shares = np.random.default_rng(1).choice([0.0, 0.5], (50, 24), p=[0.4, 0.6])
     for run, counts in zip(shares, counting(shares), strict=True):
-        taken = next((index for index in range(24) if (run[:index] < 0.05).sum() == 12), 24)
+        taken = next((index for index in range(24) if (run[:index] < 0.05).sum() == TURNS), 24)
         assert counts[:taken].tolist() == list(turns.counting([Turn(1, 0.1, share, 0.0) for share in run[:taken]]))
         assert not counts[taken:].any()
+
+
+def test_to_add_rounds_until_intervals_are_narrow_makes_no_more_words_false() -> None:
+    found = until(0.004, SESSIONS)
+
+    assert found.sessions <= limit(SESSIONS) and found.coverage >= 0.99 and found.rounds < 15
 
 
 def test_the_simulation_s_words_are_those_of_a_session() -> None:

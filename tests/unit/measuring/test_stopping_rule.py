@@ -2,10 +2,8 @@
 
 import math
 
-import numpy as np
 import pytest
 
-from runner.analysis.stats import Interval, interval
 from runner.analysis.summary import summarise
 from runner.errors import InputError
 from runner.measuring.stopping_rule import CAP, Outcome, Until, Width, lines, looks, outcome, parse, widths
@@ -69,24 +67,3 @@ def test_it_stops_at_the_cap_and_names_what_is_too_wide() -> None:
     assert "1 interval is still too wide, the widest tf" in lines(Outcome(False, 30, tuple(WIDE[:1])), TWO)
     assert "--until 2%: the cap of 30 rounds is reached; 2 intervals are still too wide, the widest mxnet" in lines(
         capped, TWO)
-
-
-def test_the_words_say_what_repeated_looking_costs() -> None:
-    for each in (Outcome(True, 8, ()), Outcome(False, 30, ()), Outcome(False, 30, tuple(WIDE))):
-        assert "5 to 7 in a hundred" in lines(each, TWO)
-
-
-def test_five_to_seven_of_a_hundred_intervals_of_equal_stacks_miss_one() -> None:
-    sessions, at = 600, looks(5, 40)
-    ratios = np.exp(0.011 * np.random.default_rng(11).standard_normal((sessions, at[-1])))
-    alarms = 0
-    for session in range(sessions):
-        seen: list[list[Width]] = []
-        for rounds in at:
-            found = interval(ratios[session, :rounds]) or Interval(0, math.inf)
-            seen.append([Width("b", "c", found.high - found.low)])
-            if outcome(seen, rounds, Until(0.02, at[-1])):
-                alarms += not found.low <= 1 <= found.high
-                break
-
-    assert 0.03 <= alarms / sessions <= 0.085
