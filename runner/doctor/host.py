@@ -11,9 +11,10 @@ from runner import formatting
 from runner.doctor import gpu, limits
 from runner.doctor.gpu import Finding
 from runner.errors import BenchError
-from runner.machine import control_groups, host, nvml, pace
+from runner.machine import host, nvml, pace
 from runner.stacks import engine, environments, images, package_sources
 from runner.stacks.definition import PinnedStack
+from workloads.process import control_groups
 
 _ROOM_BYTES = 10 * host.GIB       # today's four images with their caches
 _UNEVEN = 1.25                    # long over short times of equal work, from which on something disturbs it
@@ -100,10 +101,14 @@ def _load() -> Finding:
 
 
 def _pace() -> Finding:
-    before, throttled, began = host.reading(), control_groups.throttled_periods(), time.perf_counter()
+    before, throttled, began = host.reading(), _throttled_periods(), time.perf_counter()
     seen = pace.most_uneven(sorted(os.sched_getaffinity(0)))
     stolen = host.reading().all_cpus.stolen - before.all_cpus.stolen
-    return pace_told(seen, stolen / (time.perf_counter() - began), control_groups.throttled_periods() != throttled)
+    return pace_told(seen, stolen / (time.perf_counter() - began), _throttled_periods() != throttled)
+
+
+def _throttled_periods() -> int:
+    return int((control_groups.throttling() or {}).get("throttled_periods", 0))
 
 
 def pace_told(seen: pace.Pace, stolen_share: float, is_throttled: bool = False) -> Finding:

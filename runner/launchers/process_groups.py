@@ -19,11 +19,11 @@ from runner import leftovers
 from runner.errors import BenchError
 from runner.launchers.line_queue import Pipe, lines_of_file
 from runner.launchers.protocol import Exit, Running
-from runner.machine import control_groups
 from runner.machine.cpu_sets import reporters, servers
 from runner.machine.gpus import Gpu
 from runner.processes import for_workers
 from runner.results.error_output import ErrorOutput, Written
+from workloads.process import control_groups
 from workloads.spec import cluster
 from workloads.spec.turns import VARIABLE as LISTENS
 
@@ -143,7 +143,7 @@ class ProcessGroup:
 
     def __init__(self, command: Callable[[str], list[str]], limits: Limits, root: Path,
                  environment: Mapping[str, str], listens: bool = False,
-                 kills: Callable[[], int] = control_groups.kills) -> None:
+                 kills: Callable[[], int] = control_groups.kills_here) -> None:
         """command: of the place's temporary folder; root: where it starts; listens: to what tell says.
 
         kills: how many processes the kernel has killed for want of memory.

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from runner.machine import control_groups, topology
+from runner.machine import topology
 from runner.machine.kernel_files import content
+from workloads.process import control_groups
 
 _CPU = Path("sys/devices/system/cpu")
 _SMBIOS, _MODULE = Path("sys/firmware/dmi/tables/DMI"), 17
@@ -73,7 +74,9 @@ def _word(structure: bytes, offset: int) -> int:
 
 def _group(root: Path) -> dict[str, float]:
     """What the control groups around this process let it use; nothing where there is no limit."""
-    return {"group_cpus": control_groups.cpus(root) or 0, "group_memory_bytes": control_groups.memory_bytes(root) or 0}
+    groups = control_groups.around_this_process(str(root))
+    return {"group_cpus": control_groups.cpu_quota(groups) or 0,
+            "group_memory_bytes": control_groups.limit_bytes(groups) or 0}
 
 
 def _turbo(root: Path) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from runner.machine import control_groups
+from workloads.process import control_groups
 
 GIB = 2**30
 _INSTRUCTIONS = ("avx", "avx2", "fma", "avx512f")
@@ -37,7 +37,7 @@ class Machine(NamedTuple):
 
 def observe() -> Machine:
     """This machine."""
-    quota, limit = control_groups.cpus(), control_groups.memory_bytes()
+    quota, limit = control_groups.cpu_quota(), control_groups.limit_bytes()
     cpus, memory_bytes = len(os.sched_getaffinity(0)), psutil.virtual_memory().total
     return Machine(_cpu_name(), min(cpus, max(1, int(quota or cpus))), min(memory_bytes, limit or memory_bytes),
                    platform.release(), _system(), socket.gethostname())
@@ -46,7 +46,7 @@ def observe() -> Machine:
 def told_limits() -> str:
     """What keeps this process from the whole machine, in a line; "" where nothing does."""
     cpus, memory_bytes = psutil.cpu_count() or 1, psutil.virtual_memory().total
-    quota, limit, may = control_groups.cpus(), control_groups.memory_bytes(), len(os.sched_getaffinity(0))
+    quota, limit, may = control_groups.cpu_quota(), control_groups.limit_bytes(), len(os.sched_getaffinity(0))
     told = [f"{may} of {cpus} CPUs by its affinity" if may < cpus else "",
             f"the time of {quota:g} of {cpus} CPUs by its control group's quota" if quota and quota < cpus else "",
             f"{limit / 1e9:.2g} of {memory_bytes / 1e9:.2g} GB by its control group" if limit and limit < memory_bytes

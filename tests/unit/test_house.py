@@ -116,10 +116,11 @@ def code_texts(path: Path) -> Iterator[str]:
             yield getattr(node, "id", "") or getattr(node, "attr", "") or getattr(node, "name", "")
 
 
-def test_the_runner_takes_only_the_spec_of_the_workloads() -> None:
+def test_the_runner_takes_of_the_workloads_only_the_spec_and_the_reader_of_control_groups() -> None:
     for path in sources("runner"):
         names = [name for name in imports(path) if top(name) == "workloads"]
-        assert all(name.startswith("workloads.spec") for name in names), f"{path} imports {names}"
+        shared = ("workloads.spec", "workloads.process.control_groups")
+        assert all(name.startswith(shared) for name in names), f"{path} imports {names}"
 
 
 def test_the_runner_s_rooms_import_only_lower_floors() -> None:

@@ -12,7 +12,7 @@ import sys
 import threading
 
 from workloads.places.swarm_node import exit_code
-from workloads.process import cgroup
+from workloads.process import control_groups
 from workloads.spec import turns
 
 
@@ -26,7 +26,7 @@ def main(arguments):
                               stdin=subprocess.PIPE if listens else subprocess.DEVNULL)
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         threading.Thread(target=_pass_on, args=(worker,), daemon=True).start()
-    return exit_code(worker.wait(), cgroup.kills(cgroup.memory_group(root=arguments[0])))
+    return exit_code(worker.wait(), control_groups.kills(control_groups.memory_group(root=arguments[0])))
 
 
 def _pass_on(worker):

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 
-from workloads.process import cgroup
+from workloads.process import control_groups
 
 PATIENCE_SECONDS = 60.0          # containers start one after the other
 _LONGEST_LINE = 2 ** 24 + 1      # the runner refuses longer ones
@@ -79,7 +79,7 @@ def serve(connection):
             elif "stop" in order and run is not None:
                 run.kill()
             elif "ask" in order:
-                send({"alive": True, "group_peak_bytes": cgroup.peak_bytes()})
+                send({"alive": True, "group_peak_bytes": control_groups.peak_bytes()})
     except OSError:
         pass                                     # the runner's end broke: the same as closed
     finally:
@@ -106,7 +106,7 @@ class _Run(threading.Thread):
         super().__init__(daemon=True)
         self._send, self._scratch = send, tempfile.mkdtemp(prefix="evenbench-")
         self._errors = tempfile.TemporaryFile()
-        self._kills = cgroup.out_of_memory_kills()
+        self._kills = control_groups.out_of_memory_kills()
         environment = dict(os.environ, HOME=self._scratch, TMPDIR=self._scratch)
         environment.update(order.get("variables", {}))
         if order["nodes"]:
@@ -123,8 +123,8 @@ class _Run(threading.Thread):
                 self._send({"line": line.rstrip(b"\n").decode("utf-8", "surrogateescape")})
             code = self._process.wait()
             self.kill()                          # what stays of its helpers
-            self._send({"exit": code, "last_words": self._last_words(),
-                        "is_out_of_memory": code == -signal.SIGKILL and cgroup.out_of_memory_kills() > self._kills})
+            is_out_of_memory = code == -signal.SIGKILL and control_groups.out_of_memory_kills() > self._kills
+            self._send({"exit": code, "last_words": self._last_words(), "is_out_of_memory": is_out_of_memory})
         except OSError:
             self.kill()                          # nobody listens any more
         finally:
@@ -152,8 +152,8 @@ def about():
             "stack": os.environ.get("EVENBENCH_STACK", ""), "base": os.environ.get("EVENBENCH_BASE", ""),
             "fingerprint": os.environ.get("EVENBENCH_FINGERPRINT", ""),
             "workloads": digest(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
-            "affinity": sorted(os.sched_getaffinity(0)), "cpu_quota": cgroup.cpu_quota(),
-            "memory_bytes": cgroup.limit_bytes()}
+            "affinity": sorted(os.sched_getaffinity(0)), "cpu_quota": control_groups.cpu_quota(),
+            "memory_bytes": control_groups.limit_bytes()}
 
 
 def digest(folder):

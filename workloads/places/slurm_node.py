@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 
-from workloads.process.cgroup import kills, memory_group
+from workloads.process.control_groups import around, kills, limit_bytes, memory_group
 from workloads.process.lifetime import end_with_parent
 
 _LAST_WORDS = 400                # characters of standard error that an ending quotes
@@ -28,7 +28,7 @@ _LOOK_SECONDS = 0.5
 _PATIENCE_SECONDS = 90           # for the others once a place has failed; a runner, if there is one, ends them earlier
 _SILENCE_SECONDS = 1800          # without a line, after which a job is given up that nobody has followed for as long
 _MOST_BYTES = 2 ** 30            # of a worker's lines; the runner takes fewer
-_NO_LIMIT = 2 ** 60
+_GROUPS = "/sys/fs/cgroup"
 _FOLLOWED = "followed"           # the file that a runner writes anew while it listens
 # what a worker keeps of the job's environment: which GPUs Slurm gave it, and how programs and libraries are found
 _KEPT = ("PATH", "LANG", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
@@ -117,7 +117,7 @@ class _Place(object):
 
     def start(self):
         order, group = self._order, memory_group()
-        self._kills, limit = kills(group), limit_bytes(group)
+        self._kills, limit = kills(group), limit_bytes({"memory": around(group, _GROUPS) if group else []})
         by_group = limit is not None and limit <= 1.1 * order["memory_bytes"]
         by_process = 0 if by_group or order["cell"]["device"] != "cpu" else order["memory_bytes"]
         cpus = sorted(os.sched_getaffinity(0))
@@ -219,18 +219,6 @@ def write(folder, name, content):
         file.flush()
         os.fsync(file.fileno())
     os.rename(path + ".unfinished", path)
-
-
-def limit_bytes(group, root="/sys/fs/cgroup"):
-    """The least limit of the group and those around it; None without one."""
-    limits = []
-    while group and len(group) > len(root):
-        for name in ("memory.limit_in_bytes", "memory.max"):
-            text = (_read(os.path.join(group, name)) or "").strip()
-            if text.isdigit() and int(text) < _NO_LIMIT:
-                limits.append(int(text))
-        group = os.path.dirname(group)
-    return min(limits) if limits else None
 
 
 def _read(path):

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from workloads.process import cgroup
+from workloads.process import control_groups
 from workloads.spec.cluster import OUT_OF_MEMORY
 
 _PR_SET_NO_NEW_PRIVS = 38        # linux/prctl.h
@@ -22,7 +22,7 @@ def main(arguments):
     if ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         print("the kernel does not take no_new_privs", file=sys.stderr)
         return 1
-    return exit_code(subprocess.call([sys.executable, "-m"] + arguments), cgroup.out_of_memory_kills())
+    return exit_code(subprocess.call([sys.executable, "-m"] + arguments), control_groups.out_of_memory_kills())
 
 
 def exit_code(code, kills):

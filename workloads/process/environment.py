@@ -7,7 +7,7 @@ import resource
 import sys
 
 from workloads.frameworks import surroundings
-from workloads.process import caches, cgroup, family, inventory, lifetime, processor
+from workloads.process import caches, control_groups, family, inventory, lifetime, processor
 from workloads.spec import frameworks, placement
 from workloads.spec.cell import CellError
 
@@ -107,15 +107,15 @@ def used():
     CPU seconds are those of all that descends from it, too: PyTorch's C++ compiler took 35 of a run's 50.
     """
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    return {"peak_bytes": usage.ru_maxrss * 1024, "group_peak_bytes": cgroup.peak_bytes(),
+    return {"peak_bytes": usage.ru_maxrss * 1024, "group_peak_bytes": control_groups.peak_bytes(),
             "cpu_seconds": family.cpu_seconds(), "throttling": _throttled_since(_AT_IMPORT)}
 
 
 def _throttled_since(before):
     """The counts since then: under compose a container has had other runs before."""
-    now = cgroup.throttling()
+    now = control_groups.throttling()
     return now and {name: count - (before or {}).get(name, 0) for name, count in now.items()}
 
 
-_AT_IMPORT = cgroup.throttling()
+_AT_IMPORT = control_groups.throttling()
 _KERNELS_AT_IMPORT = caches.state()           # before anything of this run is compiled

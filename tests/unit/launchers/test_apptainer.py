@@ -152,7 +152,7 @@ def test_pruning_keeps_the_files_of_the_stacks_as_they_are(fake: FakeApptainer, 
 @pytest.mark.parametrize(("kills", "signalled", "code"), [(1, True, OUT_OF_MEMORY), (0, True, 137), (1, False, 3)])
 def test_a_worker_that_was_killed_for_memory_leaves_with_a_code_of_its_own(
         monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kills: int, signalled: bool, code: int) -> None:
-    group = apptainer_place.cgroup.memory_group(root=str(tmp_path))
+    group = apptainer_place.control_groups.memory_group(root=str(tmp_path))
     Path(group).mkdir(parents=True, exist_ok=True)
     Path(group, "memory.events").write_text(f"oom_kill {kills}\n")
     (tmp_path / "worker.py").write_text(f"import os, sys\nos.kill(os.getpid(), {int(signal.SIGKILL)})\n" if signalled

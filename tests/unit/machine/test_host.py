@@ -74,3 +74,9 @@ def test_a_cpu_without_a_name_has_its_numbers(cpuinfo: str, name: str, monkeypat
     monkeypatch.setattr(host, "_read", lambda path: cpuinfo)
     monkeypatch.setattr(host.platform, "machine", lambda: "aarch64")
     assert name == host.observe().cpu
+
+
+@pytest.mark.parametrize(("memory", "limit"), [(8 * 2**30, 6 * 2**30), (1_500_000_000, 2**30),
+                                               (600_000_000, 600_000_000)])
+def test_a_run_s_memory_is_never_more_than_there_is(memory: int, limit: int) -> None:
+    assert limit == host.Machine("a CPU", 2, memory, "", "", "").limit_bytes

@@ -111,15 +111,6 @@ def test_a_silent_worker_is_left_to_the_runner_that_follows(tmp_path: Path) -> N
     assert 2700 + 1800 - 31 < clock.now < 2700 + 1802
 
 
-def test_the_least_limit_around_a_group_counts(tmp_path: Path) -> None:
-    inner = tmp_path / "job_1" / "step_0"
-    inner.mkdir(parents=True)
-    (tmp_path / "job_1" / "memory.max").write_text("4096\n")
-    (inner / "memory.max").write_text("max\n")
-    assert 4096 == slurm_node.limit_bytes(str(inner), str(tmp_path))
-    assert slurm_node.limit_bytes(str(tmp_path), str(tmp_path)) is None
-
-
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     slurm_node.write(str(tmp_path), "x", {"a": 1})
     assert [tmp_path / "x"] == list(tmp_path.iterdir()) and '{"a": 1}' == (tmp_path / "x").read_text()

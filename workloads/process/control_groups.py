@@ -1,24 +1,70 @@
-"""What the control group of this process may use and has used, version 1 or 2. Python 3.6 and later, Linux.
+"""What the control groups of a process let it use, and what it has used: for workers, and for the runner on its host.
 
+Both versions (Linux, Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst). Python 3.6 and later.
 groups: the folders around a process by controller, its own first, as around_this_process finds them.
 """
 
 import glob
 import os
-
-from workloads.spec import control_groups
+import posixpath
 
 _MOST = 2 ** 60                  # version 1 says a larger number where there is no limit
 
 
-def around_this_process():
-    """The folders of the groups that hold this process, its own first, by controller."""
+def around_this_process(root=""):
+    """The folders of the groups that hold this process, its own first, by controller. root: before "/" of all paths."""
+    groups, mounts = (_read("%s/proc/self/%s" % (root, name)) or "" for name in ("cgroup", "mountinfo"))
     found = {}
     for controller in ("cpu", "memory"):
-        seen = control_groups.own(_read("/proc/self/cgroup") or "", _read("/proc/self/mountinfo") or "", controller)
-        folder = seen and (seen[0] if "*" not in seen[0] else _holding_this_process(seen[0]))
-        found[controller] = control_groups.around(folder, seen[1]) if folder else []
+        seen = _own(groups, mounts, controller)
+        folder = seen and (root + seen[0] if "*" not in seen[0] else _holding_this_process(root + seen[0]))
+        found[controller] = around(folder, root + seen[1]) if folder else []
     return found
+
+
+def _own(groups, mounts, controller):
+    """(a pattern of the folder of the process's own group, the mount that it lies in); None where nothing is mounted.
+
+    groups: of /proc/self/cgroup; mounts: of /proc/self/mountinfo. The pattern has a "*" for each folder whose name a
+    namespace hides: of what it matches, the group is the one whose cgroup.procs has the process.
+    """
+    paths = {name: path for _, names, path in _lines(groups) for name in names.split(",")}
+    for kind, name in (("cgroup", controller), ("cgroup2", "")):
+        for root, mount, type_, options in _mounted(mounts):
+            if type_ == kind and name in paths and (not name or name in options):
+                return _below(mount, root, paths[name]), mount
+    return None
+
+
+def around(folder, mount):
+    """The folder and those above it, to the mount."""
+    folders = [folder]
+    while folders[-1].startswith(mount + "/"):
+        folders.append(posixpath.dirname(folders[-1]))
+    return folders
+
+
+def _lines(groups):
+    """(number, controllers, path) of each hierarchy."""
+    return [line.split(":", 2) for line in groups.splitlines() if line.count(":") >= 2]
+
+
+def _mounted(mounts):
+    """(root, mount point, type, options) of each mount (proc(5), /proc/[pid]/mountinfo)."""
+    for line in mounts.splitlines():
+        words, _, rest = line.partition(" - ")
+        before, after = words.split(), rest.split()
+        if len(before) >= 6 and len(after) >= 3:
+            yield before[3], before[4], after[0], after[2].split(",")
+
+
+def _below(mount, root, path):
+    """The folder of a group, whose path and the mount's root are both as a namespace shows them."""
+    hidden = root.split("/").count("..")
+    if hidden:
+        return mount + "/*" * hidden + path.rstrip("/")
+    inside = posixpath.relpath(path, root)
+    return mount if inside == "." or inside.startswith("..") else mount + "/" + inside
 
 
 def _holding_this_process(pattern):
@@ -61,6 +107,13 @@ def out_of_memory_kills(groups=None):
     return kills(next(iter(_of("memory", groups)), None))
 
 
+def kills_here(root=""):
+    """As out_of_memory_kills; of the whole machine where no group counts them. root: as around_this_process."""
+    own = around_this_process(root)["memory"][:1]
+    return next((counts["oom_kill"] for counts in (*_kills(*own), _counts(root + "/proc", "vmstat"))
+                 if "oom_kill" in counts), 0)
+
+
 def memory_group(text=None, root="/sys/fs/cgroup"):
     """The folder of this process's own group for memory, where root has all groups; None where there is none.
 
@@ -68,20 +121,19 @@ def memory_group(text=None, root="/sys/fs/cgroup"):
     """
     if text is None:
         text = _read("/proc/self/cgroup") or ""
-    groups = [line.split(":", 2) for line in text.splitlines() if line.count(":") >= 2]
-    for _, controllers, path in groups:
+    for _, controllers, path in _lines(text):
         if "memory" in controllers.split(","):
             return root + "/memory" + path.rstrip("/")
-    return next((root + path.rstrip("/") for _, controllers, path in groups if not controllers), None)
+    return next((root + path.rstrip("/") for _, controllers, path in _lines(text) if not controllers), None)
 
 
 def kills(group):
     """How often the kernel has killed a process of the group, by its folder, for want of memory; 0 for None."""
-    for name in ("memory.oom_control", "memory.events") if group else ():
-        counts = _counts(group, name)
-        if "oom_kill" in counts:
-            return counts["oom_kill"]
-    return 0
+    return next((counts["oom_kill"] for counts in _kills(group) if "oom_kill" in counts), 0)
+
+
+def _kills(group=None):
+    return [_counts(group, name) for name in ("memory.oom_control", "memory.events")] if group else []
 
 
 def _of(controller, groups):
