@@ -133,7 +133,7 @@ def _subject(entry: Table, key: str, position: Position, grounds: Grounds) -> Su
             strict_toml.refuse_unknown({name: value}, known, position)
             settings.append((name, strict_toml.checked(name, value, position)))
     stack = strict_toml.string(values, "stack", position)
-    parallel = strict_toml.one_of(values, "parallel", ("sync", "async"), position, "")
+    parallel = strict_toml.one_of(values, "parallel", ("sync", "async", "central"), position, "")
     return Subject(stack, parallel, tuple(sorted(settings)), grounds.forms.get(stack, ()))
 
 

@@ -36,8 +36,8 @@ _PYTORCH: dict[str, tuple[str, ...] | tuple[tuple[str, ...], ...]] = {
     "sigmoid": ("sigmoid", "sigmoid_"),
     "sigmoid_backward": ("sigmoid_backward",),
 }
-# MXNet 1.7 and 1.9. With a store the update runs on the servers, where no worker's profiler sees it; the exchange's
-# operations overlap and contain waiting for other workers.
+# MXNet 1.7 and 1.9. With a store the update runs on the servers, of which each worker tells its own place's; the
+# exchange's operations overlap and contain waiting for other workers.
 _MXNET: dict[str, tuple[str, ...]] = {
     "convolution": ("Convolution",),
     "convolution_backward": ("_backward_Convolution",),
@@ -53,7 +53,8 @@ _MXNET: dict[str, tuple[str, ...]] = {
     "pooling_backward": ("_backward_Pooling",),
     "loss": ("log_softmax", "pick", "_mul_scalar", "mean"),
     "loss_backward": ("_backward_log_softmax", "_backward_pick", "_backward_mul_scalar", "_backward_mean"),
-    "weights_update": ("multi_sgd_update", "multi_sgd_mom_update", "adam_update", "sgd_update", "sgd_mom_update"),
+    "weights_update": ("multi_sgd_update", "multi_sgd_mom_update", "adam_update", "sgd_update", "sgd_mom_update",
+                       "server/adam_update", "server/sgd_update", "server/sgd_mom_update"),
     "exchange": ("KVStoreDistDefaultStoragePushPull", "KVStoreDistDefaultStoragePush",
                  "KVStoreDistDefaultStoragePull"),
     "lstm": ("RNN",),

@@ -128,6 +128,8 @@ class Parallel(unittest.TestCase):
         return "float64", EXACT, list(found.values())
 
     def test_the_profile_names_operators_one_by_one(self):
+        """The ten weights are updated on the servers, each on one of them: together the places tell of all."""
+        updates = 0
         for events in self.run_all(measure="operators", steps=3):
             operators = {name: used for event in events if event["event"] == "operators"
                          for name, used in event["operators"].items()}
@@ -135,6 +137,8 @@ class Parallel(unittest.TestCase):
                 "Convolution", "_backward_Convolution", "_backward_Activation/tanh")])     # of 2, 2 and 4 a step
             self.assertIn("KVStoreDistDefaultStoragePushPull", operators)
             self.assertTrue(all(seconds >= 0 for _, seconds in operators.values()))
+            updates += operators.get("server/sgd_update", (0, 0.0))[0]
+        self.assertEqual(3 * 10, updates)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ MODES = {
     ("tensorflow", "horovod"): Mode("Horovod", "worker", (), ("rendezvous",), (), ("worker",), True, True, True),
     ("tensorflow", "ps-async"): Mode("ParameterServerStrategy", "worker", ("server",), (), ("coordinator",),
                                      ("coordinator",), False, False),
-    ("tensorflow", "central"): Mode("CentralStorageStrategy", "worker", (), (), (), ("worker",), True, True,
+    ("tensorflow", "central"): Mode("parameter server of one node", "worker", (), (), (), ("worker",), True, True,
                                     is_of_one_node=True),
     ("jax", "allreduce"): Mode("shard_map over Gloo", "worker", (), (), (), ("worker",), True, True),
     ("mxnet", "ps-sync"): Mode("KVStore dist_sync", "worker", ("server",), ("scheduler",), (), ("worker",),

@@ -9,6 +9,8 @@ from workloads.spec import measures, tasks
 from workloads.spec.models import lstm_kernels
 
 NO_LOADER = "input = loader reads by PyTorch's and gluon's DataLoader and TensorFlow 2's tf.data alone"
+# what TensorFlow 1.15 trains with a parameter server: each array of a batch has a row a sample, by which it is cut
+CENTRAL = ("gnmt", "lstm")
 NO_GRAPH = "the nodes of a whole graph are counted in TensorFlow 1 alone"
 
 
@@ -82,11 +84,14 @@ def many(able, cell):
     if cell.parallel == "none" and cell.gpus == 1:
         return None
     if able.framework == "tensorflow" and cell.parallel != "horovod":
+        if able.is_session and cell.parallel == "central":
+            return None if cell.task in CENTRAL else (
+                "parallel = central of TensorFlow %s trains %s alone" % (able.version, " and ".join(CENTRAL)))
         if able.is_session:
-            return ("TensorFlow %s trains in many places, and on many GPUs, by Horovod alone: parallel = horovod in "
-                    "tf-1.15-horovod or tf-1.15-nv" % able.version)
+            return ("TensorFlow %s trains in many places, and all models on many GPUs, by Horovod alone: parallel = "
+                    "horovod in tf-1.15-horovod or tf-1.15-nv" % able.version)
         if tasks.is_sequence(cell.task):
-            return "sequence tasks of TensorFlow run in one place, on one GPU, except by Horovod in 1.15"
+            return "sequence tasks of TensorFlow run in one place, on one GPU, except in 1.15"
         if cell.parallel == "none":
             return "TensorFlow trains on many GPUs with parallel = sync"
     if able.framework == "tensorflow" and cell.parallel == "horovod" and not able.is_session:

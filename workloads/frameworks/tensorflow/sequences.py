@@ -267,8 +267,8 @@ class _Session(_Common, steps_v1.Steps, contract.Sequences):
         with self._entered():
             return steps_v1.Feed({name: self._kept(array) for name, array in self._arranged(batches[0]).items()})
 
-    def _differentiable(self, batch):
-        mode = Mode(self.cell.lstm, is_training=True)
+    def _differentiable(self, batch, has_dropout=True):
+        mode = Mode(self.cell.lstm, is_training=True, has_dropout=has_dropout)
         return self._logits_and_loss(batch, mode)[1], mode.moved
 
     def check(self, batch):

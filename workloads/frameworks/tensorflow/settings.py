@@ -83,6 +83,10 @@ def session_config(cell=None):
         config.gpu_options.visible_device_list = ",".join(str(gpus.index(gpu)) for gpu in seen)
     if cell:
         grappler.configure(config, cell)
+    if cell and cell.parallel == "central":
+        config.allow_soft_placement = True             # the host takes what a device has no kernel for
+        if cell.device == "cpu":
+            config.device_count["CPU"] = cell.gpus     # logical ones, for tests
     return config
 
 

@@ -4,6 +4,8 @@ The servers run the optimizer that the workers send them, on the sum of all work
 one's as it comes (dist_async). MXNet has no time limit for those that it waits for.
 """
 import contextlib
+import json
+import os
 
 import mxnet as mx
 import numpy as np
@@ -11,6 +13,7 @@ from mxnet.base import _LIB, check_call
 
 from workloads.frameworks import mxnet
 from workloads.frameworks.mxnet.parallel import devices
+from workloads.frameworks.servers import mxnet as servers
 from workloads.process.errors import Unsupported
 
 _STORES = {"ps-sync": "dist_sync", "ps-async": "dist_async"}
@@ -69,6 +72,25 @@ class Distributed(mxnet.Workload):
         """As the single one; returns when all workers are done."""
         with self._together():
             super().train_phases(batches, count, watch)
+
+    @contextlib.contextmanager
+    def _profiled(self):
+        """As the single one, with what the server of this place did, named "server/..."."""
+        self._tell_servers("run")
+        with super()._profiled() as used:
+            yield used
+        self._tell_servers("stop")
+        path = servers.profile_path(os.getpid())
+        with open(path) as file:
+            used.update(("server/" + name, each) for name, each in json.load(file).items())
+        os.remove(path)
+
+    def _tell_servers(self, word):
+        """The first worker tells all of them, while no worker trains."""
+        self._store._barrier()
+        if self._store.rank == 0:
+            self._store._send_command_to_servers(0, servers.PROFILE + word)
+        self._store._barrier()
 
     @contextlib.contextmanager
     def _together(self):

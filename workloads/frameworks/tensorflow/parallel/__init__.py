@@ -1,9 +1,10 @@
 """Training in many places or on many GPUs, by the cell's mode.
 
-allreduce.py, mirrored.py, central.py, parameter_servers.py are of TensorFlow from 2.4 on, by_horovod.py is of 1.15.
+allreduce.py, mirrored.py, central.py, parameter_servers.py are of TensorFlow from 2.4 on; by_horovod.py, central_v1.py
+of 1.15.
 """
 from workloads.frameworks.tensorflow import settings
-from workloads.frameworks.tensorflow.parallel import allreduce, by_horovod, central, mirrored, parameter_servers
+from workloads.frameworks.tensorflow.parallel import allreduce, by_horovod, central, central_v1, mirrored, parameter_servers
 from workloads.process.errors import Unsupported
 
 _MODES = {"allreduce": allreduce.Workload, "ps-async": parameter_servers.Workload}
@@ -24,10 +25,11 @@ def Workload(table, cell, cluster):
 
 
 def Sequences(cell, cluster):
-    """The same for sequence models, which Horovod alone trains together. Raises Unsupported."""
-    if not cluster or cluster.parallel != "horovod":
-        settings.refuse_parallel(_in_mode(cell, cluster))
-    return by_horovod.Sequences(cell, cluster)
+    """The same for sequence models, which TensorFlow 1.15 alone trains together. Raises Unsupported."""
+    if cluster and cluster.parallel == "horovod":
+        return by_horovod.Sequences(cell, cluster)
+    settings.refuse_parallel(_in_mode(cell, cluster))
+    return central_v1.Sequences(cell)
 
 
 def _in_mode(cell, cluster):
