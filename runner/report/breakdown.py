@@ -26,6 +26,7 @@ from runner.study.operators import WORDS
 from runner.study.quantities import PHASES
 
 _MOST_CHARTS = 4
+_MOST_KERNELS = 5              # of a stack, as in mahorker's Figure 5: the top few
 _PAGE = frozenset({Form.PAGE})
 _SHORT = {"communication": "comm."}    # titles of phases that would be too wide
 _OF_EXCHANGE = "Calls of exchange overlap and wait for other workers: together they may exceed a step."
@@ -213,6 +214,18 @@ def kernels(tables: Sequence[KernelTable]) -> Iterator[Table[Any]]:
                      " ".join([note, *dict.fromkeys(sources)]))
     yield from table("The kernels that take longest, in the first run", _LONGEST_KERNELS,
                      {label: list(_longest(lines)) for label, lines in groups.items()}, is_extra=True)
+
+
+def kernel_charts(tables: Sequence[KernelTable]) -> Iterator[Chart]:
+    """Of each stack the longest kernels, as shares of the time of all that were told."""
+    groups = [(stack if len(tables) == 1 else f"{stack}: {each.label}", tuple(
+        Mark(name, index, 100 * seconds / sum(time.top.values()), None, None,
+             formatting.share(seconds / sum(time.top.values())))
+        for index, (name, seconds) in enumerate(list(time.top.items())[:_MOST_KERNELS])))
+        for each in tables for stack, time in each.stacks.items() if sum(time.top.values())]
+    if groups:
+        kept = fitting(groups)
+        yield Dots("The longest kernels, of the GPU's time" + cut(len(kept), len(groups)), "%", kept, is_bars=True)
 
 
 def _longest(lines: Sequence[_Device]) -> Iterator[_Kernel]:

@@ -1,10 +1,11 @@
 """The experiments of a study as sections: their charts and tables. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from runner import formatting
-from runner.report import breakdown, lanes, rates
+from runner.analysis.summary_format import Result
+from runner.report import breakdown, figures, lanes, rates
 from runner.report.claims import published
 from runner.report.columns import endings
 from runner.report.comparisons import Context, Shown
@@ -27,10 +28,15 @@ def _section(context: Context, experiment: Experiment, numbers: published.Number
     rows = [row for row in context.measured.rows if row.key in keys]
     compared = [shown for shown in (Shown.of(each, keys) for each in context.summary.comparisons) if shown.results]
     profiled = breakdown.of_rows(context.summary.operators, rows)
-    charts = [*published.charts(numbers), *curves.step_charts(rows, context.measured.baseline, context.series),
-              *_by_comparison(context, compared, rows, experiment.id), *breakdown.phase_charts(compared),
-              *breakdown.operator_charts(context, profiled), *curves.charts(rows, context.series)]
     summary = context.summary
+    results = {result.key: result for shown in compared for result in shown.results}
+    drawn = figures.of_experiment(context, experiment, rows, results, numbers)
+    learned = curves.charts(rows, context.series, numbers) if not drawn.shows or drawn.shows & figures.LEARNED else ()
+    charts = [*drawn.charts, *published.charts([each for each in numbers if each.id not in drawn.numbers]),
+              *curves.step_charts(rows, context.measured.baseline, context.series),
+              *_by_comparison(context, compared, rows, results, is_drawn=bool(drawn.charts)),
+              *breakdown.phase_charts(compared), *breakdown.operator_charts(context, profiled),
+              *breakdown.kernel_charts(breakdown.of_rows(summary.kernels, rows)), *learned]
     own_lanes = [each for each in summary.lanes if each.tuned in {shown.comparison.key for shown in compared}]
     tables = [*published.tables(numbers), *rates.tables(rates.results(summary, compared)), *lanes.tables(own_lanes),
               *breakdown.phases(compared),
@@ -43,14 +49,11 @@ def _section(context: Context, experiment: Experiment, numbers: published.Number
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 
 
-def _by_comparison(context: Context, compared: Sequence[Shown], rows: Sequence[Row], experiment: str
-                   ) -> Iterator[Chart]:
-    """Of each comparison its rates and its steps over time; over a number that the experiment varies curves first."""
-    results = {result.key: result for shown in compared for result in shown.results}
+def _by_comparison(context: Context, compared: Sequence[Shown], rows: Sequence[Row], results: Mapping[str, Result],
+                   is_drawn: bool) -> Iterator[Chart]:
+    """Of each comparison its rates and its steps over time; only these of the first where a figure has the rates."""
     over_time = dict(steps.charts(rows, results, context.series))
-    figures = list(rates.charts(context, compared, experiment))
-    yield from figures
-    for shown in compared[:steps.MOST_CHARTS] if not figures else ():
+    for shown in compared[:steps.MOST_CHARTS] if not is_drawn else ():
         yield from rates.bars(context, shown)
         if shown.comparison.key in over_time:
             yield over_time.pop(shown.comparison.key)

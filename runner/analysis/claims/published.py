@@ -86,15 +86,15 @@ def _by_cell(published: Published, subject: Subject, rows: Sequence[Row]) -> dic
     values = {}
     for row in rows:
         if subject.owns(row.cell) and is_about(row.cell):
-            of_runs = (quantities.of(published.quantity, row, run) for run in row.ok_runs)
-            value = _over_runs(published.quantity, [value for value in of_runs if value is not None])
+            value = over_runs(published.quantity, row)
             if value is not None:
                 values[tuple(getattr(row.cell, name) for name in same)] = (row, value)
     return values
 
 
-def _over_runs(name: str, values: Sequence[float]) -> float | None:
-    """One number for all runs; None without any."""
+def over_runs(name: str, row: Row) -> float | None:
+    """A row's quantity as one number for all its runs; None where none tells."""
+    values = [value for run in row.ok_runs if (value := quantities.of(name, row, run)) is not None]
     quantity = quantities.QUANTITIES[name]
     if quantity.is_of_rate and all(value > 0 for value in values):
         return stats.geometric_mean(values)

@@ -17,7 +17,10 @@ from runner.analysis.summary_format import (
     Summary,
 )
 from runner.report.tables import Word
+from runner.study import quantities
 from runner.study.claims import KINDS, Claim, Verdict
+from runner.study.subjects import Subject, selection
+from workloads.spec.cell import Cell
 
 HOW_CLAIMS_ARE_JUDGED = (
     "Here: the number that decides, and how many of the claim's cases say the same. A claim holds where all their "
@@ -86,6 +89,12 @@ def whose(number: PublishedNumber) -> str:
     fields = number.said if number.paper else number.where           # older results do not say
     about = ", ".join("/".join(map(str, values)) for values in fields.values())
     return " / ".join(str(one) for one in (number.of, number.to) if one) + (f" ({about})" if about else "")
+
+
+def is_of(number: PublishedNumber, subject: Subject, cell: Cell) -> bool:
+    """Whether a cell is one that a number is about, and that subject's of its two."""
+    subjects = [one for one in (number.of, number.to) if one]
+    return subject.owns(cell) and selection(subjects, quantities.measure(number.quantity), number.where)(cell)
 
 
 def quantity(number: PublishedNumber) -> str:

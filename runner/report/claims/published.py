@@ -97,7 +97,7 @@ CLAIMS: tuple[Column[JudgedClaim], ...] = (
 
 
 _NOTE = ("On other hardware; seconds here are of one step unless the quantity says otherwise. Where ours is of fewer "
-         "cells, other sizes or another device than the paper's, the row says it, and no ratio and chart has it.")
+         "cells, other sizes or another device than the paper's, the row and the chart say it, and no ratio has it.")
 
 
 def of_study(summary: Summary) -> Iterator[Table[PublishedNumber]]:
@@ -115,10 +115,12 @@ def tables(numbers: Numbers) -> Iterator[Table[Any]]:
 
 
 def charts(numbers: Numbers) -> Iterator[Chart]:
-    """A chart a unit, of the numbers that have one here; ratios are read against 1."""
+    """A chart a unit, of the numbers that have one here; ratios are read against 1.
+
+    What is of another device, other sizes or fewer cells here has that in its heading.
+    """
     for unit in dict.fromkeys(number.unit for number in numbers):
-        both = [number for number in numbers if number.unit == unit and not number.differs and (number.ours or 0) > 0
-                and number.value > 0]
+        both = [number for number in numbers if number.unit == unit and (number.ours or 0) > 0 and number.value > 0]
         kept = fitting([_group(number) for number in both])
         if kept:
             yield Dots("Published and here" + cut(len(kept), len(both)), _AXES.get(unit, unit), kept,
@@ -126,7 +128,8 @@ def charts(numbers: Numbers) -> Iterator[Chart]:
 
 
 def _group(number: PublishedNumber) -> tuple[str, tuple[Mark, ...]]:
-    return f"{number.source}: {claim_text.quantity(number)}, {claim_text.whose(number)}", (
+    differs = f"; here {'; '.join(number.differs)}" if number.differs else ""
+    return f"{number.source}: {claim_text.quantity(number)}, {claim_text.whose(number)}{differs}", (
         Mark("published", THEIRS, number.value, None, None, claim_text.printed(number)),
         Mark("/".join(number.stand_ins.values()) or "here", OURS, number.ours or 0.0, None, None,
              claim_text.measured(number)))

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.analysis import curves
+from runner.analysis.summary_format import PublishedNumber
 from runner.cells import comparison_key, label
+from runner.report.claims import claim_text
 from runner.report.comparisons import SWITCHES
 from runner.report.document import Chart, Curve, Curves
 from runner.results.rows import Row
@@ -18,10 +20,11 @@ _MOST_CHARTS = 6               # comparisons that are drawn; the tables have all
 _LEAST_STEPS = 10              # that make a curve
 
 
-def charts(rows: Sequence[Row], series: Mapping[str, int]) -> Iterator[Chart]:
+def charts(rows: Sequence[Row], series: Mapping[str, int], numbers: Sequence[PublishedNumber] = ()) -> Iterator[Chart]:
     """Accuracy, or loss without it, against epoch and against time: two charts of what is trained alike.
 
-    What a paper compares in one figure, such as optimizers, shares a chart.
+    What a paper compares in one figure, such as optimizers, shares a chart. The accuracies that it prints, each the
+    best of all epochs, are levels in the first.
     """
     for group in list(_groups(rows, 2).values())[:_MOST_CHARTS]:
         has_accuracy = all(epoch.accuracy is not None for row in group for run in row.ok_runs for epoch in run.epochs)
@@ -32,7 +35,22 @@ def charts(rows: Sequence[Row], series: Mapping[str, int]) -> Iterator[Chart]:
         for axis in ("epoch", "seconds of training"):
             drawn = tuple(_curve(row, what, axis, signs[row.key])._replace(
                 name=" ".join([row.cell.stack, *(str(getattr(row.cell, name)) for name in told)])) for row in group)
-            yield Curves(f"{title}: {what}, the median run and the span of all", axis, what, drawn, is_zero_based)
+            levels = list(_levels(group, drawn, numbers)) if axis == "epoch" and has_accuracy else []
+            said = f"; published: {', '.join(text for _, text in levels)}" if levels else ""
+            yield Curves(f"{title}: {what}, the median run and the span of all{said}", axis, what,
+                         (*drawn, *(level for level, _ in levels)), is_zero_based)
+
+
+def _levels(group: Sequence[Row], drawn: Sequence[Curve], numbers: Sequence[PublishedNumber]
+            ) -> Iterator[tuple[Curve, str]]:
+    """The best accuracy that the paper prints of a row of the group, as a level over the epochs here, and in words."""
+    last = max(x for curve in drawn for x in curve.x)
+    for number in numbers:
+        if number.quantity == "accuracy" and number.to is None and number.unit == "%" and any(
+                claim_text.is_of(number, number.of, row.cell) for row in group):
+            differs = f"; here {'; '.join(number.differs)}" if number.differs else ""
+            yield (Curve(f"published, {number.of}", len(drawn), (1.0, last), (number.value / 100,) * 2),
+                   f"{claim_text.printed(number)} at best ({number.source}{differs})")
 
 
 def step_charts(rows: Sequence[Row], baseline: str, series: Mapping[str, int]) -> Iterator[Chart]:

@@ -81,8 +81,9 @@ def _dots(chart: Dots, _: str) -> str:
     sheet = _sheet(chart.groups)
     longest = max((len(mark.text) for _, mark in sheet.placed), default=0)
     ends = [end for _, mark in sheet.placed for end in (mark.low, mark.value, mark.high) if end is not None]
-    axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, _LEFT, WIDTH - _TEXT, 5) if chart.is_bars
-            else _scale(ends, max(_TEXT, _LETTER * longest + 12), chart.reference))
+    right = max(_TEXT, _LETTER * longest + 12)
+    axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, _LEFT, WIDTH - right, 5) if chart.is_bars
+            else _scale(ends, right, chart.reference))
 
     def parts() -> Iterator[str]:
         if chart.reference is not None:

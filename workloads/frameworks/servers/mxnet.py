@@ -43,7 +43,7 @@ class _Profile:
     def hear(self, command):
         """Start, or stop and write it down for the worker of this place."""
         if command.decode() == PROFILE + "run":
-            from workloads.frameworks.mxnet.profiling import operators   # the adapter: at no other measure
+            from workloads.frameworks.mxnet.profiling import operators  # the adapter: at no other measure
 
             self._block = operators.profiled()
             self._used = self._block.__enter__()

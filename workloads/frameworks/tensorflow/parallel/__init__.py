@@ -4,7 +4,14 @@ allreduce.py, mirrored.py, central.py, parameter_servers.py are of TensorFlow fr
 of 1.15.
 """
 from workloads.frameworks.tensorflow import settings
-from workloads.frameworks.tensorflow.parallel import allreduce, by_horovod, central, central_v1, mirrored, parameter_servers
+from workloads.frameworks.tensorflow.parallel import (
+    allreduce,
+    by_horovod,
+    central,
+    central_v1,
+    mirrored,
+    parameter_servers,
+)
 from workloads.process.errors import Unsupported
 
 _MODES = {"allreduce": allreduce.Workload, "ps-async": parameter_servers.Workload}

@@ -1,0 +1,334 @@
+"""The figures of an experiment as its paper draws them, the paper's own values inside: curves and bars. Pure.
+
+What a figure shows is what claims and published numbers are about: rates where nothing else is, else epochs, shares of
+a GPU's time, nodes of a graph, watts. A number that varies is the axis, and all else that does has panels or groups.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from runner.analysis.claims.published import over_runs
+from runner.analysis.stats import Interval
+from runner.analysis.summary_format import PublishedNumber, Result, Summary
+from runner.cells import compared
+from runner.report.claims import claim_text
+from runner.report.comparisons import SWITCHES, Context, cut, fitting
+from runner.report.document import Chart, Curve, Curves, Dots, Mark
+from runner.results.rows import Experiment, Row
+from runner.study import quantities
+from runner.study.operators import WORDS
+from runner.study.subjects import Value
+from workloads.spec import measures
+from workloads.spec.cell import Cell
+
+PUBLISHED = 3                  # their sign
+_MOST_PANELS = 25              # of a figure: patel's five models at five sizes
+_MOST_ABSOLUTE = 9             # panels; more, of two stacks, are curves of their ratio, a panel a task
+_LEAST_POINTS = 3              # of a curve; fewer are read better as single values
+_OVER = ("batch", "image", "length", "hidden", "nodes", "cpus", "gpus", "epochs", "steps")
+_UNITS = {"image": "pixels", "batch": "samples a step"}
+_RATES = frozenset({"step", "inference", "first_token", "token"})
+LEARNED = frozenset(quantities.OF_SEEDS)
+# drawn as phases, operators and learning curves
+_ELSEWHERE = LEARNED | {*quantities.PHASES, *WORDS, "parameters"}
+# what a figure shows together, where it shows one of them
+_FAMILIES: tuple[tuple[str, ...], ...] = (
+    ("nodes_removed", *quantities.PASSES), ("removed_expensive", "removed_cheap", "removed_noop"),
+    ("first_epoch", "epoch"))
+_AXES = {"s": ("seconds", 1.0), "ms": ("milliseconds", 1e3), "%": ("%", 100.0), "count": ("number", 1.0),
+         "W": ("watts", 1.0), "bytes": ("MiB", 2.0**-20), "share": ("share", 1.0)}
+
+
+class _Point(NamedTuple):
+    """A value of a cell, and the name of its sign or curve."""
+
+    cell: Cell                   # as it is compared
+    row: Row
+    name: str
+    value: float
+    interval: Interval | None = None
+
+
+class _Figure(NamedTuple):
+    """How a figure is drawn: the field along the axis, and those over whose values it shows means."""
+
+    field: str
+    averaged: tuple[str, ...] = ()
+
+
+class Figures(NamedTuple):
+    """The charts of an experiment, and the published numbers that they hold."""
+
+    charts: tuple[Chart, ...]
+    numbers: frozenset[str]
+    shows: frozenset[str]        # quantities that claims and published numbers are about; none: any
+
+
+def of_experiment(context: Context, experiment: Experiment, rows: Sequence[Row], results: Mapping[str, Result],
+                  numbers: Sequence[PublishedNumber]) -> Figures:
+    """All figures of an experiment; results: by the cell's key."""
+    shows = _shown(context.summary, experiment, numbers)
+    charts: list[Chart] = []
+    inside: set[str] = set()
+    if shows & _RATES or not shows - _ELSEWHERE:
+        drawn, held = _of_rates(context, experiment.id, rows, results, numbers)
+        charts, inside = [*charts, *drawn], inside | held
+    for family in _families(shows - _ELSEWHERE - _RATES):
+        drawn, held = _of_quantities(context, family, rows, numbers)
+        charts, inside = [*charts, *drawn], inside | held
+    return Figures(tuple(charts), frozenset(inside), shows)
+
+
+def _shown(summary: Summary, experiment: Experiment, numbers: Sequence[PublishedNumber]) -> frozenset[str]:
+    """The quantities of the claims on an experiment, or on the figure of its title, and of its published numbers."""
+    head = re.compile(rf"\b{re.escape(experiment.title.split(':')[0])}\b")
+    claims = (claim for claim in summary.claims if claim.experiment == experiment.id or (
+        not claim.experiment and experiment.title and head.search(claim.source)))
+    return frozenset([*(claim.quantity for claim in claims), *(number.quantity for number in numbers)])
+
+
+def _families(shown: frozenset[str]) -> Iterator[tuple[str, ...]]:
+    rest = [name for name in quantities.QUANTITIES if name in shown]
+    for family in _FAMILIES:
+        if not shown.isdisjoint(family):
+            yield family
+            rest = [name for name in rest if name not in family and name != "arithmetic_dependency"]
+    yield from ((name,) for name in rest)
+
+
+def _told(rows: Sequence[Row]) -> list[str]:
+    """The switches in which rows of one task differ."""
+    return _varying([compared(row.cell) for row in rows], SWITCHES)
+
+
+def _varying(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
+    """The fields in which cells of one task differ: what only goes with a task, its name says."""
+    tasks = [[cell for cell in cells if cell.task == task] for task in dict.fromkeys(cell.task for cell in cells)]
+    return [name for name in names if any(len({getattr(cell, name) for cell in alike}) > 1 for alike in tasks)]
+
+
+def _point(row: Row, told: Sequence[str], value: float, interval: Interval | None = None) -> _Point:
+    cell = compared(row.cell)
+    return _Point(cell, row, " ".join([cell.stack, *(str(getattr(cell, name)) for name in told)]), value, interval)
+
+
+def _signs(points: Sequence[_Point]) -> dict[str, int]:
+    return {name: index for index, name in enumerate(dict.fromkeys(point.name for point in points))}
+
+
+# ---- rates
+
+def _of_rates(context: Context, experiment: str, rows: Sequence[Row], results: Mapping[str, Result],
+              numbers: Sequence[PublishedNumber]) -> tuple[list[Chart], set[str]]:
+    """Curves over a number that varies; bars of what differs in switches; nothing of a comparison by itself."""
+    timed = [row for row in rows if row.cell.measure in measures.TIMED and row.cell.measure != "phases"
+             and row.key in results and results[row.key].rate_per_worker is not None]
+    told = _told(timed)
+    points = [_point(row, told, results[row.key].rate_per_worker or 0.0, results[row.key].rate_interval)
+              for row in timed]
+    if panels := _panelled(points, figure := _of_claims(context.summary, experiment) or _varied(points)):
+        assert figure is not None
+        if len(panels) > _MOST_ABSOLUTE and len(_signs(points)) == 2 and not figure.averaged:
+            return list(_relative(points, figure, context.measured.baseline)), set()
+        signs = _signs(points)
+        return [_rate_panel(panel, title, figure, signs) for title, panel in panels.items()], set()
+    return _switched(points, told, numbers) if told else ([], set())
+
+
+def _of_claims(summary: Summary, experiment: str) -> _Figure | None:
+    """The figure as a claim on averages in it says that it is."""
+    return next((_Figure(fields[0], claim.averaged) for claim in summary.claims if claim.experiment == experiment
+                 and claim.averaged and (fields := (*claim.over, *filter(None, [claim.along])))), None)
+
+
+def _varied(points: Sequence[_Point]) -> _Figure | None:
+    """The cell field with the most values that the experiment varies, where it has enough of them for a curve."""
+    values = {name: {getattr(point.cell, name) for point in points} for name in _OVER}
+    name = max(_OVER, key=lambda name: len(values[name]))
+    return _Figure(name) if len(values[name]) >= _LEAST_POINTS else None
+
+
+def _panelled(points: Sequence[_Point], figure: _Figure | None) -> dict[str, list[_Point]]:
+    """The panels of a figure of curves; none where there are too many, or too few points for any curve."""
+    panels = _panels(points, (figure.field, *figure.averaged)) if figure else {}
+    is_long = figure and any(len({getattr(point.cell, figure.field) for point in panel}) >= _LEAST_POINTS
+                             for panel in panels.values())
+    return panels if is_long and len(panels) <= _MOST_PANELS else {}
+
+
+def _panels(points: Sequence[_Point], apart: Sequence[str]) -> dict[str, list[_Point]]:
+    """The points of each panel by its title: what is equal in it and not in others, of all but the fields `apart`."""
+    cells = [point.cell for point in points]
+    telling = _varying(cells, [name for name in Cell._fields if name not in (*apart, *SWITCHES, *_OF_STACKS)])
+    if "task" not in apart and len({cell.task for cell in cells}) > 1:
+        telling.insert(0, "task")
+    panels: dict[str, list[_Point]] = {}
+    for point in points:
+        said = ", ".join(_said(name, getattr(point.cell, name)) for name in telling)
+        panels.setdefault(said or point.cell.task, []).append(point)
+    return panels
+
+
+_OF_STACKS = ("stack", "cpus", "memory_bytes", "table", "source")
+
+
+def _said(name: str, value: Value) -> str:
+    return str(value) if isinstance(value, str) else f"{name} {value}"
+
+
+def _axis(field: str) -> str:
+    return f"{field} ({_UNITS[field]})" if field in _UNITS else field
+
+
+def _rate_panel(panel: Sequence[_Point], title: str, figure: _Figure, signs: Mapping[str, int]) -> Curves:
+    field, names = figure.field, dict.fromkeys(point.name for point in panel)
+    if figure.averaged:
+        return Curves(f"{title}: milliseconds of a step by {field}, means over {' and '.join(figure.averaged)}",
+                      _axis(field), "ms", tuple(curve for name in names if (
+                          curve := _mean_curve(panel, name, figure, signs[name])).x))
+    return Curves(f"{title} {panel[0].cell.measure}: samples a second of one worker by {field}, with 95 % "
+                  "intervals over runs", _axis(field), "samples/s", _curves(panel, field, signs))
+
+
+def _mean_curve(panel: Sequence[_Point], name: str, figure: _Figure, sign: int) -> Curve:
+    """Mean seconds of a step at each value of the field that has all combinations of the averaged fields."""
+    seconds: dict[float, dict[tuple[Value, ...], float]] = {}
+    for point in panel:
+        if point.name == name:
+            over = tuple(getattr(point.cell, each) for each in figure.averaged)
+            seconds.setdefault(float(getattr(point.cell, figure.field)), {})[over] = point.cell.batch / point.value
+    most = max(map(len, seconds.values()), default=0)
+    means = sorted((x, 1000 * sum(each.values()) / most) for x, each in seconds.items() if len(each) == most)
+    return Curve(name, sign, tuple(x for x, _ in means), tuple(y for _, y in means))
+
+
+def _curves(panel: Sequence[_Point], field: str, signs: Mapping[str, int], scale: float = 1.0) -> tuple[Curve, ...]:
+    """A curve a name, with a band where each value has an interval."""
+    curves = []
+    for name in dict.fromkeys(point.name for point in panel):
+        own = sorted((point for point in panel if point.name == name), key=lambda point: getattr(point.cell, field))
+        bands = [point.interval for point in own if point.interval]
+        is_banded = len(bands) == len(own)
+        curves.append(Curve(name, signs[name], tuple(float(getattr(point.cell, field)) for point in own),
+                            tuple(point.value * scale for point in own),
+                            tuple(band.low * scale for band in bands) if is_banded else (),
+                            tuple(band.high * scale for band in bands) if is_banded else ()))
+    return tuple(curves)
+
+
+def _relative(points: Sequence[_Point], figure: _Figure, baseline: str) -> Iterator[Chart]:
+    """Of two stacks the time of the one over the other's: a panel a task, a curve for each of its other settings."""
+    names = list(_signs(points))
+    base = baseline if baseline in names else names[0]
+    other = next(name for name in names if name != base)
+    for task, panel in _panels(points, [name for name in Cell._fields if name != "task"]).items():
+        lines = _panels(panel, (figure.field, "task"))
+        curves = []
+        for sign, (line, own) in enumerate(lines.items()):
+            rates = {name: {getattr(point.cell, figure.field): point.value for point in own if point.name == name}
+                     for name in names}
+            both = sorted(rates[base].keys() & rates[other].keys())
+            curves.append(Curve(line if len(lines) > 1 else other, sign, tuple(map(float, both)),
+                                tuple(rates[base][x] / rates[other][x] for x in both)))
+        yield Curves(f"{task} {panel[0].cell.measure}: time of {other} over {base}'s by {figure.field}; below 1 "
+                     f"{other} is the faster", _axis(figure.field), "ratio of times", tuple(curves))
+
+
+def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[PublishedNumber]
+              ) -> tuple[list[Chart], set[str]]:
+    """Rates by switch, each against the first of its stack; those of modes of many places as times of a step."""
+    signs, inside = _signs(points), set[str]()
+    if "parallel" in told:
+        groups = [(title, tuple(Mark(point.name, signs[point.name], 1000 * point.cell.batch / point.value, None, None,
+                                     claim_text.IN_UNIT["s"](point.cell.batch / point.value)) for point in panel))
+                  for title, panel in _panels(points, ()).items()]
+        kept = fitting(groups)
+        return [Dots("Time of a step" + cut(len(kept), len(groups)), "milliseconds", kept)], inside
+    groups = []
+    for title, panel in _panels(points, ()).items():
+        marks = []
+        for point in panel:
+            first = next(each for each in panel if each.cell.stack == point.cell.stack)
+            ratio = point.value / first.value
+            marks.append(Mark(point.name, signs[point.name], ratio, None, None, f"{ratio:.2f}x"))
+            for number in numbers:
+                if point is not first and (value := _times(number, point, first)) is not None:
+                    inside.add(number.id)
+                    marks.append(_published(number, value, f"{value:.2f}x"))
+        groups.append((title, tuple(marks)))
+    kept = fitting(groups)
+    return [Dots(f"Speed by {' and '.join(told)}, times that of each stack's first" + cut(len(kept), len(groups)),
+                 "ratio of speeds", kept, is_bars=True)], inside
+
+
+def _times(number: PublishedNumber, point: _Point, first: _Point) -> float | None:
+    """How many times as fast as `first` the study has `point`, where a number of two subjects, and one cell, says."""
+    if number.unit != "x" or number.to is None or number.cells != 1:
+        return None
+    for one, other, value in ((first, point, number.value), (point, first, 1 / number.value)):
+        if claim_text.is_of(number, number.of, one.row.cell) and claim_text.is_of(number, number.to, other.row.cell):
+            return value
+    return None
+
+
+def _published(number: PublishedNumber, value: float, text: str) -> Mark:
+    return Mark("published", PUBLISHED, value, None, None, f"{text}, {number.source}")
+
+
+# ---- other quantities
+
+def _of_quantities(context: Context, family: Sequence[str], rows: Sequence[Row], numbers: Sequence[PublishedNumber]
+                   ) -> tuple[list[Chart], set[str]]:
+    """Quantities of a family: curves of each over a number that varies, else bars of all."""
+    own = [row for row in rows if row.cell.measure == quantities.measure(family[0])]
+    told = _told(own)
+    values = {name: [_point(row, told, value) for row in own if (value := over_runs(name, row)) is not None]
+              for name in family}
+    values = {name: points for name, points in values.items() if points}
+    charts, inside = [], set[str]()
+    for name, points in values.items():
+        figure = _varied(points)
+        if figure and (panels := _panelled(points, figure)):
+            axis, scale = _scaled(name, points)
+            charts += [Curves(f"{title}: {name.replace('_', ' ')} by {figure.field}", _axis(figure.field), axis,
+                              _curves(panel, figure.field, _signs(points), scale)) for title, panel in panels.items()]
+    if charts or not values:
+        return charts, inside
+    axis, scale = _scaled(family[0], [point for points in values.values() for point in points])
+    groups = _bars(values, [number for number in numbers if number.quantity in values and number.to is None
+                            and number.cells == 1], inside, scale)
+    kept = fitting(groups)
+    return [Dots(", ".join(name.replace("_", " ") for name in values) + cut(len(kept), len(groups)), axis, kept,
+                 is_bars=True)], inside
+
+
+def _scaled(name: str, points: Sequence[_Point]) -> tuple[str, float]:
+    """The axis of a quantity, and what its values are multiplied by."""
+    unit = quantities.QUANTITIES[name].unit
+    if unit == "s" and max(abs(point.value) for point in points) < 1:
+        unit = "ms"
+    return _AXES["%" if unit == "share" else unit]
+
+
+def _bars(values: Mapping[str, Sequence[_Point]], numbers: Sequence[PublishedNumber], inside: set[str], scale: float
+          ) -> list[tuple[str, tuple[Mark, ...]]]:
+    """A group a case; of several quantities one for each of them, but where one stack is all that there is."""
+    signs = _signs([point for points in values.values() for point in points])
+    is_of_one = len(signs) == 1 and len(values) > 1
+    groups: dict[str, list[Mark]] = {}
+    for sign, (name, points) in enumerate(values.items()):
+        word = name.replace("_", " ")
+        unit = quantities.units(name)[-1] if quantities.QUANTITIES[name].unit == "share" else quantities.units(name)[0]
+        for title, panel in _panels(points, ()).items():
+            group = groups.setdefault(title if is_of_one or len(values) == 1 else f"{title}: {word}", [])
+            for point in panel:
+                shown = quantities.converted(name, unit, point.cell, point.value)
+                group.append(Mark(word if is_of_one else point.name, sign if is_of_one else signs[point.name],
+                                  point.value * scale, None, None, claim_text.IN_UNIT[unit](shown)))
+                for number in numbers:
+                    if number.quantity == name and claim_text.is_of(number, number.of, point.row.cell):
+                        inside.add(number.id)
+                        raw = number.value / 100 if number.unit == "%" else number.value
+                        group.append(_published(number, raw * scale, claim_text.printed(number)))
+    return [(title, tuple(marks)) for title, marks in groups.items()]
