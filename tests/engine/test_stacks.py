@@ -74,7 +74,7 @@ def test_what_tensorflow_does_otherwise_on_a_gpu_is_called(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "kind"), [
     in_third(1, "tf-2.5", "tensorflow"), in_third(2, "torch-1.7", "pytorch"), in_third(2, "mxnet-1.7", "mxnet"),
-    in_third(0, "tf-1.15-horovod", "horovod")])
+    in_third(0, "tf-1.15-horovod", "horovod"), in_third(1, "tf-1.15", "tensorflow_1")])
 def test_three_workers_update_as_one_on_the_whole_batch_and_tell_phases_and_operators(name: str, kind: str) -> None:
     run_inside(name, "unittest", f"tests.stack.parallel_{kind}")
 

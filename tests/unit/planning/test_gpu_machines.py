@@ -46,6 +46,15 @@ def test_all_of_a_stack_s_cells_of_a_figure_are_in_one_form_of_it() -> None:
     assert {1, 2, 4} == {cell.gpus for cell in of_figure}
 
 
+def test_gnmt_s_parameter_server_runs_in_tensorflow_1_15_on_the_paper_s_gpus() -> None:
+    of_gnmt = [each.cell for each in gpu_machines.planned("dai2022", STACKS, "V100").cells
+               if each.experiment == "dai-t7-gnmt" and STACKS[each.cell.stack].framework == "tensorflow"]
+
+    assert {("tf-1.15-gpu", "central", 2), ("tf-1.15-gpu", "central", 4)} <= {
+        (cell.stack, cell.parallel, cell.gpus) for cell in of_gnmt}
+    assert {"tf-1.15-gpu"} == {cell.stack for cell in of_gnmt}
+
+
 def test_patel_s_pytorch_is_its_own_version_on_a_2080_ti() -> None:
     made = gpu_machines.planned("patel", STACKS, "RTX 2080 Ti", 2)
     assert "torch-2.0" in {each.cell.stack for each in made.cells if each.cell.device == "gpu"}

@@ -17,7 +17,7 @@ from workloads.spec.cell import Cell
 STUDIES = Path(__file__).parents[3] / "studies"
 # figures and tables of each paper, by the ids of its experiments, and of how many of its claims there are any
 FIGURES = {
-    "dai2022": ("dai", "t2 t3 f1 t4 f2 f3 f4 t6 t7", 20),
+    "dai2022": ("dai", "t2 t3 f1 t4 f2 f3 f4 t6 t7 t7-gnmt", 21),
     "krisilias": ("kri", "f3 f4 f5 f6 f7 f8 f9 f10 t5 mem", 19),
     "mahorker": ("mah", "t2 f1 f2 f3 f4 f5 f6", 12),
     "patel": ("pat", "f1 f2 f3 f4 f5 dp", 6),
@@ -69,9 +69,10 @@ def test_a_quick_study_is_of_small_cells_for_a_cpu(name: str) -> None:
     assert all(cell.image <= 96 and cell.steps <= 100 and cell.epochs <= 3 for cell in quick)
 
 
-def test_there_are_sixty_seven_claims_of_the_papers_about_forty_two_figures_and_tables() -> None:
-    assert (67, 42) == (sum(claims for _, _, claims in FIGURES.values()),
-                        sum(len(figures.split()) for _, figures, _ in FIGURES.values()))
+def test_there_are_sixty_eight_claims_of_the_papers_about_forty_two_figures_and_tables() -> None:
+    figures = [{each.split("-")[0] for each in ids.split()} for _, ids, _ in FIGURES.values()]
+
+    assert (68, 42) == (sum(claims for _, _, claims in FIGURES.values()), sum(map(len, figures)))
 
 
 def test_claims_and_figures_are_named_after_their_study() -> None:

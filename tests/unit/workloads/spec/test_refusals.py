@@ -25,3 +25,14 @@ def test_what_loads_ahead_takes_no_turns() -> None:
     takes = {name: turns.may_take(cell(input=name, seconds=1.0, warm="steady")) for name in ("pipeline", "loader")}
 
     assert {"pipeline": True, "loader": False} == takes
+
+
+def test_tensorflow_1_trains_gnmt_on_many_gpus_with_a_parameter_server_and_the_rest_by_horovod() -> None:
+    able = refusals.of_version("tensorflow", "1.15.2")
+    said = {task: refusals.refused(able, cell(task=task, device="gpu", gpus=4, parallel="central"))
+            for task in ("gnmt", "bert", "resnet50")}
+
+    assert said["gnmt"] is None
+    assert "parallel = central of TensorFlow 1.15.2 trains gnmt and lstm alone" == said["bert"] == said["resnet50"]
+    assert "on many GPUs, by Horovod alone" in str(refusals.refused(able, cell(device="gpu", gpus=4,
+                                                                                parallel="allreduce")))
