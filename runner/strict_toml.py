@@ -1,22 +1,18 @@
-"""Tables of a TOML file, read strictly: every function gives a value of its type or raises InputError in one line."""
+"""TOML files read strictly: their tables as pydantic models say, and mistakes in one line of file, key and values."""
 
 import codecs
 import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticCustomError
 
-from runner import own_tasks
 from runner.errors import InputError
-from workloads.spec import cell as cells
-from workloads.spec.data import datasets, prepared
 
-_OF_THE_PLAN = ("stack", "table", "source")        # cell fields that the planner fills in
 _LONGEST_FILE = 2**18            # bytes: four times our longest; a parser's time may grow by the square
 _DEEPEST_KEY = 64        # parts, with dots between: tomllib takes the square of them in memory
 _BETWEEN_KEYS = re.compile(rb"[\n=,{}]")
@@ -43,12 +39,14 @@ class Position(NamedTuple):
         """A position inside this one."""
         return Position(self.file, f"{self.part}: {part}" if self.part else part)
 
-    def entry(self, item: Any, kind: str) -> "Position":
-        """The position of one of a file's [[kind]] tables, named by its id. Raises InputError if it is no table."""
-        if not isinstance(item, dict):
-            raise self.wrong(f"[[{kind}]]: expected a table")
-        name = item.get("id")
-        return Position(self.file, f"{kind} {name}" if isinstance(name, str) else f"[[{kind}]]")
+    def entry(self, table: Table, kind: str) -> "Position":
+        """The position of one of a file's [[kind]] tables, named by its id."""
+        return Position(self.file, _named(kind, table))
+
+
+def _named(kind: str, table: Any) -> str:
+    name = table.get("id") if isinstance(table, Mapping) else None
+    return f"{kind} {name}" if isinstance(name, str) else f"[[{kind}]]"
 
 
 def document(content: bytes, file: str) -> Table:
@@ -79,50 +77,31 @@ def _numbers(value: Any) -> Iterator[int]:
             yield from _numbers(item)
 
 
-def refuse_unknown(values: Mapping[str, Any], known: tuple[str, ...], position: Position) -> None:
+# ---- mistakes
+
+def of_key(text: str) -> PydanticCustomError:
+    """What a validator of a key's value raises: the text has the key, found and expected."""
+    return PydanticCustomError("of_key", "{text}", {"text": text})
+
+
+def demand_known(values: Table, known: Sequence[str]) -> None:
+    """Raise a validator's mistake for the first key that is not known."""
+    if mistake := _unknown(values, known):
+        raise PydanticCustomError("of_table", "{text}", {"text": mistake})
+
+
+def refuse_unknown(values: Mapping[str, Any], known: Sequence[str], position: Position) -> None:
     """Raise for the first key that is not known."""
+    position.refuse(_unknown(values, known))
+
+
+def _unknown(values: Mapping[str, Any], known: Sequence[str]) -> str | None:
     for name in values:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            hint = f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(known)}"
-            raise position.wrong(f'key "{name}" is unknown{hint}')
-
-
-def validated(kind: type[_Kind], values: Mapping[str, Any], position: Position) -> _Kind:
-    """A pydantic model, or a NamedTuple of its types, of values; a list is a tuple, and nothing else another type."""
-    try:
-        made: _Kind = TypeAdapter(kind).validate_python(_frozen(values), strict=True)
-    except ValidationError as error:
-        raise _mistake(error.errors()[0], values, position) from error
-    return made
-
-
-def _mistake(told: ErrorDetails, values: Any, position: Position) -> InputError:
-    """What pydantic found, as key, found and expected; of its places those that are keys of the file."""
-    path = []
-    for place in told["loc"]:
-        if isinstance(values, Mapping) and (place in values or told["type"] == "missing"):
-            path.append(str(place))
-            values = values.get(place)
-    *outer, key = path
-    position = position.at(": ".join(outer)) if outer else position
-    if told["type"] == "missing":
-        return position.wrong(f'key "{key}": missing')
-    expected = _EXPECTED.get(told["type"]) or told["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-    found = json.dumps(values) if isinstance(values, bool) else repr(values)
-    return position.wrong(f'key "{key}": found {found}, expected {expected}')
-
-
-_EXPECTED = {"string_type": "text", "string_too_short": "text", "bool_type": "true or false", "float_type": "a number",
-             "finite_number": "a number", "greater_than": "a number above 0", "int_type": "a whole number",
-             "tuple_type": "a list of names", "too_short": "a list that is not empty"}
-
-
-def _frozen(value: Any) -> Any:
-    """Lists as tuples, also within tables."""
-    if isinstance(value, dict):
-        return {name: _frozen(each) for name, each in value.items()}
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+            return f'key "{name}" is unknown' + (f'; did you mean "{near[0]}"?' if near else
+                                                 f"; known: {', '.join(known)}")
+    return None
 
 
 def refuse_twice(what: str, names: list[str], position: Position) -> None:
@@ -132,81 +111,60 @@ def refuse_twice(what: str, names: list[str], position: Position) -> None:
             raise position.wrong(f'{what} id "{name}" is there twice')
 
 
-def table(values: Table, name: str, position: Position, default: Table | None = None) -> Table:
-    """The table under a key."""
-    value = values.get(name, default)
-    if not isinstance(value, dict):
-        raise position.wrong(f'key "{name}": expected a table')
-    return value
+def validated(kind: type[_Kind], values: Any, position: Position, context: Table | None = None,
+              is_strict: bool | None = True) -> _Kind:
+    """A pydantic model, or a NamedTuple of its types, of values. is_strict: nothing is taken for another type.
 
-
-def listed(values: Table, name: str, position: Position) -> list[Any]:
-    """The list under a key, [] where there is none; what is in it is not looked at."""
-    value = values.get(name, [])
-    if not isinstance(value, list):
-        raise position.wrong(f'key "{name}": expected a list of tables')
-    return value
-
-
-def string(values: Table, name: str, position: Position, default: str | None = None) -> str:
-    """The text under a key; empty only where a default makes it optional."""
-    value = values.get(name, default)
-    if not isinstance(value, str) or (not value and default is None):
-        raise position.wrong(f'key "{name}": ' + ("missing" if value is None else f"found {value!r}, expected text"))
-    return value
-
-
-def strings(values: Table, name: str, position: Position, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The names under a key, at least one."""
-    value = values.get(name, list(default))
-    if not isinstance(value, list) or not value or not all(isinstance(item, str) and item for item in value):
-        raise position.wrong(f'key "{name}": expected a list of names that is not empty')
-    return tuple(value)
-
-
-def one_of(values: Table, name: str, known: tuple[str, ...], position: Position, default: str | None = None) -> str:
-    """The word under a key, one of those known."""
-    value = string(values, name, position, default)
-    if value not in known and value != default:
-        raise position.wrong(f'key "{name}": found "{value}", expected one of {", ".join(known)}')
-    return value
-
-
-# ---- values of cells
-
-def settable() -> tuple[str, ...]:
-    """The cell fields that a study may set."""
-    return tuple(name for name in cells.FIELDS if name not in _OF_THE_PLAN)
-
-
-def checked(name: str, value: Any, position: Position) -> Any:
-    """The value of a cell's field in its own type."""
-    if name not in settable():
-        refuse_unknown({name: value}, settable(), position)
+    None leaves that to the model. context: what its validators are told.
+    """
     try:
-        parsed = cells.checked(name, value)
-    except cells.CellError as error:
-        raise position.wrong(str(error)) from error
-    if name == "task" and value not in (names := own_tasks.names()):
-        raise position.wrong(f'task "{value}" is unknown; known: {", ".join(names)}')
-    if name == "data" and value not in (known := (*datasets.DATA_SETS, *prepared.SEQUENCE_SETS)):
-        raise position.wrong(f'data "{value}" is unknown; known: {", ".join(known)}')
-    return parsed
+        made: _Kind = TypeAdapter(kind).validate_python(values, strict=is_strict, context=context)
+    except ValidationError as error:
+        raise _mistake(error.errors()[0], values, position) from error
+    return made
 
 
-def case(item: Any, position: Position, key: str = "cases") -> Table:
-    """A table of cell fields, at least one."""
-    if not isinstance(item, dict) or not item:
-        raise position.wrong(f'key "{key}": expected a list of tables of cell keys')
-    for name, value in item.items():
-        checked(name, value, position)
-    return item
+def frozen(value: Any) -> Any:
+    """Lists as tuples, also within tables."""
+    if isinstance(value, dict):
+        return {name: frozen(each) for name, each in value.items()}
+    return tuple(map(frozen, value)) if isinstance(value, list) else value
 
 
-def options(name: str, values: Any, position: Position) -> tuple[Any, ...]:
-    """The values of a cell's field that are listed, at least one."""
-    if not isinstance(values, list) or not values:
-        raise position.wrong(f'grid key "{name}": expected a list of values that is not empty')
-    for option in values:
-        checked(name, option, position)
-    return tuple(values)
+def _mistake(told: ErrorDetails, values: Any, position: Position) -> InputError:
+    """What pydantic found, as key, found and expected; of its places those that are keys of the file."""
+    path: list[str] = []
+    *_, last = told["loc"] or [None]
+    for place in told["loc"]:
+        if isinstance(place, int) and isinstance(values, list | tuple):
+            values = values[place]
+            if len(path) == 1 and not position.part:
+                path = [_named(path[0], values)]
+        elif isinstance(values, Mapping) and (
+                place in values or (told["type"], place) == ("missing", last)):
+            path.append(str(place))
+            values = values.get(place)
+            if len(path) == 1 and not position.part and isinstance(values, Mapping):
+                path = [f"[{place}]"]
+    if told["type"] == "of_table":
+        return _inside(position, path).wrong(told["msg"])
+    *outer, key = path or [""]
+    here = _inside(position, outer)
+    if told["type"] == "of_key":
+        return here.wrong(told["msg"])
+    if told["type"] == "missing":
+        return here.wrong(f'key "{key}": missing')
+    expected = _EXPECTED.get(told["type"]) or told["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    found = json.dumps(values) if isinstance(values, bool) else repr(values)
+    return here.wrong(f'key "{key}": found {found}, expected {expected}' if key else
+                      f"found {found}, expected {expected}")
+
+
+def _inside(position: Position, path: Sequence[str]) -> Position:
+    return position.at(": ".join(path)) if path else position
+
+
+_EXPECTED = {"string_type": "text", "string_too_short": "text", "bool_type": "true or false", "float_type": "a number",
+             "finite_number": "a number", "greater_than": "a number above 0", "int_type": "a whole number",
+             "tuple_type": "a list of names", "list_type": "a list", "dict_type": "a table", "model_type": "a table",
+             "too_short": "a list that is not empty"}

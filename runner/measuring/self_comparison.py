@@ -66,7 +66,7 @@ def study(stack: str, task: str, measure: str, asked: Plan) -> Study:
             raise unknown(f"aa: {what}", value, known)
     title = f"{stack} against itself: {formatting.count(asked.repetitions, 'comparison')} of {asked.rounds} rounds"
     settings = {"task": task, "measure": measure, "warm": "steady", "seconds": 2.0, "steps": 50}     # as quick's
-    one = Experiment(ID, title, (stack, again(stack)), settings, ({},), {}, (), {})
+    one = Experiment(ID, title, (stack, again(stack)), settings, ({},), {}, {})
     return Study(ID, title, asked.all_rounds, stack, f"{asked.repetitions}x{asked.rounds}", (one,))
 
 

@@ -158,8 +158,8 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
     keys: dict[str, dict[str, None]] = {}
     skipped: list[Skipped] = []
     for experiment in study.experiments:
-        for cell, why, is_seed_fixed in _expanded(study, experiment, here, wishes):
-            if reason := why or _impossible(cell, here) or here.missing(cell.stack):
+        for cell, is_seed_fixed in _expanded(study, experiment, here, wishes):
+            if reason := _impossible(cell, here) or here.missing(cell.stack):
                 skipped.append(Skipped(experiment.id, cell, reason))
             else:
                 earlier = planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
@@ -200,9 +200,8 @@ def _with_equal_seeds(planned: Iterable[Planned]) -> tuple[Planned, ...]:
                  for each in cells)
 
 
-def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
-              ) -> list[tuple[Cell, str | None, bool]]:
-    """Every cell of an experiment's grid, with the study's reason to skip it or None, and whether its seed is set.
+def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) -> list[tuple[Cell, bool]]:
+    """Every cell of an experiment's grid, and whether its seed is set.
 
     Raises InputError for an unknown stack.
     """
@@ -217,11 +216,7 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes
              for wished in wishes.combinations() for name in names for own in experiment.variants_of(name)]
     forms = {name: _forms([stacks[form] for form in (name, *study.forms.get(name, ()))],
                           [settings for owner, settings in every if owner == name], here) for name in names}
-    expanded = []
-    for name, settings in every:
-        cell = _of_forms(forms[name], settings, here)
-        expanded.append((cell, experiment.exception(cell._replace(stack=name)), "seed" in settings))
-    return expanded
+    return [(_of_forms(forms[name], settings, here), "seed" in settings) for name, settings in every]
 
 
 def _settings(combination: Mapping[str, Any], own: Mapping[str, Any], wishes: Wishes) -> dict[str, Any]:

@@ -286,7 +286,8 @@ def _of_quantities(context: Context, family: Sequence[str], rows: Sequence[Row],
     values = {name: [_point(row, told, value) for row in own if (value := over_runs(name, row)) is not None]
               for name in family}
     values = {name: points for name, points in values.items() if points}
-    charts, inside = [], set[str]()
+    charts: list[Chart] = []
+    inside: set[str] = set()
     for name, points in values.items():
         figure = _varied(points)
         if figure and (panels := _panelled(points, figure)):

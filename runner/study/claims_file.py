@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from runner import strict_toml
 from runner.strict_toml import Position, Table
-from runner.study import claims, quantities
+from runner.study import claims, document, quantities
 from runner.study.claims import Claim
 from runner.study.published import Published, wrong_number
 from runner.study.subjects import Subject, named, selection, sizes
@@ -37,16 +37,16 @@ class Grounds(NamedTuple):
         return [each for cells in self.by_scale.values() for each in cells]
 
 
-def published(document: Table, position: Position, grounds: Grounds) -> tuple[Published, ...]:
+def published(tables: Table, position: Position, grounds: Grounds) -> tuple[Published, ...]:
     """The published numbers of a study's file. Raises InputError."""
-    numbers = tuple(_published(each, position, grounds) for each in strict_toml.listed(document, "published", position))
+    numbers = tuple(_published(each, position, grounds) for each in tables["published"])
     strict_toml.refuse_twice("published", [number.id for number in numbers], position)
     return numbers
 
 
-def claimed(document: Table, position: Position, grounds: Grounds) -> tuple[Claim, ...]:
+def claimed(tables: Table, position: Position, grounds: Grounds) -> tuple[Claim, ...]:
     """The claims of a study's file, with their cases at its scale. Raises InputError."""
-    read = tuple(_claim(each, position, grounds) for each in strict_toml.listed(document, "claim", position))
+    read = tuple(_claim(each, position, grounds) for each in tables["claim"])
     strict_toml.refuse_twice("claim", [claim.id for claim in read], position)
     return read
 
@@ -54,7 +54,8 @@ def claimed(document: Table, position: Position, grounds: Grounds) -> tuple[Clai
 def _published(entry: Any, position: Position, grounds: Grounds) -> Published:
     position = position.entry(entry, "published")
     strict_toml.refuse_unknown(entry, _PUBLISHED_KEYS, position)
-    number = strict_toml.validated(Published, {"text": "", "to": None, **_found(entry, position, grounds)}, position)
+    found = {"text": "", "to": None, **_found(entry, position, grounds)}
+    number = strict_toml.validated(Published, found, position)
     position.refuse(wrong_number(number))
     if "steps" in entry and (number.unit != "s" or number.to):
         raise position.wrong('key "steps": only of a number of one subject in unit "s"')
@@ -79,10 +80,6 @@ _CLAIM_KEYS = tuple(name for name in Claim.model_fields if name not in MADE)
 def _claim(entry: Any, position: Position, grounds: Grounds) -> Claim:
     position = position.entry(entry, "claim")
     strict_toml.refuse_unknown(entry, _CLAIM_KEYS, position)
-    for key, tables in (("at", [entry["at"]] if "at" in entry else []),
-                        ("turned_for", strict_toml.listed(entry, "turned_for", position))):
-        for item in tables:
-            strict_toml.case(item, position, key)
     claim = strict_toml.validated(Claim, _found(entry, position, grounds), position)
     position.refuse(claims.mistake(claim))
     there = claim.model_copy(update={"where": _narrowed(claim.where, claim.experiment, claim.subjects, claim.quantity,
@@ -101,42 +98,26 @@ def _found(entry: Table, position: Position, grounds: Grounds) -> Table:
     if "contradiction" in entry and not str(entry["contradiction"]).strip():
         raise position.wrong('key "contradiction": found no text, expected the arithmetic; leave the key out where '
                              "nothing contradicts")
-    subjects: Table = {key: _subject(entry, key, position, grounds) for key in ("of", "to") if key in entry}
-    several: Table = {key: _subjects(entry, key, position, grounds) for key in ("order", "than") if key in entry}
-    return {**entry, **subjects, **several, "where": _where(entry, position),
-            "experiment": _experiment(entry, position, grounds)}
-
-
-def _where(entry: Table, position: Position) -> dict[str, tuple[Any, ...]]:
-    return {name: strict_toml.options(name, values, position)
-            for name, values in strict_toml.table(entry, "where", position, {}).items()}
-
-
-def _experiment(entry: Table, position: Position, grounds: Grounds) -> str:
-    if "experiment" not in entry:
-        return ""
     known = tuple(dict.fromkeys(each.experiment for each in grounds.anywhere))
-    return strict_toml.one_of(entry, "experiment", known, position)
+    if "experiment" in entry and entry["experiment"] not in known:
+        raise position.wrong(f'key "experiment": found "{entry["experiment"]}", expected one of {", ".join(known)}')
+    subjects: Table = {key: _subject(entry[key], key, position, grounds) for key in ("of", "to") if key in entry}
+    several: Table = {key: tuple(_subject(each, key, position, grounds) for each in entry[key])
+                      for key in ("order", "than") if key in entry}
+    return {**strict_toml.frozen({**entry, "where": entry.get("where", {})}), **subjects, **several}
 
 
-def _subjects(entry: Table, key: str, position: Position, grounds: Grounds) -> tuple[Subject, ...]:
-    return tuple(_subject({key: item}, key, position, grounds) for item in strict_toml.listed(entry, key, position))
+def _subject(values: Table, key: str, position: Position, grounds: Grounds) -> Subject:
+    settings = {name: value for name, value in values.items() if name not in ("stack", "parallel")}
+    known = [name for name in document.SETTABLE if name != "measure"]
+    strict_toml.refuse_unknown(settings, known, position.at(key))
+    parallel = values.get("parallel", "")
+    if parallel and parallel not in _MODES:
+        raise position.at(key).wrong(f'key "parallel": found "{parallel}", expected one of {", ".join(_MODES)}')
+    return Subject(values["stack"], parallel, tuple(sorted(settings.items())), grounds.forms.get(values["stack"], ()))
 
 
-def _subject(entry: Table, key: str, position: Position, grounds: Grounds) -> Subject:
-    values = strict_toml.table(entry, key, position)
-    position = position.at(key)
-    settings = []
-    for name, value in values.items():
-        if name not in ("stack", "parallel"):
-            known = ("stack", *(field for field in strict_toml.settable() if field != "measure"))
-            strict_toml.refuse_unknown({name: value}, known, position)
-            settings.append((name, strict_toml.checked(name, value, position)))
-    stack = strict_toml.string(values, "stack", position)
-    parallel = strict_toml.one_of(values, "parallel", ("sync", "async", "central"), position, "")
-    return Subject(stack, parallel, tuple(sorted(settings)), grounds.forms.get(stack, ()))
-
-
+_MODES = ("sync", "async", "central")     # by which subjects' cells are compared: cluster.kind
 # where two experiments differ in several fields, those that say most come first; what the user may change, last
 _LAST = ("steps", "warmup", "epochs", "learning_rate", "seed", "data", "device")
 

@@ -2,33 +2,23 @@
 
 import itertools
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
-
-from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+from typing import Any, NamedTuple
 
 from runner import own_tasks, paths, strict_toml
 from runner.errors import InputError, unknown
 from runner.strict_toml import Position
-from runner.study import claims_file, inheritance, names, rows
+from runner.study import claims_file, document, inheritance, names, rows
 from runner.study.claims import Claim
 from runner.study.node import Node, node
 from runner.study.published import Published
-from runner.study.subjects import Text
 from runner.study.told import Told, told
 from workloads.spec import cell as cells
 from workloads.spec import measures
-from workloads.spec.cell import Cell
 
-# what an experiment may set besides a cell's own fields
-EXPERIMENT_KEYS = ("id", "title", "stacks", "subjects", "node", "cases", "grid", "except", "assumed", "scale")
-SCALED = ("stacks", "grid", "cases")      # of these, what a scale may override
 EVERY = "every"                 # in place of a list of stacks: all of the cells' device that build models
 _MOST_CELLS = 20_000            # ten times our largest study's
-IDENTIFIER = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$"
-_TABLES = ("study", "subjects", "models", "cells", "experiment", "published", "claim", "told")
 
 
 class Experiment(NamedTuple):
@@ -40,7 +30,6 @@ class Experiment(NamedTuple):
     settings: dict[str, Any]
     cases: tuple[dict[str, Any], ...]        # at least one
     grid: dict[str, tuple[Any, ...]]
-    excepted: tuple[dict[str, Any], ...]     # each some cell fields, and "why"
     assumed: dict[str, str]
     variants: Mapping[str, tuple[dict[str, Any], ...]] = {}     # by stack, where only some settings are a stack's
     scaled: tuple[str, ...] = ()             # what its scale changes: "steps 6 for 3960"
@@ -66,13 +55,6 @@ class Experiment(NamedTuple):
         different = [settings for index, settings in enumerate(every) if settings not in every[:index]]
         return self.variants.get(stack) or tuple(different) or ({},)
 
-    def exception(self, cell: Cell) -> str | None:
-        """The study's own reason to leave a cell out, or None."""
-        for item in self.excepted:
-            if all(getattr(cell, name) == value for name, value in item.items() if name != "why"):
-                return str(item["why"])
-        return None
-
 
 class Study(NamedTuple):
     """A study at one scale."""
@@ -87,48 +69,6 @@ class Study(NamedTuple):
     claims: tuple[Claim, ...] = ()
     forms: Mapping[str, tuple[str, ...]] = {}    # stacks that stand for one where it cannot run
     told: tuple[Told, ...] = ()                  # what the paper states and no cell can test
-
-
-def _is_identifier(text: str) -> str:
-    if not re.fullmatch(IDENTIFIER.strip("^$"), text):
-        raise ValueError('at most 64 letters, digits, dots, dashes or "_"')
-    return text
-
-
-_Rounds = Annotated[int, Field(ge=1, le=1000)]
-_Names = Annotated[tuple[Text, ...], Field(min_length=1)]
-
-
-class Head(BaseModel):
-    """A file's table [study]."""
-
-    id: Annotated[str, AfterValidator(_is_identifier), WithJsonSchema({"type": "string", "pattern": IDENTIFIER})]
-    """It becomes a part of folders' names."""
-    title: Text
-    rounds: _Rounds | dict[str, _Rounds] = 5
-    baseline: str = ""
-    scales: _Names = ("paper",)
-    default_scale: Text | None = None
-    forms: dict[str, _Names] = {}
-
-    @property
-    def first_scale(self) -> str:
-        """The one that is taken where nobody asks for another."""
-        return self.default_scale or self.scales[0]
-
-    def rounds_at(self, scale: str) -> int:
-        """One number, or one for each scale."""
-        return self.rounds if isinstance(self.rounds, int) else self.rounds.get(scale, 5)
-
-
-def _head(document: strict_toml.Table, position: Position) -> Head:
-    table = strict_toml.table(document, "study", position)
-    here = Position(position.file, "[study]")
-    strict_toml.refuse_unknown(table, tuple(Head.model_fields), here)
-    head = strict_toml.validated(Head, table, here)
-    if isinstance(head.rounds, dict):
-        strict_toml.refuse_unknown(head.rounds, head.scales, here.at("rounds"))
-    return head
 
 
 def available(folder: Path) -> list[str]:
@@ -166,10 +106,9 @@ def repeats_publication(name: str, folder: Path) -> bool:
 
 
 def scales(name: str, folder: Path) -> tuple[str, ...]:
-    """The scales of the study of that id, the default one first. Raises InputError."""
+    """The scales of the study of that id, the paper's own first. Raises InputError."""
     path = located(name, folder)
-    head = _head(_document(path), Position(str(path)))
-    return tuple(sorted(head.scales, key=lambda scale: scale != head.first_scale))
+    return document.head(_document(path), str(path)).scales
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -181,95 +120,79 @@ def parse(content: bytes, file: str, scale: str | None = None, on_gpu: bool = Fa
     return from_document(strict_toml.document(content, file), file, scale, on_gpu)
 
 
-def from_document(document: dict[str, Any], file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
+def from_document(tables: dict[str, Any], file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
     """The study in a file's tables. Raises InputError."""
-    position = Position(file)
-    strict_toml.refuse_unknown(document, _TABLES, position)
-    head = _head(document, position)
-    here = Position(file, "[study]")
-    scales = head.scales
-    scale = scale or head.first_scale
-    if scale not in scales:
-        raise here.wrong(f'scale "{scale}" is unknown; known: {", ".join(scales)}')
-    document = written_out(document, scales, position)
-    tables = strict_toml.listed(document, "experiment", position)
-    if on_gpu:
-        tables = [inheritance.on_gpu(each) for each in tables]
-    experiments = tuple(_experiment(each, position, scale, scales) for each in tables)
-    if not experiments:
-        raise position.wrong("found no [[experiment]], expected at least one")
-    strict_toml.refuse_twice("experiment", [experiment.id for experiment in experiments], position)
-    everywhere = {name: [_experiment(each, position, name, scales) for each in tables] for name in scales}
+    position, head = Position(file), document.head(tables, file)
+    scale = scale or head.scales[0]
+    if scale not in head.scales:
+        raise position.at("[study]").wrong(f'scale "{scale}" is unknown; known: {", ".join(head.scales)}')
+    document.demand(tables, file, head.scales)
+    tables = written_out(tables, head.scales, position)
+    written = [inheritance.on_gpu(each) for each in tables["experiment"]] if on_gpu else tables["experiment"]
+    strict_toml.refuse_twice("experiment", [each["id"] for each in written], position)
+    experiments = tuple(_experiment(each, position, scale) for each in written)
+    everywhere = {name: [_experiment(each, position, name) for each in written] for name in head.scales}
     if (count := sum(each.size for those in everywhere.values() for each in those)) > _MOST_CELLS:
         raise position.wrong(f"found {count} cells over all scales, expected at most {_MOST_CELLS}")
     by_scale = {name: [cell for each in those for cell in cells_of(each)] for name, those in everywhere.items()}
     grounds = claims_file.Grounds([cell for each in experiments for cell in cells_of(each)], by_scale, head.forms)
     return Study(head.id, head.title, head.rounds_at(scale), head.baseline, scale, experiments,
-                 claims_file.published(document, position, grounds), claims_file.claimed(document, position, grounds),
-                 head.forms, told(document["told"], position))
+                 claims_file.published(tables, position, grounds), claims_file.claimed(tables, position, grounds),
+                 head.forms, told(tables["told"], position))
 
 
-def written_out(document: strict_toml.Table, scales: tuple[str, ...], position: Position) -> strict_toml.Table:
+def written_out(tables: strict_toml.Table, scales: tuple[str, ...], position: Position) -> strict_toml.Table:
     """The file's tables with names, rows and "same as" replaced by what they stand for."""
-    known = names.read(document, scales, position)
-    claims, stated = rows.printed(rows.written(document, "claim", known, position))
-    return {**document, "experiment": inheritance.experiments(document, known, position),
-            "published": rows.written(document, "published", known, position) + stated, "claim": claims,
-            "told": rows.written(document, "told", known, position)}
+    known = names.read(tables, scales, position)
+    claims, stated = rows.printed(rows.written(tables, "claim", known, position))
+    return {"experiment": inheritance.experiments(tables, known, position),
+            "published": rows.written(tables, "published", known, position) + stated, "claim": claims,
+            "told": rows.written(tables, "told", known, position)}
 
 
 def cells_of(experiment: Experiment) -> Iterator[claims_file.OfStudy]:
-    """Without those that the study excepts; what the machine decides is left at its default."""
+    """What the machine decides is left at its default."""
     for settings in experiment.combinations():
         for stack in experiment.stacks:
             for own in experiment.variants_of(stack):
-                cell = cells.parse({**own_tasks.defaults(settings["task"]), **settings, **own, "stack": stack})
-                if experiment.exception(cell) is None:
-                    yield claims_file.OfStudy(experiment.id, cell)
+                yield claims_file.OfStudy(experiment.id, cells.parse(
+                    {**own_tasks.defaults(settings["task"]), **settings, **own, "stack": stack}))
 
 
-def _experiment(table: Any, position: Position, scale: str, scales: tuple[str, ...]) -> Experiment:
+def _experiment(table: strict_toml.Table, position: Position, scale: str) -> Experiment:
+    """One that is written out, at a scale: what that says is put in, of the grid key by key."""
     position = position.entry(table, "experiment")
-    values = _scaled(table, position, scale, scales)
-    settings = {name: value for name, value in values.items() if name not in EXPERIMENT_KEYS}
-    grid = {name: strict_toml.options(name, options, position)
-            for name, options in strict_toml.table(values, "grid", position, {}).items()}
-    for name, value in settings.items():
-        strict_toml.checked(name, value, position)
+    scaled = table.get("scale", {}).get(scale, {})
+    values = {**table, **scaled, "grid": {**table.get("grid", {}), **scaled.get("grid", {})}}
+    settings = {name: value for name, value in values.items() if name in document.SETTABLE}
+    grid = {name: tuple(options) for name, options in values["grid"].items()}
     if table.get("cases") == []:
         raise position.wrong('key "cases": found none, expected some; only a scale may leave an experiment out')
-    cases = (tuple(strict_toml.case(item, position) for item in strict_toml.listed(values, "cases", position))
-             if "cases" in values else ({},))
+    cases = tuple(values.get("cases", ({},)))
     for name in grid:
         if name in settings or any(name in case for case in cases):
             raise position.wrong(f'key "{name}" stands both beside and in grid')
     for name, known in (("measure", measures.NAMES), ("task", own_tasks.names())):
         if name not in settings and name not in grid and not all(name in case for case in cases):
             raise position.wrong(f'key "{name}" is missing; known: {", ".join(known)}')
-    variants = _variants(values, grid, position)
-    return Experiment(strict_toml.string(values, "id", position), strict_toml.string(values, "title", position, ""),
-                      tuple(variants) or strict_toml.strings(values, "stacks", position), settings, cases, grid,
-                      tuple(_excepted(item, position) for item in strict_toml.listed(values, "except", position)),
-                      _assumed(values, position), variants, tuple(_overrides(table, scale)), node(values, position))
+    if ("stacks" in values) == ("subjects" in values):
+        found = "both" if "stacks" in values else "neither"
+        raise position.wrong(f'found {found}, expected either "stacks" or "subjects", a list')
+    variants = _variants(values.get("subjects", []), grid, position)
+    return Experiment(values["id"], values.get("title", ""), tuple(variants or values["stacks"]), settings, cases, grid,
+                      values.get("assumed", {}), variants, tuple(_overrides(table, scale)), node(values.get("node")))
 
 
-def _variants(values: strict_toml.Table, grid: Mapping[str, Any],
+def _variants(subjects: Sequence[strict_toml.Table], grid: Mapping[str, Any],
               position: Position) -> dict[str, tuple[dict[str, Any], ...]]:
     """The settings of each stack in the list `subjects`, which a study may have instead of `stacks`."""
-    if "subjects" in values and "stacks" in values:
-        raise position.wrong('expected either "stacks" or "subjects"')
     variants: dict[str, tuple[dict[str, Any], ...]] = {}
-    for item in strict_toml.listed(values, "subjects", position):
-        here = position.at("subjects")
-        if not isinstance(item, dict):
-            raise here.wrong('expected a list of tables of "stack" and cell keys')
-        own = {name: value for name, value in item.items() if name != "stack"}
-        for name, value in own.items():
-            strict_toml.checked(name, value, here)
+    for subject in subjects:
+        own = {name: value for name, value in subject.items() if name != "stack"}
+        for name in own:
             if name in grid or name in ("task", "measure"):
-                raise here.wrong(f'key "{name}" is of the experiment, not of a stack')
-        stack = strict_toml.string(item, "stack", here)
-        variants[stack] = (*variants.get(stack, ()), own)
+                raise position.at("subjects").wrong(f'key "{name}" is of the experiment, not of a stack')
+        variants[subject["stack"]] = (*variants.get(subject["stack"], ()), own)
     return variants
 
 
@@ -292,33 +215,3 @@ def _overrides(table: dict[str, Any], scale: str) -> Iterator[str]:
 
 def _listing(options: Sequence[Any]) -> str:
     return "/".join(map(str, options)) or "the default"
-
-
-def _scaled(table: dict[str, Any], position: Position, scale: str, scales: tuple[str, ...]) -> dict[str, Any]:
-    """The experiment's values with its overrides for the scale put in; a grid is overridden key by key."""
-    strict_toml.refuse_unknown(table, (*EXPERIMENT_KEYS, *strict_toml.settable()), position)
-    overrides = strict_toml.table(table, "scale", position, {})
-    strict_toml.refuse_unknown(overrides, scales, Position(position.file, f"{position.part}: scale"))
-    values = {name: value for name, value in table.items() if name != "scale"}
-    for name, value in strict_toml.table(overrides, scale, position, {}).items():
-        here = Position(position.file, f"{position.part}: scale.{scale}")
-        if name not in (*SCALED, *strict_toml.settable()):
-            strict_toml.refuse_unknown({name: value}, (*SCALED, *strict_toml.settable()), here)
-        if name == "grid":
-            value = {**strict_toml.table(values, "grid", position, {}), **strict_toml.table({name: value}, name, here)}
-        values[name] = value
-    return values
-
-
-def _excepted(item: Any, position: Position) -> dict[str, Any]:
-    if not isinstance(item, dict) or not isinstance(item.get("why"), str) or len(item) < 2:
-        raise position.wrong('except: expected tables of cell keys and "why"')
-    for name, value in item.items():
-        if name not in ("why", "stack"):
-            strict_toml.checked(name, value, position)
-    return item
-
-
-def _assumed(values: dict[str, Any], position: Position) -> dict[str, str]:
-    assumed = strict_toml.table(values, "assumed", position, {})
-    return {name: strict_toml.string(assumed, name, position) for name in assumed}

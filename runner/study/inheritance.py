@@ -7,20 +7,17 @@ from runner import strict_toml
 from runner.strict_toml import Position, Table
 from runner.study.names import Names
 
-SHARED = ("stacks", "subjects", "node", "cases", "grid", "except", "assumed", "scale")  # of [cells], beside fields
 _MERGED = ("grid", "assumed", "scale")     # tables of which an experiment overrides single keys
 
 
 def experiments(document: Table, names: Names, position: Position) -> list[Table]:
     """A study's experiments, each with all that it takes over. Raises InputError."""
-    shared = strict_toml.table(document, "cells", position, {})
-    strict_toml.refuse_unknown(shared, (*SHARED, *strict_toml.settable()), Position(position.file, "[cells]"))
     by_id: dict[str, Table] = {}
     written = []
-    for item in strict_toml.listed(document, "experiment", position):
+    for item in document["experiment"]:
         here = position.entry(item, "experiment")
-        whole = _over(_parent(item, by_id, shared, here), item, here)
-        by_id[str(item.get("id"))] = whole
+        whole = _over(_parent(item, by_id, document.get("cells", {}), here), item)
+        by_id[item["id"]] = whole
         written.append(_with_scales(whole, names, here))
     return written
 
@@ -28,36 +25,31 @@ def experiments(document: Table, names: Names, position: Position) -> list[Table
 def _parent(item: Table, above: Mapping[str, Table], shared: Table, position: Position) -> Table:
     if "same" not in item:
         return shared
-    name = strict_toml.string(item, "same", position)
+    name = item["same"]
     if name not in above:
         raise position.wrong(f'key "same": found "{name}", '
                              f'expected an experiment above it: {", ".join(above) or "none"}')
     return above[name]
 
 
-def _over(parent: Table, own: Table, position: Position) -> Table:
+def _over(parent: Table, own: Table) -> Table:
     """An experiment's own tables over its parent's. A key set in one of grid and settings removes it from the other."""
-    grid = strict_toml.table(own, "grid", position, {})
-    taken = {name: value for name, value in parent.items() if name not in ("id", "title", "same")}
-    taken = _without(taken, own, grid, position)
-    scales = {name: _without(each, own, grid, position) if isinstance(each, dict) else each
-              for name, each in strict_toml.table(taken, "scale", position, {}).items()}
-    if scales:
-        taken["scale"] = scales
-    merged = {name: _merged(strict_toml.table(taken, name, position, {}), strict_toml.table(own, name, position, {}))
-              for name in _MERGED if name in taken or name in own}
+    taken = _without({name: value for name, value in parent.items() if name not in ("id", "title", "same")}, own)
+    if "scale" in taken:
+        taken["scale"] = {name: _without(each, own) if isinstance(each, dict) else each
+                          for name, each in taken["scale"].items()}
+    merged = {name: _merged(taken.get(name, {}), own.get(name, {})) for name in _MERGED if name in taken or name in own}
     return {**taken, **{name: value for name, value in own.items() if name != "same"}, **merged}
 
 
-def _without(table: Table, own: Table, grid: Table, position: Position) -> Table:
+def _without(table: Table, own: Table) -> Table:
     """A parent's table without the keys that the experiment's own settings, grid, stacks or task replace."""
-    instead = {"stacks": "subjects", "subjects": "stacks"}
+    instead, grid = {"stacks": "subjects", "subjects": "stacks"}, own.get("grid", {})
     gone = {*grid, *(instead[name] for name in own if name in instead),
             *(("cases",) if "task" in own or "task" in grid else ())}
     left = {name: value for name, value in table.items() if name not in gone}
     if "grid" in left:
-        inherited = strict_toml.table(left, "grid", position)
-        left["grid"] = {name: value for name, value in inherited.items() if name not in own}
+        left["grid"] = {name: value for name, value in left["grid"].items() if name not in own}
     return left
 
 
@@ -71,20 +63,13 @@ def _with_scales(whole: Table, names: Names, position: Position) -> Table:
     """The experiment with its models' cells, and for each scale what differs there."""
     expanded = dict(whole)
     if "subjects" in expanded:
-        subjects = strict_toml.listed(expanded, "subjects", position)
-        expanded["subjects"] = [names.subject(each, position.at("subjects")) for each in subjects]
-    cases = strict_toml.listed(expanded, "cases", position)
-    scales = strict_toml.table(expanded, "scale", position, {})
+        expanded["subjects"] = [names.subject(each, position.at("subjects")) for each in expanded["subjects"]]
+    cases, scales, grid = (whole.get(name, kind) for name, kind in (("cases", []), ("scale", {}), ("grid", {})))
     strict_toml.refuse_unknown(scales, names.scales, position.at("scale"))
-    grid = strict_toml.table(expanded, "grid", position, {})
     if "cases" in expanded:
         expanded["cases"] = names.cases(cases, "", grid, position)
     written = {scale: _scale(scale, scales, _Cases(cases, grid), names, position) for scale in names.scales}
-    if any(written.values()):
-        expanded["scale"] = {scale: table for scale, table in written.items() if table}
-    else:
-        expanded.pop("scale", None)
-    return expanded
+    return {**expanded, "scale": {scale: table for scale, table in written.items() if table}}
 
 
 def on_gpu(experiment: Table) -> Table:
@@ -107,10 +92,10 @@ def _scale(scale: str, scales: Table, cases: _Cases, names: Names, position: Pos
     """What differs at a scale, with the cases that it has there; a scale may be said to be as another."""
     here = position.at(f"scale.{scale}")
     name = _like(scale, scales, names.scales, here)
-    table = dict(strict_toml.table(scales, name, here, {}))
-    said = {*cases.grid, *strict_toml.table(table, "grid", here, {}), *table}
+    table = dict(scales.get(name, {}))
+    said = {*cases.grid, *table.get("grid", {}), *table}
     if "cases" in table:
-        table["cases"] = names.cases(strict_toml.listed(table, "cases", here), name, said, here)
+        table["cases"] = names.cases(table["cases"], name, said, here)
     elif names.differ(cases.listed, name, table, here):
         table["cases"] = _distinct(names.cases(cases.listed, name, said, here))
     return table
@@ -122,7 +107,9 @@ def _like(scale: str, scales: Table, known: tuple[str, ...], position: Position)
     for _ in known:
         if not isinstance(scales.get(name), str):
             return name
-        name = strict_toml.one_of(scales, name, known, position)
+        if scales[name] not in known:
+            raise position.wrong(f'found "{scales[name]}", expected one of {", ".join(known)}')
+        name = scales[name]
     raise position.wrong(f'found "{scales[scale]}", which is as "{scale}" itself')
 
 

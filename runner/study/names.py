@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from runner import strict_toml
+from runner import own_tasks
 from runner.strict_toml import Position, Table
 
 _MOST_CASES = 20_000           # of one line; as many cells a study may have
@@ -19,18 +19,16 @@ class Names(NamedTuple):
     models: Mapping[str, tuple[Table, ...]]     # cell fields, and by scale what differs there
     scales: tuple[str, ...]
 
-    def subject(self, subject: Any, position: Position) -> Any:
+    def subject(self, subject: str | Table, position: Position) -> Table:
         """The table of a subject's name; a table as it is. Raises InputError."""
         if not isinstance(subject, str):
             return subject
         _refuse_unnamed("subject", subject, self.subjects, position)
         return self.subjects[subject]
 
-    def model(self, model: Any, position: Position) -> tuple[Table, ...]:
+    def model(self, model: str | Sequence[str], position: Position) -> tuple[Table, ...]:
         """The tables of a model's or group's name, or of several names. Raises InputError."""
-        several = model if isinstance(model, list) else [model]
-        if not several or not all(isinstance(name, str) for name in several):
-            raise position.wrong(f'key "model": found {model!r}, expected a name or a list of names of [models]')
+        several = [model] if isinstance(model, str) else model
         for name in several:
             _refuse_unnamed("model", name, self.models, position)
         return tuple(table for name in several for table in self.models[name])
@@ -51,29 +49,24 @@ class Names(NamedTuple):
         parts = [both for item in cases for both in self._parts(item, position)]
         return any(scale in model or scale in own or not model.keys().isdisjoint(said) for model, own in parts)
 
-    def _case(self, item: Any, scale: str, said: Collection[str], position: Position) -> Iterator[Any]:
-        if not isinstance(item, dict | str):
-            yield item                    # to be refused where cases are read
-            return
+    def _case(self, item: str | Table, scale: str, said: Collection[str], position: Position) -> Iterator[Table]:
         for model, own in self._parts(item, position):
             both = {name: value for name, value in self.without_scales(model).items() if name not in said}
             both |= self.without_scales(own)
             for table in (model, own) if scale else ():
-                both |= strict_toml.table(table, scale, position, {})
-            choices = [value if isinstance(value, list) and value else [value] for value in both.values()]
+                both |= table.get(scale, {})
+            choices = [value if isinstance(value, list) else [value] for value in both.values()]
             if math.prod(map(len, choices)) > _MOST_CASES:
                 raise position.wrong(f"found {math.prod(map(len, choices))} cases in one, "
                                      f"expected at most {_MOST_CASES}")
             yield from (dict(zip(both, values, strict=True)) for values in itertools.product(*choices))
 
-    def _parts(self, item: Any, position: Position) -> list[tuple[Table, Table]]:
+    def _parts(self, item: str | Table, position: Position) -> list[tuple[Table, Table]]:
         """A model's table and what a case says beside its name, for each model that it names."""
         if isinstance(item, str):
             return [(model, {}) for model in self.model(item, position)]
-        if not isinstance(item, dict) or "model" not in item:
-            return [({}, item if isinstance(item, dict) else {})]
         own = {name: value for name, value in item.items() if name != "model"}
-        return [(model, own) for model in self.model(item["model"], position)]
+        return [(model, own) for model in self.model(item["model"], position)] if "model" in item else [({}, own)]
 
     def without_scales(self, table: Table) -> Table:
         """A model's or case's table without what differs at a scale."""
@@ -82,12 +75,9 @@ class Names(NamedTuple):
 
 def read(document: Table, scales: tuple[str, ...], position: Position) -> Names:
     """The names of a study's tables [subjects] and [models]. Raises InputError."""
-    subjects = strict_toml.table(document, "subjects", position, {})
-    for name in subjects:
-        strict_toml.table(subjects, name, Position(position.file, "[subjects]"))
-    names = Names(subjects, {}, scales)
-    here = Position(position.file, "[models]")
-    for name, value in strict_toml.table(document, "models", position, {}).items():
+    names = Names(document.get("subjects", {}), {}, scales)
+    for name, value in document.get("models", {}).items():
+        here = position.at(f"[models]: {name}")
         names = names._replace(models={**names.models, name: _model(name, value, names, here)})
     return names
 
@@ -98,22 +88,13 @@ def _model(name: str, value: Any, names: Names, position: Position) -> tuple[Tab
     These as a list, or with what differs as a table of `model` and cell fields.
     """
     if isinstance(value, list):
-        return names.model(value, position.at(name))
-    if not isinstance(value, dict):
-        raise position.wrong(f'key "{name}": expected a table of cell keys, or a list of models above it')
+        return names.model(value, position)
     own = {field: options for field, options in value.items() if field != "model"}
-    bases = names.model(value["model"], position.at(name)) if "model" in value else ({"task": name},)
-    return tuple(_checked({**base, **own}, name, names, position) for base in bases)
-
-
-def _checked(model: Table, name: str, names: Names, position: Position) -> Table:
-    """The model's table, once each of its fields was looked at. Raises InputError."""
-    strict_toml.string(model, "task", position.at(name))
-    diffs = [strict_toml.table(model, scale, position.at(name), {}) for scale in names.scales]
-    for fields in (names.without_scales(model), *diffs):
-        for field, options in fields.items():
-            strict_toml.options(field, options if isinstance(options, list) else [options], position.at(name))
-    return model
+    bases = names.model(value["model"], position) if "model" in value else ({"task": name},)
+    task = own.get("task", name)
+    if "model" not in value and task not in (known := own_tasks.names()):
+        raise position.wrong(f"task {task!r} is unknown; known: {', '.join(known)}")
+    return tuple({**base, **own} for base in bases)
 
 
 def _refuse_unnamed(kind: str, name: str, known: Mapping[str, Any], position: Position) -> None:

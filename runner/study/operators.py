@@ -54,7 +54,7 @@ _MXNET: dict[str, tuple[str, ...]] = {
     "loss": ("log_softmax", "pick", "_mul_scalar", "mean"),
     "loss_backward": ("_backward_log_softmax", "_backward_pick", "_backward_mul_scalar", "_backward_mean"),
     "weights_update": ("multi_sgd_update", "multi_sgd_mom_update", "adam_update", "sgd_update", "sgd_mom_update",
-                       "server/adam_update", "server/sgd_update", "server/sgd_mom_update"),
+                       "server/multi_sgd_update", "server/multi_sgd_mom_update", "server/adam_update"),
     "exchange": ("KVStoreDistDefaultStoragePushPull", "KVStoreDistDefaultStoragePush",
                  "KVStoreDistDefaultStoragePull"),
     "lstm": ("RNN",),

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from runner import strict_toml
 from runner.strict_toml import Position, Table
+from runner.study.document import Entry
 from runner.study.names import Names
 from workloads.spec import frameworks
 
@@ -33,7 +34,7 @@ class _Column(NamedTuple):
 def written(document: Table, kind: str, names: Names, position: Position) -> list[Table]:
     """All entries of one kind, those of rows one by one. Raises InputError."""
     return [named(entry, kind, names, position.entry(entry, kind))
-            for block in strict_toml.listed(document, kind, position) for entry in _spread(block, kind, position)]
+            for block in document.get(kind, []) for entry in _spread(block, kind, position)]
 
 
 def printed(claims: Sequence[Table]) -> tuple[list[Table], list[Table]]:
@@ -55,14 +56,13 @@ def _stated(claim: Table) -> Table:
 
 def named(entry: Table, kind: str, names: Names, position: Position) -> Table:
     """An entry with tables for the names in it, and its printed percentage as the ratio that it is."""
+    strict_toml.validated(Entry, entry, position, is_strict=None)
     written = {name: value for name, value in entry.items() if name != "model"}
-    for key in ("of", "to"):
-        if key in written:
-            written[key] = names.subject(written[key], position.at(key))
-    for key in ("order", "than"):
-        if isinstance(written.get(key), list):
-            written[key] = [names.subject(each, position.at(key)) for each in written[key]]
-    where = strict_toml.table(written, "where", position, {})
+    for key in written.keys() & {"of", "to"}:
+        written[key] = names.subject(written[key], position.at(key))
+    for key in written.keys() & {"order", "than"}:
+        written[key] = [names.subject(each, position.at(key)) for each in written[key]]
+    where = written.get("where", {})
     if "model" in entry:
         where = {"task": names.tasks(entry["model"], position), **where}
     if where or "where" in written:
@@ -71,28 +71,16 @@ def named(entry: Table, kind: str, names: Names, position: Position) -> Table:
         written["over"] = over
     if written.get("over") == []:                # a row says so, whose block is over something
         del written["over"]
-    return {**written, **_text(written), **(_ratio(written) if written.get("unit") == MORE else {})}
-
-
-def _text(entry: Table) -> Table:
-    """The text with its subject's framework in it."""
-    text, of = entry.get("text"), entry.get("of")
-    if not isinstance(text, str) or not isinstance(of, dict) or not isinstance(of.get("stack"), str):
-        return {}
-    return {"text": text.replace(WHOSE, frameworks.title_of_stack(of["stack"]))}
+    if isinstance(written.get("text"), str) and "of" in written:
+        written["text"] = written["text"].replace(WHOSE, frameworks.title_of_stack(written["of"]["stack"]))
+    return {**written, **(_ratio(written) if written.get("unit") == MORE else {})}
 
 
 def _over(claim: Table) -> list[str]:
     """The fields of which a claim picks several values: they tell its cases apart."""
-    subjects = [each for each in (claim.get("of"), claim.get("to"), *_tables(claim.get("order")),
-                                  *_tables(claim.get("than"))) if isinstance(each, dict)]
-    apart = {claim.get("along") if isinstance(claim.get("along"), str) else "", *(name for each in subjects
-                                                                                 for name in each)}
+    subjects = [*(claim[key] for key in ("of", "to") if key in claim), *claim.get("order", []), *claim.get("than", [])]
+    apart = [claim.get("along"), *(name for each in subjects for name in each)]
     return [name for name, values in claim.get("where", {}).items() if len(values) > 1 and name not in apart]
-
-
-def _tables(tables: Any) -> list[Any]:
-    return tables if isinstance(tables, list) else []
 
 
 def _ratio(number: Table) -> Table:
@@ -103,22 +91,20 @@ def _ratio(number: Table) -> Table:
     return {"value": round(1 + value / 100, 10), "unit": "x", "text": number.get("text") or f"printed as {value:g} %"}
 
 
-def _spread(block: Any, kind: str, position: Position) -> Iterator[Table]:
-    here = position.entry(block, kind)
+def _spread(block: Table, kind: str, position: Position) -> Iterator[Table]:
     if not {"columns", "rows"} & set(block):
         yield block
         return
-    whole = _joined(strict_toml.table(block, "all", here, {}), block)
+    whole = _joined(block.get("all", {}), block)
     here = position.entry(whole, kind)
     shared = {name: value for name, value in whole.items() if name not in _OF_BLOCK}
-    columns = _columns(strict_toml.listed(block, "columns", here), here)
-    notes = strict_toml.table(block, "notes", here, {})
+    columns = _columns(block.get("columns", []), here)
+    notes = block.get("notes", {})
     left = set(notes)
-    for index, row in enumerate(strict_toml.listed(block, "rows", here), 1):
+    for index, row in enumerate(block.get("rows", []), 1):
         for entry in _entries(row, columns, shared, here.at(f"row {index}")):
             left.discard(str(entry.get("id")))
-            note = strict_toml.table(notes, str(entry.get("id")), here.at("notes"), {})
-            yield _joined(entry, note)
+            yield _joined(entry, notes.get(str(entry.get("id")), {}))
     if left:
         raise here.wrong(f'notes: no row has the id "{min(left)}"')
 
@@ -129,29 +115,29 @@ def _columns(listed: list[Any], position: Position) -> list[_Column]:
     columns: list[_Column] = []
     names: list[str] = []
     for column in listed:
-        if isinstance(column, str) and column:
+        if isinstance(column, str):
             columns.append(_Column(column, {}, len(names)))
             names.append(f"key {column}")
-        elif isinstance(column, dict) and "same" in column:
-            name = strict_toml.one_of(column, "same", tuple(names), here)
-            columns.append(_Column("", {key: each for key, each in column.items() if key != "same"}, names.index(name)))
-        elif isinstance(column, dict):
+        elif "same" in column:
+            if column["same"] not in names:
+                raise here.wrong(f'key "same": found {column["same"]!r}, expected one of {", ".join(names)}')
+            columns.append(_Column("", {key: each for key, each in column.items() if key != "same"},
+                                   names.index(column["same"])))
+        else:
             columns.append(_Column("", column, len(names)))
             names.append(str(column.get("id", column.get("model"))))
-        else:
-            raise here.wrong(f"found {column!r}, expected the name of a key or a table of keys")
     if not columns or len(set(names)) < len(names):
         raise here.wrong("expected a list of different columns, at least one")
     return columns
 
 
-def _entries(row: Any, columns: list[_Column], shared: Table, position: Position) -> Iterator[Table]:
+def _entries(row: list[Any], columns: list[_Column], shared: Table, position: Position) -> Iterator[Table]:
     """The numbers or claims of a row."""
     expected = 1 + max(column.source for column in columns)
-    last = row[expected:] if isinstance(row, list) else []
-    if not isinstance(row, list) or len(row) < expected or len(last) > 1 or not all(isinstance(e, dict) for e in last):
-        raise position.wrong(f"found {len(row) if isinstance(row, list) else row!r} values, expected {expected}, and a "
-                          "table of more keys where there are any")
+    last = row[expected:]
+    if len(row) < expected or len(last) > 1 or not all(isinstance(each, dict) for each in last):
+        raise position.wrong(f"found {len(row)} values, expected {expected}, and a table of more keys where there are "
+                             "any")
     own = _joined({}, last[0] if last else {})
     for column in columns:
         if column.key and row[column.source] != BLANK:

@@ -137,7 +137,7 @@ class Parallel(unittest.TestCase):
                 "Convolution", "_backward_Convolution", "_backward_Activation/tanh")])     # of 2, 2 and 4 a step
             self.assertIn("KVStoreDistDefaultStoragePushPull", operators)
             self.assertTrue(all(seconds >= 0 for _, seconds in operators.values()))
-            updates += operators.get("server/sgd_update", (0, 0.0))[0]
+            updates += operators.get("server/multi_sgd_update", (0, 0.0))[0]
         self.assertEqual(3 * 10, updates)
 
 

@@ -19,8 +19,7 @@ MOVED = """
 [study]
 id = "moved"
 title = "T"
-scales = ["paper", "quick"]
-default_scale = "quick"
+scales = ["quick", "paper"]
 forms = { "torch-1.4" = ["torch-1.7"] }
 [[experiment]]
 id = "e"

@@ -27,7 +27,6 @@ id = "e1"
 measure = "train"
 stacks = ["a", "b"]
 grid = { task = ["lenet5", "vgg16"], image = [32, 16] }
-except = [{ task = "vgg16", image = 32, why = "too long here" }]
 [[experiment]]
 id = "e2"
 measure = "train"
@@ -44,9 +43,8 @@ def made(wishes: Wishes = Wishes(), missing: dict[str, str] | None = None) -> Pl
 
 def test_cells_that_cannot_be_are_skipped_with_the_reason() -> None:
     reasons = {(s.cell.stack, s.cell.task, s.cell.image): s.reason for s in made().skipped}
-    assert "too long here" == reasons["a", "vgg16", 32]
     assert "lenet5 needs images of at least 32 pixels" == reasons["a", "lenet5", 16]
-    assert 6 == len(reasons)
+    assert 4 == len(reasons)
 
 
 def planned_with(wishes: Wishes = Wishes(), **values: object) -> Plan:      # noqa: B008
@@ -95,12 +93,13 @@ def test_the_record_says_what_the_study_s_node_had() -> None:
 
 
 def test_figures_share_the_cells_that_are_equal() -> None:
-    assert [("e1", "a"), ("e1", "b")] == [(p.experiment, p.cell.stack) for p in made().cells]
+    shared = [(p.experiment, p.cell.stack) for p in made().cells if p.cell.task == "lenet5"]
+    assert [("e1", "a"), ("e1", "b")] == shared
 
 
 def test_a_stack_that_the_launcher_lacks_is_skipped_and_the_rest_run() -> None:
     planned = made(missing={"a": "no Python 3.6 here"})
-    assert ["b"] == [p.cell.stack for p in planned.cells]
+    assert {"b"} == {p.cell.stack for p in planned.cells}
     assert "no Python 3.6 here" in {s.reason for s in planned.skipped}
 
 

@@ -24,7 +24,6 @@ measure = "train"
 stacks = ["a"]
 steps = 100
 grid = { task = ["lenet5", "vgg16"], batch = [1, 2] }
-except = [{ task = "vgg16", why = "large" }]
 scale.quick = { steps = 5, grid = { batch = [1] } }
 """
 
@@ -66,10 +65,10 @@ def test_what_is_of_the_cpu_at_every_scale_stays_there() -> None:
     ("steps = 100", "steps = 0", 's.toml: experiment e: key "steps": found 0, expected a number of at least 1'),
     ("steps = 100", "precision = 'half'", 'key "precision": found "half", expected one of float32, float64, amp, tf32'),
     ("steps = 100", 'data = "cifar11"', 's.toml: experiment e: data "cifar11" is unknown; known: digits32, cifar10'),
-    ('"vgg16"]', '"vgg17"]', 's.toml: experiment e: task "vgg17" is unknown'),
+    ('"vgg16"]', '"vgg17"]', 's.toml: experiment e: grid: task "vgg17" is unknown'),
     ('measure = "train"', "", 's.toml: experiment e: key "measure" is missing'),
-    ('stacks = ["a"]', "", 's.toml: experiment e: key "stacks": expected a list'),
-    ("batch = [1, 2]", "batch = []", 'grid key "batch": expected a list of values'),
+    ('stacks = ["a"]', "", 's.toml: experiment e: found neither, expected either "stacks" or "subjects", a list'),
+    ("batch = [1, 2]", "batch = []", 'grid: key "batch": expected a list of values'),
     ("batch = [1, 2]", "steps = [1, 2]", 'key "steps" stands both beside and in grid'),
     ("steps = 100", 'steps = 100\nnode = "4 cores"', 's.toml: experiment e: key "node": found \'4 cores\', expected '
      'CPUs and memory such as "4 CPUs, 16 GB"'),

@@ -141,12 +141,14 @@ CLAIM = 'experiment = "e2"\nof = { stack = "a" }'
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ([('task = "lenet5"\nbatch', 'stacks = ["a"]\ntask = "lenet5"\nbatch')], 'expected either "stacks" or "subjects"'),
+    ([('task = "lenet5"\nbatch', 'stacks = ["a"]\ntask = "lenet5"\nbatch')],
+     'experiment e1: found both, expected either "stacks" or "subjects"'),
     ([('{ stack = "a", lstm = "cell" }, {', '{ stack = "a", lstm = "cells" }, {')],
      'experiment e1: subjects: key "lstm": found "cells"'),
     ([('{ stack = "a", lstm = "cell" }, {', '{ stack = "a", task = "vgg16" }, {')],
      'experiment e1: subjects: key "task" is of the experiment, not of a stack'),
-    ([('{ stack = "a", lstm = "cell" }, {', "1, {")], 'experiment e1: subjects: expected a list of tables'),
+    ([('{ stack = "a", lstm = "cell" }, {', "1, {")],
+     'experiment e1: key "subjects": found 1, expected a name or a table'),
     ([('{ stack = "a", lstm = "cell" }, {', '{ lstm = "cell" }, {')], 'experiment e1: subjects: key "stack": missing'),
     ([(CLAIM, CLAIM.replace("e2", "e3"))], 'claim c2: key "experiment": found "e3", expected one of e1, e2'),
     ([(CLAIM, CLAIM.replace('experiment = "e2"\n', ""))], 'claim c2: cells of one case differ in "lstm"'),

@@ -5,10 +5,9 @@ What they import takes CPU time that the worker of their place waits for: docs/m
 import json
 import os
 import sys
-import tempfile
 import traceback
 
-PROFILE = "evenbench profile "   # begins the commands to start and to stop one; others are MXNet's own
+from workloads.frameworks.surroundings import mxnet as surroundings
 
 
 def serve(role, cell, cluster):
@@ -28,8 +27,10 @@ def serve(role, cell, cluster):
         """MXNet's own, which also hears of profiles."""
 
         def _controller(self):
-            own, profile = super()._controller(), _Profile()
-            return lambda head, body, _: profile.hear(body) if body.startswith(PROFILE.encode()) else own(head, body, _)
+            own, profile = super()._controller(), _Profile(mxnet.profiler, mxnet.nd.waitall)
+            commands = (surroundings.START_PROFILE, surroundings.STOP_PROFILE)
+            return lambda head, body, _: profile.hear(body.decode()) if body.decode("latin-1") in commands else own(
+                head, body, _)
 
     os.environ["DMLC_ROLE"] = own
     sys.excepthook, sys.unraisablehook = _die, lambda failure: _die(*failure[:3])     # before Python 3.8 and since
@@ -40,22 +41,22 @@ def serve(role, cell, cluster):
 class _Profile:
     """What this server's operators did from one command to the next."""
 
+    def __init__(self, profiler, wait):
+        self._profiler, self._wait = profiler, wait
+        self._path = surroundings.profile_path(os.getppid())
+
     def hear(self, command):
-        """Start, or stop and write it down for the worker of this place."""
-        if command.decode() == PROFILE + "run":
-            from workloads.frameworks.mxnet.profiling import operators  # the adapter: at no other measure
-
-            self._block = operators.profiled()
-            self._used = self._block.__enter__()
+        """Start, or stop and write it down for the worker of this place: {name: (calls, seconds)}."""
+        if command == surroundings.START_PROFILE:
+            self._profiler.set_config(profile_symbolic=True, profile_imperative=True, aggregate_stats=True,
+                                      filename=os.devnull)       # else in the working folder, at the end
+            self._profiler.set_state("run")
             return
-        self._block.__exit__(None, None, None)
-        with open(profile_path(os.getppid()), "w") as file:
-            json.dump(self._used, file)
-
-
-def profile_path(worker):
-    """Where the server writes its profile for the worker of that process id, which started it."""
-    return os.path.join(tempfile.gettempdir(), "evenbench-server-%d.json" % worker)
+        self._wait()
+        self._profiler.set_state("stop")
+        times = json.loads(self._profiler.dumps(reset=True, format="json"))["Time"]["operator"]
+        with open(self._path, "w") as file:
+            json.dump({name: (used["Count"], used["Total"] / 1e3) for name, used in times.items()}, file)
 
 
 def _die(kind, error, trace):

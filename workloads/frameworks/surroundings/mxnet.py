@@ -1,4 +1,7 @@
 """What MXNet needs around it. MXNet 1.7 (Python 3.6) and 1.9."""
+import os
+import tempfile
+
 from workloads.places.addresses import resolved
 
 SEEN = ("MXNET_MKLDNN_ENABLED", "MXNET_CUDNN_AUTOTUNE_DEFAULT", "MXNET_ENFORCE_DETERMINISM")
@@ -8,6 +11,15 @@ SERVERS = dict.fromkeys(("server", "scheduler"), "workloads.frameworks.servers.m
 # does; MXNet's documentation says 2 for that, but from 1.5.1 to 1.9.1 a condition is the wrong way round, and 2 tries
 # only what fits its workspace while 1 tries all. heuristic: cuDNN's own choice.
 _CONVOLUTIONS = {"profiling": {"MXNET_CUDNN_AUTOTUNE_DEFAULT": "1"}, "heuristic": {"MXNET_CUDNN_AUTOTUNE_DEFAULT": "0"}}
+
+
+# commands of the first worker to all servers, beside MXNet's own
+START_PROFILE, STOP_PROFILE = "evenbench: start the profile", "evenbench: stop the profile"
+
+
+def profile_path(worker):
+    """Where the server of a place writes its profile, by the process id of the worker, which started it."""
+    return os.path.join(tempfile.gettempdir(), "evenbench-server-%d.json" % worker)
 
 
 def variables(cell):

@@ -13,7 +13,7 @@ from mxnet.base import _LIB, check_call
 
 from workloads.frameworks import mxnet
 from workloads.frameworks.mxnet.parallel import devices
-from workloads.frameworks.servers import mxnet as servers
+from workloads.frameworks.surroundings import mxnet as surroundings
 from workloads.process.errors import Unsupported
 
 _STORES = {"ps-sync": "dist_sync", "ps-async": "dist_async"}
@@ -76,20 +76,20 @@ class Distributed(mxnet.Workload):
     @contextlib.contextmanager
     def _profiled(self):
         """As the single one, with what the server of this place did, named "server/..."."""
-        self._tell_servers("run")
+        self._tell_servers(surroundings.START_PROFILE)
         with super()._profiled() as used:
             yield used
-        self._tell_servers("stop")
-        path = servers.profile_path(os.getpid())
+        self._tell_servers(surroundings.STOP_PROFILE)
+        path = surroundings.profile_path(os.getpid())
         with open(path) as file:
             used.update(("server/" + name, each) for name, each in json.load(file).items())
         os.remove(path)
 
-    def _tell_servers(self, word):
+    def _tell_servers(self, command):
         """The first worker tells all of them, while no worker trains."""
         self._store._barrier()
         if self._store.rank == 0:
-            self._store._send_command_to_servers(0, servers.PROFILE + word)
+            self._store._send_command_to_servers(0, command)
         self._store._barrier()
 
     @contextlib.contextmanager

@@ -1,0 +1,263 @@
+"""A study file's tables as models: which keys there are and what they hold, before any name is looked up. Pure.
+
+Editors have the same models (study.schema). What several keys say together, those refuse that use them.
+"""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Strict,
+    Tag,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+
+from runner import own_tasks, strict_toml
+from runner.strict_toml import Table
+from runner.study.subjects import Text
+from workloads.spec import cell as cells
+from workloads.spec.data import datasets, prepared
+from workloads.spec.tasks import NAMES
+
+IDENTIFIER = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$"
+NODE = r"^[1-9]\d{0,3} CPUs?, [1-9]\d{0,4} GB$"
+SETTABLE = tuple(name for name in cells.FIELDS if name not in ("stack", "table", "source"))     # the planner's
+
+
+class Keys(BaseModel):
+    """A table with these keys and no others."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, values: Any, info: ValidationInfo) -> Any:
+        """Refuse an unknown key with a hint; where there may be more, they are tables named after scales."""
+        scales = info.context["scales"] if info.context and cls.model_config.get("extra") == "allow" else ()
+        if isinstance(values, dict):
+            strict_toml.demand_known(values, (*cls.model_fields, *scales))
+        return values
+
+
+# ---- cell fields
+
+def checked(name: str, value: Any) -> Any:
+    """The value of a cell's field in its own type. Raises strict_toml's mistake of a key."""
+    try:
+        parsed = cells.checked(name, value)
+    except cells.CellError as error:
+        raise strict_toml.of_key(str(error)) from error
+    known = {"task": own_tasks.names, "data": lambda: (*datasets.DATA_SETS, *prepared.SEQUENCE_SETS)}.get(name)
+    if known and value not in known():
+        raise strict_toml.of_key(f'{name} "{value}" is unknown; known: {", ".join(known())}')
+    return parsed
+
+
+def _one(name: str) -> Any:
+    return _field(lambda value: checked(name, value), _schema(name))
+
+
+def _several(name: str) -> Any:
+    def options(values: Any) -> Any:
+        if not isinstance(values, list) or not values:
+            raise strict_toml.of_key(f'key "{name}": expected a list of values that is not empty')
+        return [checked(name, value) for value in values]
+
+    return _field(options, _listed(name))
+
+
+def _either(name: str) -> Any:
+    def options(values: Any) -> Any:
+        is_list = isinstance(values, list) and values
+        return [checked(name, value) for value in values] if is_list else checked(name, values)
+
+    return _field(options, {"anyOf": [_schema(name), _listed(name)]})
+
+
+def _field(read: Any, schema: Table) -> Any:
+    return Annotated[Any, PlainValidator(read), WithJsonSchema(schema), Field(default=None)]
+
+
+def _schema(name: str) -> Table:
+    """A cell's field for an editor."""
+    if name == "task":
+        return {"enum": list(NAMES)}
+    if name in cells.CHOICES:
+        return {"enum": list(cells.CHOICES[name])}
+    kind = {str: "string", int: "integer", float: "number"}[cells.FIELDS[name]]
+    limits = (("minimum", cells.LEAST), ("maximum", cells.MOST))
+    return {"type": kind, **{word: values[name] for word, values in limits if name in values}}
+
+
+def _listed(name: str) -> Table:
+    return {"type": "array", "items": _schema(name), "minItems": 1}
+
+
+class Cell(Keys):
+    """Cell fields."""
+
+    __annotations__ = {name: _one(name) for name in SETTABLE}
+
+
+class Grid(Keys):
+    """Lists of values, whose combinations are run."""
+
+    __annotations__ = {name: _several(name) for name in SETTABLE}
+
+
+class Where(Keys):
+    """One value or several of each field."""
+
+    __annotations__ = {name: _either(name) for name in SETTABLE}
+
+
+class Subject(Keys):
+    """Whose number it is."""
+
+    __annotations__ = {"stack": Text, **{name: _one(name) for name in SETTABLE}}
+
+
+# ---- tables
+
+def _or(table: Any, of: type = dict, words: str = "a table", name: Any = Text, of_name: type = str,
+        name_words: str = "a name") -> Any:
+    """A name in place of a table, or another pair of kinds: each a model, its type in TOML, and that in words."""
+    def tag(value: Any) -> str | None:
+        return name_words if isinstance(value, of_name) else words if isinstance(value, of) else None
+
+    union = Annotated[name, Tag(name_words)] | Annotated[table, Tag(words)]
+    return Annotated[union, Discriminator(tag, "of_kind", f"{name_words} or {words}")]
+
+
+def _of_form(pattern: str, what: str) -> Any:
+    def read(text: str) -> str:
+        if not re.fullmatch(pattern.strip("^$"), text):
+            raise ValueError(what)
+        return text
+
+    return Annotated[str, AfterValidator(read), WithJsonSchema({"type": "string", "pattern": pattern})]
+
+
+Names = Annotated[tuple[Text, ...], Strict(False), Field(min_length=1)]
+_Rounds = Annotated[int, Field(ge=1, le=1000)]
+_ABSENT: Any = None             # what may be absent may not be null, which TOML does not have
+_Subject: Any = _or(Subject)
+_Models: Any = _or(Names, list, "a list of names")       # one or several, by name
+
+
+class Head(Keys):
+    """A file's table [study]."""
+
+    id: _of_form(IDENTIFIER, 'at most 64 letters, digits, dots, dashes or "_"')    # type: ignore[valid-type]
+    """It becomes a part of folders' names."""
+    title: Text
+    rounds: _Rounds | dict[str, _Rounds] = 5
+    baseline: str = ""
+    scales: Names = ("paper",)
+    """The paper's own first."""
+    forms: dict[str, Names] = {}
+
+    def rounds_at(self, scale: str) -> int:
+        """One number, or one for each scale."""
+        return self.rounds if isinstance(self.rounds, int) else self.rounds.get(scale, 5)
+
+
+class Case(Where):
+    """A model's cells, or an experiment's: cell fields, and in tables named after scales what differs there."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Where] = Field(init=False)
+    model: _Models = _ABSENT
+
+
+_Case: Any = _or(Case)
+_Group: Any = _or(Case, name=Names, of_name=list, name_words="a list of names")
+
+
+class Scaled(Cell):
+    """What an experiment has at a scale."""
+
+    stacks: Names = _ABSENT
+    cases: list[_Case] = _ABSENT
+    grid: Grid = _ABSENT
+
+
+_Scaled: Any = _or(Scaled)
+
+
+class Shared(Scaled):
+    """The table [cells]: what experiments take over."""
+
+    subjects: list[_Subject] = _ABSENT
+    node: _of_form(NODE, 'CPUs and memory such as "4 CPUs, 16 GB"') = _ABSENT    # type: ignore[valid-type]
+    assumed: dict[str, Text] = _ABSENT
+    scale: dict[str, _Scaled] = _ABSENT
+
+
+class Experiment(Shared):
+    """An [[experiment]]."""
+
+    id: Text
+    title: str = ""
+    same: Text = _ABSENT
+
+
+class Block(BaseModel):
+    """A [[published]], [[claim]] or [[told]]: one entry, or rows of them."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    columns: Annotated[list[Text | dict[str, Any]], Field(min_length=1)] = _ABSENT
+    rows: list[list[Any]] = _ABSENT
+    notes: dict[str, dict[str, Any]] = _ABSENT
+    all: dict[str, Any] = _ABSENT
+
+
+class Entry(BaseModel):
+    """Where names may stand in a number or claim that is written out of its row."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    model: _Models = _ABSENT
+    where: Where = _ABSENT
+    of: _Subject = _ABSENT
+    to: _Subject = _ABSENT
+    order: list[_Subject] = _ABSENT
+    than: list[_Subject] = _ABSENT
+    at: Cell = _ABSENT
+    turned_for: list[Cell] = _ABSENT
+
+
+class Document(Keys):
+    """A whole file."""
+
+    study: Head
+    subjects: dict[str, Subject] = {}
+    models: dict[str, _Group] = {}
+    cells: Shared = _ABSENT
+    experiment: Annotated[list[Experiment], Field(min_length=1)]
+    published: list[Block] = []
+    claim: list[Block] = []
+    told: list[Block] = []
+
+
+def head(document: Table, file: str) -> Head:
+    """The table [study]. Raises InputError."""
+    position = strict_toml.Position(file, "[study]")
+    read = strict_toml.validated(Head, document.get("study"), position, is_strict=None)
+    if isinstance(read.rounds, dict):
+        strict_toml.refuse_unknown(read.rounds, read.scales, position.at("rounds"))
+    return read
+
+
+def demand(document: Table, file: str, scales: tuple[str, ...]) -> None:
+    """Raise InputError for the first table that has a key, or a value, that it may not have."""
+    strict_toml.validated(Document, document, strict_toml.Position(file), {"scales": scales}, is_strict=None)
