@@ -48,8 +48,9 @@ class _Profile:
     def hear(self, command):
         """Start, or stop and write it down for the worker of this place: {name: (calls, seconds)}."""
         if command == surroundings.START_PROFILE:
+            # MXNet writes its own file when the process ends, over whatever is there: in no folder it writes none
             self._profiler.set_config(profile_symbolic=True, profile_imperative=True, aggregate_stats=True,
-                                      filename=os.devnull)       # else in the working folder, at the end
+                                      filename=os.path.join(self._path, "trace.json"))
             self._profiler.set_state("run")
             return
         self._wait()
