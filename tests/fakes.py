@@ -49,7 +49,7 @@ class FakeRunning(Running):
         self.reporters: tuple[str, ...] = ("node0",)
         self.servers: tuple[str, ...] = ()
         self.seen: dict[str, str] = {}         # by trouble()
-        self.is_stopped = False
+        self.is_stopped = self.went_away = False
         self.told: list[str] = []              # by tell()
         self._lines, self._exit, self._clock = list(lines), exit, clock
 
@@ -80,6 +80,9 @@ class FakeRunning(Running):
 
     def tell(self, words: str) -> None:
         self.told.append(words)
+
+    def is_lost(self) -> bool:
+        return self.went_away
 
     def stop(self) -> None:
         self.is_stopped = True

@@ -100,9 +100,22 @@ class DockerLauncher(Launcher):
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str,
               module: str = "workloads", padding: int = 0, listens: bool = False) -> "DockerRunning":
-        """Start a container a place, on a network of their own where there are many. Raises BenchError."""
+        """Start a container a place, on a network of their own where there are many. Raises BenchError.
+
+        Once more where the engine went away meanwhile and is back.
+        """
         if not self._waiting.is_back():
             raise EngineUnreachable("the engine does not answer: look at `docker info`")
+        absences = self._waiting.absences
+        try:
+            return self._started(cell, stack, data, run, module, padding, listens)
+        except EngineUnreachable:
+            if not self._waiting.is_back() or self._waiting.absences == absences:
+                raise
+            return self._started(cell, stack, data, run, module, padding, listens)
+
+    def _started(self, cell: Cell, stack: Stack, data: Path, run: str, module: str, padding: int, listens: bool,
+                 ) -> "DockerRunning":
         image = self._images.get(stack.name) or self._image(stack)
         share = shared(cell, os.sched_getaffinity(0), topology.observe())
         record = {"launcher": self.name, "isolation": self.name, "image": image.id, "base": image.base,
@@ -150,7 +163,7 @@ class DockerLauncher(Launcher):
         try:
             return bytes(self._client.containers.run(image.id, **with_workloads(
                 {"entrypoint": ["python", "-m", module], **_QUESTION, "labels": {OWNER: leftovers.mine()}}, stack)))
-        except DockerException as error:
+        except (DockerException, OSError) as error:
             raise BenchError(f"{stack.name}: {module}: {explained(error)}") from error
 
 
@@ -182,7 +195,7 @@ def _output_of(client: DockerClient, image: str, command: list[str], root: Path,
     try:
         return bytes(client.containers.run(image, **{
             "entrypoint": command, **_QUESTION, "labels": {OWNER: leftovers.mine()}, **_mounted(root), **more}))
-    except DockerException:
+    except (DockerException, OSError):
         return None
 
 
@@ -318,7 +331,7 @@ class DockerRunning(Running):
     def __init__(self, client: DockerClient, waiting: Waiting, places: tuple[cluster.Place, ...],
                  record: dict[str, Any]) -> None:
         self.place = record
-        self._waiting = waiting
+        self._waiting, self._absences = waiting, waiting.absences
         self.reporters, self.servers = reporters(places), servers(places)
         self._names = [each.name for each in places]
         self._client = client
@@ -350,34 +363,42 @@ class DockerRunning(Running):
             container.tell(words)
 
     def exit(self, place: str, seconds: float) -> Exit:
+        """As protocol.Running. An engine that hangs is not asked: each question would take a minute."""
+        container = self._containers[place]
+        return container.exit(seconds) if self._waiting.answers() else container.gone("its engine does not answer")
+
+    def is_lost(self) -> bool:
         """As protocol.Running."""
-        return self._containers[place].exit(seconds)
+        return self._waiting.is_back() and self._waiting.absences != self._absences
 
     def trouble(self) -> dict[str, str]:
         """As protocol.Running."""
+        if not self._waiting.answers():
+            return {}
         has_network = len(self._containers) > 1
         troubles = {name: container.trouble(has_network) for name, container in self._containers.items()}
         return {name: trouble for name, trouble in troubles.items() if trouble}
 
     def used(self) -> dict[str, dict[str, int | None]]:
         """As protocol.Running, of the places that serve: the others say it themselves."""
-        return {name: {"group_peak_bytes": self._containers[name].peak_bytes()} for name in self.servers}
+        asked = self.servers if self.servers and self._waiting.answers() else ()
+        return {name: {"group_peak_bytes": self._containers[name].peak_bytes()} for name in asked}
 
     def errors(self) -> dict[str, Written]:
         """As protocol.Running."""
         return {name: container.errors.written() for name, container in self._containers.items()}
 
     def stop(self) -> None:
-        """Remove the containers and their network, after waiting for an engine that is being restarted."""
+        """Remove the containers and their network, after waiting for an engine that is being restarted.
+
+        What is left by one that stays away is for the next session's sweep.
+        """
         self._pipe.close()
         for container in self._containers.values():
             container.close()                         # first: the engine removes no container whose output nobody takes
-        try:
-            self._remove()
-        except OSError:
-            if self._waiting.is_back():
-                with suppress(OSError):           # what is left now is for the next session's sweep
-                    self._remove()
+        if self._waiting.is_back():
+            with suppress(OSError):
+                self._remove()
 
     def _remove(self) -> None:
         for container in self._containers.values():
@@ -423,10 +444,14 @@ class _Container:
                 self._wait(seconds)
             self.container.reload()
         except (DockerException, OSError) as error:      # removed, or the engine does not answer
-            return Exit(None, is_gone=True, last_words=self.errors.last_words(_LAST_WORDS) or explained(error))
+            return self.gone(explained(error))
         state = self.container.attrs["State"]
         code = None if state["Running"] else int(state["ExitCode"])
         return Exit(code, bool(state["OOMKilled"]), self.errors.last_words(_LAST_WORDS))
+
+    def gone(self, why: str) -> Exit:
+        """How it ended is not known."""
+        return Exit(None, is_gone=True, last_words=self.errors.last_words(_LAST_WORDS) or why)
 
     def _wait(self, seconds: float) -> None:
         """Wait until it has ended, at most these seconds."""

@@ -51,6 +51,10 @@ class Running(Protocol):
         """What each place wrote on standard error so far, bounded; {} where only the last words are known."""
         return {}
 
+    def is_lost(self) -> bool:
+        """Whether what runs the worker went away while it ran, and is there again: the run can be made anew."""
+        return False
+
     def is_waiting(self) -> bool:
         """Whether the places are still in a queue, which counts for no deadline."""
         return False

@@ -170,8 +170,11 @@ class _Watchdog:
     def _timed_out(self, late: list[str]) -> Ending:
         what = (f"no step finished in {self._limits.stall:g} s" if self._started.issuperset(late)
                 else f"did not start in {self._limits.start:g} s")
+        exits = [self._running.exit(place, 0) for place in late]
+        if lost := next((exit_status for exit_status in exits if exit_status.is_gone), None):
+            return gone(lost)
         if not self._is_many:
-            return Ending("timeout", what + _heard(self._running.exit(late[0], 0)))
+            return Ending("timeout", what + _heard(exits[0]))
         trouble = self._running.trouble()
         if trouble:
             return Ending("timeout", f"{_joined(trouble)}; {what}")

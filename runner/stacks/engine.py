@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import docker
@@ -23,8 +23,11 @@ __all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNot
 
 _HERE = ("localhost", "127.0.0.1", "::1")
 _TIMEOUT_SECONDS = 60
+_CONNECT_SECONDS = 20         # for one that systemd starts when it is asked
 _RESTART_SECONDS = 40.0       # an engine with many containers takes so long to come back
 _ASK_SECONDS = 0.5
+_ANSWER_SECONDS = 5.0         # in which an engine says that it is there
+_SLOW_SECONDS = 1.0           # it takes milliseconds: after so long it was started anew, its socket kept by systemd
 
 
 def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
@@ -34,24 +37,26 @@ def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
             client = _client(environment)
             failed.callback(client.close)
             client.ping()
-        except DockerException as error:
+        except (DockerException, OSError) as error:      # requests' errors are OSErrors
             raise EngineUnreachable(_mending(environment, str(error))) from error
         failed.pop_all()
+    client.api.timeout = _TIMEOUT_SECONDS
     return client
 
 
 class Waiting:
-    """Waits for an engine that is being restarted. After one wait in vain it waits no more."""
+    """Waits for an engine that is being restarted or hangs. After one wait in vain it waits no more."""
 
     def __init__(self, client: DockerClient, clock: Callable[[], float] = time.monotonic,
                  wait: Callable[[float], None] = time.sleep) -> None:
         self._client, self._clock, self._wait = client, clock, wait
-        self._is_given_up = False
+        self._is_given_up, self._is_there = False, True
+        self.absences = 0                        # how often it was seen to be away
 
     def is_back(self) -> bool:
         """Whether the engine answers, at last."""
         deadline = self._clock() + (0.0 if self._is_given_up else _RESTART_SECONDS)
-        while not self._answers():
+        while not self.answers():
             if self._clock() >= deadline:
                 self._is_given_up = True
                 return False
@@ -59,14 +64,19 @@ class Waiting:
         self._is_given_up = False
         return True
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
+        """Whether the engine says that it is there, to a new connection: one that ends serves old ones for seconds."""
+        began, api = self._clock(), cast(Any, self._client.api)
+        api.close()
         try:
-            self._client.ping()
-        except APIError:
-            return True                          # a complaint is an answer
-        except (DockerException, OSError):       # requests' errors are OSErrors
-            return False
-        return True
+            api._get(api._url("/_ping"), timeout=_ASK_SECONDS if self._is_given_up else _ANSWER_SECONDS)
+            is_there = True
+        except OSError:                          # requests' errors are OSErrors
+            is_there = False
+        is_away = not is_there or self._clock() - began > _SLOW_SECONDS
+        self.absences += is_away and self._is_there
+        self._is_there = is_there
+        return is_there
 
 
 def image_id(client: DockerClient, tag: str) -> str | None:
@@ -165,18 +175,24 @@ def _client(environment: Mapping[str, str]) -> DockerClient:
     """DOCKER_HOST counts first, then the context that DOCKER_CONTEXT or `docker context use` chose, as for docker."""
     if host := environment.get("DOCKER_HOST"):
         _check_here(host, "run `unset DOCKER_HOST`")
-        return docker.from_env(environment=dict(environment), timeout=_TIMEOUT_SECONDS)
+        return docker.from_env(environment=dict(environment), timeout=_CONNECT_SECONDS)
     name = environment.get("DOCKER_CONTEXT") or get_current_context_name()
     context = docker.ContextAPI.get_context(name)
     if context is None:
         raise EngineUnreachable(f'docker\'s context "{name}" is not there: run `docker context use default`')
     _check_here(context.Host or "", "run `docker context use default`")
-    return DockerClient(base_url=context.Host, tls=context.TLSConfig, timeout=_TIMEOUT_SECONDS)
+    return DockerClient(base_url=context.Host, tls=context.TLSConfig, timeout=_CONNECT_SECONDS)
 
 
 def _check_here(host: str, remedy: str) -> None:
-    """Raise EngineUnreachable for the engine of another machine: its CPUs, memory and folders are not this one's."""
+    """Raise EngineUnreachable for the engine of another machine: its CPUs, memory and folders are not this one's.
+
+    And for one that is here and asked through ssh, for which docker's library would need another one.
+    """
     address = urlsplit(host)
+    if address.scheme == "ssh" and address.hostname in _HERE:
+        raise EngineUnreachable(f"evenbench asks no Docker engine through ssh, as {host} wants: name its socket, such "
+                                f"as DOCKER_HOST=unix:///var/run/docker.sock, or {remedy}")
     if address.scheme in ("ssh", "tcp", "http", "https") and address.hostname not in _HERE:
         raise EngineUnreachable(f"the Docker engine at {host} is another machine's, and evenbench measures where it "
                                 f"runs: run it there, or {remedy}")

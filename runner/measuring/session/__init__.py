@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import groupby
+from typing import NamedTuple
 
 from runner.cells import comparisons, lanes_key
 from runner.errors import Stopped
@@ -123,14 +124,33 @@ def _listens(bench: Bench, pending: PendingRun) -> bool:
 
 
 def _group(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[str]:
-    """The words of runs that may be alive at once, made or inferred."""
+    """The words of runs that may be alive at once; those that an engine took with it that is back are made anew."""
+    lost: list[PendingRun] = []
+    for went in _made(bench, pending_runs, memory):
+        if went.again:
+            lost.append(went.again)
+        else:
+            yield went.word
+    if lost:
+        yield from (went.word for went in _made(bench, lost, memory))
+
+
+class _Went(NamedTuple):
+    """How a run went."""
+
+    word: str
+    again: PendingRun | None = None          # as it is made anew, where what ran it went away
+
+
+def _made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[_Went]:
+    """Runs that may be alive at once, made or inferred."""
     comparison = _by_turns(bench, pending_runs[0])
     if not comparison:
         yield from _one_after_the_other(bench, pending_runs, memory)
         return
     for pending in pending_runs:
         if known := memory.known(pending.planned.cell):
-            yield _inferred(bench, pending, *known)
+            yield _Went(_inferred(bench, pending, *known))
     made = [pending for pending in pending_runs if not memory.known(pending.planned.cell)]
     while made:
         if bench.is_stopping():
@@ -147,8 +167,8 @@ def _group(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> It
         made = [run.pending for run in left] + made[len(runs):]
 
 
-def _one_after_the_other(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[str]:
-    """The words of runs that import side by side where they listen, and then have the machine for themselves."""
+def _one_after_the_other(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[_Went]:
+    """Runs that import side by side where they listen, and then have the machine for themselves."""
     with ExitStack() as alive:
         runs = [alive.enter_context(LiveRun(bench, pending)) for pending in pending_runs]
         listening = [run for run in runs if _listens(bench, run.pending) and not memory.known(run.pending.planned.cell)]
@@ -160,7 +180,7 @@ def _one_after_the_other(bench: Bench, pending_runs: list[PendingRun], memory: "
             if bench.is_stopping():
                 raise Stopped
             if known := memory.known(run.pending.planned.cell):
-                yield _inferred(bench, run.pending, *known)
+                yield _Went(_inferred(bench, run.pending, *known))
                 continue
             run.begin()
             run.tell("go")
@@ -193,12 +213,13 @@ class Memory:
                 memory.heard(cells[past.key], past.ending, past.message)
         return memory
 
-    def ended(self, run: LiveRun) -> str:
-        """The word with which a run that was made has ended."""
+    def ended(self, run: LiveRun) -> _Went:
+        """How a run that was made has ended."""
         assert run.ending is not None
         self.seconds[run.pending.planned.key] = run.seconds
         self.heard(run.pending.planned.cell, run.ending.word, run.ending.message)
-        return run.ending.word
+        pending = run.pending
+        return _Went(run.ending.word, pending._replace(attempt=pending.attempt + 1, left=None) if run.is_lost else None)
 
     def heard(self, cell: Cell, word: str, message: str = "") -> None:
         """A run of the cell ended so."""

@@ -22,6 +22,7 @@ from runner.results.turns import Turn, counted, gets_faster
 from workloads.spec import placement, turns
 
 Event = dict[str, Any]
+_FROM_OUTSIDE = ("killed", "died", "timeout", "error")       # words whose reason may be what runs the worker
 
 
 class _Mark(NamedTuple):
@@ -44,6 +45,7 @@ class LiveRun:
         self.turns: list[Turn] = []              # since its warm-up
         self.is_warm = False
         self.seconds = 0.0
+        self.is_lost = False                     # what ran it went away and is back: it is worth another try
         self._running: Running | None = None
         self._is_begun = self._is_finished = self._is_rewarmed = False
         self._import_seconds = 0.0
@@ -221,9 +223,15 @@ class LiveRun:
         share = self._foreign_share(ending)
         if running:
             running.stop()
+        if running and ending.word in _FROM_OUTSIDE and running.is_lost():
+            self.is_lost = True
+            self.ending = ending = Ending("killed", f"what ran it went away and is back; {ending.message}", ending.said)
         self.seconds = (bench.clock() - self._begun_at) * self._share + self._import_seconds
-        bench.progress.run_ended(self.pending.planned.key, self.pending.shown, ending.word, self._rate, self.seconds,
-                                 ending.message)
+        if self.is_lost:
+            bench.progress.delayed(f"{ending.message}: {self.pending.shown} is measured again")
+        else:
+            bench.progress.run_ended(self.pending.planned.key, self.pending.shown, ending.word, self._rate,
+                                     self.seconds, ending.message)
         record = self._ending_record(_judged(ending, exit_status), used, share, seen)
         record["host"].update(energy)
         bench.store.append({**record, **learnt, **({"rejoined": True} if self.pending.left else {})})

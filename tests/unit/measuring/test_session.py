@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from runner.errors import DiskFull, Stopped
+from runner.launchers.protocol import Exit
 from runner.machine.host import CpuSeconds
 from runner.measuring.bench import Bench
 from runner.measuring.session import Memory, run
@@ -178,6 +179,30 @@ def test_what_was_cut_short_from_outside_is_run_again_by_the_same_command_and_no
     assert run(again, kept)
     assert {"a"} == {cell.stack for cell, _ in again.launcher.started}  # type: ignore[attr-defined]
     assert history.unfinished(tmp_path, "c") is None
+
+
+@pytest.mark.parametrize(("exit", "word"), [(Exit(None, is_gone=True), "killed"), (Exit(None), "died")])
+def test_a_run_whose_engine_went_away_and_is_back_is_made_once_more_in_the_same_session(
+        tmp_path: Path, exit: Exit, word: str) -> None:
+    def script(cell: Cell, run: str) -> Any:
+        return ([], exit) if cell.stack == "a" and run.endswith(".1.1") else good_lines()
+
+    made = bench(tmp_path / "lost", script)
+    start = made.launcher.start
+
+    def started(*words: Any, **more: Any) -> Any:
+        running: Any = start(*words, **more)
+        running.went_away = True
+        return running
+
+    made.launcher.start = started                         # type: ignore[method-assign]
+    assert run(made)
+    assert 6 == endings(tmp_path / "lost").count("ok") and 1 == endings(tmp_path / "lost").count("killed")
+    assert list(store.read(tmp_path / "lost"))[-1] == {"event": "closed", "reason": "done"}
+
+    stays = bench(tmp_path / "stays", script)
+    assert not run(stays)
+    assert 5 == endings(tmp_path / "stays").count("ok") and 1 == endings(tmp_path / "stays").count(word)
 
 
 def test_another_command_does_not_find_the_session(tmp_path: Path) -> None:
