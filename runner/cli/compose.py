@@ -1,6 +1,7 @@
 """python -m runner.cli.compose: the runner's part under compose: from the variables of compose.yaml to `evenbench run`.
 
-It starts as root with nothing but the right to become another user: the one whom the folder of results belongs to.
+It starts as root with nothing but the right to become another user: the one whom the folder of results belongs to. One
+that was not there is made by the engine as root's; it then goes to the user whose compose.yaml this is.
 """
 
 import os
@@ -15,7 +16,7 @@ from runner.errors import BenchError, InputError
 from runner.machine import host
 
 NODES = 3                        # of compose.yaml
-_RESULTS, _DATA = Path("/results"), Path("/data")
+_RESULTS, _DATA, _FILE = Path("/results"), Path("/data"), Path("/compose.yaml")
 _SETTINGS = {"PARALLEL": "parallel", "TASK": "task", "BATCH": "batch", "STEPS": "steps"}
 _EXACT_STEPS = {"seconds": "0"}     # the study's last as long as they must
 _UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
@@ -34,7 +35,7 @@ def main() -> None:
         command = arguments(os.environ, host.observe(), screen.say)
         if not os.environ.get("DATA"):
             choice.digits32(_DATA.parent, screen.say)   # while the volume is ours
-        become_owner(_RESULTS)
+        become_owner(_RESULTS, _FILE)
     except BenchError as error:
         screen.say(f"evenbench: {error}")
         sys.exit(2)
@@ -51,6 +52,8 @@ def arguments(said: Mapping[str, str], here: host.Machine, say: Callable[[str], 
     settings = {"cpus": str(max(1, int(node.cpus))), "memory_bytes": str(node.memory_bytes),
                 **{key: said[name] for name, key in _SETTINGS.items() if said.get(name)},
                 **(_EXACT_STEPS if said.get("STEPS") else {})}
+    if said.get("RESULTS"):
+        say(f"{_RESULTS.name}/ below is {said['RESULTS']}")
     return ["run", "cluster", "--yes", "--launcher", "compose", "--stall", said["STALL"],       # nobody is asked there
             "--results", _RESULTS.name, "--data", data(said),
             *(["--stack", said["STACK"]] if said.get("STACK") else []),
@@ -87,9 +90,12 @@ def _told(node: Node) -> str:
     return f"{node.cpus:g} CPUs and {node.memory_bytes / 1e9:.1f} GB"
 
 
-def become_owner(folder: Path) -> None:
-    """Be the user who owns the folder, for good."""
-    owner = folder.stat()
+def become_owner(folder: Path, file: Path) -> None:
+    """Be the user who owns the folder, for good; an empty one of root's is given to the user who owns the file."""
+    owner, user = folder.stat(), file.stat()
+    if owner.st_uid == 0 != user.st_uid and not any(folder.iterdir()):
+        os.chown(folder, user.st_uid, user.st_gid)
+        owner = user
     os.setgroups([])
     os.setgid(owner.st_gid)
     os.setuid(owner.st_uid)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -98,6 +99,21 @@ def test_results_belong_to_whom_their_folder_belongs_to(compose: Compose, tmp_pa
     found = compose("up")
     assert 0 == found.returncode, found.stdout
     assert {12345} == {path.stat().st_uid for path in tmp_path.rglob("*")}
+
+
+def test_ctrl_c_ends_a_session_whose_results_are_another_user_s_and_keeps_it(tmp_path: Path, compose: Compose) -> None:
+    os.chown(tmp_path, 12345, 12345)
+    variables = environment(RESULTS=tmp_path, STACK="torch-1.7", STEPS=1_000_000, ROUNDS=1)
+    with subprocess.Popen(command("up"), cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True) as process:
+        try:
+            _wait_for_steps(tmp_path)
+            process.send_signal(signal.SIGINT)
+            output = process.communicate(timeout=120)[0]
+        finally:
+            process.kill()
+    assert ["interrupted"] == [each["reason"] for each in of("closed", tmp_path)], output
+    assert ["killed"] == [each["ending"] for each in of("ending", tmp_path)]
 
 
 @pytest.mark.parametrize(("values", "said"), [

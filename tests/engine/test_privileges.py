@@ -121,7 +121,7 @@ def services(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 @pytest.mark.parametrize("name", FILES)
 def test_no_service_of_compose_has_more_rights_than_it_needs(name: str) -> None:
     found, networks = services(name)
-    known = {"runner": {"user": "root", "cap_add": ["SETGID", "SETUID"]}}     # to become the owner of the results
+    known = {"runner": {"user": "root", "cap_add": ["CHOWN", "KILL", "SETGID", "SETUID"]}}     # to become the owner of the results
     kernels = {"EVENBENCH_KERNELS": "/var/tmp"}      # a volume of their own, where compiled GPU kernels are kept
     for each, service in found.items():
         allowed = known.get(each, {})
@@ -133,7 +133,7 @@ def test_no_service_of_compose_has_more_rights_than_it_needs(name: str) -> None:
         assert "none" == service.get("network_mode") or service["networks"].keys() <= networks.keys(), each
         assert each == "runner" or len(service.get("networks", ())) < 2, each         # one stack's nodes on each
         targets = {mount["target"]: mount["type"] for mount in service.get("volumes", [])}
-        assert targets.keys() <= {"/data", "/results", "/var/tmp"}, each
+        assert targets.keys() <= {"/data", "/results", "/var/tmp", "/compose.yaml"}, each
         assert "volume" == targets.get("/var/tmp", "volume"), each
         assert each == "runner" or (service.get("environment") or {}) in ({}, kernels), each
         assert "docker.sock" not in json.dumps(service), each

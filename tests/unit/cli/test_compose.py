@@ -1,6 +1,8 @@
 """From compose.yaml's variables to one command."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,13 +78,38 @@ def test_limits_that_are_none_are_refused_by_name(name: str, value: str) -> None
         compose.arguments({**DEFAULT, name: value}, LARGE, print)
 
 
-def test_the_runner_becomes_the_owner_of_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class Owned:
+    """A folder or file that belongs to somebody; it holds so many files."""
+
+    def __init__(self, user: int, group: int, files: int = 0) -> None:
+        self.st_uid, self.st_gid, self.files = user, group, files
+
+    def stat(self) -> "Owned":
+        return self
+
+    def iterdir(self) -> Iterator[str]:
+        return iter(["a"] * self.files)
+
+
+@pytest.mark.parametrize(("folder", "becomes", "is_given"), [
+    (Owned(1001, 100), (1001, 100), False),
+    (Owned(0, 0), (1000, 99), True),                      # not there before: the engine has made it
+    (Owned(0, 0, files=1), (0, 0), False)])
+def test_the_runner_becomes_the_owner_of_the_results_or_of_the_file(
+        folder: Any, becomes: tuple[int, int], is_given: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[object] = []
-    for name in ("setgroups", "setgid", "setuid"):
-        monkeypatch.setattr(f"os.{name}", lambda value, name=name: done.append((name, value)))
-    compose.become_owner(tmp_path)
-    owner = tmp_path.stat()
-    assert [("setgroups", []), ("setgid", owner.st_gid), ("setuid", owner.st_uid)] == done      # in this order alone
+    file: Any = Owned(1000, 99)
+    for name in ("chown", "setgroups", "setgid", "setuid"):
+        monkeypatch.setattr(f"os.{name}", lambda *values, name=name: done.append((name, *values)))
+    compose.become_owner(folder, file)
+    given: list[object] = [("chown", folder, 1000, 99)] if is_given else []
+    assert [*given, ("setgroups", []), ("setgid", becomes[1]), ("setuid", becomes[0])] == done      # in this order alone
+
+
+def test_where_results_go_is_told_where_it_is_another_folder() -> None:
+    said: list[str] = []
+    compose.arguments({**DEFAULT, "RESULTS": "/home/me/out"}, LARGE, said.append)
+    assert ["results/ below is /home/me/out"] == said
 
 
 def test_the_study_is_of_as_many_nodes_as_compose_has() -> None:
