@@ -3,7 +3,8 @@
 import errno
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from runner.errors import InputError
@@ -12,6 +13,9 @@ ROOT = Path(__file__).resolve().parents[1]
 STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
 # folders with colons between, as PATH has them
 OWN_STUDIES, OWN_STACKS, OWN_TASKS = "EVENBENCH_STUDIES", "EVENBENCH_STACKS", "EVENBENCH_TASKS"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
 def home() -> Path | None:
     """The user's home; None where there is none."""
     try:
@@ -45,21 +49,34 @@ def usable_cache() -> Path:
         return folder
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Let an error of writing under this path name it, as one of opening does. Raises OSError."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        number = error.errno or errno.ENOSPC           # numpy says of a full disk alone how much it wrote
+        raise OSError(number, os.strerror(number), str(path)) from error
+
+
 def unusable(error: OSError) -> InputError | None:
     """The line for a file or folder of the user's that cannot be used; None where the error is of something else."""
     if error.filename is None:
         full = f"what is printed cannot be written: {error.strerror}"
-        return InputError(full) if error.errno in (errno.ENOSPC, errno.EDQUOT) else None
+        return InputError(full) if error.errno in _FULL else None
     if not isinstance(error.filename, str | bytes | os.PathLike):
         return None
     path = Path(os.fsdecode(error.filename))
     if {ROOT / "runner", ROOT / "workloads"}.intersection(path.parents):
         return None
-    remedies = ((cache_folder, "set XDG_CACHE_HOME to a folder that this user can write"),
-                (lambda: Path(tempfile.gettempdir()), "set TMPDIR to a folder that this user can write"))
-    remedy = next((words for folder, words in remedies if _lies_in(path, folder)),
-                  "name another place, or give this user the right to it")
-    return InputError(f"{path}: {error.strerror}; {remedy}")
+    is_full = error.errno in _FULL
+    places = (("XDG_CACHE_HOME", cache_folder), ("TMPDIR", lambda: Path(tempfile.gettempdir())))
+    variable = next((name for name, folder in places if _lies_in(path, folder)), "")
+    remedy = (f"set {variable} to a folder {'on another disk' if is_full else 'that this user can write'}" if variable
+              else f"name another place{'' if is_full else ', or give this user the right to it'}")
+    return InputError(f"{path}: {error.strerror}; {'make room there, or ' if is_full else ''}{remedy}")
 
 
 def _lies_in(path: Path, folder: Callable[[], Path]) -> bool:

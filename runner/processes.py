@@ -33,7 +33,7 @@ def run(command: list[str], log: Path, heard: Say = lambda line: None, environme
     """
     lines: list[str] = []
     variables = clean_environment() if environment is None else environment
-    with log.open("a", encoding="utf-8", errors="replace") as kept:
+    with paths.writing(log), log.open("a", encoding="utf-8", errors="replace") as kept:
         kept.write(f"$ {' '.join(command)}\n")
         try:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -2,8 +2,6 @@
 
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from runner import paths
+from runner.datasets.writing import whole
 from runner.errors import InputError
+from runner.processes import locked
 from workloads.spec.data import prepared
 from workloads.spec.data.datasets import DATA_SETS, SIDE, size_problem
 
@@ -117,16 +117,13 @@ def digits32(cache: Path, say: Callable[[str], None], images: int = DATA_SETS[ST
     Handwritten Digits, UCI Machine Learning Repository, 1998, the test part; licence: CC BY 4.0.
     """
     folder = digits32_folder(cache, images)
-    if not folder.is_dir():
-        say(f"data: writing {images:,} images of {DATA_SETS[STAND_IN].title} to {folder}")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{STAND_IN}-"))
-        _write(unfinished, images)
-        unfinished.chmod(0o755)        # containers read it as another user
-        try:
-            unfinished.rename(folder)
-        except OSError:                # another session was faster; its files are the same
-            shutil.rmtree(unfinished)
+    if folder.is_dir():
+        return folder
+    with locked(folder.with_name(f"{folder.name}.lock")):
+        if not folder.is_dir():            # another session may have been faster
+            say(f"data: writing {images:,} images of {DATA_SETS[STAND_IN].title} to {folder}")
+            with whole(folder) as unfinished:
+                _write(unfinished, images)
     return folder
 
 

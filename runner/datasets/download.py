@@ -17,6 +17,7 @@ import requests
 from runner import formatting
 from runner.datasets.catalogue import Download
 from runner.errors import DownloadFailed
+from runner.paths import writing
 
 TRIES = 5
 PAUSES = (1.0, 4.0, 15.0, 60.0)       # seconds before the next try
@@ -139,7 +140,8 @@ def _receive(answer: requests.Response, part: Path, first: int, download: Downlo
         for chunk in answer.iter_content(_CHUNK):
             if done + len(chunk) > download.size_bytes:
                 raise DownloadFailed(f"{download.address}: more than the expected {download.size_bytes} bytes came")
-            file.write(chunk)
+            with writing(part):
+                file.write(chunk)
             done += len(chunk)
             net.told(download.file, done, download.size_bytes)
         file.flush()

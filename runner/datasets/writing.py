@@ -13,6 +13,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.lib import format as npy
 
+from runner import paths
 from workloads.spec.data.prepared import FACTS, FORMAT
 
 _HEADER = 128            # bytes of an array file's header with the padding that numpy puts there
@@ -83,7 +84,8 @@ def whole(folder: Path) -> Iterator[Path]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
     try:
-        yield unfinished
+        with paths.writing(folder):
+            yield unfinished
         unfinished.chmod(0o755)        # containers read it as another user
         if folder.exists():
             shutil.rmtree(folder)

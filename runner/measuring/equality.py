@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from runner import own_tasks
+from runner import own_tasks, paths
 from runner.cells import built, model_name
 from runner.errors import BenchError, InputError
 from runner.launchers import watchdog
@@ -356,7 +356,7 @@ def keep(verdicts: list[Verdict], fingerprints: dict[str, str], results: Path) -
     """Append the verdicts to results/checks.jsonl, each with what both stacks were made of."""
     results.mkdir(parents=True, exist_ok=True)
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    with (results / VERDICTS).open("a") as file:
+    with paths.writing(results / VERDICTS), (results / VERDICTS).open("a") as file:
         for verdict in verdicts:
             record = {"schema": store.SCHEMA, "when": when, **verdict._asdict(), "passed": verdict.passed,
                       "fingerprint": fingerprints[verdict.stack],

@@ -9,7 +9,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -408,8 +408,8 @@ def measuring_alone(cache: Path, say: Say = lambda line: None) -> Iterator[None]
             say(f"{lock.name}: its file system has no locks ({error.strerror}): nobody keeps a second session out")
         if lock.writable():
             lock.truncate(0)
-            lock.write(f"process {os.getpid()}")
-            lock.flush()
+            with suppress(OSError):                # the disk is full: then the one who waits is not told for whom
+                os.write(lock.fileno(), f"process {os.getpid()}".encode())
         yield
 
 

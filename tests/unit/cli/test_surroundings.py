@@ -2,13 +2,16 @@
 
 import os
 import pwd
+import resource
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 from runner import cli, paths, processes
+from runner.datasets import choice
 from runner.errors import InputError
 from runner.stacks import engine, environments
 
@@ -66,6 +69,10 @@ def test_a_command_ends_with_a_line_and_no_traceback(command: str, surroundings:
      "/x/y: Permission denied; name another place, or give this user the right to it"),
     (OSError(30, "Read-only file system", "{cache}/venvs/a"),
      "{cache}/venvs/a: Read-only file system; set XDG_CACHE_HOME to a folder that this user can write"),
+    (OSError(28, "No space left on device", "{cache}/data"),
+     "{cache}/data: No space left on device; make room there, or set XDG_CACHE_HOME to a folder on another disk"),
+    (OSError(28, "No space left on device", "/x/y"),
+     "/x/y: No space left on device; make room there, or name another place"),
     (OSError(28, "No space left on device"), "what is printed cannot be written: No space left on device"),
     (PermissionError(13, "Permission denied", b"/x/\xff"),
      "/x/\udcff: Permission denied; name another place, or give this user the right to it"),
@@ -77,6 +84,30 @@ def test_what_cannot_be_used_is_told_with_the_remedy_and_a_bug_is_not(error: OSE
         error.filename = error.filename.format(cache=cache)
     told = paths.unusable(error)
     assert (line.format(cache=cache) if line else None) == (str(told) if told else None)
+
+
+def test_a_full_disk_under_a_log_is_told_with_the_log(tmp_path: Path) -> None:
+    (log := tmp_path / "log").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as told:
+        processes.run(["true"], log)
+    assert str(log) == told.value.filename
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """No file gets longer than 100 kB here: numpy then says of a write how far it came, and no more."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_is_full_under_the_digits_is_told_with_their_folder_and_nothing_is_left(
+        tmp_path: Path, small_files: None) -> None:
+    with pytest.raises(OSError, match="No space left") as told:
+        choice.digits32(tmp_path, lambda text: None)
+    assert str(choice.digits32_folder(tmp_path)) == told.value.filename
+    assert ["digits32-10000-drawn.lock"] == [path.name for path in (tmp_path / "data").iterdir()]
 
 
 def test_a_user_without_a_home_needs_the_cache_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
