@@ -137,12 +137,10 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result) -> bool:
             _prove(job)
         if is_fresh:
             adaptive.begin_anew(job)
-        kept = None if is_fresh else history.unfinished(results, job.command())
-        for line in jobs.changed_since(job) if kept is None and not is_fresh else ():
-            screen.say(line)
+        kept = None if is_fresh else jobs.resumable(job, screen.say)
         folder = kept.folder if kept else jobs.new_folder(job)
         if kept:
-            screen.say(f"resuming {folder}: {len(kept.finished)} runs are finished")
+            screen.say(f"resuming {folder}: {formatting.count(len(kept.finished), 'run')} finished")
             job = jobs.resumed(job, kept)
         return _measured(job, folder, kept, show)
 

@@ -139,6 +139,10 @@ class ByStack(Launcher):
         """As protocol.Launcher."""
         return self.of(stack).fingerprint(stack)
 
+    def image(self, stack: Stack) -> str:
+        """As protocol.Launcher."""
+        return self.of(stack).image(stack)
+
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
               padding: int = 0, listens: bool = False) -> Running:
         """As protocol.Launcher."""

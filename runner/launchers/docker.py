@@ -98,6 +98,10 @@ class DockerLauncher(Launcher):
         """The Dockerfile, the locks and the workloads."""
         return fingerprint(stack)
 
+    def image(self, stack: Stack) -> str:
+        """As protocol.Launcher."""
+        return self._images[stack.name].id if stack.name in self._images else ""
+
     def start(self, cell: Cell, stack: Stack, data: Path, run: str,
               module: str = "workloads", padding: int = 0, listens: bool = False) -> "DockerRunning":
         """Start a container a place, on a network of their own where there are many. Raises BenchError.

@@ -130,6 +130,10 @@ class Launcher(Protocol):
     def fingerprint(self, stack: Stack) -> str:
         """What the stack's runs are made of: runs of different fingerprints are never mixed."""
 
+    def image(self, stack: Stack) -> str:
+        """The id of the image that a stack which was prepared runs in; "" where none is known."""
+        return ""
+
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
               padding: int = 0, listens: bool = False) -> Running:
         """Start a fresh worker, `python -m MODULE '<cell>'`. Raises BenchError where none can be started.

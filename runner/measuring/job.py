@@ -8,7 +8,7 @@ import re
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 
 from runner import __version__, own_tasks
 from runner.datasets import choice
-from runner.errors import BenchError, BuildFailed, DiskFull, InputError, unknown
+from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError, unknown
 from runner.launchers import choose
 from runner.launchers.docker import DockerLauncher
 from runner.launchers.protocol import Launcher
@@ -185,7 +185,7 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
     forms = (read, there()) if there and here_gpus.gpus else (read,)
     asked_about = here_gpus if _is_of_gpus(forms[-1], request.wishes) else NONE
     chosen = own_stacks.chosen(request.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
-    launcher = choose.for_stacks(request.launcher, say, here_gpus, request.options, chosen.named)
+    launcher = _launcher(request, say, here_gpus, chosen.named)
     here = launcher.machine(host.observe())
     data, *more = choice.several(request.data, cache_folder())
     baseline = own_stacks.full_name(request.wishes.baseline, chosen.stacks, bool(asked_about.gpus))
@@ -374,8 +374,40 @@ def changed_since(job: Job) -> list[str]:
     if kept is None:
         return []
     session = history.Told().read(kept.folder).first
-    return [f"{line}; so {kept.folder.name} is not resumed and a new session begins"
-            for line in own_stacks.changes(session, job.stacks)]
+    return [f"{line}; {_not_resumed(kept)}" for line in own_stacks.changes(session, job.stacks)]
+
+
+def resumable(job: Job, say: Say) -> history.Kept | None:
+    """What an unfinished session of the same command left; why one does not go on is said."""
+    kept = history.unfinished(job.request.results, job.command())
+    if kept is None:
+        for line in changed_since(job):
+            say(line)
+        return None
+    now = {name: job.launcher.image(job.stacks[name]) for name in kept.images if name in job.stacks}
+    if others := [name for name, image in now.items() if image and image != kept.images[name]]:
+        say(f"{', '.join(others)}: another image than the session's, of the same files; {_not_resumed(kept)}")
+        return None
+    return kept
+
+
+def _not_resumed(kept: history.Kept) -> str:
+    return f"so {kept.folder.name} is not resumed and a new session begins"
+
+
+def _launcher(request: Request, say: Say, here_gpus: Gpus, stacks: Sequence[definition.Stack]) -> Launcher:
+    """The launcher that is asked for; what `auto` chose counts until the session of the same words is done."""
+    begun = None
+    if request.launcher == choose.AUTO and not request.is_fresh:
+        begun = history.unfinished(request.results, sys.argv[1:], "argv")
+    if begun is None or begun.launcher not in choose.LAUNCHERS:
+        return choose.for_stacks(request.launcher, say, here_gpus, request.options, stacks)
+    say(f"{begun.folder.name} began with launcher {begun.launcher} and goes on so")
+    try:
+        return choose.for_stacks(begun.launcher, say, here_gpus, request.options, stacks)
+    except EngineUnreachable as error:
+        raise EngineUnreachable(f"{error}; to begin a new session without an engine: --launcher {VenvLauncher.name}"
+                                ) from error
 
 
 def new_folder(job: Job) -> Path:

@@ -31,6 +31,8 @@ class Kept(NamedTuple):
     attempts: Mapping[tuple[str, int], int]  # runs begun so far
     seed: int | None = None                  # of the session's orders
     left: Mapping[tuple[str, int], Left] = MappingProxyType({})
+    launcher: str = ""
+    images: Mapping[str, str] = MappingProxyType({})           # that runs were started from, by stack
 
 
 @dataclass
@@ -127,25 +129,33 @@ def _is_time(value: Any) -> bool:
     return isinstance(value, int | float) and 0 <= value < math.inf
 
 
-def unfinished(results: Path, command: str, key: str = "command") -> Kept | None:
+def unfinished(results: Path, command: str | list[str], key: str = "command") -> Kept | None:
     """The newest session folder of the same command (its fingerprint) that was not closed as done, or None.
 
     key: of the session's record, that holds the fingerprint.
     """
     for folder in sorted(results.glob("*/"), reverse=True):
-        if not (folder / store.EVENTS).is_file():
+        if not (folder / store.EVENTS).is_file() or _begins(folder).get(key) != command:
             continue
         told = Told()
         try:
             told.read(folder)
         except InputError as error:
-            if told.session.get(key) == command and not _ended(folder):
+            if not _ended(folder):
                 raise InputError(f"{error}: the interrupted session of this command cannot go on: mend that line, "
                                  "remove the folder, or begin a new session with --fresh") from error
             continue                           # somebody's broken file is no reason not to measure
-        if told.session and told.session.get(key) == command and told.state != "done":
+        if told.state != "done":
             return _kept(folder, told)
     return None
+
+
+def _begins(folder: Path) -> store.Record:
+    """The first record of a session; {} where that is none."""
+    try:
+        return next(store.read(folder), {})
+    except InputError:
+        return {}
 
 
 def _ended(folder: Path) -> bool:
@@ -159,7 +169,9 @@ def _kept(folder: Path, told: Told) -> Kept:
     return Kept(folder, frozenset((past.key, past.round) for past in told.ended if past.ending in FINAL),
                 Counter((past.key, past.round) for past in told.runs), seed if isinstance(seed, int) else None,
                 {(past.key, past.round): Left(past.run, past.attempt, past.place, past.heard)
-                 for past in told.begun.values() if past.place})
+                 for past in told.begun.values() if past.place}, str(told.session.get("launcher", "")),
+                {past.cell["stack"]: str(past.place["image"]) for past in told.runs
+                 if past.cell and past.place.get("image")})
 
 
 def listing(results: Path) -> list[dict[str, Any]]:

@@ -61,6 +61,10 @@ class SwarmLauncher(ClusterLauncher):
         """The Dockerfile, the locks and the workloads."""
         return fingerprint(stack)
 
+    def image(self, stack: Stack) -> str:
+        """As protocol.Launcher."""
+        return self._images[stack.name].built.id if stack.name in self._images else ""
+
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
               padding: int = 0, listens: bool = False) -> "SwarmRunning":
         """Start a service a place and wait until every one runs. Raises BenchError."""

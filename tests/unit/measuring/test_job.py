@@ -168,6 +168,46 @@ def test_a_session_that_goes_on_keeps_the_orders_that_it_began_with(tmp_path: Pa
     assert [5, 1] == [job.resumed(asked_for(), each).plan.seed for each in (kept, kept._replace(seed=None))]
 
 
+def test_a_session_whose_image_is_another_one_now_is_not_resumed_and_says_so(tmp_path: Path) -> None:
+    made = asked_for(request=job.Request("s", results=tmp_path))
+    key = made.plan.cells[0].key
+    with store.Store(tmp_path / "1-s") as opened:
+        opened.append(job.session_record(made, opened.folder, is_resumed=False))
+        opened.append(made.plan.record())
+        opened.append({"event": "begin", "run": "r", "key": key, "round": 0, "place": {"image": "sha256:1"}})
+    said: list[str] = []
+
+    def with_image(identity: str) -> history.Kept | None:
+        launcher = Launcher()
+        launcher.image = lambda stack: identity           # type: ignore[method-assign]
+        return job.resumable(made._replace(launcher=launcher), said.append)
+
+    assert with_image("sha256:1") and with_image("") and not said
+    assert with_image("sha256:2") is None
+    name = made.plan.cells[0].cell.stack
+    assert [f"{name}: another image than the session's, of the same files; so 1-s is not resumed and a new session "
+            "begins"] == said
+
+
+@pytest.mark.parametrize(("began_with", "options", "outcome"), [
+    ("venv", {}, "venv"), ("docker", {}, "to begin a new session without an engine: --launcher venv"),
+    ("docker", {"is_fresh": True}, "venv"), ("docker", {"launcher": "venv"}, "venv")])
+@pytest.mark.usefixtures("without_engine")
+def test_auto_keeps_to_the_launcher_of_the_session_that_the_same_words_began(
+        began_with: str, options: dict[str, Any], outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["evenbench", "run", "quick"])
+    with store.Store(tmp_path / "1-quick") as opened:
+        opened.append({"event": "session", "schema": store.SCHEMA, "argv": ["run", "quick"], "launcher": began_with})
+    request = job.Request("quick", results=tmp_path, **options)
+    try:
+        found = job.planned(request, quiet).launcher.name
+    except EngineUnreachable as error:
+        found = str(error)
+    assert found.endswith(outcome)
+
+
 # ---- what runs beside it
 
 def test_a_cell_on_cpus_has_nobody_who_watches_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
