@@ -23,6 +23,7 @@ USAGE = "usage: python -m workloads '<cell JSON>' [--data FOLDER]"
 def main(arguments):
     """The exit code, or no return; every run that could begin ends with an "end" event."""
     send = emit.take_over()
+    gate.end_with_runner()
     try:
         cell, folder = _read(arguments)
         if cell.measure == "max_batch":
@@ -38,7 +39,10 @@ def main(arguments):
     runner = gate.opened(send)
     if runner:
         runner.wait("imported")
-    code = _measured(cell, adapter, folder, send, joined, runner if turns.may_take(cell) else None)
+        if not turns.may_take(cell):
+            runner.close()
+            runner = None
+    code = _measured(cell, adapter, folder, send, joined, runner)
     if joined is None:
         _leave(code)
     return code                # other places wait for what frameworks tell each other at the end

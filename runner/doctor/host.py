@@ -4,13 +4,15 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from runner import formatting
+from runner import formatting, leftovers
 from runner.doctor import gpu, limits
 from runner.doctor.gpu import Finding
 from runner.errors import BenchError
+from runner.launchers import docker
 from runner.machine import host, nvml, pace
 from runner.stacks import engine, environments, images, package_sources
 from runner.stacks.definition import PinnedStack
@@ -28,7 +30,7 @@ def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     findings = [*_engine(stacks, can_do_without=has_interpreter), *interpreters]
     graphics = gpu.examine(stacks, nvml.observe(), nvml.states(), _engine_info())
     findings += _packages(stacks, cache)
-    return [*findings, *graphics, _limits(), _disk(cache), _load(), _pace(), _swap(), _governor(), _groups()]
+    return [*findings, *_left(), *graphics, _limits(), _disk(cache), _load(), _pace(), _swap(), _governor(), _groups()]
 
 
 def _engine_info() -> dict[str, Any] | None:
@@ -74,8 +76,23 @@ def _packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
              and not environments.folder(stack, cache).exists()]
     lacking = package_sources.not_had(ahead, package_sources.pip_settings())
     if ahead and not lacking:
-        return [Finding("packages", "good", f"{len(ahead)} stacks to build, whose frameworks can be had")]
+        return [Finding("packages", "good", f"{formatting.count(len(ahead), 'stack')} to build, whose frameworks can be had")]
     return [Finding(f"packages {name}", "note", *why.rsplit(": ", 1)) for name, why in lacking.items()]
+
+
+def _left() -> list[Finding]:
+    containers = 0
+    with suppress(BenchError):
+        containers = docker.left(engine.connect())
+    return left_told(containers, len(leftovers.folders()))
+
+
+def left_told(containers: int, folders: int) -> list[Finding]:
+    """Of what runners that are gone have left on this machine; [] where they left nothing."""
+    found = [formatting.count(count, what) for count, what in
+             ((containers, "container"), (folders, "temporary folder")) if count]
+    return [Finding("left behind", "note", f"{' and '.join(found)} of runners that are gone",
+                    "the next `evenbench run` removes them")] if found else []
 
 
 def _limits() -> Finding:

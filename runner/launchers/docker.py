@@ -136,7 +136,7 @@ class DockerLauncher(Launcher):
             each_settings = [with_workloads(on_gpus(
                 settings(cell, data, run, each, places, share, module, padding, stack.env), own, kernels), stack)
                 for each in places]
-            running.create(image.id, [listening(each) for each in each_settings] if listens else each_settings)
+            running.create(image.id, [held(each, listens) for each in each_settings])
         except BaseException as error:
             running.stop()
             if isinstance(error, DockerException | OSError):       # requests' errors are OSErrors
@@ -272,10 +272,10 @@ def on_gpus(settings: dict[str, Any], own: Sequence[gpus.Gpu], kernels: Path | N
             "environment": {**settings.get("environment", {}), **variable}}
 
 
-def listening(settings: dict[str, Any]) -> dict[str, Any]:
-    """A container's settings, with a standard input that closes with the runner."""
+def held(settings: dict[str, Any], listens: bool = False) -> dict[str, Any]:
+    """A container's settings, with a standard input that closes with the runner, and the worker then ends."""
     return {**settings, "stdin_open": True,
-            "environment": {**settings.get("environment", {}), turns.VARIABLE: "1"}}
+            "environment": {**settings.get("environment", {}), turns.VARIABLE if listens else turns.ENDS: "1"}}
 
 
 def _toolkit(explanation: str) -> str:
@@ -313,6 +313,12 @@ def sweep(client: DockerClient, say: Callable[[str], None]) -> int:
         if leftovers.is_gone(network.attrs["Labels"][OWNER]):
             _remove_network(network)
     return removed
+
+
+def left(client: DockerClient) -> int:
+    """How many containers are there of runners that no longer live."""
+    return sum(leftovers.is_gone(each.labels[OWNER]) for each in
+               client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True))
 
 
 def _remove_network(network: Network) -> None:
@@ -353,8 +359,7 @@ class DockerRunning(Running):
         for name, how in zip(self._names, each, strict=True):
             container = self._containers[name] = _Container(self._client.containers.create(image, **how))
             self._pipe.add(name, container.attached(self._client))
-            if how.get("stdin_open"):
-                container.listen(self._client)
+            container.hold(self._client)
             container.container.start()
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
@@ -425,7 +430,7 @@ class _Container:
         self._stream = client.api.attach(str(self.container.id), stdout=True, stderr=True, stream=True, demux=True)
         return lines_of_chunks(self._outputs())
 
-    def listen(self, client: DockerClient) -> None:
+    def hold(self, client: DockerClient) -> None:
         """Attach to its standard input, before the start."""
         self._input = client.api.attach_socket(str(self.container.id), params={"stdin": 1, "stream": 1})
 

@@ -1,4 +1,5 @@
 """Where a worker waits for its runner's word: lines on what was standard input. Python 3.6 and later, Linux."""
+import fcntl
 import os
 
 from workloads.spec import turns
@@ -18,6 +19,10 @@ class Gate:
         self._emit("waiting", at=at)
         return self.next()
 
+    def close(self):
+        """Hear no more words: from here on the kernel ends this process as soon as the runner is gone."""
+        _end_with(self._descriptor)
+
     def next(self):
         """The words of the runner's next line, once it comes. Ends this process where the runner is gone."""
         while b"\n" not in self._rest:
@@ -27,6 +32,18 @@ class Gate:
             self._rest += some
         line, _, self._rest = self._rest.partition(b"\n")
         return line.decode().split()
+
+
+def end_with_runner():
+    """Let the kernel end this process as soon as standard input closes, where the runner holds it and says nothing."""
+    if os.environ.pop(turns.ENDS, ""):
+        _end_with(0)
+
+
+def _end_with(descriptor):
+    """Have SIGIO, which ends a process, sent when something happens to a pipe; no thread waits for it (fcntl(2))."""
+    fcntl.fcntl(descriptor, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def opened(emit):

@@ -11,13 +11,15 @@ The runner speaks on the worker's standard input, a line a command, and the work
     more                         warms up again, then "warm"
     end                          says what it has to say, then "end"
 
-A closed standard input ends the worker: its runner is gone.
+A closed standard input ends the worker: its runner is gone. One that takes turns ends at its next word; any other, to
+which nothing more is said, at once.
 """
 import math
 
 from workloads.spec import duration
 
 VARIABLE = "EVENBENCH_TURNS"         # whether a worker takes turns
+ENDS = "EVENBENCH_ENDS"              # whether a worker that is told nothing ends with its standard input
 LEAD_SECONDS = 0.03                  # after a pause the first steps cost 1.1 to 2.3 times as much, from here on 1 %
 SLICE_SECONDS = 0.1                  # at least
 TURNS = 10                           # of a worker in a round: more narrow its interval less than more rounds do

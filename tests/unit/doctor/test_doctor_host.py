@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.doctor.host import pace_told
+from runner.doctor.host import left_told, pace_told
 from runner.machine.pace import Pace
 
 EVEN = Pace(1, 0.0005, 0.0006)
@@ -20,6 +20,11 @@ def test_a_pace_is_good_where_work_takes_alike_and_no_other_guest_takes_time(
 
     assert (grade, told) == (finding.grade, finding.found)
     assert ("more --rounds" in finding.mend) is (grade == "note")
+
+
+def test_what_runners_that_are_gone_have_left_is_told() -> None:
+    assert [] == left_told(0, 0)
+    assert ["1 container and 2 temporary folders of runners that are gone"] == [each.found for each in left_told(1, 2)]
 
 
 def test_a_quota_of_its_own_is_not_called_other_programs() -> None:
